@@ -1,0 +1,94 @@
+# Everything a developer runs; `make help` lists it. CI runs `make lint` and `make test`.
+
+VENV   := .venv
+PYTEST := $(VENV)/bin/python -m pytest
+PIP    := $(VENV)/bin/python -m pip -qq --disable-pip-version-check
+
+# Stamp files: the environment is made once, and brought up to date when what it depends on changes.
+MADE   := $(VENV)/.made
+TEST   := $(VENV)/.installed-test
+LINT   := $(VENV)/.installed-lint
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##### Running it
+
+.PHONY: demo up
+demo: $(TEST) ## Watch real and simulated workloads land on hosts, with embedded defaults
+	$(VENV)/bin/armillary demo
+
+up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
+	$(VENV)/bin/armillary up
+
+##### Testing it
+
+.PHONY: test check unit functional integration faults bench
+test: $(TEST) ## Run all tests; the closing lines say what was left out for a missing service
+	@rm -f $(VENV)/left-out
+	$(PYTEST) -n 2 --left-out-log $(VENV)/left-out tests/unit
+	$(PYTEST) --left-out-log $(VENV)/left-out tests/functional tests/integration tests/faults
+
+check: format lint unit ## Before each commit: format, lint, types, imports and unit tests
+
+unit: $(TEST) ## Run the unit tests
+	$(PYTEST) -n 2 tests/unit
+
+functional: $(TEST) ## Run the whole system in one process
+	$(PYTEST) tests/functional
+
+integration: $(TEST) ## Run real processes on RabbitMQ, PostgreSQL and MariaDB
+	$(PYTEST) tests/integration
+
+faults: $(TEST) ## Kill processes in the middle of their work
+	$(PYTEST) tests/faults
+
+bench: $(TEST) ## Measure each stage on fleets of hosts
+	$(VENV)/bin/python -m tests.bench
+
+##### Writing it
+
+.PHONY: format lint samples docs stats clean
+format: $(LINT) ## Format the code
+	$(VENV)/bin/ruff format
+
+lint: $(LINT) ## Check style, format, types, imports and that the samples are up to date
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-logo
+	$(VENV)/bin/python tools/samples.py --check
+
+samples: $(TEST) ## Write the sample configuration and policy files in etc/
+	$(VENV)/bin/python tools/samples.py
+
+docs: $(LINT) ## Check the links in the documentation, show the news of the next release
+	$(VENV)/bin/python tools/check_links.py
+	$(VENV)/bin/towncrier build --draft
+
+stats: $(TEST) ## Print how long files and functions are
+	$(VENV)/bin/python tools/stats.py
+
+clean: ## Remove the virtual environment and what the tools left behind
+	rm -rf $(VENV) build *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+##### Installing it
+
+$(MADE):
+	@tools/make_venv.sh $(VENV) $(PYTHON)
+	@touch $@
+
+$(TEST): $(MADE) setup.cfg pyproject.toml constraints.txt
+	@echo "Installing Armillary and its libraries in $(VENV) ..."
+	@$(PIP) install -c constraints.txt -e '.[test]'
+	@touch $@
+
+$(LINT): $(TEST)
+	@echo "Installing the tools in $(VENV) ..."
+	@$(PIP) install -c constraints.txt -e '.[test,lint]'
+	@touch $@
