@@ -1,0 +1,1 @@
+"""The HTTP front door: translates requests to RPC, writes nothing, decides nothing."""

@@ -1,0 +1,44 @@
+"""Who asks, in which request: the context that travels with every message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_context import context as oslo_context
+
+
+class RequestContext(oslo_context.RequestContext):
+    """Security and tracing facts of one request; plain values only, it crosses every process."""
+
+    FROM_DICT_EXTRA_KEYS = ["instance_uuid"]  # noqa: RUF012 - a list in the base class
+
+    def __init__(self, *args: Any, instance_uuid: str | None = None, **kwargs: Any) -> None:
+        kwargs.setdefault("overwrite", False)
+        super().__init__(*args, **kwargs)
+        self.instance_uuid = instance_uuid
+
+    def to_dict(self) -> dict[str, Any]:
+        values: dict[str, Any] = super().to_dict()
+        values["instance_uuid"] = self.instance_uuid
+        return values
+
+    def for_instance(self, instance_uuid: str) -> RequestContext:
+        """Return a copy whose log lines carry the instance's UUID."""
+        return RequestContext.from_dict({**self.to_dict(), "instance_uuid": instance_uuid})
+
+    def elevated(self) -> RequestContext:
+        """Return a copy with the administrator's rights, for work of a service's own."""
+        values = self.to_dict()
+        roles = sorted({*values.get("roles", ()), "admin"})
+        return RequestContext.from_dict({**values, "roles": roles, "is_admin": True})
+
+
+def admin_context(request_id: str | None = None) -> RequestContext:
+    """Return the context of work that no user asked for (periodic tasks, recovery)."""
+    return RequestContext(
+        user_id="armillary",
+        project_id="armillary",
+        roles=["admin"],
+        is_admin=True,
+        request_id=request_id,
+    )

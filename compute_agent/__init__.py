@@ -1,0 +1,1 @@
+"""The compute agent: carries workloads on a host and reports what it has."""

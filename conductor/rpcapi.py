@@ -1,0 +1,629 @@
+"""Clients of the conductors over RPC.
+
+The super conductor, a cell's conductor, a cell's host states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from armillary.context import RequestContext
+from objects.aggregate import Aggregate
+from objects.build_request import BuildRequest
+from objects.compute_node import ComputeNode
+from objects.flavor import Flavor
+from objects.host_states import HostStateBatch
+from objects.image_meta import ImageMeta
+from objects.instance import Instance
+from objects.instance_action import InstanceAction
+from objects.instance_fault import InstanceFault
+from objects.instance_group import InstanceGroup
+from objects.service import Service
+from rpc.client import RpcClient
+
+
+class SuperConductorAPI(RpcClient):
+    """The super conductor, on the top broker; what the API and the schedulers ask. All are calls.
+
+    Errors are the classes of ``armillary.exception`` that each noun names (XNotFound, XExists,
+    QuotaExceeded, Invalid …). A caller without the admin role sees its own project's servers and
+    groups only. Version history: 1.0 initial.
+    """
+
+    TOPIC = "conductor"
+    VERSION = "1.0"
+
+    # Servers
+
+    def create_servers(self, context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
+        """Accept a request; from its answer on nothing is lost.
+
+        ``request``: name, flavor (id or name), image (id or name, may be null), min_count,
+        max_count, availability_zone ("zone", "zone:host" or "zone:host:node"; admin for the
+        latter), metadata, hints (name -> list of texts; "group" names a server group's UUID), host,
+        node (requested destination). Answers {"reservation_id": text, "instances": [Instance]};
+        max_count is lowered to what the quota allows if that is at least min_count. Raises
+        FlavorNotFound, ImageNotFound, AvailabilityZoneNotFound, ServerGroupNotFound, HostNotFound,
+        QuotaExceeded, Invalid.
+        """
+        result: dict[str, Any] = self._call(context, "create_servers", request=request)
+        return result
+
+    def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
+        """Return the instance wherever it is: build request, cell, cell0.
+
+        Raises InstanceNotFound.
+        """
+        result: Instance = self._call(context, "get_server", instance_uuid=instance_uuid)
+        return result
+
+    def list_servers(
+        self,
+        context: RequestContext,
+        *,
+        filters: dict[str, Any],
+        limit: int,
+        marker: str | None = None,
+    ) -> dict[str, Any]:
+        """Return {"instances": [Instance], "down_cells": [names]}, newest first (created_at, uuid).
+
+        ``filters``: name (substring), status (ACTIVE, BUILD, ERROR, SHUTOFF), host, reservation_id,
+        all_projects (admin). ``marker``: UUID of the last one of the page before. A cell that does
+        not answer is left out and named.
+        """
+        result: dict[str, Any] = self._call(
+            context, "list_servers", filters=filters, limit=limit, marker=marker
+        )
+        return result
+
+    def delete_server(self, context: RequestContext, instance_uuid: str) -> None:
+        """Delete at any moment of its life; accepted means it will be gone.
+
+        Raises InstanceNotFound.
+        """
+        self._call(context, "delete_server", instance_uuid=instance_uuid)
+
+    def list_server_actions(
+        self, context: RequestContext, instance_uuid: str
+    ) -> list[InstanceAction]:
+        """Return the actions with their events, newest first. Raises InstanceNotFound."""
+        result: list[InstanceAction] = self._call(
+            context, "list_server_actions", instance_uuid=instance_uuid
+        )
+        return result
+
+    def explain_server(self, context: RequestContext, instance_uuid: str) -> dict[str, Any]:
+        """Return why an instance is where it is.
+
+        {"instance": Instance, "trace": primitive dict of DecisionTrace's fields with ``choices``
+        cut down to this instance, or null, "faults": [InstanceFault] of every attempt, "attempts":
+        [{"attempt", "host", "result", "reason"}]}. Host names for administrators only.
+        """
+        result: dict[str, Any] = self._call(context, "explain_server", instance_uuid=instance_uuid)
+        return result
+
+    # Flavors and images
+
+    def create_flavor(self, context: RequestContext, flavor: Flavor) -> Flavor:
+        """Store a flavor; an empty flavorid gets a UUID. Raises FlavorExists."""
+        result: Flavor = self._call(context, "create_flavor", flavor=flavor)
+        return result
+
+    def get_flavor(self, context: RequestContext, flavor: str) -> Flavor:
+        """Find by id, else by name. Raises FlavorNotFound."""
+        result: Flavor = self._call(context, "get_flavor", flavor=flavor)
+        return result
+
+    def list_flavors(self, context: RequestContext) -> list[Flavor]:
+        """Return all flavors ordered by id."""
+        result: list[Flavor] = self._call(context, "list_flavors")
+        return result
+
+    def update_flavor(self, context: RequestContext, flavor: str, values: dict[str, Any]) -> Flavor:
+        """Change ``description`` or ``extra_specs`` (the whole dict). Raises FlavorNotFound."""
+        result: Flavor = self._call(context, "update_flavor", flavor=flavor, values=values)
+        return result
+
+    def delete_flavor(self, context: RequestContext, flavor: str) -> None:
+        """Remove it; instances keep their copy. Raises FlavorNotFound."""
+        self._call(context, "delete_flavor", flavor=flavor)
+
+    def create_image(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
+        """Store an image record (id set by the caller). Raises ImageExists."""
+        result: ImageMeta = self._call(context, "create_image", image=image)
+        return result
+
+    def get_image(self, context: RequestContext, image: str) -> ImageMeta:
+        """Find by id, else by name. Raises ImageNotFound, Invalid for an ambiguous name."""
+        result: ImageMeta = self._call(context, "get_image", image=image)
+        return result
+
+    def list_images(self, context: RequestContext) -> list[ImageMeta]:
+        """Return all images ordered by name and id."""
+        result: list[ImageMeta] = self._call(context, "list_images")
+        return result
+
+    def delete_image(self, context: RequestContext, image: str) -> None:
+        """Remove it; instances keep their copy. Raises ImageNotFound."""
+        self._call(context, "delete_image", image=image)
+
+    # Aggregates, zones, server groups
+
+    def create_aggregate(
+        self, context: RequestContext, name: str, availability_zone: str | None
+    ) -> Aggregate:
+        """Make an aggregate without hosts. Raises AggregateExists, Invalid."""
+        result: Aggregate = self._call(
+            context, "create_aggregate", name=name, availability_zone=availability_zone
+        )
+        return result
+
+    def list_aggregates(self, context: RequestContext) -> list[Aggregate]:
+        """Return all aggregates ordered by id."""
+        result: list[Aggregate] = self._call(context, "list_aggregates")
+        return result
+
+    def get_aggregate(self, context: RequestContext, aggregate: str) -> Aggregate:
+        """Find by id or UUID (as text). Raises AggregateNotFound."""
+        result: Aggregate = self._call(context, "get_aggregate", aggregate=aggregate)
+        return result
+
+    def update_aggregate(
+        self, context: RequestContext, aggregate: str, values: dict[str, Any]
+    ) -> Aggregate:
+        """Change ``name`` or ``metadata`` (a null value removes the key).
+
+        Raises AggregateNotFound, AggregateExists, HostInOtherZone.
+        """
+        result: Aggregate = self._call(
+            context, "update_aggregate", aggregate=aggregate, values=values
+        )
+        return result
+
+    def delete_aggregate(self, context: RequestContext, aggregate: str) -> None:
+        """Remove an aggregate. Raises AggregateNotFound, AggregateInUse while it has hosts."""
+        self._call(context, "delete_aggregate", aggregate=aggregate)
+
+    def add_aggregate_host(self, context: RequestContext, aggregate: str, host: str) -> Aggregate:
+        """Put a host in.
+
+        Raises AggregateNotFound, HostNotFound, AggregateHostExists, HostInOtherZone.
+        """
+        result: Aggregate = self._call(
+            context, "add_aggregate_host", aggregate=aggregate, host=host
+        )
+        return result
+
+    def remove_aggregate_host(
+        self, context: RequestContext, aggregate: str, host: str
+    ) -> Aggregate:
+        """Take a host out. Raises AggregateNotFound, AggregateHostNotFound."""
+        result: Aggregate = self._call(
+            context, "remove_aggregate_host", aggregate=aggregate, host=host
+        )
+        return result
+
+    def list_availability_zones(self, context: RequestContext) -> list[dict[str, Any]]:
+        """Return [{"name", "available": bool, "hosts": {host: {"up": bool, "disabled": bool}}}]."""
+        result: list[dict[str, Any]] = self._call(context, "list_availability_zones")
+        return result
+
+    def create_server_group(
+        self, context: RequestContext, name: str, policy: str, rules: dict[str, str]
+    ) -> InstanceGroup:
+        """Make a group without members. Raises Invalid, QuotaExceeded."""
+        result: InstanceGroup = self._call(
+            context, "create_server_group", name=name, policy=policy, rules=rules
+        )
+        return result
+
+    def list_server_groups(
+        self, context: RequestContext, *, all_projects: bool = False
+    ) -> list[InstanceGroup]:
+        """Return the project's groups, or all for an administrator."""
+        result: list[InstanceGroup] = self._call(
+            context, "list_server_groups", all_projects=all_projects
+        )
+        return result
+
+    def get_server_group(self, context: RequestContext, group: str) -> InstanceGroup:
+        """Return one group. Raises ServerGroupNotFound."""
+        result: InstanceGroup = self._call(context, "get_server_group", group=group)
+        return result
+
+    def delete_server_group(self, context: RequestContext, group: str) -> None:
+        """Remove a group; its members stay as they are. Raises ServerGroupNotFound."""
+        self._call(context, "delete_server_group", group=group)
+
+    # Hosts
+
+    def list_services(self, context: RequestContext) -> dict[str, Any]:
+        """Return {"services": [Service], "down_cells".
+
+        [names]}, all cells, ordered by host and binary.
+        """
+        result: dict[str, Any] = self._call(context, "list_services")
+        return result
+
+    def update_service(
+        self, context: RequestContext, service_uuid: str, values: dict[str, Any]
+    ) -> Service:
+        """Change disabled, disabled_reason, forced_down. Raises ServiceNotFound."""
+        result: Service = self._call(
+            context, "update_service", service_uuid=service_uuid, values=values
+        )
+        return result
+
+    def delete_service(self, context: RequestContext, service_uuid: str) -> None:
+        """Remove record, compute nodes, providers, mapping. Raises ServiceNotFound, InUse."""
+        self._call(context, "delete_service", service_uuid=service_uuid)
+
+    def list_compute_nodes(self, context: RequestContext) -> dict[str, Any]:
+        """Return all hypervisors with what is used of them, ordered by host and node.
+
+        {"nodes": [ComputeNode], "services": {host: Service}, "usages": {node uuid: as
+        PlacementAPI.get_provider_usages}, "down_cells": [names]}
+        """
+        result: dict[str, Any] = self._call(context, "list_compute_nodes")
+        return result
+
+    def get_compute_node(self, context: RequestContext, node: str) -> dict[str, Any]:
+        """Return one of the above by UUID or node name.
+
+        {"node", "service", "usages", "instances": [Instance]}. Raises ComputeNodeNotFound.
+        """
+        result: dict[str, Any] = self._call(context, "get_compute_node", node=node)
+        return result
+
+    # Quotas, allocations, cells
+
+    def get_quotas(self, context: RequestContext, project_id: str) -> dict[str, dict[str, int]]:
+        """Return resource -> {"limit", "in_use"}; -1 is unlimited."""
+        result: dict[str, dict[str, int]] = self._call(context, "get_quotas", project_id=project_id)
+        return result
+
+    def update_quotas(
+        self, context: RequestContext, project_id: str, limits: dict[str, int]
+    ) -> dict[str, dict[str, int]]:
+        """Set limits of a project. Raises Invalid for an unknown resource or a limit under -1."""
+        result: dict[str, dict[str, int]] = self._call(
+            context, "update_quotas", project_id=project_id, limits=limits
+        )
+        return result
+
+    def list_allocations(
+        self, context: RequestContext, *, marker: str | None = None, limit: int = 1000
+    ) -> dict[str, Any]:
+        """Return {"allocations": as PlacementAPI.list_allocations, "totals".
+
+        As get_usage_totals}.
+        """
+        result: dict[str, Any] = self._call(context, "list_allocations", marker=marker, limit=limit)
+        return result
+
+    def get_facts(self, context: RequestContext) -> dict[str, Any]:
+        """Return what every scheduler has to know.
+
+        {"seq": int, "cells": [{"uuid", "name", "disabled"}], "aggregates": [Aggregate]}; ``seq``
+        grows with every change.
+        """
+        result: dict[str, Any] = self._call(context, "get_facts")
+        return result
+
+
+class CellConductorAPI(RpcClient):
+    """A cell's conductor, on that cell's broker.
+
+    It is asked by the super conductor and by the cell's agents. A host speaks for itself only:
+    every report names its host and is checked against the sender's agent. Version history: 1.0
+    initial.
+    """
+
+    TOPIC = "cell_conductor"
+    VERSION = "1.0"
+
+    # From the super conductor
+
+    def build_instances(
+        self,
+        context: RequestContext,
+        build_requests: Sequence[BuildRequest],
+        *,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        """Store the build requests, then answer; handing the same over twice is fine."""
+        self._call(
+            context,
+            "build_instances",
+            timeout_seconds=timeout_seconds,
+            build_requests=list(build_requests),
+        )
+
+    def get_instance(self, context: RequestContext, instance_uuid: str) -> Instance:
+        """Return one instance. Raises InstanceNotFound, also for a deleted one."""
+        result: Instance = self._call(context, "get_instance", instance_uuid=instance_uuid)
+        return result
+
+    def list_instances(
+        self,
+        context: RequestContext,
+        *,
+        filters: dict[str, Any],
+        limit: int,
+        marker: dict[str, str] | None = None,
+        timeout_seconds: float | None = None,
+    ) -> list[Instance]:
+        """Living instances, newest first. ``filters`` as in list_servers plus project_id.
+
+        ``marker`` is {"created_at", "uuid"} of the last one before.
+        """
+        result: list[Instance] = self._call(
+            context,
+            "list_instances",
+            timeout_seconds=timeout_seconds,
+            filters=filters,
+            limit=limit,
+            marker=marker,
+        )
+        return result
+
+    def delete_instance(self, context: RequestContext, instance_uuid: str) -> None:
+        """Store the intent to delete, then answer. Unknown or deleted is fine: raises nothing."""
+        self._call(context, "delete_instance", instance_uuid=instance_uuid)
+
+    def list_instance_actions(
+        self, context: RequestContext, instance_uuid: str
+    ) -> list[InstanceAction]:
+        """Newest first; empty when unknown."""
+        result: list[InstanceAction] = self._call(
+            context, "list_instance_actions", instance_uuid=instance_uuid
+        )
+        return result
+
+    def list_instance_faults(
+        self, context: RequestContext, instance_uuid: str
+    ) -> list[InstanceFault]:
+        """Oldest first, one for each failed attempt; empty when unknown."""
+        result: list[InstanceFault] = self._call(
+            context, "list_instance_faults", instance_uuid=instance_uuid
+        )
+        return result
+
+    def find_instance_hosts(
+        self, context: RequestContext, instance_uuids: Sequence[str]
+    ) -> dict[str, str]:
+        """Return instance -> host for those that live here and have a host."""
+        result: dict[str, str] = self._call(
+            context, "find_instance_hosts", instance_uuids=list(instance_uuids)
+        )
+        return result
+
+    def list_services(
+        self, context: RequestContext, *, timeout_seconds: float | None = None
+    ) -> list[Service]:
+        """All service records of the cell with ``up`` worked out."""
+        result: list[Service] = self._call(
+            context, "list_services", timeout_seconds=timeout_seconds
+        )
+        return result
+
+    def update_service(
+        self, context: RequestContext, service_uuid: str, values: dict[str, Any]
+    ) -> Service:
+        """Change a service; disabling also sets COMPUTE_STATUS_DISABLED in placement.
+
+        Raises ServiceNotFound.
+        """
+        result: Service = self._call(
+            context, "update_service", service_uuid=service_uuid, values=values
+        )
+        return result
+
+    def delete_service(self, context: RequestContext, service_uuid: str) -> str:
+        """Remove record, nodes and providers; return the host. Raises ServiceNotFound, InUse."""
+        result: str = self._call(context, "delete_service", service_uuid=service_uuid)
+        return result
+
+    def list_compute_nodes(
+        self, context: RequestContext, *, timeout_seconds: float | None = None
+    ) -> list[ComputeNode]:
+        """All compute nodes of the cell."""
+        result: list[ComputeNode] = self._call(
+            context, "list_compute_nodes", timeout_seconds=timeout_seconds
+        )
+        return result
+
+    # From compute agents
+
+    def report_services(
+        self,
+        context: RequestContext,
+        agent: str,
+        hosts: Sequence[str],
+        builds: dict[str, int],
+        *,
+        version: int,
+    ) -> None:
+        """Report that an agent and its hosts live, every ``report_interval``.
+
+        Missing records are created. ``builds`` (instance UUID -> attempt) are builds in hand: their
+        leases are renewed.
+        """
+        self._call(
+            context,
+            "report_services",
+            agent=agent,
+            hosts=list(hosts),
+            builds=builds,
+            service_version=version,
+        )
+
+    def report_compute_nodes(
+        self, context: RequestContext, agent: str, nodes: Sequence[ComputeNode]
+    ) -> list[dict[str, Any]]:
+        """Store what the hosts have and use, pass inventories on to placement.
+
+        Returns for each node {"uuid", "error": null or a sentence, "allocation_ratios": {class:
+        ratio as it stands in placement}}.
+        """
+        result: list[dict[str, Any]] = self._call(
+            context, "report_compute_nodes", agent=agent, nodes=list(nodes)
+        )
+        return result
+
+    def build_succeeded(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        attempt: int,
+        *,
+        power_state: str,
+    ) -> str:
+        """Return "accepted" (also the second time), or "stale".
+
+        Destroy it, another attempt owns it.
+        """
+        result: str = self._call(
+            context,
+            "build_succeeded",
+            agent=agent,
+            host=host,
+            instance_uuid=instance_uuid,
+            attempt=attempt,
+            power_state=power_state,
+        )
+        return result
+
+    def build_failed(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        attempt: int,
+        *,
+        fault: InstanceFault,
+        retry: bool,
+    ) -> str:
+        """Try the next alternate (``retry``) or end in ERROR. Returns "accepted" or "stale"."""
+        result: str = self._call(
+            context,
+            "build_failed",
+            agent=agent,
+            host=host,
+            instance_uuid=instance_uuid,
+            attempt=attempt,
+            fault=fault,
+            retry=retry,
+        )
+        return result
+
+    def instance_deleted(
+        self, context: RequestContext, agent: str, host: str, instance_uuid: str
+    ) -> str:
+        """Report that the guest is gone from the host.
+
+        Returns "accepted", or "stale": it was not being deleted.
+        """
+        result: str = self._call(
+            context, "instance_deleted", agent=agent, host=host, instance_uuid=instance_uuid
+        )
+        return result
+
+    def instance_ended(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        attempt: int,
+        *,
+        exit_code: int | None,
+    ) -> str:
+        """Report that the workload ended by itself: the instance becomes stopped.
+
+        Returns "accepted" or "stale".
+        """
+        result: str = self._call(
+            context,
+            "instance_ended",
+            agent=agent,
+            host=host,
+            instance_uuid=instance_uuid,
+            attempt=attempt,
+            exit_code=exit_code,
+        )
+        return result
+
+    def list_host_instances(
+        self, context: RequestContext, agent: str, hosts: Sequence[str]
+    ) -> list[Instance]:
+        """Living instances whose current attempt is on these hosts, for reconciliation at start."""
+        result: list[Instance] = self._call(
+            context, "list_host_instances", agent=agent, hosts=list(hosts)
+        )
+        return result
+
+    def list_group_members(
+        self, context: RequestContext, agent: str, group_uuid: str
+    ) -> dict[str, str]:
+        """Return instance -> host of the group's living members here, for the late check."""
+        result: dict[str, str] = self._call(
+            context, "list_group_members", agent=agent, group_uuid=group_uuid
+        )
+        return result
+
+    # Objects
+
+    def object_action(
+        self, context: RequestContext, objinst: Any, objmethod: str, args: Any, kwargs: Any
+    ) -> tuple[dict[str, Any], Any]:
+        """Run a remotable method where the database is; return changed fields and the result."""
+        updates, result = self._call(
+            context,
+            "object_action",
+            objinst=objinst,
+            objmethod=objmethod,
+            args=list(args),
+            kwargs=kwargs,
+        )
+        return updates, result
+
+    def object_backport_versions(
+        self, context: RequestContext, objinst: Any, object_versions: dict[str, str]
+    ) -> Any:
+        """Return a newer object in the versions that the caller knows."""
+        return self._call(
+            context, "object_backport_versions", objinst=objinst, object_versions=object_versions
+        )
+
+
+class HostStatesAPI(RpcClient):
+    """A cell's host states, served by its conductors on the top broker, by the cell's UUID.
+
+    Version history: 1.0 initial.
+    """
+
+    TOPIC = "host_states"
+    VERSION = "1.0"
+
+    def get_host_states(
+        self,
+        context: RequestContext,
+        cell_uuid: str,
+        *,
+        after_seq: int,
+        timeout_seconds: float | None = None,
+    ) -> HostStateBatch:
+        """Return all rows that changed after a sequence number; 0 returns all rows (``full``)."""
+        result: HostStateBatch = self._call(
+            context,
+            "get_host_states",
+            server=cell_uuid,
+            timeout_seconds=timeout_seconds,
+            after_seq=after_seq,
+        )
+        return result

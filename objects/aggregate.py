@@ -1,0 +1,35 @@
+"""Aggregate: a set of hosts with metadata, among it their availability zone."""
+
+from __future__ import annotations
+
+from objects import base, fields
+
+AVAILABILITY_ZONE_KEY = "availability_zone"
+
+
+@base.ArmillaryObjectRegistry.register
+class Aggregate(base.ArmillaryObject):
+    """A set of hosts; mirrored to placement under the same UUID. Metadata values are text."""
+
+    VERSION = "1.0"
+
+    fields = {
+        "id": fields.IntegerField(),
+        "uuid": fields.UUIDField(),
+        "name": fields.StringField(),
+        "hosts": fields.ListOfStringsField(default=[]),
+        "metadata": fields.DictOfStringsField(default={}),
+        "created_at": fields.DateTimeField(nullable=True),
+        "updated_at": fields.DateTimeField(nullable=True),
+    }
+
+    id: int
+    uuid: str
+    name: str
+    hosts: list[str]
+    metadata: dict[str, str]
+
+    @property
+    def availability_zone(self) -> str | None:
+        """The zone that this aggregate's hosts are in, if it names one."""
+        return self.metadata.get(AVAILABILITY_ZONE_KEY)

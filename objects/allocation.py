@@ -1,0 +1,77 @@
+"""AllocationClaim and ClaimResult: a write to placement for one consumer, and how it went."""
+
+from __future__ import annotations
+
+from objects import base, fields
+
+FENCE_STEP = 1000
+"""A take-over by the super conductor raises the fence by this.
+
+Attempts within the cell count up by one.
+"""
+
+FENCE_FINAL = 2**31 - 1
+"""The fence of a consumer that is being deleted: no claim comes after it."""
+
+
+class ClaimStatus:
+    """The outcomes of a claim; all but CLAIMED left nothing behind."""
+
+    CLAIMED = "claimed"
+    NO_CAPACITY = "no_capacity"
+    NO_PROVIDER = "no_provider"
+    CONFLICT = "conflict"
+    """The consumer holds other allocations and the claim was not to replace them."""
+    FENCED = "fenced"
+    """A later attempt, or a delete, was here first."""
+
+
+@base.ArmillaryObjectRegistry.register
+class AllocationClaim(base.ArmillaryObject):
+    """Allocations to write for one consumer, all or nothing.
+
+    Writing the same allocations twice succeeds twice. ``replace`` swaps what the consumer holds for
+    these in one step. A claim with a lower ``fence`` than was seen for the consumer is refused.
+    """
+
+    VERSION = "1.0"
+
+    fields = {
+        "consumer_uuid": fields.UUIDField(),
+        "consumer_type": fields.StringField(default="INSTANCE"),
+        "project_id": fields.StringField(),
+        "user_id": fields.StringField(),
+        "allocations": fields.JSONField(),
+        "fence": fields.IntegerField(default=0),
+        "replace": fields.BooleanField(default=False),
+    }
+
+    consumer_uuid: str
+    consumer_type: str
+    project_id: str
+    user_id: str
+    allocations: dict[str, dict[str, dict[str, int]]]
+    fence: int
+    replace: bool
+
+
+@base.ArmillaryObjectRegistry.register
+class ClaimResult(base.ArmillaryObject):
+    """How one claim of a batch went: a word of ``ClaimStatus`` and a sentence for refusals."""
+
+    VERSION = "1.0"
+
+    fields = {
+        "consumer_uuid": fields.UUIDField(),
+        "status": fields.StringField(),
+        "reason": fields.StringField(nullable=True),
+    }
+
+    consumer_uuid: str
+    status: str
+    reason: str | None
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether the allocations stand."""
+        return self.status == ClaimStatus.CLAIMED

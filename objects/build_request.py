@@ -1,0 +1,39 @@
+"""BuildRequest: an accepted request for one instance that no cell has taken over yet."""
+
+from __future__ import annotations
+
+from objects import base, fields
+from objects.instance import Instance
+from objects.request_spec import RequestSpec
+from objects.selection import Selection
+
+
+@base.ArmillaryObjectRegistry.register
+class BuildRequest(base.ArmillaryObject):
+    """What show and list read until the instance is in a cell.
+
+    ``selections`` is empty until the scheduler answered, then the chosen host and its alternates;
+    they are handed to the cell as they stand here. ``fence`` orders all writes to placement for
+    this instance.
+    """
+
+    VERSION = "1.0"
+
+    fields = {
+        "instance_uuid": fields.UUIDField(),
+        "reservation_id": fields.StringField(),
+        "project_id": fields.StringField(),
+        "instance": fields.ObjectField("Instance"),
+        "request_spec": fields.ObjectField("RequestSpec"),
+        "selections": fields.ListOfObjectsField("Selection", default=[]),
+        "fence": fields.IntegerField(default=0),
+        "created_at": fields.DateTimeField(nullable=True),
+    }
+
+    instance_uuid: str
+    reservation_id: str
+    project_id: str
+    instance: Instance
+    request_spec: RequestSpec
+    selections: list[Selection]
+    fence: int

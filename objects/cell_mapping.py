@@ -1,0 +1,31 @@
+"""CellMapping: a shard with its own broker and database."""
+
+from __future__ import annotations
+
+from objects import base, fields
+
+CELL0_UUID = "00000000-0000-0000-0000-000000000000"
+
+
+@base.ArmillaryObjectRegistry.register
+class CellMapping(base.ArmillaryObject):
+    """How the super conductor reaches a cell. ``transport_url`` holds a secret: never log it."""
+
+    VERSION = "1.0"
+
+    fields = {
+        "uuid": fields.UUIDField(),
+        "name": fields.StringField(),
+        "transport_url": fields.StringField(),
+        "disabled": fields.BooleanField(default=False),
+    }
+
+    uuid: str
+    name: str
+    transport_url: str
+    disabled: bool
+
+    @property
+    def is_cell0(self) -> bool:
+        """Whether this is the cell of requests that found no host."""
+        return self.uuid == CELL0_UUID

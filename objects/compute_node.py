@@ -1,0 +1,43 @@
+"""ComputeNode: a hypervisor as its agent reports it; its UUID is that of its resource provider."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from objects import base, fields
+
+
+@base.ArmillaryObjectRegistry.register
+class ComputeNode(base.ArmillaryObject):
+    """What a host has and uses.
+
+    ``attributes`` holds the values declared in ``host_attributes`` that the agent collects, by
+    name. ``inventories`` maps a resource class to total, reserved, min_unit, max_unit, step_size
+    (integers) and allocation_ratio (float); ``traits`` are trait names. Both go to placement
+    through the cell conductor.
+    """
+
+    VERSION = "1.0"
+
+    fields = {
+        "uuid": fields.UUIDField(),
+        "host": fields.StringField(),
+        "node": fields.StringField(),
+        "cell_uuid": fields.UUIDField(nullable=True),
+        "attributes": fields.JSONField(default={}),
+        "inventories": fields.JSONField(default={}),
+        "traits": fields.ListOfStringsField(default=[]),
+        "created_at": fields.DateTimeField(nullable=True),
+        "updated_at": fields.DateTimeField(nullable=True),
+    }
+
+    uuid: str
+    host: str
+    node: str
+    cell_uuid: str | None
+    attributes: dict[str, Any]
+    inventories: dict[str, dict[str, float]]
+    traits: list[str]
+    created_at: datetime | None
+    updated_at: datetime | None

@@ -1,0 +1,20 @@
+"""HostMapping: which cell a host is in."""
+
+from __future__ import annotations
+
+from objects import base, fields
+
+
+@base.ArmillaryObjectRegistry.register
+class HostMapping(base.ArmillaryObject):
+    """Written by discovery; a host is in exactly one cell."""
+
+    VERSION = "1.0"
+
+    fields = {
+        "host": fields.StringField(),
+        "cell_uuid": fields.UUIDField(),
+    }
+
+    host: str
+    cell_uuid: str

@@ -1,0 +1,46 @@
+"""HostStateBatch.
+
+Host states as columns, pushed from a cell to the schedulers in the order of a sequence.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from objects import base, fields
+
+
+@base.ArmillaryObjectRegistry.register
+class HostStateBatch(base.ArmillaryObject):
+    """All rows of one cell that changed after ``first_seq`` up to ``last_seq``, or all (``full``).
+
+    A receiver at sequence s applies a batch with first_seq <= s < last_seq or ``full``; it ignores
+    one with last_seq <= s (unless full); first_seq > s is a gap: it asks the cell for what came
+    after s. ``attributes`` maps every name in ``host_attributes`` to a list, one value for each
+    row; ``removed`` holds UUIDs of nodes that are gone. An empty batch (first_seq == last_seq) is a
+    sign of life.
+    """
+
+    VERSION = "1.0"
+
+    fields = {
+        "cell_uuid": fields.UUIDField(),
+        "first_seq": fields.IntegerField(),
+        "last_seq": fields.IntegerField(),
+        "full": fields.BooleanField(default=False),
+        "node_uuids": fields.StringColumnField(default=[]),
+        "hosts": fields.StringColumnField(default=[]),
+        "nodes": fields.StringColumnField(default=[]),
+        "attributes": fields.JSONField(default={}),
+        "removed": fields.StringColumnField(default=[]),
+    }
+
+    cell_uuid: str
+    first_seq: int
+    last_seq: int
+    full: bool
+    node_uuids: list[str]
+    hosts: list[str]
+    nodes: list[str]
+    attributes: dict[str, list[Any]]
+    removed: list[str]

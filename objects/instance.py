@@ -1,0 +1,100 @@
+"""Instance: a workload, from the moment it was asked for until it is gone."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from objects import base, fields
+from objects.flavor import Flavor
+from objects.image_meta import ImageMeta
+from objects.instance_fault import InstanceFault
+
+
+@base.ArmillaryObjectRegistry.register
+class Instance(base.ArmillaryObject):
+    """A process, a VM or a simulated workload.
+
+    ``attempt`` counts builds (1 is the first host); a report about another attempt than the current
+    one is late and ignored. ``exit_code`` is that of an ended process.
+    """
+
+    VERSION = "1.0"
+
+    fields = {
+        "uuid": fields.UUIDField(),
+        "name": fields.StringField(),
+        "project_id": fields.StringField(),
+        "user_id": fields.StringField(),
+        "reservation_id": fields.StringField(),
+        "request_id": fields.StringField(nullable=True),
+        "launch_index": fields.IntegerField(default=0),
+        "flavor": fields.ObjectField("Flavor"),
+        "image": fields.ObjectField("ImageMeta", nullable=True),
+        "metadata": fields.DictOfStringsField(default={}),
+        "availability_zone": fields.StringField(nullable=True),
+        "host": fields.StringField(nullable=True),
+        "node": fields.StringField(nullable=True),
+        "cell_uuid": fields.UUIDField(nullable=True),
+        "vm_state": fields.VmStateField(default="building"),
+        "task_state": fields.TaskStateField(nullable=True),
+        "power_state": fields.StringField(nullable=True),
+        "attempt": fields.IntegerField(default=0),
+        "exit_code": fields.IntegerField(nullable=True),
+        "group_uuid": fields.UUIDField(nullable=True),
+        "fault": fields.ObjectField("InstanceFault", nullable=True),
+        "created_at": fields.DateTimeField(nullable=True),
+        "updated_at": fields.DateTimeField(nullable=True),
+        "launched_at": fields.DateTimeField(nullable=True),
+        "deleted_at": fields.DateTimeField(nullable=True),
+    }
+
+    uuid: str
+    name: str
+    project_id: str
+    user_id: str
+    reservation_id: str
+    request_id: str | None
+    launch_index: int
+    flavor: Flavor
+    image: ImageMeta | None
+    metadata: dict[str, str]
+    availability_zone: str | None
+    host: str | None
+    node: str | None
+    cell_uuid: str | None
+    vm_state: str
+    task_state: str | None
+    power_state: str | None
+    attempt: int
+    exit_code: int | None
+    group_uuid: str | None
+    fault: InstanceFault | None
+    created_at: datetime | None
+    updated_at: datetime | None
+    launched_at: datetime | None
+    deleted_at: datetime | None
+
+    SAVEABLE = frozenset({"task_state", "power_state"})
+    """What a host may write about its own instances with ``save``.
+
+    The rest goes through reports.
+    """
+
+    @base.remotable
+    def save(self) -> None:
+        """Write the changed fields through the cell conductor.
+
+        Only for the instance's own host and current attempt; raises ``Conflict`` when it has moved
+        on, and ``Invalid`` for a field that is not in ``SAVEABLE``.
+        """
+        self.store.save_instance(self._context, self)
+        self.obj_reset_changes(recursive=False)
+
+    @base.remotable
+    def refresh(self) -> None:
+        """Read all fields again. Raises ``InstanceNotFound`` when it is gone."""
+        current = self.store.get_instance(self._context, self.uuid)
+        for name in self.fields:
+            if current.obj_attr_is_set(name):
+                setattr(self, name, getattr(current, name))
+        self.obj_reset_changes(recursive=False)

@@ -1,0 +1,53 @@
+"""InstanceAction and its events: what was done to an instance, by which request."""
+
+from __future__ import annotations
+
+from objects import base, fields
+
+
+@base.ArmillaryObjectRegistry.register
+class InstanceActionEvent(base.ArmillaryObject):
+    """One step of an action on one host. ``result`` is Success, Error, or null while it runs."""
+
+    VERSION = "1.0"
+
+    fields = {
+        "event": fields.StringField(),
+        "host": fields.StringField(nullable=True),
+        "attempt": fields.IntegerField(default=0),
+        "start_time": fields.DateTimeField(nullable=True),
+        "finish_time": fields.DateTimeField(nullable=True),
+        "result": fields.StringField(nullable=True),
+        "details": fields.StringField(nullable=True),
+    }
+
+    event: str
+    host: str | None
+    attempt: int
+    result: str | None
+    details: str | None
+
+
+@base.ArmillaryObjectRegistry.register
+class InstanceAction(base.ArmillaryObject):
+    """What a user asked of an instance (create, delete …) and how it went."""
+
+    VERSION = "1.0"
+
+    fields = {
+        "action": fields.StringField(),
+        "instance_uuid": fields.UUIDField(),
+        "request_id": fields.StringField(),
+        "project_id": fields.StringField(nullable=True),
+        "user_id": fields.StringField(nullable=True),
+        "start_time": fields.DateTimeField(nullable=True),
+        "finish_time": fields.DateTimeField(nullable=True),
+        "message": fields.StringField(nullable=True),
+        "events": fields.ListOfObjectsField("InstanceActionEvent", default=[]),
+    }
+
+    action: str
+    instance_uuid: str
+    request_id: str
+    message: str | None
+    events: list[InstanceActionEvent]

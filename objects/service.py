@@ -1,0 +1,54 @@
+"""Service: a process of a kind on a host, and whether it is alive."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from objects import base, fields
+
+CURRENT_VERSION = 1
+"""The version number that this release's services write into their records."""
+
+
+@base.ArmillaryObjectRegistry.register
+class Service(base.ArmillaryObject):
+    """A service record. ``agent`` is the RPC server name under which the host is reached.
+
+    One agent process may carry many hosts, so ``agent`` and ``host`` differ there. ``up`` is worked
+    out by the owner of the record when it is read: not forced down, and seen within
+    ``service_down_time`` seconds.
+    """
+
+    VERSION = "1.0"
+
+    fields = {
+        "uuid": fields.UUIDField(),
+        "host": fields.StringField(),
+        "binary": fields.StringField(),
+        "agent": fields.StringField(nullable=True),
+        "cell_uuid": fields.UUIDField(nullable=True),
+        "version": fields.IntegerField(default=CURRENT_VERSION),
+        "disabled": fields.BooleanField(default=False),
+        "disabled_reason": fields.StringField(nullable=True),
+        "forced_down": fields.BooleanField(default=False),
+        "report_count": fields.IntegerField(default=0),
+        "last_seen_up": fields.DateTimeField(nullable=True),
+        "created_at": fields.DateTimeField(nullable=True),
+        "up": fields.BooleanField(default=False),
+        "availability_zone": fields.StringField(nullable=True),
+    }
+
+    uuid: str
+    host: str
+    binary: str
+    agent: str | None
+    cell_uuid: str | None
+    version: int
+    disabled: bool
+    disabled_reason: str | None
+    forced_down: bool
+    report_count: int
+    last_seen_up: datetime | None
+    created_at: datetime | None
+    up: bool
+    availability_zone: str | None

@@ -1,0 +1,1 @@
+"""Placement: who has what, who took it, and where a request fits."""

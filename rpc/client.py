@@ -1,0 +1,123 @@
+"""The calling side of a topic: call, cast, fanout, version caps, and errors a caller can act on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import oslo_messaging
+
+from armillary import exception
+from armillary.context import RequestContext
+from rpc.transport import Bus
+
+_REMOTE_SUFFIX = "_Remote"
+
+
+class RpcClient:
+    """Base of every ``rpcapi`` class, which sets ``TOPIC`` and ``VERSION``.
+
+    A call raises ``RpcTimeout`` when no answer came (outcome unknown), ``RpcUnavailable`` when
+    nothing was sent, and what the other side raised when that is a class of
+    ``armillary.exception``.
+    """
+
+    TOPIC: str
+    VERSION: str = "1.0"
+
+    def __init__(
+        self, bus: Bus, *, version_cap: str | None = None, timeout_seconds: float = 60.0
+    ) -> None:
+        self._cap = version_cap
+        self._timeout_seconds = timeout_seconds
+        self._client = bus.client(
+            self.TOPIC,
+            version=self.VERSION,
+            version_cap=version_cap,
+            timeout_seconds=timeout_seconds,
+        )
+
+    def can_send(self, version: str) -> bool:
+        """Return whether the peer may be sent this version under ``[upgrade_levels]``."""
+        return bool(self._client.can_send_version(version))
+
+    def ping(
+        self, context: RequestContext, *, server: str | None = None, timeout_seconds: float = 5.0
+    ) -> None:
+        """Raise ``RpcTimeout`` unless a server of this topic answers."""
+        prepared = self._client.prepare(
+            namespace="baseapi", version="1.0", server=server, timeout=timeout_seconds
+        )
+        self._sent("ping", timeout_seconds, lambda: prepared.call(context, "ping", arg="ping"))
+
+    def _call(
+        self,
+        context: RequestContext,
+        method: str,
+        *,
+        version: str | None = None,
+        server: str | None = None,
+        timeout_seconds: float | None = None,
+        **arguments: Any,
+    ) -> Any:
+        timeout = timeout_seconds or self._timeout_seconds
+        prepared = self._client.prepare(
+            version=version or self.VERSION, server=server, timeout=timeout
+        )
+        return self._sent(method, timeout, lambda: prepared.call(context, method, **arguments))
+
+    def _cast(
+        self,
+        context: RequestContext,
+        method: str,
+        *,
+        version: str | None = None,
+        server: str | None = None,
+        fanout: bool = False,
+        **arguments: Any,
+    ) -> None:
+        prepared = self._client.prepare(
+            version=version or self.VERSION, server=server, fanout=fanout or None
+        )
+        self._sent(method, 0, lambda: prepared.cast(context, method, **arguments))
+
+    def _sent(self, method: str, timeout_seconds: float, send: Any) -> Any:
+        try:
+            return send()
+        except exception.ArmillaryError as error:
+            raise _as_raised(error) from None
+        except oslo_messaging.RemoteError as error:
+            raise exception.RpcFailed(
+                method=method, topic=self.TOPIC, reason=f"{error.exc_type}: {error.value}"
+            ) from error
+        except oslo_messaging.MessagingTimeout as error:
+            raise exception.RpcTimeout(
+                method=method, topic=self.TOPIC, timeout_seconds=timeout_seconds
+            ) from error
+        except oslo_messaging.MessageDeliveryFailure as error:
+            raise exception.RpcUnavailable(
+                method=method, topic=self.TOPIC, reason=type(error).__name__
+            ) from error
+        except oslo_messaging.RPCVersionCapError as error:
+            raise exception.RpcVersionTooOld(
+                topic=self.TOPIC, method=method, needed=error.version, cap=error.version_cap
+            ) from error
+        except Exception as error:
+            # oslo.messaging rebuilds built-in errors, too: a bug of the other side is not one of
+            # ours.
+            raise exception.RpcFailed(
+                method=method,
+                topic=self.TOPIC,
+                reason=type(error).__name__.removesuffix(_REMOTE_SUFFIX),
+            ) from error
+
+
+def _as_raised(error: exception.ArmillaryError) -> exception.ArmillaryError:
+    """Return a remote error as its own class again.
+
+    oslo.messaging answers a subclass whose text is the remote traceback, which no caller wants to
+    show.
+    """
+    cls = type(error)
+    if cls.__module__ != exception.__name__:
+        cls = next(base for base in cls.__mro__ if base.__module__ == exception.__name__)
+    return cls(error.message, **error.kwargs)

@@ -1,0 +1,127 @@
+"""The in-memory broker of a deployment in one process.
+
+Its virtual hosts are apart and its waits don't spin. kombu's own memory transport keeps one set of
+queues for the whole process, whatever the virtual host, and polls them without a pause. This one
+derives from it, keeps a broker for each virtual host, and wakes the consumers when something is
+put.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from kombu.transport import TRANSPORT_ALIASES, memory, virtual
+
+_WAIT_SECONDS_MAX = 1.0
+
+
+class _Broker:
+    """The queues and bindings of one virtual host, and the condition its consumers wait on."""
+
+    def __init__(self) -> None:
+        self.state = virtual.BrokerState()
+        self.queues: dict[str, SimpleQueue[Any]] = {}
+        self.changed = threading.Condition()
+        self.puts = 0
+
+    def put(self, queue: str, message: Any) -> None:
+        self.queues.setdefault(queue, SimpleQueue()).put(message)
+        with self.changed:
+            self.puts += 1
+            self.changed.notify_all()
+
+    def wait_for_put(self, seen: int, timeout_seconds: float) -> None:
+        with self.changed:
+            self.changed.wait_for(lambda: self.puts != seen, timeout_seconds)
+
+
+_brokers: dict[str, _Broker] = {}
+_brokers_lock = threading.Lock()
+
+
+def _broker_for(virtual_host: str) -> _Broker:
+    with _brokers_lock:
+        return _brokers.setdefault(virtual_host, _Broker())
+
+
+class Channel(memory.Channel):
+    """A channel whose queues belong to the broker of its connection's virtual host."""
+
+    def __init__(self, connection: Any, **kwargs: Any) -> None:
+        super().__init__(connection, **kwargs)  # type: ignore[no-untyped-call]
+        self._broker: _Broker = connection.broker
+
+    def _has_queue(self, queue: str, **kwargs: Any) -> bool:
+        return queue in self._broker.queues
+
+    def _new_queue(self, queue: str, **kwargs: Any) -> None:
+        self._broker.queues.setdefault(queue, SimpleQueue())
+
+    def _queue_for(self, queue: str) -> SimpleQueue[Any]:
+        return self._broker.queues.setdefault(queue, SimpleQueue())
+
+    def _get(self, queue: str, timeout: float | None = None) -> Any:
+        return self._queue_for(queue).get(block=False)
+
+    def _put(self, queue: str, message: Any, **kwargs: Any) -> None:
+        self._broker.put(queue, message)
+
+    def _put_fanout(
+        self, exchange: str, message: Any, routing_key: str | None = None, **kwargs: Any
+    ) -> None:
+        for queue in self._lookup(exchange, routing_key):  # type: ignore[no-untyped-call]
+            self._broker.put(queue, message)
+
+    def _size(self, queue: str) -> int:
+        return self._queue_for(queue).qsize()
+
+    def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
+        self._broker.queues.pop(queue, None)
+
+    def _purge(self, queue: str) -> int:
+        size = 0
+        waiting = self._queue_for(queue)
+        while True:
+            try:
+                waiting.get(block=False)
+            except Empty:
+                return size
+            size += 1
+
+    def close(self) -> None:
+        # Not memory.Channel.close: that one drops every queue of the process.
+        virtual.Channel.close(self)
+
+
+class Transport(memory.Transport):
+    """kombu's memory transport on a broker for each virtual host."""
+
+    Channel = Channel
+
+    def __init__(self, client: Any, **kwargs: Any) -> None:
+        super().__init__(client, **kwargs)  # type: ignore[no-untyped-call]
+        self.broker = _broker_for(client.virtual_host or "/")
+        self.state = self.broker.state
+
+    def drain_events(self, connection: Any, timeout: Any = None, **kwargs: Any) -> None:
+        cycle: Any = self.cycle
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            seen = self.broker.puts
+            try:
+                cycle.get(self._deliver, timeout=timeout)
+            except Empty:
+                left = _WAIT_SECONDS_MAX if deadline is None else deadline - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError from None
+                self.broker.wait_for_put(seen, min(left, _WAIT_SECONDS_MAX))
+            else:
+                return
+
+
+def install() -> None:
+    """Make ``kombu+memory://`` mean this transport in this process. Idempotent."""
+    TRANSPORT_ALIASES["memory"] = f"{__name__}:Transport"

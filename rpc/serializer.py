@@ -1,0 +1,76 @@
+"""Objects and contexts to wire form and back; older peers get a backport, bindings are put on."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import oslo_messaging
+from oslo_versionedobjects import base as ovo
+from oslo_versionedobjects import exception as ovo_exception
+
+from armillary.context import RequestContext
+from objects.base import ArmillaryObject, Binding
+
+
+class BackportAPI(Protocol):
+    """Who rewrites an object that is newer than this process knows: the conductor."""
+
+    def object_backport_versions(
+        self, context: RequestContext, objinst: Any, object_versions: dict[str, str]
+    ) -> Any: ...
+
+
+class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
+    """Serialises versioned objects inside lists, tuples and dicts; contexts as plain dicts.
+
+    This is also the place where messages will be signed and verified: it sees each message whole.
+    """
+
+    def __init__(self, binding: Binding | None = None, backport: BackportAPI | None = None) -> None:
+        self._binding = binding
+        self._backport = backport
+
+    def bind_with(self, binding: Binding) -> None:
+        """Set the binding after construction, for a conductor API that needs this bus itself."""
+        self._binding = binding
+
+    def backport_with(self, backport: BackportAPI) -> None:
+        """Ask this API to rewrite objects that are newer than this process knows."""
+        self._backport = backport
+
+    def serialize_entity(self, context: Any, entity: Any) -> Any:
+        if isinstance(entity, ArmillaryObject):
+            return entity.obj_to_primitive()
+        if isinstance(entity, list | tuple | set):
+            return [self.serialize_entity(context, item) for item in entity]
+        if isinstance(entity, dict):
+            return {key: self.serialize_entity(context, value) for key, value in entity.items()}
+        return entity
+
+    def deserialize_entity(self, context: Any, entity: Any) -> Any:
+        if isinstance(entity, dict):
+            if ArmillaryObject.is_primitive(entity):
+                return self._to_object(context, entity)
+            return {key: self.deserialize_entity(context, value) for key, value in entity.items()}
+        if isinstance(entity, list | tuple):
+            return [self.deserialize_entity(context, item) for item in entity]
+        return entity
+
+    def _to_object(self, context: Any, primitive: dict[str, Any]) -> ArmillaryObject:
+        try:
+            made = ArmillaryObject.obj_from_primitive(primitive, context=context)
+        except ovo_exception.IncompatibleObjectVersion:
+            if self._backport is None:
+                raise
+            name = primitive[ArmillaryObject.primitive_key("name")]
+            supported = ovo.obj_tree_get_versions(name)
+            made = self._backport.object_backport_versions(context, primitive, supported)
+        if self._binding is not None:
+            made.bind(self._binding)
+        return made
+
+    def serialize_context(self, context: RequestContext) -> dict[str, Any]:
+        return context.to_dict()
+
+    def deserialize_context(self, context: dict[str, Any]) -> RequestContext:
+        return RequestContext.from_dict(context)

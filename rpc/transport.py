@@ -1,0 +1,159 @@
+"""A bus: one broker as one service sees it, and the clients and servers made on it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import oslo_messaging
+import oslo_messaging.opts
+from oslo_concurrency import lockutils
+from oslo_config import cfg
+
+from armillary import exception
+from rpc import memory_transport
+from rpc.queue_names import claim_process_name
+from rpc.serializer import ObjectSerializer
+from rpc.server import RpcServer
+
+_ALLOWED_EXCEPTION_MODULES = ["armillary.exception"]
+_RABBIT_GROUP = "oslo_messaging_rabbit"
+_EMBEDDED_SCHEME = "kombu+memory://"
+_BROKER_LOGGERS = (
+    "oslo.messaging._drivers.impl_rabbit",
+    "oslo_messaging._drivers.impl_rabbit",
+    "oslo_messaging._drivers.amqpdriver",
+    "kombu.connection",
+)
+_EMBEDDED_CHATTER = (
+    "Selecting the kombu transport",
+    "Heartbeat support requested",
+    "No hostname was supplied",
+)
+"""What the driver says of every connection to the embedded broker, where all of it is meant so."""
+_REPEAT_SECONDS = 60.0
+
+
+class _OncePerMinute(logging.Filter):
+    """Let each broker complaint through once, then once a minute, however often it is repeated."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            return True
+        if str(record.msg).startswith(_EMBEDDED_CHATTER):
+            return False
+        now = time.monotonic()
+        key = str(record.msg)[:80]
+        if now - self._last.get(key, -_REPEAT_SECONDS) < _REPEAT_SECONDS:
+            return False
+        self._last[key] = now
+        return True
+
+
+_quiet = _OncePerMinute()
+
+
+def quieten_broker_logs() -> None:
+    """Say once, then once a minute, that the broker is away. Idempotent."""
+    for name in _BROKER_LOGGERS:
+        logger = logging.getLogger(name)
+        if _quiet not in logger.filters:
+            logger.addFilter(_quiet)
+
+
+def _register_options(conf: cfg.ConfigOpts) -> None:
+    """Register oslo.messaging's options.
+
+    It does so itself for some of them on ``cfg.CONF`` only.
+    """
+    for group, options in oslo_messaging.opts.list_opts():
+        conf.register_opts(options, group=group)
+
+
+def _name_queues(conf: cfg.ConfigOpts, process_name: str, lock_directory: Path | None) -> None:
+    if lock_directory is None or not conf[_RABBIT_GROUP].use_queue_manager:
+        return
+    lockutils.set_defaults(str(lock_directory))
+    conf.set_default(
+        "processname", claim_process_name(process_name, lock_directory), group=_RABBIT_GROUP
+    )
+
+
+class Bus:
+    """One broker (``transport_url``) with everything needed to call and to serve on it.
+
+    The serializer's binding gives received objects their remotable side: a store in the conductor
+    that owns them, an RPC indirection elsewhere (see ``objects.base.Binding``). ``lock_directory``
+    is needed where ``[oslo_messaging_rabbit] use_queue_manager`` is on.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        transport_url: str,
+        *,
+        executor: str = "threading",
+        serializer: ObjectSerializer | None = None,
+        process_name: str = "armillary",
+        lock_directory: Path | None = None,
+    ) -> None:
+        if transport_url.startswith(_EMBEDDED_SCHEME):
+            memory_transport.install()
+        quieten_broker_logs()
+        _register_options(conf)
+        _name_queues(conf, process_name, lock_directory)
+        self._conf = conf
+        self._executor = executor
+        self.serializer = serializer or ObjectSerializer()
+        try:
+            self.transport = oslo_messaging.get_rpc_transport(
+                conf, url=transport_url, allowed_remote_exmods=_ALLOWED_EXCEPTION_MODULES
+            )
+        except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
+            raise exception.ConfigurationError(
+                reason="transport_url has no usable form: expected "
+                "rabbit://user:password@host:port/vhost or kombu+memory:////name"
+            ) from error
+
+    def server(
+        self, topic: str, server: str, endpoints: Iterable[Any], *, version: str = "1.0"
+    ) -> RpcServer:
+        """Return a server, not yet started, for one topic and one server name."""
+        return RpcServer(
+            self._conf,
+            self.transport,
+            topic=topic,
+            server=server,
+            endpoints=list(endpoints),
+            version=version,
+            executor=self._executor,
+            serializer=self.serializer,
+        )
+
+    def client(
+        self,
+        topic: str,
+        *,
+        version: str,
+        version_cap: str | None = None,
+        timeout_seconds: float | None = None,
+    ) -> oslo_messaging.RPCClient:
+        """Return the raw client of a topic; services use :class:`rpc.client.RpcClient`."""
+        return oslo_messaging.get_rpc_client(
+            self.transport,
+            oslo_messaging.Target(topic=topic, version=version),
+            timeout=timeout_seconds,
+            version_cap=version_cap,
+            serializer=self.serializer,
+        )
+
+    def close(self) -> None:
+        """Drop the connections. Servers must have been stopped."""
+        self.transport.cleanup()

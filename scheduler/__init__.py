@@ -1,0 +1,1 @@
+"""The scheduler: decides which host an instance goes to, and why."""

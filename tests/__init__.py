@@ -1,0 +1,1 @@
+"""The tests, in folders from the smallest part to the whole system under fault."""

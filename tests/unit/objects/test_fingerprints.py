@@ -1,0 +1,86 @@
+"""The wire form of every object is pinned.
+
+Whoever changes one raises its version and this table.
+"""
+
+from __future__ import annotations
+
+import typing
+
+import pytest
+from oslo_versionedobjects import fixture
+
+import objects
+from objects.base import ArmillaryObject, ArmillaryObjectRegistry
+
+objects.register_all()
+
+FINGERPRINTS = {
+    "Aggregate": "1.0-2428c5e9dc9ddf2f4a5e36969c3f468a",
+    "AllocationCandidates": "1.0-227841cbec201ccb56b1274337f5840c",
+    "AllocationClaim": "1.0-6e7b2303562f9bde37e6616d97153b89",
+    "BuildRequest": "1.0-00268a80c168fe0c615390c923c6d8c7",
+    "CellMapping": "1.0-12b5f680d2460a76fff18bc46e83808f",
+    "ClaimResult": "1.0-ad5e0713a2f440a0fec353b6baca6156",
+    "ComputeNode": "1.0-8e0e45a3e45ff546358ae4e375e989dc",
+    "DecisionTrace": "1.0-eb8fbd48ce38e70f24b9c5c2fb844475",
+    "Destination": "1.0-06354a068de4e8b232b18e543dd4e8a2",
+    "Destinations": "1.0-ad20808bb23d982440dcbdf3de8f3a5b",
+    "Flavor": "1.0-b508638b6248cf6a48dc29d1636176f8",
+    "HostMapping": "1.0-16a72648f6dbe2301719e8750ac71c34",
+    "HostStateBatch": "1.0-6c35950715e21c7b7f347eec491419c6",
+    "ImageMeta": "1.0-d208aa711a08304460a4aaf7896afc33",
+    "Instance": "1.0-9cf5701f4dfd5627a1aba3de38b0b74b",
+    "InstanceAction": "1.0-58ce0b70c81b813183e7518f3b4c0852",
+    "InstanceActionEvent": "1.0-a3dd3fb214c2d57aeeda05cc88baa6a6",
+    "InstanceFault": "1.0-668c5e0db8ea7854ead0890b3b93e3aa",
+    "InstanceGroup": "1.0-228c8e8cf707c287109e675924ebfddc",
+    "InstanceMapping": "1.0-d7951574afbfc1856f54f404f144710c",
+    "RequestGroup": "1.0-98e34d3038dee8d10a5b3e572dff6923",
+    "RequestLevelParams": "1.0-f61142e6ec52b05c1058afd8ffbcb15c",
+    "RequestSpec": "1.0-5631a872fc4716c276c8078401c73d9c",
+    "ResourceQuery": "1.0-4995707d500586fa23eb86fce6be1bf9",
+    "SchedulerLimits": "1.0-16f09a44e72b98118a20ad179efc64df",
+    "SchedulerRetries": "1.0-842099775ad19981c5dd0b1b006f2e3e",
+    "Selection": "1.0-de14b4e0c722af592c45dd230626146b",
+    "Service": "1.0-6dc894a99ed3589aa0a3d69e9b0d5c5b",
+}
+
+OURS = sorted(
+    name
+    for name, classes in ArmillaryObjectRegistry.obj_classes().items()
+    if issubclass(classes[0], ArmillaryObject)
+)
+
+
+def _checker() -> fixture.ObjectVersionChecker:
+    return fixture.ObjectVersionChecker(
+        {name: ArmillaryObjectRegistry.obj_classes()[name] for name in OURS}
+    )
+
+
+def test_every_object_has_its_pinned_fingerprint():
+    """Changing fields or remotable methods without a new version would break older peers."""
+    expected, actual = _checker().test_hashes(FINGERPRINTS)
+    assert actual == expected
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_annotations_name_only_fields(name):
+    """An annotation that is no field, or a property, is a typing mistake."""
+    cls = ArmillaryObjectRegistry.obj_classes()[name][0]
+    annotated = {
+        key
+        for key in typing.get_type_hints(cls)
+        if key not in typing.get_type_hints(ArmillaryObject)
+    }
+    assert annotated <= set(cls.fields)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_objects_survive_the_wire_with_defaults(name):
+    """Every object can be made from defaults where it has them, sent, and received equal."""
+    cls = ArmillaryObjectRegistry.obj_classes()[name][0]
+    made = cls.from_values()
+    received = ArmillaryObject.obj_from_primitive(made.obj_to_primitive())
+    assert received.to_plain() == made.to_plain()

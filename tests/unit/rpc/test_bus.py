@@ -1,0 +1,204 @@
+"""Calls, casts and fanouts over the embedded broker, which serialises like RabbitMQ."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+
+import pytest
+
+import rpc
+from armillary import exception
+from armillary.context import admin_context
+from objects.flavor import Flavor
+from rpc.client import RpcClient
+from rpc.transport import Bus
+from tests.fixtures.configuration import messaging_conf
+
+
+class Echo:
+    """An endpoint with a bit of everything."""
+
+    def __init__(self):
+        self.heard = []
+        self.changed = threading.Condition()
+        self.release = threading.Event()
+
+    @rpc.expose
+    def echo(self, context, value):
+        return {"value": value, "request_id": context.request_id}
+
+    @rpc.expose
+    def hear(self, context, value):
+        with self.changed:
+            self.heard.append(value)
+            self.changed.notify_all()
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.NoValidHost)
+    def refuse(self, context):
+        raise exception.NoValidHost(reason="none left", trace={"filters": [1]})
+
+    @rpc.expose
+    def break_down(self, context):
+        raise KeyError("inner detail")
+
+    @rpc.expose
+    def hang(self, context):
+        self.release.wait(30)
+
+    def hidden(self, context):
+        return "must not be reachable"
+
+    def wait_for(self, count):
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.heard) >= count, 10)
+
+
+class EchoAPI(RpcClient):
+    TOPIC = "echo"
+    VERSION = "1.0"
+
+
+@pytest.fixture
+def conf():
+    return messaging_conf()
+
+
+@pytest.fixture
+def url():
+    return f"kombu+memory:////{uuid.uuid4()}"
+
+
+@pytest.fixture
+def make_bus(conf):
+    buses = []
+
+    def make(url):
+        buses.append(Bus(conf, url))
+        return buses[-1]
+
+    yield make
+    for bus in buses:
+        bus.close()
+
+
+@pytest.fixture
+def serve(make_bus, url):
+    servers = []
+
+    def start(name="one"):
+        endpoint = Echo()
+        server = make_bus(url).server("echo", name, [endpoint])
+        server.start()
+        servers.append((server, endpoint))
+        return endpoint
+
+    yield start
+    for server, endpoint in servers:
+        endpoint.release.set()
+        server.stop()
+        server.wait()
+
+
+@pytest.fixture
+def api(make_bus, url):
+    return EchoAPI(make_bus(url), timeout_seconds=10)
+
+
+def test_a_call_carries_values_and_the_request_id(serve, api):
+    """The other side sees the caller's context and answers."""
+    serve()
+    context = admin_context()
+    answer = api._call(context, "echo", value=[1, "two", None])
+    assert answer == {"value": [1, "two", None], "request_id": context.request_id}
+
+
+def test_objects_inside_containers_cross_the_wire(serve, api):
+    """A versioned object in a list in a dict arrives as an object."""
+    serve()
+    flavor = Flavor.from_values(flavorid="1", name="small", vcpus=2, memory_mb=512)
+    answer = api._call(admin_context(), "echo", value={"flavors": [flavor]})
+    assert answer["value"]["flavors"][0].vcpus == 2
+
+
+def test_our_errors_arrive_as_their_own_class_with_their_facts(serve, api):
+    """The caller can catch the leaf and read the facts; no traceback in the message."""
+    serve()
+    with pytest.raises(exception.NoValidHost) as caught:
+        api._call(admin_context(), "refuse")
+    assert type(caught.value) is exception.NoValidHost
+    assert caught.value.kwargs["trace"] == {"filters": [1]}
+    assert str(caught.value) == "No valid host was found. none left"
+
+
+def test_an_unexpected_error_is_told_apart(serve, api):
+    """A bug of the other side is not mistaken for a refusal."""
+    serve()
+    with pytest.raises(exception.RpcFailed, match="KeyError"):
+        api._call(admin_context(), "break_down")
+
+
+def test_what_is_not_exposed_cannot_be_called(serve, api):
+    """Exposure is explicit."""
+    serve()
+    with pytest.raises(exception.RpcFailed, match="hidden"):
+        api._call(admin_context(), "hidden")
+
+
+def test_no_answer_is_a_timeout_of_unknown_outcome(serve, api):
+    """The caller learns that it does not know."""
+    serve()
+    with pytest.raises(exception.RpcTimeout, match="outcome unknown"):
+        api._call(admin_context(), "hang", timeout_seconds=0.2)
+
+
+def test_a_fanout_reaches_every_server(serve, api):
+    """Two servers of a topic both hear it."""
+    endpoints = [serve("one"), serve("two")]
+    api._cast(admin_context(), "hear", fanout=True, value=7)
+    for endpoint in endpoints:
+        endpoint.wait_for(1)
+    assert [endpoint.heard for endpoint in endpoints] == [[7], [7]]
+
+
+def test_a_cast_to_a_name_reaches_that_server_only(serve, api):
+    """A compute agent gets its own messages."""
+    one, two = serve("one"), serve("two")
+    api._cast(admin_context(), "hear", server="two", value=1)
+    two.wait_for(1)
+    assert one.heard == []
+
+
+def test_virtual_hosts_of_the_embedded_broker_are_apart(serve, make_bus):
+    """A cell's broker does not leak into the top one."""
+    serve()
+    elsewhere = EchoAPI(make_bus(f"kombu+memory:////{uuid.uuid4()}"), timeout_seconds=0.3)
+    with pytest.raises(exception.RpcTimeout):
+        elsewhere._call(admin_context(), "echo", value=1)
+
+
+def test_ping_answers(serve, api):
+    """Every server tells that it lives."""
+    serve()
+    api.ping(admin_context())
+
+
+def test_ping_of_nobody_raises(api):
+    """A topic that nobody serves does not answer."""
+    with pytest.raises(exception.RpcTimeout):
+        api.ping(admin_context(), timeout_seconds=0.2)
+
+
+def test_a_version_cap_stops_newer_methods(make_bus, url):
+    """What an older peer cannot do is refused before it is sent."""
+    capped = EchoAPI(make_bus(url), version_cap="1.0")
+    with pytest.raises(exception.RpcVersionTooOld, match=r"1\.5"):
+        capped._call(admin_context(), "echo", version="1.5", value=1)
+    assert not capped.can_send("1.1")
+
+
+def test_an_unusable_url_is_a_configuration_error(conf):
+    """The operator reads what is expected."""
+    with pytest.raises(exception.ConfigurationError, match="rabbit://"):
+        Bus(conf, "nonsense://x")
