@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from objects import base, fields
 
 AVAILABILITY_ZONE_KEY = "availability_zone"
@@ -28,6 +30,8 @@ class Aggregate(base.ArmillaryObject):
     name: str
     hosts: list[str]
     metadata: dict[str, str]
+    created_at: datetime | None
+    updated_at: datetime | None
 
     @property
     def availability_zone(self) -> str | None:

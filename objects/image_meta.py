@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from objects import base, fields
 
 
@@ -36,3 +38,5 @@ class ImageMeta(base.ArmillaryObject):
     min_disk_gb: int
     size_bytes: int
     properties: dict[str, str]
+    created_at: datetime | None
+    updated_at: datetime | None

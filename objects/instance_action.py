@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from objects import base, fields
 
 
@@ -24,6 +26,8 @@ class InstanceActionEvent(base.ArmillaryObject):
     event: str
     host: str | None
     attempt: int
+    start_time: datetime | None
+    finish_time: datetime | None
     result: str | None
     details: str | None
 
@@ -49,5 +53,9 @@ class InstanceAction(base.ArmillaryObject):
     action: str
     instance_uuid: str
     request_id: str
+    project_id: str | None
+    user_id: str | None
+    start_time: datetime | None
+    finish_time: datetime | None
     message: str | None
     events: list[InstanceActionEvent]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from objects import base, fields
 
 
@@ -27,3 +29,4 @@ class InstanceFault(base.ArmillaryObject):
     code: int
     message: str
     details: str | None
+    created_at: datetime | None

@@ -73,4 +73,6 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
         return context.to_dict()
 
     def deserialize_context(self, context: dict[str, Any]) -> RequestContext:
-        return RequestContext.from_dict(context)
+        made = RequestContext.from_dict(context)
+        made.update_store()  # log lines of this thread belong to this message from now on
+        return made

@@ -14,13 +14,13 @@ from oslo_concurrency import lockutils
 from oslo_config import cfg
 
 from armillary import exception
-from rpc import memory_transport
+from rpc import memory_transport, queue_types
 from rpc.queue_names import claim_process_name
 from rpc.serializer import ObjectSerializer
 from rpc.server import RpcServer
 
 _ALLOWED_EXCEPTION_MODULES = ["armillary.exception"]
-_RABBIT_GROUP = "oslo_messaging_rabbit"
+_URL_UNSET = "rabbit://"
 _EMBEDDED_SCHEME = "kombu+memory://"
 _BROKER_LOGGERS = (
     "oslo.messaging._drivers.impl_rabbit",
@@ -68,6 +68,18 @@ def quieten_broker_logs() -> None:
             logger.addFilter(_quiet)
 
 
+def configured_url(conf: cfg.ConfigOpts) -> str:
+    """Return ``[DEFAULT] transport_url``. Raises ConfigurationError when nobody set it."""
+    _register_options(conf)
+    url: str = conf.transport_url
+    if url == _URL_UNSET:
+        raise exception.ConfigurationError(
+            reason="[DEFAULT] transport_url is not set; expected "
+            "rabbit://user:password@host:5672/vhost"
+        )
+    return url
+
+
 def _register_options(conf: cfg.ConfigOpts) -> None:
     """Register oslo.messaging's options.
 
@@ -78,11 +90,11 @@ def _register_options(conf: cfg.ConfigOpts) -> None:
 
 
 def _name_queues(conf: cfg.ConfigOpts, process_name: str, lock_directory: Path | None) -> None:
-    if lock_directory is None or not conf[_RABBIT_GROUP].use_queue_manager:
+    if lock_directory is None or not conf[queue_types.GROUP].use_queue_manager:
         return
     lockutils.set_defaults(str(lock_directory))
     conf.set_default(
-        "processname", claim_process_name(process_name, lock_directory), group=_RABBIT_GROUP
+        "processname", claim_process_name(process_name, lock_directory), group=queue_types.GROUP
     )
 
 
@@ -108,6 +120,8 @@ class Bus:
             memory_transport.install()
         quieten_broker_logs()
         _register_options(conf)
+        if not transport_url.startswith(_EMBEDDED_SCHEME) and lock_directory is not None:
+            queue_types.set_defaults(conf)
         _name_queues(conf, process_name, lock_directory)
         self._conf = conf
         self._executor = executor

@@ -1,0 +1,46 @@
+"""Configuration: one module an option group, listed here once."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
+
+# In the order of the sample configuration. Imported when asked for, not before: see concurrency.
+OPTION_MODULES = (
+    "base",
+    "database",
+    "rpc",
+    "api",
+    "scheduler",
+    "filter_scheduler",
+    "conductor",
+    "compute",
+    "quota",
+    "placement",
+    "metrics",
+)
+
+
+class OptionModule(Protocol):
+    """What each of these modules has."""
+
+    def register_opts(self, conf: cfg.ConfigOpts) -> None: ...
+
+    def list_opts(self) -> dict[str, list[cfg.Opt]]: ...
+
+
+def option_modules() -> list[OptionModule]:
+    """Import and return all modules of options."""
+    return [
+        cast("OptionModule", importlib.import_module(f"armillary.conf.{name}"))
+        for name in OPTION_MODULES
+    ]
+
+
+def register_all(conf: cfg.ConfigOpts) -> None:
+    """Register every option of every service on ``conf``; doing it twice does no harm."""
+    for module in option_modules():
+        module.register_opts(conf)

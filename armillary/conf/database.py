@@ -1,0 +1,89 @@
+"""[api_database], [cell_database], [cell0_database], [placement_database]: for their owners."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+# Group, default file in the embedded set-up, what it is to the operator.
+DATABASES = (
+    ("api_database", "api", "the API database; its owner is the super conductor"),
+    ("cell_database", "cell", "a cell's database; its owner is the cell conductor"),
+    (
+        "cell0_database",
+        "cell0",
+        "cell0, the requests that found no host; its owner is the super conductor",
+    ),
+    ("placement_database", "placement", "the placement database; its owner is placement"),
+)
+
+
+def _options(file_name: str, description: str) -> list[cfg.Opt]:
+    return [
+        cfg.StrOpt(
+            "connection",
+            default=f"sqlite:///$state_path/{file_name}.sqlite",
+            secret=True,
+            help=f"""
+URL of {description}. One of ``postgresql+psycopg2://user:password@host/name``,
+``mysql+pymysql://user:password@host/name`` (MySQL, MariaDB) or ``sqlite:////path/to/file``, the
+last on one machine only. Create the database before, its tables with ``armillary-manage db sync``.
+""",
+        ),
+        cfg.IntOpt(
+            "max_pool_size",
+            default=5,
+            min=1,
+            help="Connections that each worker process keeps open.",
+        ),
+        cfg.IntOpt(
+            "max_overflow",
+            default=50,
+            min=0,
+            help="Connections that each worker process may open beyond max_pool_size under load.",
+        ),
+        cfg.IntOpt(
+            "pool_timeout",
+            default=30,
+            min=1,
+            help="Seconds to wait for a free connection of the pool before the call fails.",
+        ),
+        cfg.IntOpt(
+            "connection_recycle_time",
+            default=3600,
+            min=1,
+            help="""
+Seconds after which an idle connection is replaced; keep it below the server's and any proxy's idle
+timeout.
+""",
+        ),
+        cfg.IntOpt(
+            "max_retries",
+            default=10,
+            min=0,
+            max=100,
+            help="""
+How many times a transaction is tried again after a deadlock, a serialisation failure or a lost
+connection, with growing pauses.
+""",
+        ),
+        cfg.IntOpt(
+            "sqlite_busy_timeout",
+            default=60,
+            min=1,
+            help="Seconds that a writer waits for another process's transaction on a SQLite file.",
+        ),
+    ]
+
+
+OPTIONS: dict[str, list[cfg.Opt]] = {
+    group: _options(file_name, description) for group, file_name, description in DATABASES
+}
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    for group, options in OPTIONS.items():
+        conf.register_opts(options, group=group)
+
+
+def list_opts() -> dict[str, list[cfg.Opt]]:
+    return OPTIONS

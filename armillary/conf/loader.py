@@ -1,0 +1,197 @@
+"""Read the configuration of a program and set up its logging; one line for each mistake."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from oslo_config import cfg
+from oslo_log import log as oslo_log
+from oslo_reports import opts as report_opts
+from oslo_service import opts as service_opts
+
+from armillary import concurrency, exception, version
+from armillary.conf import option_modules, places, register_all
+from armillary.masking import mask_passwords
+
+LOG = logging.getLogger(__name__)
+
+PROJECT = "armillary"
+
+QUIET_LOGGERS = [
+    "amqp=WARNING",
+    "amqplib=WARNING",
+    "alembic=WARNING",
+    "kombu=WARNING",
+    "oslo_config=INFO",
+    "oslo_db=INFO",
+    "oslo_messaging=INFO",
+    "oslo_policy=INFO",
+    "oslo_service.backend=WARNING",
+    "requests=WARNING",
+    "sqlalchemy=WARNING",
+    "stevedore=WARNING",
+    "urllib3=WARNING",
+]
+_VALUE_ERROR = re.compile(
+    r".*? from .*?detail='(?P<where>.*?)'\) is not valid: (?P<why>.*)", re.DOTALL
+)
+
+
+def load(conf: cfg.ConfigOpts, argv: Sequence[str], binary: str) -> None:
+    """Fill ``conf`` from ``argv`` (without the program) and ``binary``'s files, and set logging up.
+
+    The files are those of ``--config-file`` and ``--config-dir``; when neither is given,
+    ``<binary>.conf`` and ``<binary>.conf.d/`` in /etc/armillary and ~/.config/armillary.
+    ``--version`` and ``--help`` end the program. Raises ``ConfigurationError`` with one line that
+    names the file, the option and what is allowed.
+    """
+    register_all(conf)
+    _register_library_options(conf)
+    _parse(conf, argv, binary)
+    _set_up_logging(conf, binary)
+    for warning in _unknown_options(places.config_files(argv, binary)):
+        LOG.warning("%s", warning)
+
+
+def mutate(conf: cfg.ConfigOpts) -> bool:
+    """Read the files again and take over the options that may change while running.
+
+    A file with a mistake changes nothing: one line in the log says which, and the answer is False.
+    """
+    mistake = _try_mutate(conf)
+    if mistake is not None:  # not in an except clause, where oslo.log adds the error to the line
+        LOG.error("Configuration not reloaded, the old one stays: %s", mistake)
+    return mistake is None
+
+
+def _try_mutate(conf: cfg.ConfigOpts) -> str | None:
+    try:
+        _parse_a_copy(conf)
+        conf.mutate_config_files()
+    except (exception.ConfigurationError, cfg.Error) as error:
+        return _one_line(error)
+    return None
+
+
+def _register_library_options(conf: cfg.ConfigOpts) -> None:
+    service_opts.register_service_opts(conf)
+    report_opts.set_defaults(conf)
+    oslo_log.set_defaults(default_log_levels=QUIET_LOGGERS)
+    if not hasattr(conf, "default_log_levels"):  # these are command line options, too: only once
+        oslo_log.register_options(conf)
+
+
+def _parse(conf: cfg.ConfigOpts, argv: Sequence[str], binary: str) -> None:
+    is_named = bool(places.named_places(argv))
+    try:
+        conf(
+            list(argv),
+            project=PROJECT,
+            prog=binary,
+            version=version.version_string(),
+            default_config_files=(
+                [] if is_named else [str(path) for path in places.default_config_files(binary)]
+            ),
+            default_config_dirs=(
+                [] if is_named else [str(path) for path in places.default_config_dirs(binary)]
+            ),
+        )
+    except (cfg.Error, OSError) as error:
+        raise exception.ConfigurationError(_one_line(error)) from error
+    _check_values(conf)
+    _check_relations(conf)
+    if concurrency.is_bootstrapped():
+        conf.set_override("concurrency_backend", concurrency.backend())
+
+
+def _parse_a_copy(conf: cfg.ConfigOpts) -> None:
+    """Raise what ``load`` would raise for the files of ``conf`` as they are now."""
+    probe = cfg.ConfigOpts()
+    register_all(probe)
+    service_opts.register_service_opts(probe)
+    files = [f"--config-file={path}" for path in conf.config_file or ()]
+    folders = [f"--config-dir={path}" for path in conf.config_dir or ()]
+    try:
+        probe([*files, *folders], project=PROJECT, default_config_files=[], default_config_dirs=[])
+    except (cfg.Error, OSError) as error:
+        raise exception.ConfigurationError(_one_line(error)) from error
+    _check_values(probe)
+    _check_relations(probe)
+
+
+def _check_values(conf: cfg.ConfigOpts) -> None:
+    """Look at every value once: oslo.config checks a value only when somebody asks for it."""
+    for group, option in _own_options():
+        where = conf if group == "DEFAULT" else conf[group]
+        try:
+            where[option.dest]
+        except (cfg.ConfigSourceValueError, cfg.TemplateSubstitutionError) as error:
+            raise exception.ConfigurationError(_value_error(group, option, error)) from error
+    try:
+        conf.graceful_shutdown_timeout  # noqa: B018 - the same look
+    except cfg.ConfigSourceValueError as error:
+        raise exception.ConfigurationError(_one_line(error)) from error
+
+
+def _check_relations(conf: cfg.ConfigOpts) -> None:
+    if conf.graceful_shutdown_timeout < 0:  # the option is oslo.service's, and has no bounds
+        raise exception.ConfigurationError(
+            f"[DEFAULT] graceful_shutdown_timeout ({conf.graceful_shutdown_timeout}) must not be "
+            "negative; 0 waits without end"
+        )
+    if conf.service_down_time <= conf.report_interval:
+        raise exception.ConfigurationError(
+            f"[DEFAULT] service_down_time ({conf.service_down_time}) must be more than "
+            f"report_interval ({conf.report_interval}), or services flap between up and down"
+        )
+
+
+def _own_options() -> Iterator[tuple[str, cfg.Opt]]:
+    for module in option_modules():
+        for group, options in module.list_opts().items():
+            for option in options:
+                yield group, option
+
+
+def _value_error(group: str, option: cfg.Opt, error: Exception) -> str:
+    match = _VALUE_ERROR.match(str(error))
+    if match is None:
+        return f"[{group}] {option.name}: {_one_line(error)}"
+    why = "the value is not valid" if option.secret else _one_line(match["why"])
+    return f"{match['where']}: [{group}] {option.name}: {why}"
+
+
+def _unknown_options(files: Sequence[Path]) -> Iterator[str]:
+    """Yield a warning for each name in our own sections that is no option of ours."""
+    known: dict[str, set[str]] = {}
+    for group, option in _own_options():
+        names = known.setdefault(group, set())
+        names.update((option.name, option.dest))
+        names.update(old.name for old in option.deprecated_opts if old.name)
+    for path in files:
+        sections: dict[str, dict[str, list[str]]] = {}
+        cfg.ConfigParser(str(path), sections).parse()
+        for group, values in sections.items():
+            if group == "DEFAULT" or group not in known:  # others register options in DEFAULT, too
+                continue
+            for name in sorted(values.keys() - known[group]):
+                yield f"{path}: [{group}] {name} is no option of ours; only a plugin may use it"
+
+
+def _set_up_logging(conf: cfg.ConfigOpts, binary: str) -> None:
+    if not (conf.log_file or conf.log_dir or conf.use_journal):
+        conf.set_default("use_stderr", True)  # standard output belongs to results
+    try:
+        # oslo.log's fix for eventlet guards logging by a pipe that forks share: a worker that is
+        # killed while it logs would stop parent and siblings for ever. It is for native threads; we
+        # have none.
+        oslo_log.setup(conf, binary, version.version_string(), fix_eventlet=False)
+    except (oslo_log.LogConfigError, cfg.Error, OSError) as error:
+        raise exception.ConfigurationError(f"logging: {_one_line(error)}") from error
+
+
+def _one_line(error: object) -> str:
+    return " ".join(mask_passwords(error).split())

@@ -1,0 +1,57 @@
+"""Where configuration lies: the files a command line names, or the usual places of a program.
+
+Imports nothing but the standard library: ``armillary.concurrency`` reads it before anything is
+loaded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+
+def binary_name(program: str) -> str:
+    """Return the name that a program's configuration goes by: its file name without the suffix."""
+    return Path(program).stem
+
+
+def default_config_files(binary: str) -> list[Path]:
+    """Return the configuration files of ``binary`` that exist, the system's before the user's."""
+    return [path for base in _bases() if (path := base / f"{binary}.conf").is_file()]
+
+
+def default_config_dirs(binary: str) -> list[Path]:
+    """Return the drop-in folders of ``binary`` that exist, the system's before the user's."""
+    return [path for base in _bases() if (path := base / f"{binary}.conf.d").is_dir()]
+
+
+def config_files(argv: Sequence[str], binary: str) -> list[Path]:
+    """Return every file that is read, in its order: a later one overrides an earlier one."""
+    files: list[Path] = []
+    for path in named_places(argv) or default_places(binary):
+        files.extend(sorted(path.glob("*.conf")) if path.is_dir() else [path])
+    return files
+
+
+def default_places(binary: str) -> list[Path]:
+    """Return the default files, then the default drop-in folders."""
+    return default_config_files(binary) + default_config_dirs(binary)
+
+
+def named_places(argv: Sequence[str]) -> list[Path]:
+    """Return what ``--config-file`` and ``--config-dir`` name; if anything, no default counts."""
+    arguments = iter(argv)
+    values = (value for argument in arguments for value in _named(argument, arguments))
+    return [Path(value).expanduser() for value in values]
+
+
+def _bases() -> tuple[Path, Path]:
+    user = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path("/etc/armillary"), Path(user).expanduser() / "armillary"
+
+
+def _named(argument: str, following: Iterator[str]) -> Iterator[str]:
+    option, has_value, value = argument.partition("=")
+    if option in ("--config-file", "--config-dir"):
+        yield value if has_value else next(following, "")

@@ -1,0 +1,242 @@
+"""One database as its owner sees it: sessions, retries, and waiting until it is there."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+from oslo_db import exception as oslo_exception
+from sqlalchemy import Engine, event, exc, text
+from sqlalchemy.orm import ORMExecuteState, Session
+
+from armillary import exception
+from armillary.db import engines, errors, schema, sqlite
+from armillary.db.engines import DatabaseOptions as DatabaseOptions
+from armillary.log_once import OutageLog
+from armillary.masking import mask_passwords
+
+LOG = logging.getLogger(__name__)
+
+RETRY_PAUSE_SECONDS = 0.05
+RETRY_PAUSE_SECONDS_MAX = 2.0
+OUTAGE_PAUSE_SECONDS = 1.0
+OUTAGE_PAUSE_SECONDS_MAX = 30.0
+
+T = TypeVar("T")
+
+_ERRORS = (exc.SQLAlchemyError, oslo_exception.DBError)
+
+
+class ReaderSession(Session):
+    """A session whose changes would be lost, and which therefore refuses them."""
+
+    def flush(self, objects: Any = None) -> None:
+        if self.new or self.dirty or self.deleted:
+            raise RuntimeError("a reader session holds changes; use writer()")
+        super().flush(objects)
+
+
+@event.listens_for(ReaderSession, "do_orm_execute")
+def _refuse_writes(state: ORMExecuteState) -> None:
+    if state.is_insert or state.is_update or state.is_delete:
+        raise RuntimeError("a reader session was asked to write; use writer()")
+
+
+class Database:
+    """A database by its URL. It connects when it is first used, in the process that uses it.
+
+    Sessions are SQLAlchemy's, objects stay usable after the commit. Errors are SQLAlchemy's and
+    oslo.db's (``DBDuplicateEntry`` and the like), but for ``DatabaseUnavailable`` when it cannot be
+    reached.
+    """
+
+    def __init__(
+        self, connection: str, *, name: str, options: DatabaseOptions | None = None
+    ) -> None:
+        self.name = name
+        self.url = engines.parse_url(connection, name)
+        self.options = options or DatabaseOptions()
+        self._engine: Engine | None = None
+        self._engine_pid = 0
+        self._engine_guard = threading.Lock()
+
+    @classmethod
+    def from_conf(cls, section: Any, name: str) -> Database:
+        """Make it from an option group such as ``conf.placement_database``."""
+        options = DatabaseOptions(
+            max_pool_size=section.max_pool_size,
+            max_overflow=section.max_overflow,
+            pool_timeout_seconds=section.pool_timeout,
+            connection_recycle_seconds=section.connection_recycle_time,
+            max_retries=section.max_retries,
+            sqlite_busy_timeout_seconds=section.sqlite_busy_timeout,
+        )
+        return cls(section.connection, name=name, options=options)
+
+    def __str__(self) -> str:
+        return f"{self.name} database ({self.url.render_as_string(hide_password=True)})"
+
+    @property
+    def dialect(self) -> str:
+        """``sqlite``, ``postgresql`` or ``mysql`` (MariaDB, too)."""
+        return self.url.get_backend_name()
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of this process; a fork gets its own, since connections must not be shared."""
+        with self._engine_guard:
+            if self._engine is not None and self._engine_pid != os.getpid():
+                self._engine.dispose(close=False)
+                self._engine = None
+            if self._engine is None:
+                self._engine = engines.create_engine(self.url, self.options, self.name)
+                self._engine_pid = os.getpid()
+            return self._engine
+
+    def dispose(self) -> None:
+        """Close the connections that are not in use; the next session opens new ones."""
+        with self._engine_guard:
+            if self._engine is not None and self._engine_pid == os.getpid():
+                self._engine.dispose()
+            self._engine = None
+
+    @contextlib.contextmanager
+    def reader(self) -> Iterator[Session]:
+        """Open a transaction that reads; one that tries to write raises ``RuntimeError``."""
+        with self._translated(), ReaderSession(self.engine, expire_on_commit=False) as session:
+            yield session
+
+    @contextlib.contextmanager
+    def writer(self) -> Iterator[Session]:
+        """Open a transaction that is committed at the end, or rolled back on any error.
+
+        Not retried: use ``run_in_writer`` unless the caller has something better to do about a
+        deadlock. Writers of one database must not be nested.
+        """
+        with self._translated(), self._writer() as session:
+            yield session
+
+    def run_in_writer(self, fn: Callable[[Session], T]) -> T:
+        """Return ``fn(session)``, committed, trying again what may pass.
+
+        After a deadlock, a serialisation failure or a lost connection the whole of it runs again,
+        ``max_retries`` times at most, with growing, random pauses. A connection lost during the
+        commit may have committed: ``fn`` must find its own work done and be content. Raises
+        ``DatabaseUnavailable`` when the retries are used up.
+        """
+        for attempt in range(self.options.max_retries + 1):
+            try:
+                with self._writer() as session:
+                    return fn(session)
+            except _ERRORS as error:
+                is_retried = errors.is_transient(error) or errors.is_unreachable(error)
+                if not is_retried and not errors.is_exhausted_pool(error):
+                    raise
+                if not is_retried or attempt == self.options.max_retries:
+                    raise self._unavailable(error) from error
+                LOG.debug(
+                    "%s: attempt %d failed: %s", self.name, attempt + 1, mask_passwords(error)
+                )
+            time.sleep(_retry_pause_seconds(attempt))
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def wait_until_available(self, stop_event: threading.Event) -> bool:
+        """Return True when the database answers, or False when ``stop_event`` came first.
+
+        Tries with pauses from 1 to 30 s; says so once, then once a minute, then once when it is
+        back.
+        """
+        outage = OutageLog(LOG, f"The {self}")
+        pause = OUTAGE_PAUSE_SECONDS
+        while not stop_event.is_set():
+            error = self._error_of_ping()
+            if error is None:
+                outage.succeeded()
+                return True
+            outage.failed(error)
+            stop_event.wait(pause * random.uniform(0.8, 1.2))  # noqa: S311 - spreads load
+            pause = min(2 * pause, OUTAGE_PAUSE_SECONDS_MAX)
+        return False
+
+    def ping(self) -> None:
+        """Ask the database for an answer; raise ``DatabaseUnavailable`` when there is none."""
+        with self._translated(), self.engine.connect() as connection:
+            connection.execute(text("SELECT 1"))
+
+    def sync(self, schema_package: str) -> str:
+        """Bring the tables to the newest version, and return it.
+
+        ``schema_package`` is a package such as ``placement.db.schema`` with a folder ``versions``.
+        Processes that do so at the same time wait for each other. Raises ``ConfigurationError``
+        when the database is newer than this release.
+        """
+        with self._translated():
+            return schema.sync(self.engine, self._write_engine, schema_package)
+
+    def current_version(self, schema_package: str) -> str | None:
+        """Return the version the tables have, None before the first ``sync``."""
+        with self._translated():
+            return schema.current_version(self.engine, schema_package)
+
+    def head_version(self, schema_package: str) -> str:
+        """Return the version that this release needs."""
+        return schema.head_version(schema_package)
+
+    def check_version(self, schema_package: str) -> None:
+        """Raise ``ConfigurationError`` unless the tables are of the version this release needs."""
+        current, head = self.current_version(schema_package), self.head_version(schema_package)
+        if current != head:
+            raise exception.ConfigurationError(
+                f"The {self} has schema version {current or 'none'}, this release needs {head}; "
+                "run armillary-manage db sync"
+            )
+
+    def _error_of_ping(self) -> Exception | None:
+        try:
+            self.ping()
+        except (exception.DatabaseUnavailable, *_ERRORS) as error:
+            return error
+        return None
+
+    @property
+    def _write_engine(self) -> Engine:
+        return self.engine.execution_options(**{sqlite.WRITE_OPTION: True})
+
+    @contextlib.contextmanager
+    def _writer(self) -> Iterator[Session]:
+        with (
+            self._writer_lock(),
+            Session(self._write_engine, expire_on_commit=False) as session,
+            session.begin(),
+        ):
+            yield session
+
+    def _writer_lock(self) -> AbstractContextManager[None]:
+        if self.dialect == "sqlite":
+            return sqlite.writer_lock(self.url)
+        return contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except _ERRORS as error:
+            if errors.is_unreachable(error) or errors.is_exhausted_pool(error):
+                raise self._unavailable(error) from error
+            raise
+
+    def _unavailable(self, error: BaseException) -> exception.DatabaseUnavailable:
+        reason = " ".join(mask_passwords(error).split())
+        return exception.DatabaseUnavailable(name=self.name, reason=reason)
+
+
+def _retry_pause_seconds(attempt: int) -> float:
+    ceiling = min(RETRY_PAUSE_SECONDS * 2**attempt, RETRY_PAUSE_SECONDS_MAX)
+    return ceiling * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load

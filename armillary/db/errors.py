@@ -1,0 +1,81 @@
+"""Which database errors pass by themselves, on three databases, where oslo.db leaves gaps."""
+
+from __future__ import annotations
+
+from oslo_db import exception as oslo_exception
+from sqlalchemy import exc
+
+# PostgreSQL: serialisation failure, deadlock, lock not available. MySQL: lock wait timeout,
+# deadlock, and MariaDB's changed record.
+_TRANSIENT_SQLSTATES = frozenset({"40001", "40P01", "55P03"})
+_TRANSIENT_MYSQL_CODES = frozenset({1020, 1205, 1213})
+_TRANSIENT_SQLITE_TEXTS = (
+    "database is locked",
+    "database table is locked",
+    "database schema is locked",
+)
+
+# PostgreSQL: connection exceptions (08), operator intervention (57P: shutdown, crash, starting up),
+# too many connections (53300), idle in transaction (25P03). MySQL: cannot connect, gone away, lost,
+# shutting down, too many connections, killed, not a cluster member.
+_UNREACHABLE_SQLSTATE_PREFIXES = ("08", "57P", "53300", "25P03")
+_UNREACHABLE_MYSQL_CODES = frozenset({1040, 1047, 1053, 1203, 1927, 2002, 2003, 2006, 2013, 2055})
+_UNREACHABLE_TEXTS = (
+    "connection to server",  # psycopg2 gives no code when it cannot connect
+    "could not translate host name",
+    "server closed the connection",
+    "unable to open database file",
+)
+
+
+def is_transient(error: BaseException) -> bool:
+    """Tell whether the transaction lost against another one and may simply be run again."""
+    if isinstance(error, oslo_exception.DBDeadlock):
+        return True
+    original = _original(error)
+    if original is None:
+        return False
+    return (
+        _sqlstate(original) in _TRANSIENT_SQLSTATES
+        or _mysql_code(original) in _TRANSIENT_MYSQL_CODES
+        or any(text in str(original) for text in _TRANSIENT_SQLITE_TEXTS)
+    )
+
+
+def is_unreachable(error: BaseException) -> bool:
+    """Tell whether the database could not be reached, or went away in the middle."""
+    if isinstance(error, (oslo_exception.DBConnectionError, exc.DisconnectionError)):
+        return True
+    original = _original(error)
+    if original is None:
+        return False
+    if isinstance(error, exc.DBAPIError) and error.connection_invalidated:
+        return True
+    return (
+        (_sqlstate(original) or "").startswith(_UNREACHABLE_SQLSTATE_PREFIXES)
+        or _mysql_code(original) in _UNREACHABLE_MYSQL_CODES
+        or any(text in str(original) for text in _UNREACHABLE_TEXTS)
+    )
+
+
+def is_exhausted_pool(error: BaseException) -> bool:
+    """Tell whether no connection of the pool became free in time."""
+    return isinstance(error, exc.TimeoutError)
+
+
+def _original(error: BaseException) -> BaseException | None:
+    """Return the driver's own error, from SQLAlchemy's or from oslo.db's wrapping of that."""
+    if isinstance(error, oslo_exception.DBError):
+        error = error.inner_exception or error
+    return error.orig if isinstance(error, exc.DBAPIError) else None
+
+
+def _sqlstate(original: BaseException) -> str | None:
+    return getattr(original, "pgcode", None)
+
+
+def _mysql_code(original: BaseException) -> int | None:
+    if not type(original).__module__.startswith("pymysql"):
+        return None
+    code = original.args[0] if original.args else None
+    return code if isinstance(code, int) else None

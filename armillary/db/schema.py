@@ -1,0 +1,156 @@
+"""Alembic without an env.py: bring a database to the newest of a package's ``versions/``."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import threading
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from alembic.config import Config
+from alembic.runtime.environment import EnvironmentContext
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy import Connection, Engine, Table, event, text
+
+from armillary import exception
+from armillary.db import sqlite
+
+SYNC_WAIT_SECONDS = 600  # for another process's sync
+
+_alembic_guard = threading.Lock()  # its ``op`` and ``context`` are the process's
+
+
+def head_version(schema_package: str) -> str:
+    """Return the newest version in the package."""
+    head = _scripts(schema_package).get_current_head()
+    assert head is not None, f"{schema_package} has no versions"
+    return head
+
+
+def current_version(engine: Engine, schema_package: str) -> str | None:
+    """Return the version the database has of this package's tables, None when it has none."""
+    with engine.connect() as connection:
+        options = {"version_table": _version_table(schema_package)}
+        return MigrationContext.configure(connection, opts=options).get_current_revision()
+
+
+def sync(engine: Engine, write_engine: Engine, schema_package: str) -> str:
+    """Upgrade to the newest version, one process at a time, and return it."""
+    scripts = _scripts(schema_package)
+    with (
+        _alembic_guard,
+        write_engine.connect() as connection,
+        _only_one(connection),
+        _table_defaults(),
+    ):
+        _upgrade(connection, scripts, _version_table(schema_package))
+    engine.dispose()  # statements that were prepared for the old tables
+    return head_version(schema_package)
+
+
+def _scripts(schema_package: str) -> ScriptDirectory:
+    spec = importlib.util.find_spec(schema_package)
+    assert spec is not None, f"no package {schema_package}"
+    assert spec.submodule_search_locations, f"{schema_package} is no package"
+    return ScriptDirectory(Path(next(iter(spec.submodule_search_locations))))
+
+
+def _version_table(schema_package: str) -> str:
+    """Return the table that holds the version; no other owner's database has it."""
+    return f"{schema_package.replace('.', '_')}_version"
+
+
+def _upgrade(connection: Connection, scripts: ScriptDirectory, version_table: str) -> None:
+    def steps(revision: Any, _context: MigrationContext) -> Any:
+        return scripts._upgrade_revs("head", revision)
+
+    with EnvironmentContext(Config(), scripts, fn=steps) as environment:
+        environment.configure(
+            connection=connection,
+            version_table=version_table,
+            transactional_ddl=connection.dialect.name != "mysql",
+            render_as_batch=connection.dialect.name == "sqlite",
+        )
+        try:
+            with environment.begin_transaction():
+                environment.run_migrations()
+        except CommandError as error:
+            raise exception.ConfigurationError(
+                f"The database's schema is not one of this release's: {error}"
+            ) from error
+
+
+@contextlib.contextmanager
+def _only_one(connection: Connection) -> Iterator[None]:
+    """Wait for, and keep out, other processes; all but MySQL undo everything on an error."""
+    guards = {
+        "sqlite": _only_one_sqlite,
+        "postgresql": _only_one_postgresql,
+        "mysql": _only_one_mysql,
+    }
+    with guards[connection.dialect.name](connection):
+        yield
+
+
+@contextlib.contextmanager
+def _only_one_sqlite(connection: Connection) -> Iterator[None]:
+    sqlite.set_foreign_keys(connection, is_on=False)  # or a rebuilt table would lose its children
+    try:
+        with sqlite.writer_lock(connection.engine.url), connection.begin():
+            yield
+    finally:
+        sqlite.set_foreign_keys(connection, is_on=True)
+
+
+@contextlib.contextmanager
+def _only_one_postgresql(connection: Connection) -> Iterator[None]:
+    with connection.begin():
+        connection.execute(text(f"SET LOCAL lock_timeout = '{SYNC_WAIT_SECONDS}s'"))
+        connection.execute(
+            text("SELECT pg_advisory_xact_lock(:key)"), {"key": _lock_key(connection)}
+        )
+        yield
+
+
+@contextlib.contextmanager
+def _only_one_mysql(connection: Connection) -> Iterator[None]:
+    lock = {"name": f"armillary-{_lock_key(connection)}", "wait": SYNC_WAIT_SECONDS}
+    is_mine = connection.execute(text("SELECT GET_LOCK(:name, :wait)"), lock).scalar()
+    connection.commit()
+    if is_mine != 1:
+        raise exception.DatabaseUnavailable(
+            name=connection.engine.url.database, reason="another process migrates it for too long"
+        )
+    try:
+        yield
+    finally:
+        connection.rollback()
+        connection.execute(text("SELECT RELEASE_LOCK(:name)"), {"name": lock["name"]})
+        connection.commit()
+
+
+def _lock_key(connection: Connection) -> int:
+    """Return a number for this database: MySQL's locks are the whole server's."""
+    return zlib.crc32(f"armillary schema {connection.engine.url.database}".encode())
+
+
+@contextlib.contextmanager
+def _table_defaults() -> Iterator[None]:
+    """Make MySQL's new tables InnoDB, with text of all characters that is compared exactly."""
+
+    def set_defaults(table: Table, connection: Connection, **_rest: Any) -> None:
+        if connection.dialect.name == "mysql":
+            table.dialect_kwargs.setdefault("mysql_engine", "InnoDB")
+            table.dialect_kwargs.setdefault("mysql_charset", "utf8mb4")
+            table.dialect_kwargs.setdefault("mysql_collate", "utf8mb4_bin")
+
+    event.listen(Table, "before_create", set_defaults)
+    try:
+        yield
+    finally:
+        event.remove(Table, "before_create", set_defaults)

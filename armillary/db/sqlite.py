@@ -1,0 +1,124 @@
+"""SQLite for several threads and processes: WAL, writers one at a time, readers that never wait.
+
+A transaction that reads first and writes later can fail in SQLite at any time with "database is
+locked". So a writer takes the write lock when it begins (BEGIN IMMEDIATE); within the process it
+queues on a fair lock before, since SQLite's own waiting is neither fair nor known to green threads.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from weakref import WeakValueDictionary
+
+import sqlalchemy
+from oslo_db.sqlalchemy import exc_filters
+from sqlalchemy import Connection, Engine, event, exc, pool
+from sqlalchemy.engine import URL
+
+WRITE_OPTION = "armillary_write"  # execution option of the engine that writers are bound to
+
+# One lock a file: two Databases of this process may use the same.
+_locks: WeakValueDictionary[str, WriterLock] = WeakValueDictionary()
+_locks_guard = threading.Lock()
+
+
+class WriterLock:
+    """Who may write to one SQLite file within this process; its holder must not lock again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner: int | None = None
+
+    def __enter__(self) -> None:
+        if self._owner == threading.get_ident():
+            raise RuntimeError("a writer was opened inside another writer of the same database")
+        self._lock.acquire()
+        self._owner = threading.get_ident()
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        self._owner = None
+        self._lock.release()
+
+
+def writer_lock(url: URL) -> WriterLock:
+    """Return the lock of the file, the same for every ``Database`` of this process that uses it."""
+    path = str(Path(url.database or "").resolve())
+    with _locks_guard:
+        lock = _locks.get(path)
+        if lock is None:
+            lock = _locks[path] = WriterLock()
+        return lock
+
+
+def create_engine(
+    url: URL,
+    *,
+    busy_timeout_seconds: int,
+    pool_size: int,
+    max_overflow: int,
+    pool_timeout: int,
+) -> Engine:
+    """Return an engine for a file, whose folder is made; a database in memory is refused.
+
+    Connections stay open in a pool (oslo.db would open one a transaction): closing the last one of
+    a file makes SQLite fold the write-ahead log into it each time.
+    """
+    if not url.database or url.database == ":memory:" or "mode=memory" in str(url):
+        raise exc.ArgumentError("SQLite needs a file: sqlite:////path/to/file")
+    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = sqlalchemy.create_engine(
+        url,
+        poolclass=pool.QueuePool,
+        pool_size=pool_size,
+        max_overflow=max_overflow,
+        pool_timeout=pool_timeout,
+        connect_args={"timeout": busy_timeout_seconds, "check_same_thread": False},
+    )
+    exc_filters.register_engine(engine)
+    event.listen(engine, "connect", lambda raw, _record: _prepare(raw, busy_timeout_seconds))
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def set_foreign_keys(connection: Connection, *, is_on: bool) -> None:
+    """Switch the checks of a connection that is in no transaction."""
+    raw = connection.connection.dbapi_connection
+    assert raw is not None
+    with closing(raw.cursor()) as cursor:
+        cursor.execute(f"PRAGMA foreign_keys = {'ON' if is_on else 'OFF'}")
+
+
+def _prepare(raw: Any, busy_timeout_seconds: int) -> None:
+    raw.isolation_level = None  # else the driver begins transactions on its own, not all of them
+    _use_wal(raw, time.monotonic() + busy_timeout_seconds)
+    raw.execute("PRAGMA synchronous = NORMAL")  # survives kill -9; power loss may cost commits
+    raw.execute("PRAGMA foreign_keys = ON")
+
+
+def _use_wal(raw: Any, deadline: float) -> None:
+    """Switch the file to WAL; SQLite does not wait here when another process does the same."""
+    while True:
+        try:
+            raw.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() >= deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get(WRITE_OPTION, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

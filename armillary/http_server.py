@@ -1,0 +1,141 @@
+"""A WSGI application on a port: so many requests at a time, a stop that lets those in hand end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from cheroot import server as cheroot_server
+from cheroot import wsgi
+
+from armillary import exception
+
+LOG = logging.getLogger(__name__)
+
+HEADER_BYTES_MAX = 65536
+BACKLOG_MAX = 128
+WAITING_CONNECTIONS_MAX = 1000
+CLIENT_TIMEOUT_SECONDS = 60
+START_SECONDS_MAX = 60.0
+DRAIN_SECONDS_MAX = 86400  # services bound it by graceful_shutdown_timeout
+POLL_SECONDS = 0.01
+
+
+class _Request(cheroot_server.HTTPRequest):
+    """Never reads on after a chunked body: the application may have left a part of it unread."""
+
+    def respond(self) -> None:
+        if self.chunked_read:
+            self.close_connection = True
+        super().respond()
+
+
+class _Connection(cheroot_server.HTTPConnection):
+    RequestHandlerClass = _Request
+
+
+class _Server(wsgi.Server):
+    """cheroot's server with our limits, and its complaints in our log."""
+
+    ConnectionClass = _Connection
+    max_request_header_size = HEADER_BYTES_MAX
+    keep_alive_conn_limit = WAITING_CONNECTIONS_MAX
+
+    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
+        LOG.log(level, "HTTP server: %s", msg, exc_info=traceback)
+
+
+class HttpServer:
+    """Serves ``app`` on ``host`` and ``port``, ``threads`` requests at a time; others wait.
+
+    Works with threads and in a process that eventlet patched. Port 0 takes a free one; ``address``
+    says which. Several processes may serve one port with ``reuse_port``: the kernel spreads the
+    connections among them. A server starts once and stops once. The application guards itself
+    against large bodies: an answer with status 413 closes the connection, after any other one the
+    rest of the body is read.
+    """
+
+    def __init__(
+        self,
+        app: Callable[..., Any],
+        *,
+        host: str,
+        port: int,
+        threads: int,
+        reuse_port: bool = False,
+    ) -> None:
+        self._server = _Server(
+            (host, port),
+            app,
+            numthreads=threads,
+            max=threads,
+            server_name="armillary",
+            request_queue_size=BACKLOG_MAX,
+            timeout=CLIENT_TIMEOUT_SECONDS,
+            shutdown_timeout=DRAIN_SECONDS_MAX,
+            accepted_queue_size=WAITING_CONNECTIONS_MAX,
+            reuse_port=reuse_port,
+        )
+        self._wanted = (host, port)
+        self._bound: tuple[str, int] | None = None
+        self._failure: BaseException | None = None
+        self._is_decided = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name=f"http-{port}", daemon=True)
+        self._stopper = threading.Thread(
+            target=self._server.stop, name=f"http-{port}-stop", daemon=True
+        )
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port that are listened on; known when ``start`` has returned."""
+        if self._bound is None:
+            raise RuntimeError("an HTTP server has no address before it was started")
+        return self._bound
+
+    def start(self) -> None:
+        """Listen, then return; requests are served from now on.
+
+        Raises ``ConfigurationError`` when nobody can listen there: the port is taken, the address
+        is not ours.
+        """
+        self._thread.start()
+        if not self._is_decided.wait(START_SECONDS_MAX):
+            raise RuntimeError(f"the HTTP server did not start in {START_SECONDS_MAX:.0f} s")
+        if isinstance(self._failure, OSError):
+            host, port = self._wanted
+            raise exception.ConfigurationError(
+                reason=f"cannot listen on {host} port {port}: {self._failure}"
+            ) from self._failure
+        if self._failure is not None:
+            raise self._failure
+        LOG.info("Listening on %s port %d", *self.address)
+
+    def stop(self) -> None:
+        """Take no new request; return when nobody listens any more. Idempotent."""
+        if self._bound is None or self._stopper.ident is not None:
+            return
+        self._stopper.start()
+        while self._server.socket is not None:
+            time.sleep(POLL_SECONDS)
+
+    def wait(self) -> None:
+        """Return when the server was stopped and the requests in hand are answered."""
+        self._thread.join()
+        if self._stopper.ident is not None:
+            self._stopper.join()
+
+    def _serve(self) -> None:
+        # Prepared here and not in start(): the worker threads inherit that this thread is a daemon,
+        # and a request that hangs cannot keep the process alive.
+        try:
+            self._server.prepare()
+            self._bound = self._server.socket.getsockname()[:2]
+        except BaseException as error:  # start() raises it in its caller's thread
+            self._failure = error
+            return
+        finally:
+            self._is_decided.set()
+        self._server.serve()

@@ -1,0 +1,72 @@
+"""Counters and histograms by name, and the port on which Prometheus reads them."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Sequence
+
+import prometheus_client
+from oslo_config import cfg
+
+PREFIX = "armillary"
+DEFAULT_BUCKETS = prometheus_client.Histogram.DEFAULT_BUCKETS
+
+
+class Metrics:
+    """The metrics of a process; asking for a name twice gives the same one."""
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
+        self.registry = registry
+        self._lock = threading.Lock()
+        self._counters: dict[str, prometheus_client.Counter] = {}
+        self._histograms: dict[str, prometheus_client.Histogram] = {}
+
+    def counter(
+        self, name: str, documentation: str, labels: Sequence[str] = ()
+    ) -> prometheus_client.Counter:
+        """Return the counter ``armillary_<name>_total``."""
+        with self._lock:
+            if name not in self._counters:
+                self._counters[name] = prometheus_client.Counter(
+                    name, documentation, labels, namespace=PREFIX, registry=self.registry
+                )
+            return self._counters[name]
+
+    def histogram(
+        self,
+        name: str,
+        documentation: str,
+        labels: Sequence[str] = (),
+        buckets: Sequence[float] = DEFAULT_BUCKETS,
+    ) -> prometheus_client.Histogram:
+        """Return the histogram ``armillary_<name>``; its unit is in the name (``..._seconds``)."""
+        with self._lock:
+            if name not in self._histograms:
+                self._histograms[name] = prometheus_client.Histogram(
+                    name,
+                    documentation,
+                    labels,
+                    namespace=PREFIX,
+                    registry=self.registry,
+                    buckets=buckets,
+                )
+            return self._histograms[name]
+
+
+@functools.cache
+def process_metrics() -> Metrics:
+    """Return the metrics that ``serve`` shows; as with logging, a process has one set."""
+    return Metrics(prometheus_client.REGISTRY)
+
+
+def serve(conf: cfg.ConfigOpts, worker: int) -> None:
+    """Show the process's metrics on ``[metrics] port`` plus the worker's number; 0 shows none.
+
+    Raises ``OSError`` when the port is taken.
+    """
+    if conf.metrics.port:
+        registry = process_metrics().registry
+        prometheus_client.start_http_server(
+            conf.metrics.port + worker, addr=str(conf.metrics.listen), registry=registry
+        )

@@ -1,0 +1,107 @@
+"""Do something every so often: each task in its own thread, never overlapping, never given up."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+LOG = logging.getLogger(__name__)
+
+
+class Clock(Protocol):
+    """Where the runner has its time from; tests give one that does not wait."""
+
+    def monotonic(self) -> float: ...
+
+    def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
+        """Wait for ``event`` at most that long; return whether it is set."""
+        ...
+
+
+class SystemClock:
+    """The real time."""
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
+        return event.wait(timeout_seconds)
+
+
+@dataclass(frozen=True)
+class PeriodicTask:
+    """Call ``fn`` every ``interval_seconds``, from start to start; zero or less turns it off.
+
+    The first call comes ``initial_delay_seconds`` after the start, by default a whole interval,
+    plus a random part of ``jitter_seconds``, which keeps a fleet that was started at once from
+    acting at once. A call that takes longer than the interval is followed by the next one at once,
+    and calls that were missed are not made up for.
+    """
+
+    name: str
+    interval_seconds: float
+    fn: Callable[[], object]
+    initial_delay_seconds: float | None = None
+    jitter_seconds: float = 0.0
+
+    @property
+    def is_enabled(self) -> bool:
+        return self.interval_seconds > 0
+
+
+class PeriodicRunner:
+    """Run periodic tasks from ``start`` to ``stop``."""
+
+    def __init__(
+        self,
+        tasks: Sequence[PeriodicTask],
+        clock: Clock | None = None,
+        dice: random.Random | None = None,
+    ) -> None:
+        self._tasks = [task for task in tasks if task.is_enabled]
+        self._clock = clock or SystemClock()
+        self._dice = dice or random.Random()  # noqa: S311 - spreads load, guards nothing
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Begin; call it once."""
+        for task in self._tasks:
+            thread = threading.Thread(
+                target=self._run, args=(task,), name=f"periodic-{task.name}", daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+
+    def stop(self, wait_seconds: float = 0.0) -> bool:
+        """Begin no more calls; return whether those under way ended within ``wait_seconds``."""
+        self._stop.set()
+        deadline = time.monotonic() + wait_seconds
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _run(self, task: PeriodicTask) -> None:
+        due = self._clock.monotonic() + self._first_delay_seconds(task)
+        while not self._clock.wait(self._stop, max(0.0, due - self._clock.monotonic())):
+            started = self._clock.monotonic()
+            self._call(task)
+            due = started + task.interval_seconds
+
+    def _first_delay_seconds(self, task: PeriodicTask) -> float:
+        delay = task.initial_delay_seconds
+        if delay is None:
+            delay = task.interval_seconds
+        return delay + self._dice.uniform(0.0, task.jitter_seconds)
+
+    def _call(self, task: PeriodicTask) -> None:
+        try:
+            task.fn()
+        except Exception:
+            LOG.exception("Periodic task %s failed; next try in its turn", task.name)

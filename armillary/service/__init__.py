@@ -1,0 +1,15 @@
+"""Take managers and run them: worker processes, signals, drain, reload, reports, systemd."""
+
+from armillary.service.in_process import ServiceGroup, run_in_process
+from armillary.service.launch import launch
+from armillary.service.managed import Factory, ManagedService, Manager, Server
+
+__all__ = [
+    "Factory",
+    "ManagedService",
+    "Manager",
+    "Server",
+    "ServiceGroup",
+    "launch",
+    "run_in_process",
+]

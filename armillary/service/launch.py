@@ -1,0 +1,100 @@
+"""Worker processes of one service, on oslo.service's launcher for either concurrency backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_config import cfg
+
+from armillary import concurrency, metrics
+from armillary.conf import loader
+from armillary.service import report
+from armillary.service.managed import Factory, ManagedService, Manager
+from armillary.service.supervisor import Supervisor
+from armillary.service.systemd import Notifier
+from armillary.service.worker_board import WorkerBoard
+
+
+def launch(conf: cfg.ConfigOpts, binary: str, factory: Factory, workers: int | None = None) -> int:
+    """Run worker processes, each with a manager of its own, until SIGTERM; return the exit code.
+
+    ``workers`` is ``[DEFAULT] workers`` unless given. ``factory`` is called in each worker, so
+    nothing that it makes is shared. The parent replaces a worker that dies. SIGTERM drains within
+    ``graceful_shutdown_timeout``, SIGINT ends at once, SIGHUP reloads mutable options, SIGUSR2
+    writes a report. A start that cannot work ends with one line and the code 78 for a mistake in
+    the configuration, else 1.
+    """
+    concurrency.init_backend()
+    from oslo_service import service as oslo_service  # takes the backend as it is by now
+
+    count = workers or conf.workers
+    board = WorkerBoard(count)
+    supervisor = Supervisor(board, Notifier.from_environment())
+    report.install(conf, binary)
+    launcher = oslo_service.ProcessLauncher(_LauncherConf(conf), restart_method="mutate")
+    for index in range(count):  # one service a worker, so that each has its own slot
+        launcher.launch_service(
+            ManagedService(
+                conf,
+                binary,
+                _in_worker(conf, binary, factory, index),
+                supervisor,
+                board.slot(index),
+            )
+        )
+    if concurrency.backend() == concurrency.THREADING:
+        _hook_into_cotyledon(launcher, supervisor)
+    supervisor.start()
+    try:
+        launcher.wait()
+    except SystemExit as error:  # how cotyledon ends
+        return board.broken_start_code or (error.code if isinstance(error.code, int) else 0)
+    finally:
+        supervisor.end()
+    return board.broken_start_code
+
+
+class _LauncherConf:
+    """The configuration as the launcher sees it: on SIGHUP a broken file keeps the old values."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._conf, name)
+
+    def mutate_config_files(self) -> None:
+        loader.mutate(self._conf)
+
+
+def _in_worker(conf: cfg.ConfigOpts, binary: str, factory: Factory, index: int) -> Factory:
+    """Return a factory that first sets up what each worker process has once."""
+
+    def make() -> Manager:
+        report.watch_file(conf, binary)
+        metrics.serve(conf, index)
+        return factory()
+
+    return make
+
+
+def _hook_into_cotyledon(launcher: Any, supervisor: Supervisor) -> None:
+    """Reload workers instead of restarting them, and tell the supervisor.
+
+    oslo.service has no word for either on its threading backend, hence the look inside.
+    """
+
+    def make_reloadable(_service_id: Any, _worker_id: int, wrapper: Any) -> None:
+        service: ManagedService = wrapper.service_instance
+
+        def reload() -> None:
+            launcher.conf.mutate_config_files()
+            service.reset()
+
+        wrapper.reload = reload
+
+    launcher._manager.register_hooks(
+        on_new_worker=make_reloadable,
+        on_reload=supervisor.reloading,
+        on_terminate=supervisor.stopping,
+    )

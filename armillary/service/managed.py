@@ -1,0 +1,251 @@
+"""One manager in one process, from its factory to its drained end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NoReturn, Protocol, runtime_checkable
+
+from oslo_config import cfg
+from oslo_service.backend.base import ServiceBase
+
+from armillary import exception
+from armillary.masking import mask_passwords
+from armillary.periodic import PeriodicRunner, PeriodicTask
+from armillary.service.supervisor import Supervisor
+from armillary.service.worker_board import WorkerSlot
+
+LOG = logging.getLogger(__name__)
+
+PARENT_SECONDS_MAX = 10.0  # to end a worker that asked for the end of the service
+
+
+class Server(Protocol):
+    """Something that takes requests: an RPC server, an HTTP server."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None:
+        """Take no new request."""
+        ...
+
+    def wait(self) -> None:
+        """Return when the requests in hand are done."""
+        ...
+
+
+class Manager(Protocol):
+    """What a service does, made by a factory in its process; ``stop`` may come at any time."""
+
+    def start(self) -> None:
+        """Get ready (wait for the database, recover), before any server takes requests."""
+        ...
+
+    def servers(self) -> Sequence[Server]:
+        """Return the servers to run, made but not started; asked once, after ``start``."""
+        ...
+
+    def periodic_tasks(self) -> Sequence[PeriodicTask]:
+        """Return the tasks to run; asked once, after the servers were started."""
+        ...
+
+    def stop(self, grace_seconds: float) -> None:
+        """End own threads within the time given; servers and periodic tasks have ended already."""
+        ...
+
+    def reload(self) -> None:
+        """Take over mutable options that changed (SIGHUP)."""
+        ...
+
+
+@runtime_checkable
+class HasHealth(Protocol):
+    """A manager that knows whether it still works; while it doesn't, systemd's watchdog starves."""
+
+    def is_healthy(self) -> bool: ...
+
+
+Factory = Callable[[], Manager]
+
+
+class ManagedService(ServiceBase):  # type: ignore[misc]
+    """A service of oslo.service around the manager that ``factory`` makes when it starts.
+
+    Launched, the same object lives in parent and worker: the parent never starts it, and what it is
+    told there (``reset``, ``stop``) is about the service as a whole.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        binary: str,
+        factory: Factory,
+        supervisor: Supervisor,
+        slot: WorkerSlot,
+    ) -> None:
+        self.backdoor_port: int | None = None  # oslo.service sets it
+        self._conf = conf
+        self._binary = binary
+        self._factory = factory
+        self._supervisor = supervisor
+        self._slot = slot
+        self._manager: Manager | None = None
+        self._servers: list[Server] = []
+        self._runners: list[PeriodicRunner] = []
+        self._stopping = threading.Event()
+        self._stopped = threading.Event()
+
+    # What oslo.service calls
+
+    def start(self) -> None:
+        """Run the manager in this worker; what makes that impossible ends worker or service."""
+        error = self._error_of_run()
+        if error is not None:  # not in an except clause, where oslo.log adds the error to each line
+            self._end_broken_start(error)
+
+    def stop(self) -> None:
+        """Drain within ``graceful_shutdown_timeout``, or leave the process."""
+        if self._supervisor.is_here:
+            self._supervisor.stopping()
+            return
+        grace_seconds = self._conf.graceful_shutdown_timeout
+        if grace_seconds:
+            timer = threading.Timer(grace_seconds, self._leave_undrained)
+            timer.daemon = True
+            timer.start()
+        self.drain(grace_seconds)
+
+    def wait(self) -> None:
+        self._stopped.wait()
+
+    def reset(self) -> None:
+        """Reload, after oslo.service mutated the options."""
+        if self._supervisor.is_here:
+            self._supervisor.reloading()
+        else:
+            self.reload()
+
+    # The same for one process without launcher
+
+    def run(self) -> None:
+        """Make the manager, start it, its servers, its tasks; raise what goes wrong."""
+        self._slot.starting()
+        self._manager = manager = self._factory()
+        manager.start()
+        for server in manager.servers():
+            if self._stopping.is_set():
+                return
+            server.start()
+            self._servers.append(server)
+        self._start_periodic_tasks(manager)
+        self._slot.ready()
+        LOG.info("%s is ready", self._binary)
+
+    def drain(self, grace_seconds: float) -> None:
+        """Take no more work, finish what is in hand, stop the manager. 0 seconds mean no bound.
+
+        Only the first call does something, the others wait for it. What fails is logged and does
+        not keep the rest from being stopped.
+        """
+        if self._stopping.is_set():
+            self._stopped.wait()
+            return
+        self._stopping.set()
+        deadline = time.monotonic() + (grace_seconds or threading.TIMEOUT_MAX)
+        for server in self._servers:
+            self._attempt(server.stop)
+        for runner in self._runners:
+            runner.stop()
+        for server in self._servers:
+            self._attempt(server.wait)
+        for runner in self._runners:
+            runner.stop(max(0.0, deadline - time.monotonic()))
+        if self._manager is not None:
+            remaining = max(0.0, deadline - time.monotonic())
+            manager = self._manager
+            self._attempt(lambda: manager.stop(remaining))
+        self._stopped.set()
+
+    def reload(self) -> None:
+        """Tell the manager that options changed."""
+        if self._manager is not None:
+            self._attempt(self._manager.reload)
+            LOG.info("%s reloaded its configuration", self._binary)
+        if self._runners:
+            self._slot.ready()
+
+    def _error_of_run(self) -> Exception | None:
+        try:
+            self.run()
+        except Exception as error:
+            return error
+        return None
+
+    def _start_periodic_tasks(self, manager: Manager) -> None:
+        tasks = list(manager.periodic_tasks()) if self._conf.periodic_enable else []
+        self._runners.append(PeriodicRunner(tasks))
+        heartbeat_seconds = self._supervisor.heartbeat_seconds
+        if heartbeat_seconds is not None:
+            heartbeat = PeriodicTask("heartbeat", heartbeat_seconds, self._show_health)
+            self._runners.append(PeriodicRunner([heartbeat]))
+        for runner in self._runners:
+            runner.start()
+
+    def _show_health(self) -> None:
+        if not isinstance(self._manager, HasHealth) or self._manager.is_healthy():
+            self._slot.heartbeat()
+
+    def _attempt(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Exception:
+            LOG.exception("%s: %s failed", self._binary, getattr(step, "__qualname__", step))
+
+    def _leave_undrained(self) -> None:
+        LOG.error("%s: work in hand was not finished in time, leaving it", self._binary)
+        leave(1)
+
+    def _end_broken_start(self, error: Exception) -> NoReturn:
+        """Say why in one line and end: the whole service, when another worker would fare no better.
+
+        That is so for a configuration error, and for any error while no worker was ever ready. Else
+        it is this worker's own misfortune, and the launcher replaces it.
+        """
+        board = self._slot.board
+        is_configuration = isinstance(error, exception.ConfigurationError)
+        if board.was_ever_ready and not is_configuration:
+            LOG.error(
+                "%s: a worker could not start, another will try", self._binary, exc_info=error
+            )
+            leave(1)
+        code = exit_code_for(error)
+        if board.report_broken_start(code):
+            say_broken_start(self._conf, self._binary, error)
+        os.kill(os.getppid(), signal.SIGTERM)
+        self._stopping.wait(PARENT_SECONDS_MAX)  # the parent ends all workers, this one, too
+        leave(code)
+
+
+def exit_code_for(error: Exception) -> int:
+    """Return 78 for a mistake in the configuration, which a restart would not cure; else 1."""
+    return os.EX_CONFIG if isinstance(error, exception.ConfigurationError) else 1
+
+
+def say_broken_start(conf: cfg.ConfigOpts, binary: str, error: Exception) -> None:
+    """Log one line, on standard error, too; with a traceback only when the mistake is ours."""
+    line = f"{binary} cannot start: {' '.join(mask_passwords(error).split())}"
+    is_explained = isinstance(error, (exception.ArmillaryError, OSError))
+    LOG.critical("%s", line, exc_info=None if is_explained else error)
+    if not conf.use_stderr:
+        sys.stderr.write(f"{line}\n")
+
+
+def leave(code: int) -> NoReturn:
+    """End this process now: other threads may hang."""
+    logging.shutdown()
+    os._exit(code)

@@ -1,0 +1,37 @@
+"""Which kinds of queues our services declare in RabbitMQ.
+
+They are such that every release from 3.10 on takes them. The driver's own defaults make reply and
+fanout queues that are transient but not exclusive, which newer releases refuse. Ours are quorum
+queues, also for replies, under names that come back after a restart, and one stream for each
+fanout. They hold unless an operator sets something else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import oslo_messaging.opts
+from oslo_config import cfg
+
+GROUP = "oslo_messaging_rabbit"
+
+DEFAULTS: dict[str, Any] = {
+    "rabbit_quorum_queue": True,
+    "rabbit_transient_quorum_queue": True,
+    "use_queue_manager": True,
+    "rabbit_stream_fanout": True,
+    "rabbit_qos_prefetch_count": 100,  # a stream has to have one
+}
+
+
+def set_defaults(conf: cfg.ConfigOpts) -> None:
+    """Make these the defaults of one service, whose options are registered."""
+    for name, value in DEFAULTS.items():
+        conf.set_default(name, value, group=GROUP)
+
+
+def set_sample_defaults() -> None:
+    """Make these the defaults that the generated sample configuration shows."""
+    for group, options in oslo_messaging.opts.list_opts():
+        if group == GROUP:
+            cfg.set_defaults(options, **DEFAULTS)

@@ -1,0 +1,28 @@
+"""[DEFAULT] has sensible values."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from oslo_config import cfg
+
+from armillary.conf import base
+
+
+@pytest.fixture
+def conf() -> cfg.ConfigOpts:
+    conf = cfg.ConfigOpts()
+    base.register_opts(conf)
+    conf([], default_config_files=[], default_config_dirs=[])
+    return conf
+
+
+def test_a_host_is_named_after_its_machine(conf: cfg.ConfigOpts) -> None:
+    """Unless told otherwise."""
+    assert conf.host == socket.gethostname()
+
+
+def test_a_service_misses_several_reports_before_it_is_down(conf: cfg.ConfigOpts) -> None:
+    """One lost message must not cost a host."""
+    assert conf.service_down_time >= 3 * conf.report_interval

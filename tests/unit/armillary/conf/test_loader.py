@@ -1,0 +1,237 @@
+"""Configuration is read once, checked at once, and a mistake is one line."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+from oslo_log import log as oslo_log
+
+from armillary import exception
+from armillary.conf import loader
+from armillary.context import RequestContext
+from tests.fixtures.programs import StartProgram
+
+Write = Callable[[str], str]
+
+pytestmark = pytest.mark.usefixtures("keep_logging")
+
+
+@pytest.fixture(autouse=True)
+def no_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def conf() -> cfg.ConfigOpts:
+    return cfg.ConfigOpts()
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Return a function that writes ``a.conf`` and returns the argument that names it."""
+
+    def write(text: str) -> str:
+        (tmp_path / "a.conf").write_text(text)
+        return f"--config-file={tmp_path}/a.conf"
+
+    return write
+
+
+def test_defaults_need_no_file(conf: cfg.ConfigOpts) -> None:
+    """The embedded set-up runs without configuration."""
+    loader.load(conf, [], "armillary-api")
+    assert conf.report_interval == 10
+
+
+def test_a_file_is_read(conf: cfg.ConfigOpts, write: Write) -> None:
+    """The one the command line names."""
+    loader.load(conf, [write("[DEFAULT]\nreport_interval = 7\n")], "armillary-api")
+    assert conf.report_interval == 7
+
+
+def test_the_usual_places_are_read(conf: cfg.ConfigOpts, tmp_path: Path) -> None:
+    """File and folder, the folder last."""
+    folder = tmp_path / "home" / "armillary"
+    (folder / "armillary-api.conf.d").mkdir(parents=True)
+    (folder / "armillary-api.conf").write_text("[DEFAULT]\nreport_interval = 7\nhost = a\n")
+    (folder / "armillary-api.conf.d" / "1.conf").write_text("[DEFAULT]\nhost = b\n")
+    loader.load(conf, [], "armillary-api")
+    assert (conf.report_interval, conf.host) == (7, "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "[DEFAULT]\nconcurrency_backend = gevent\n",
+            r"a\.conf: \[DEFAULT\] concurrency_backend: Valid values are \[threading, eventlet\], "
+            r"but found 'gevent'",
+        ),
+        (
+            "[api_database]\nmax_pool_size = 0\n",
+            r"a\.conf: \[api_database\] max_pool_size: Should be greater than or equal to 1",
+        ),
+        ("[DEFAULT]\nworkers = many\n", r"a\.conf: \[DEFAULT\] workers: .*'many'"),
+        ("[DEFAULT]\ngraceful_shutdown_timeout = x\n", r"graceful_shutdown_timeout"),
+        ("workers = 1\n", r"a\.conf.*:1"),
+        ("[DEFAULT]\nthis is nothing\n", r"a\.conf.*:2"),
+        (
+            "[DEFAULT]\nreport_interval = 60\nservice_down_time = 60\n",
+            r"service_down_time \(60\) must be more than report_interval \(60\)",
+        ),
+        ("[DEFAULT]\ngraceful_shutdown_timeout = -1\n", r"\(-1\) must not be negative"),
+    ],
+    ids=["choice", "bound", "type", "library", "no-section", "syntax", "relation", "negative"],
+)
+def test_a_mistake_is_one_line_with_file_and_option(
+    text: str, expected: str, conf: cfg.ConfigOpts, write: Write
+) -> None:
+    """It says what is allowed, too."""
+    with pytest.raises(exception.ConfigurationError, match=expected) as caught:
+        loader.load(conf, [write(text)], "armillary-api")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_missing_is_named(conf: cfg.ConfigOpts) -> None:
+    """A misspelt path must not mean defaults."""
+    with pytest.raises(exception.ConfigurationError, match=r"/no/such\.conf"):
+        loader.load(conf, ["--config-file=/no/such.conf"], "armillary-api")
+
+
+def test_a_folder_that_is_missing_is_named(conf: cfg.ConfigOpts) -> None:
+    """The same for --config-dir."""
+    with pytest.raises(exception.ConfigurationError, match="/no/such"):
+        loader.load(conf, ["--config-dir=/no/such"], "armillary-api")
+
+
+def test_a_broken_line_with_a_password_is_told_without_it(
+    conf: cfg.ConfigOpts, write: Write
+) -> None:
+    """oslo.config would quote the line."""
+    broken = write("[api_database]\n postgresql://u:geheim@h/x\n")
+    with pytest.raises(exception.ConfigurationError) as caught:
+        loader.load(conf, [broken], "armillary-api")
+    assert "geheim" not in str(caught.value)
+
+
+def test_a_misspelt_option_is_warned_of(
+    conf: cfg.ConfigOpts, write: Write, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """oslo.config would ignore it silently; a plugin may have its options in our sections."""
+    text = "[api_database]\nmax_pol_size = 3\nmax_pool_size = 3\n[other]\nx = 1\n"
+    loader.load(conf, [write(text)], "armillary-api")
+    warnings = [line for line in capfd.readouterr().err.splitlines() if "WARNING" in line]
+    assert len(warnings) == 1
+    assert "a.conf: [api_database] max_pol_size is no option of ours" in warnings[0]
+
+
+def test_log_lines_carry_request_and_instance(
+    conf: cfg.ConfigOpts, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """On standard error, as standard output is for results."""
+    loader.load(conf, [], "armillary-api")
+    context = RequestContext(request_id="req-1", instance_uuid="i-1")
+    oslo_log.getLogger("armillary.test").info("hello", extra={"context": context})
+    captured = capfd.readouterr()
+    assert re.search(r"INFO armillary\.test \[.*req-1.*\] \[instance: i-1\] hello", captured.err)
+    assert not captured.out
+
+
+def test_a_log_file_is_used(conf: cfg.ConfigOpts, tmp_path: Path) -> None:
+    """Then standard error stays quiet."""
+    loader.load(conf, [f"--log-file={tmp_path}/a.log"], "armillary-api")
+    logging.getLogger("armillary.test").warning("hello")
+    assert "hello" in (tmp_path / "a.log").read_text()
+    assert not conf.use_stderr
+
+
+def test_a_log_file_that_cannot_be_written_is_a_configuration_error(
+    conf: cfg.ConfigOpts,
+) -> None:
+    """One line again."""
+    with pytest.raises(exception.ConfigurationError, match=r"logging: .*/no/such"):
+        loader.load(conf, ["--log-file=/no/such/a.log"], "armillary-api")
+
+
+def test_version_is_told(conf: cfg.ConfigOpts, capsys: pytest.CaptureFixture[str]) -> None:
+    """--version prints it and ends."""
+    with pytest.raises(SystemExit) as caught:
+        loader.load(conf, ["--version"], "armillary-api")
+    assert caught.value.code == 0
+    assert re.match(r"\d", capsys.readouterr().out)
+
+
+def test_loading_twice_works(conf: cfg.ConfigOpts, write: Write) -> None:
+    """Tests and tools load another file into the same object."""
+    loader.load(conf, [write("[DEFAULT]\nreport_interval = 7\n")], "armillary-api")
+    loader.load(conf, [write("[DEFAULT]\nreport_interval = 8\n")], "armillary-api")
+    assert conf.report_interval == 8
+
+
+def test_mutate_takes_over_what_may_change(conf: cfg.ConfigOpts, write: Write) -> None:
+    """A mutable option changes, the others wait for a restart."""
+    loader.load(conf, [write("[DEFAULT]\nservice_down_time = 61\nworkers = 2\n")], "armillary-api")
+    write("[DEFAULT]\nservice_down_time = 62\nworkers = 3\n")
+    assert loader.mutate(conf)
+    assert (conf.service_down_time, conf.workers) == (62, 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[DEFAULT]\nservice_down_time = x\n", "service_down_time\n", "[DEFAULT]\nworkers = 0\n"],
+    ids=["value", "syntax", "immutable"],
+)
+def test_mutate_refuses_a_file_with_a_mistake(
+    text: str, conf: cfg.ConfigOpts, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing changes, and one line says why."""
+    loader.load(conf, [write("[DEFAULT]\nservice_down_time = 61\n")], "armillary-api")
+    logging.getLogger().addHandler(caplog.handler)
+    write(text)
+    assert not loader.mutate(conf)
+    assert conf.service_down_time == 61
+    errors = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert len(errors) == 1
+    assert "a.conf" in errors[0].getMessage()
+
+
+def test_mutate_refuses_a_file_that_is_gone(
+    conf: cfg.ConfigOpts, write: Write, tmp_path: Path
+) -> None:
+    """A file that is being replaced keeps the old values."""
+    loader.load(conf, [write("[DEFAULT]\nservice_down_time = 61\n")], "armillary-api")
+    (tmp_path / "a.conf").unlink()
+    assert not loader.mutate(conf)
+    assert conf.service_down_time == 61
+
+
+KILLED_WHILE_IT_LOGS = """
+import os
+from armillary import concurrency
+concurrency.bootstrap([])
+import logging
+from oslo_config import cfg
+from armillary.conf import loader
+loader.load(cfg.CONF, [], "armillary-test")
+pid = os.fork()
+if pid == 0:
+    logging.getLogger().handlers[0].acquire()
+    os._exit(0)
+os.waitpid(pid, 0)
+logging.getLogger("x").warning("still here")
+"""
+
+
+@pytest.mark.parametrize("backend", ["threading", "eventlet"])
+def test_a_process_that_dies_while_it_logs_stops_no_other(
+    backend: str, start_program: StartProgram
+) -> None:
+    """Locks of the log are each process's own."""
+    program = start_program(KILLED_WHILE_IT_LOGS, ARMILLARY_CONCURRENCY_BACKEND=backend)
+    program.wait_for("still here")
+    assert program.wait_for_end() == 0

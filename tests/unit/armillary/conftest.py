@@ -1,0 +1,26 @@
+"""What the tests of the shared ground share: programs in processes of their own, logging undone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fixtures.programs import start_program
+
+__all__ = ["keep_logging", "start_program"]
+
+
+@pytest.fixture
+def keep_logging() -> Iterator[None]:
+    """Undo what oslo.log does to the root logger."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    for handler in set(root.handlers) - set(handlers):
+        root.removeHandler(handler)
+        handler.close()
+    for handler in set(handlers) - set(root.handlers):
+        root.addHandler(handler)
+    root.setLevel(level)

@@ -1,0 +1,273 @@
+"""A database keeps what was committed, loses nothing to conflicts, and says when it is away."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy
+from oslo_db import exception as oslo_exception
+from sqlalchemy import Column, Integer, MetaData, String, Table, insert, select, update
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.db import Database, DatabaseOptions
+from armillary.db import database as database_module
+from tests.fixtures.programs import StartProgram
+
+METADATA = MetaData()
+COUNTER = Table(
+    "counter",
+    METADATA,
+    Column("name", String(20), primary_key=True),
+    Column("value", Integer, nullable=False),
+)
+
+# Each of its threads adds 1 to the counter, many times, in transactions that read first. With no
+# retries, any "database is locked" would show.
+ADDER = """
+import sys, threading
+from sqlalchemy import text
+from armillary.db import Database, DatabaseOptions
+database = Database(sys.argv[1], name="test", options=DatabaseOptions(max_retries=0))
+def add(session):
+    value = session.scalar(text("SELECT value FROM counter WHERE name = 'a' FOR UPDATE"
+                                if database.dialect != "sqlite" else
+                                "SELECT value FROM counter WHERE name = 'a'"))
+    session.execute(text("UPDATE counter SET value = :v WHERE name = 'a'"), {"v": value + 1})
+errors = []
+def work():
+    try:
+        for _ in range(int(sys.argv[2])):
+            database.run_in_writer(add)
+            with database.reader() as session:
+                session.scalar(text("SELECT value FROM counter"))
+    except BaseException as error:
+        errors.append(repr(error))
+threads = [threading.Thread(target=work) for _ in range(3)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+sys.exit("\\n".join(errors) or 0)
+"""
+
+
+@pytest.fixture
+def database(any_database_url: str) -> Iterator[Database]:
+    database = Database(any_database_url, name="test", options=DatabaseOptions(max_pool_size=10))
+    METADATA.create_all(database.engine)
+    yield database
+    database.dispose()
+
+
+@pytest.fixture
+def sqlite_database(tmp_path: Path) -> Iterator[Database]:
+    database = Database(f"sqlite:///{tmp_path}/test.sqlite", name="test")
+    METADATA.create_all(database.engine)
+    yield database
+    database.dispose()
+
+
+def value_of(database: Database, name: str = "a") -> int | None:
+    with database.reader() as session:
+        return session.scalar(select(COUNTER.c.value).where(COUNTER.c.name == name))
+
+
+def store(value: int) -> Callable[[Session], None]:
+    return lambda session: (session.execute(insert(COUNTER).values(name="a", value=value)), None)[1]
+
+
+def test_what_a_writer_did_is_there_afterwards(database: Database) -> None:
+    """The end of the block commits."""
+    with database.writer() as session:
+        session.execute(insert(COUNTER).values(name="a", value=7))
+    assert value_of(database) == 7
+
+
+def test_an_error_in_a_writer_undoes_all_of_it(database: Database) -> None:
+    """Any exception rolls back and is passed on."""
+
+    def break_after_writing() -> None:
+        with database.writer() as session:
+            store(7)(session)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        break_after_writing()
+    assert value_of(database) is None
+
+
+def test_a_duplicate_is_oslo_dbs_own_error(database: Database) -> None:
+    """Owners tell duplicates apart by DBDuplicateEntry on all three databases."""
+    database.run_in_writer(store(1))
+    with pytest.raises(oslo_exception.DBDuplicateEntry):
+        database.run_in_writer(store(2))
+
+
+def test_a_reader_refuses_to_write(database: Database) -> None:
+    """A reader never commits, so it must not pretend."""
+    with database.reader() as session, pytest.raises(RuntimeError, match="use writer"):
+        session.execute(update(COUNTER).values(value=1))
+
+
+def test_threads_and_processes_lose_no_write(
+    database: Database, any_database_url: str, start_program: StartProgram
+) -> None:
+    """Three processes of three threads each add to one row, and every addition counts."""
+    database.run_in_writer(store(0))
+    adders = [start_program(ADDER, any_database_url, "15") for _ in range(3)]
+    assert [adder.wait_for_end() for adder in adders] == [0, 0, 0], adders[0].output
+    assert value_of(database) == 3 * 3 * 15
+
+
+def test_a_deadlock_is_run_again_until_it_succeeds(database: Database) -> None:
+    """Two writers that lock two rows in opposite order both end well."""
+    with database.writer() as session:
+        session.execute(insert(COUNTER), [{"name": n, "value": 0} for n in ("a", "b")])
+    meet = threading.Barrier(2)
+    attempts: list[str] = []
+
+    def lock_both(order: str) -> None:
+        is_first_attempt = True
+
+        def work(session: Session) -> None:
+            nonlocal is_first_attempt
+            attempts.append(order)
+            for name in order:
+                session.execute(
+                    update(COUNTER).where(COUNTER.c.name == name).values(value=COUNTER.c.value + 1)
+                )
+                if is_first_attempt and database.dialect != "sqlite":
+                    is_first_attempt = False
+                    meet.wait(10)
+
+        database.run_in_writer(work)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lock_both, ("ab", "ba"), timeout=60))
+    assert (value_of(database, "a"), value_of(database, "b")) == (2, 2)
+    assert len(attempts) == (2 if database.dialect == "sqlite" else 3)
+
+
+def test_retries_end_with_unavailable(sqlite_database: Database, monkeypatch: Any) -> None:
+    """A transaction that always loses is given up after max_retries, with one clear error."""
+    monkeypatch.setattr(database_module, "RETRY_PAUSE_SECONDS", 0.0)
+    attempts: list[int] = []
+
+    def lose(_session: Session) -> None:
+        attempts.append(1)
+        raise oslo_exception.DBDeadlock
+
+    with pytest.raises(exception.DatabaseUnavailable, match="The test database"):
+        sqlite_database.run_in_writer(lose)
+    assert len(attempts) == 11
+
+
+def test_an_error_of_the_caller_is_not_retried(sqlite_database: Database) -> None:
+    """Only what may pass by itself is tried again."""
+    attempts: list[int] = []
+
+    def fail(_session: Session) -> None:
+        attempts.append(1)
+        raise oslo_exception.DBDuplicateEntry
+
+    with pytest.raises(oslo_exception.DBDuplicateEntry):
+        sqlite_database.run_in_writer(fail)
+    assert len(attempts) == 1
+
+
+@pytest.mark.postgresql
+def test_a_killed_connection_is_replaced_and_the_work_run_again(postgresql_url: str) -> None:
+    """A server that ends a connection in the middle of a transaction costs a retry."""
+    database = Database(postgresql_url, name="test")
+    pids: list[Any] = []
+
+    def work(session: Session) -> None:
+        pids.append(session.scalar(sqlalchemy.text("SELECT pg_backend_pid()")))
+        if len(pids) == 1:
+            with database.reader() as other:
+                other.scalar(sqlalchemy.text("SELECT pg_terminate_backend(:p)"), {"p": pids[0]})
+        session.execute(sqlalchemy.text("SELECT 1"))
+
+    database.run_in_writer(work)
+    database.dispose()
+    assert len(set(pids)) == 2
+
+
+def test_a_fork_gets_connections_of_its_own(sqlite_database: Database) -> None:
+    """The engine of the parent is not used in the child."""
+    engine = sqlite_database.engine
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if sqlite_database.engine is not engine else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert sqlite_database.engine is engine
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql+psycopg2://me:geheim@127.0.0.1:{port}/x",
+        "mysql+pymysql://me:geheim@127.0.0.1:{port}/x",
+        "postgresql://me:geheim@nowhere.invalid:{port}/x",
+    ],
+    ids=["postgresql", "mysql", "no-such-host"],
+)
+def test_a_database_out_of_reach_is_named_without_its_password(url: str) -> None:
+    """DatabaseUnavailable is what every caller gets."""
+    database = Database(url.format(port=_closed_port()), name="placement")
+    with pytest.raises(exception.DatabaseUnavailable, match="The placement database") as caught:
+        database.ping()
+    assert "geheim" not in str(caught.value)
+
+
+def test_str_hides_the_password() -> None:
+    """A database may be named in a log."""
+    database = Database("postgresql://me:geheim@db1/x", name="api")
+    assert str(database) == "api database (postgresql+psycopg2://me:***@db1/x)"
+
+
+def test_waiting_goes_on_until_the_database_is_there(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says once that it is away, and once that it is back."""
+    monkeypatch.setattr(database_module, "OUTAGE_PAUSE_SECONDS", 0.01)
+    folder = tmp_path / "later"
+    database = Database(f"sqlite:///{folder}/test.sqlite", name="cell")
+    assert database.engine
+    folder.rmdir()
+    attempts = 0
+    ping = database.ping
+
+    def ping_and_make_it_at_the_third() -> None:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 3:
+            folder.mkdir()
+        ping()
+
+    monkeypatch.setattr(database, "ping", ping_and_make_it_at_the_third)
+    with caplog.at_level(logging.INFO):
+        assert database.wait_until_available(threading.Event())
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+
+
+def test_waiting_ends_when_the_service_stops() -> None:
+    """The stop event is the only other way out."""
+    stop = threading.Event()
+    stop.set()
+    database = Database(f"postgresql://u@127.0.0.1:{_closed_port()}/x", name="api")
+    assert not database.wait_until_available(stop)
+
+
+def _closed_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port

@@ -1,0 +1,83 @@
+"""Errors that pass by themselves are told from those that do not, in all their disguises."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import psycopg2
+import pymysql
+import pytest
+from oslo_db import exception as oslo_exception
+from sqlalchemy import exc
+
+from armillary.db import errors
+
+
+class WithCode(psycopg2.OperationalError):
+    """psycopg2 fills the code in C; here it is given."""
+
+    def __init__(self, text: str, code: str | None) -> None:
+        super().__init__(text)
+        self.code = code
+
+    @property
+    def pgcode(self) -> str | None:  # type: ignore[override]
+        return self.code
+
+
+def wrapped(original: Exception) -> exc.OperationalError:
+    return exc.OperationalError("SELECT 1", {}, original)
+
+
+TRANSIENT = {
+    "oslo-deadlock": oslo_exception.DBDeadlock(),
+    "oslo-consistency": oslo_exception.DBConsistencyError(),
+    "postgresql-serialisation": wrapped(WithCode("could not serialize access", "40001")),
+    "postgresql-lock-timeout": wrapped(WithCode("lock timeout", "55P03")),
+    "mysql-lock-timeout": wrapped(pymysql.OperationalError(1205, "Lock wait timeout")),
+    "sqlite-locked": wrapped(sqlite3.OperationalError("database is locked")),
+    "within-oslo": oslo_exception.DBError(wrapped(WithCode("x", "40001"))),
+}
+UNREACHABLE = {
+    "oslo-connection": oslo_exception.DBConnectionError(),
+    "postgresql-refused": wrapped(WithCode('connection to server at "h" failed', None)),
+    "postgresql-shutdown": wrapped(WithCode("terminating connection", "57P01")),
+    "postgresql-too-many": wrapped(WithCode("too many clients already", "53300")),
+    "mysql-refused": wrapped(pymysql.OperationalError(2003, "Can't connect")),
+    "mysql-too-many": wrapped(pymysql.OperationalError(1040, "Too many connections")),
+    "sqlite-no-file": wrapped(sqlite3.OperationalError("unable to open database file")),
+}
+LASTING = {
+    "duplicate": oslo_exception.DBDuplicateEntry(),
+    "syntax": wrapped(WithCode("syntax error", "42601")),
+    "mysql-no-table": wrapped(pymysql.ProgrammingError(1146, "no such table")),
+    "sqlite-no-table": wrapped(sqlite3.OperationalError("no such table")),
+    "ours": ValueError("database is locked"),
+}
+
+
+@pytest.mark.parametrize("error", TRANSIENT.values(), ids=TRANSIENT)
+def test_a_lost_race_is_transient(error: Exception) -> None:
+    """The transaction may be run again."""
+    assert errors.is_transient(error)
+    assert not errors.is_unreachable(error)
+
+
+@pytest.mark.parametrize("error", UNREACHABLE.values(), ids=UNREACHABLE)
+def test_a_database_that_is_away_is_unreachable(error: Exception) -> None:
+    """It may come back."""
+    assert errors.is_unreachable(error)
+    assert not errors.is_transient(error)
+
+
+@pytest.mark.parametrize("error", LASTING.values(), ids=LASTING)
+def test_all_else_lasts(error: Exception) -> None:
+    """Trying again would change nothing."""
+    assert not errors.is_transient(error)
+    assert not errors.is_unreachable(error)
+
+
+def test_an_exhausted_pool_is_its_own_case() -> None:
+    """It was waited for already."""
+    assert errors.is_exhausted_pool(exc.TimeoutError())
+    assert not errors.is_exhausted_pool(oslo_exception.DBConnectionError())

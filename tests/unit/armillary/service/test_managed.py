@@ -1,0 +1,160 @@
+"""A manager is started in order, drained in order, and stopped whatever fails."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import pytest
+from oslo_config import cfg
+
+from armillary.conf import base
+from armillary.periodic import PeriodicTask
+from armillary.service.managed import ManagedService, Server
+from armillary.service.supervisor import Supervisor
+from armillary.service.systemd import Notifier
+from armillary.service.worker_board import WorkerBoard, WorkerState
+
+
+class Recorder:
+    """A manager with two servers that note what they are told; one of all these steps may fail."""
+
+    def __init__(self, broken_step: str = "") -> None:
+        self.steps: list[str] = []
+        self._broken_step = broken_step
+
+    def note(self, step: str) -> None:
+        self.steps.append(step)
+        if step == self._broken_step:
+            raise ZeroDivisionError(step)
+
+    def start(self) -> None:
+        self.note("start")
+
+    def servers(self) -> Sequence[Server]:
+        return [RecordingServer(self, "a"), RecordingServer(self, "b")]
+
+    def periodic_tasks(self) -> Sequence[PeriodicTask]:
+        self.note("tasks")
+        return []
+
+    def stop(self, grace_seconds: float) -> None:
+        self.note("stop")
+
+    def reload(self) -> None:
+        self.note("reload")
+
+
+class RecordingServer:
+    def __init__(self, manager: Recorder, name: str) -> None:
+        self._manager = manager
+        self._name = name
+
+    def start(self) -> None:
+        self._manager.note(f"start {self._name}")
+
+    def stop(self) -> None:
+        self._manager.note(f"stop {self._name}")
+
+    def wait(self) -> None:
+        self._manager.note(f"wait {self._name}")
+
+
+@pytest.fixture
+def conf() -> cfg.ConfigOpts:
+    conf = cfg.ConfigOpts()
+    base.register_opts(conf)
+    conf([], default_config_files=[], default_config_dirs=[])
+    return conf
+
+
+@pytest.fixture
+def board() -> WorkerBoard:
+    return WorkerBoard(1)
+
+
+def service_of(manager: Recorder, conf: cfg.ConfigOpts, board: WorkerBoard) -> ManagedService:
+    supervisor = Supervisor(board, Notifier(None, None))
+    return ManagedService(conf, "test", lambda: manager, supervisor, board.slot(0))
+
+
+def test_the_manager_starts_before_its_servers(conf: cfg.ConfigOpts, board: WorkerBoard) -> None:
+    """Tasks come last, and then the worker is ready."""
+    manager = Recorder()
+    service_of(manager, conf, board).run()
+    assert manager.steps == ["start", "start a", "start b", "tasks"]
+    assert board.read(0)[0] is WorkerState.READY
+
+
+def test_all_servers_stop_taking_work_before_any_is_waited_for(
+    conf: cfg.ConfigOpts, board: WorkerBoard
+) -> None:
+    """The manager goes last: what is in hand may need it."""
+    manager = Recorder()
+    service = service_of(manager, conf, board)
+    service.run()
+    manager.steps.clear()
+    service.drain(5)
+    assert manager.steps == ["stop a", "stop b", "wait a", "wait b", "stop"]
+
+
+@pytest.mark.parametrize("broken_step", ["stop a", "stop b", "wait a", "wait b", "stop"])
+def test_a_step_that_fails_keeps_none_from_being_done(
+    broken_step: str, conf: cfg.ConfigOpts, board: WorkerBoard, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is logged with its traceback."""
+    manager = Recorder(broken_step)
+    service = service_of(manager, conf, board)
+    service.run()
+    manager.steps.clear()
+    service.drain(5)
+    assert manager.steps == ["stop a", "stop b", "wait a", "wait b", "stop"]
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+
+
+@pytest.mark.parametrize("broken_step", ["start", "start a", "start b", "tasks"])
+def test_what_started_is_stopped_after_a_broken_start(
+    broken_step: str, conf: cfg.ConfigOpts, board: WorkerBoard
+) -> None:
+    """Servers that never started are not stopped."""
+    manager = Recorder(broken_step)
+    service = service_of(manager, conf, board)
+    with pytest.raises(ZeroDivisionError):
+        service.run()
+    started = [step[-1] for step in manager.steps if step[:-1] == "start "]
+    running = [name for name in started if f"start {name}" != broken_step]
+    manager.steps.clear()
+    service.drain(5)
+    assert manager.steps == [f"stop {n}" for n in running] + [f"wait {n}" for n in running] + [
+        "stop"
+    ]
+
+
+def test_draining_twice_is_draining_once(conf: cfg.ConfigOpts, board: WorkerBoard) -> None:
+    """A launcher may ask again."""
+    manager = Recorder()
+    service = service_of(manager, conf, board)
+    service.run()
+    service.drain(5)
+    service.drain(5)
+    assert manager.steps.count("stop") == 1
+
+
+def test_a_reload_that_fails_is_logged(
+    conf: cfg.ConfigOpts, board: WorkerBoard, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A worker lives on with what it has."""
+    manager = Recorder("reload")
+    service = service_of(manager, conf, board)
+    service.run()
+    service.reload()
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+    assert board.read(0)[0] is WorkerState.READY
+
+
+def test_periodic_tasks_can_be_turned_off(conf: cfg.ConfigOpts, board: WorkerBoard) -> None:
+    """[DEFAULT] periodic_enable is for debugging."""
+    conf.set_override("periodic_enable", False)
+    manager = Recorder()
+    service_of(manager, conf, board).run()
+    assert "tasks" not in manager.steps

@@ -1,0 +1,137 @@
+"""Periodic tasks come when they should, one at a time, whatever happens in them."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from armillary.periodic import PeriodicRunner, PeriodicTask
+
+WAIT_SECONDS_MAX = 20
+
+
+class FakeClock:
+    """Time that passes only by waiting for it; notes the waits, and stops at the last."""
+
+    def __init__(self, waits: int) -> None:
+        self.now = 0.0
+        self.waits: list[float] = []
+        self._left = waits
+        self.done = threading.Event()
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
+        if event.is_set() or self._left == 0:
+            self.done.set()
+            return True
+        self._left -= 1
+        self.waits.append(timeout_seconds)
+        self.now += timeout_seconds
+        return False
+
+
+def run(task: PeriodicTask, clock: FakeClock, dice: random.Random | None = None) -> None:
+    runner = PeriodicRunner([task], clock=clock, dice=dice)
+    runner.start()
+    assert clock.done.wait(WAIT_SECONDS_MAX)
+    assert runner.stop(WAIT_SECONDS_MAX)
+
+
+def task(fn: Callable[[], object], **facts: float) -> PeriodicTask:
+    return PeriodicTask("test", facts.pop("interval_seconds", 10.0), fn, **facts)
+
+
+def test_the_first_call_comes_after_an_interval() -> None:
+    """Then one an interval."""
+    calls: list[float] = []
+    clock = FakeClock(3)
+    run(task(lambda: calls.append(clock.now)), clock)
+    assert calls == [10, 20, 30]
+
+
+def test_the_first_call_may_come_at_once() -> None:
+    """An initial delay of zero is kept."""
+    clock = FakeClock(2)
+    run(task(int, initial_delay_seconds=0), clock)
+    assert clock.waits == [0, 10]
+
+
+def test_the_first_call_is_spread_by_the_jitter() -> None:
+    """Only the first: the rest keeps its distance."""
+    dice = random.Random(1)
+    expected = random.Random(1).uniform(0, 5)
+    clock = FakeClock(2)
+    run(task(int, initial_delay_seconds=1, jitter_seconds=5), clock, dice)
+    assert clock.waits == [1 + expected, 10]
+
+
+def test_the_interval_counts_from_start_to_start() -> None:
+    """A call of 4 s is followed by the next 6 s later."""
+    clock = FakeClock(2)
+
+    def work() -> None:
+        clock.now += 4
+
+    run(task(work), clock)
+    assert clock.waits == [10, 6]
+
+
+def test_missed_calls_are_not_made_up_for() -> None:
+    """After a call of 35 s there is one call at once, then the usual distance."""
+    clock = FakeClock(3)
+    durations = iter([35, 0, 0])
+
+    def work() -> None:
+        clock.now += next(durations)
+
+    run(task(work), clock)
+    assert clock.waits == [10, 0, 10]
+
+
+def test_an_error_is_logged_each_time_and_the_task_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Three failing calls are three tracebacks."""
+    run(task(lambda: 1 / 0), FakeClock(3))
+    assert [record.exc_info is not None for record in caplog.records] == [True] * 3
+    assert {record.levelno for record in caplog.records} == {logging.ERROR}
+
+
+@pytest.mark.parametrize("interval_seconds", [-1.0, 0.0])
+def test_a_task_without_interval_is_off(interval_seconds: float) -> None:
+    """Operators turn a task off with a negative number."""
+    runner = PeriodicRunner([task(int, interval_seconds=interval_seconds)])
+    runner.start()
+    assert not [thread for thread in threading.enumerate() if thread.name == "periodic-test"]
+
+
+def test_a_slow_task_does_not_hold_up_another() -> None:
+    """Each has a thread of its own."""
+    other_ran = threading.Event()
+    slow = task(lambda: other_ran.wait(WAIT_SECONDS_MAX), interval_seconds=0.01)
+    runner = PeriodicRunner([slow, task(other_ran.set, interval_seconds=0.02)])
+    runner.start()
+    assert other_ran.wait(WAIT_SECONDS_MAX)
+    assert runner.stop(WAIT_SECONDS_MAX)
+
+
+def test_stop_tells_when_a_call_is_still_under_way() -> None:
+    """It waits no longer than it was told."""
+    started, go_on = threading.Event(), threading.Event()
+
+    def work() -> None:
+        started.set()
+        go_on.wait(WAIT_SECONDS_MAX)
+
+    runner = PeriodicRunner([task(work, initial_delay_seconds=0)])
+    runner.start()
+    assert started.wait(WAIT_SECONDS_MAX)
+    assert not runner.stop(0.01)
+    go_on.set()
+    assert runner.stop(WAIT_SECONDS_MAX)
