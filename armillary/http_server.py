@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +23,7 @@ CLIENT_TIMEOUT_SECONDS = 60
 START_SECONDS_MAX = 60.0
 DRAIN_SECONDS_MAX = 86400  # services bound it by graceful_shutdown_timeout
 POLL_SECONDS = 0.01
+STOP_DELAY_SECONDS = 0.1  # how often cheroot looks whether it is to stop
 
 
 class _Request(cheroot_server.HTTPRequest):
@@ -43,6 +45,16 @@ class _Server(wsgi.Server):
     ConnectionClass = _Connection
     max_request_header_size = HEADER_BYTES_MAX
     keep_alive_conn_limit = WAITING_CONNECTIONS_MAX
+    expiration_interval = STOP_DELAY_SECONDS
+
+    @staticmethod
+    def bind_socket(sock: socket.socket, bind_addr: Any) -> socket.socket:
+        try:
+            sock.bind(bind_addr)
+        except OSError:
+            sock.close()  # cheroot forgets it
+            raise
+        return sock
 
     def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
         LOG.log(level, "HTTP server: %s", msg, exc_info=traceback)
@@ -99,8 +111,12 @@ class HttpServer:
         """Listen, then return; requests are served from now on.
 
         Raises ``ConfigurationError`` when nobody can listen there: the port is taken, the address
-        is not ours.
+        is not ours, or a port that is to be shared is not named.
         """
+        if self._server.reuse_port and not self._wanted[1]:
+            raise exception.ConfigurationError(
+                reason="port 0 takes a free port for one process; several need a port to share"
+            )
         self._thread.start()
         if not self._is_decided.wait(START_SECONDS_MAX):
             raise RuntimeError(f"the HTTP server did not start in {START_SECONDS_MAX:.0f} s")

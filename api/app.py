@@ -1,0 +1,81 @@
+"""The WSGI application: middleware in order, routes, errors."""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+
+import falcon
+from oslo_config import cfg
+
+from api import errors, openapi
+from api.call import Site
+from api.dispatch import Endpoint
+from api.middleware.authentication import Authentication, make_authenticate
+from api.middleware.body import Body
+from api.middleware.microversion import Microversion
+from api.middleware.request_id import RequestId
+from api.policies import list_rules
+from api.policies.base import IS_ADMIN
+from api.routes import ROUTES
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.policy import Enforcer
+from conductor.rpcapi import SuperConductorAPI
+
+App = falcon.App[falcon.Request, falcon.Response]
+
+
+def make_app(conf: cfg.ConfigOpts, *, conductor: SuperConductorAPI) -> App:
+    """Return the application, which asks ``conductor`` for everything.
+
+    Raises ``ConfigurationError`` for a token file or a policy that cannot be used, and for an API
+    without authentication that others than this machine could reach.
+    """
+    require_authentication_or_loopback(conf)
+    enforcer = Enforcer(conf, list_rules())
+
+    def is_admin(context: RequestContext) -> bool:
+        return enforcer.is_allowed(IS_ADMIN, {}, context)
+
+    app = App(
+        middleware=[
+            RequestId(),
+            Microversion(),
+            Authentication(make_authenticate(conf), is_admin),
+            Body(conf.api.max_body_bytes),
+        ]
+    )
+    errors.add_to(app)
+    app.req_options.strip_url_path_trailing_slash = True
+    site = Site(
+        conductor=conductor,
+        policy=enforcer,
+        max_limit=conf.api.max_limit,
+        link_prefix=_without_slash(conf.api.compute_link_prefix),
+        document=functools.cache(openapi.document),
+    )
+    for path, methods in ROUTES.items():
+        app.add_route(path, Endpoint(methods, site))
+    return app
+
+
+def require_authentication_or_loopback(conf: cfg.ConfigOpts) -> None:
+    """Raise ``ConfigurationError`` when everybody on the network could do everything."""
+    if conf.api.auth_strategy == "noauth" and not _is_loopback(conf.api.bind_host):
+        raise exception.ConfigurationError(
+            reason=f"[api] bind_host {conf.api.bind_host} with auth_strategy noauth would let "
+            "everybody in who reaches it; use auth_strategy = token_file, or a bind_host of this "
+            "machine alone: 127.0.0.1, ::1, localhost"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _without_slash(prefix: str | None) -> str | None:
+    return prefix.rstrip("/") if prefix else None

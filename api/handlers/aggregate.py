@@ -1,0 +1,89 @@
+"""Aggregates: sets of hosts; one with an availability zone makes its hosts that zone's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api import times
+from api.call import Answer, Call
+from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate
+
+
+def index(call: Call) -> Answer:
+    """List aggregates."""
+    aggregates = call.conductor.list_aggregates(call.context)
+    return Answer({"aggregates": [_show(aggregate) for aggregate in aggregates]})
+
+
+def show(call: Call) -> Answer:
+    """Show an aggregate, named by id or UUID."""
+    return _answer(call.conductor.get_aggregate(call.context, call.path["aggregate_id"]))
+
+
+def create(call: Call) -> Answer:
+    """Make an aggregate, perhaps of an availability zone."""
+    wanted = call.body["aggregate"]
+    return _answer(
+        call.conductor.create_aggregate(
+            call.context, wanted["name"], wanted.get("availability_zone")
+        )
+    )
+
+
+def update(call: Call) -> Answer:
+    """Change the name or the availability zone of an aggregate."""
+    wanted = call.body["aggregate"]
+    values: dict[str, Any] = {}
+    if "name" in wanted:
+        values["name"] = wanted["name"]
+    if "availability_zone" in wanted:
+        values["metadata"] = {AVAILABILITY_ZONE_KEY: wanted["availability_zone"]}
+    return _update(call, values)
+
+
+def delete(call: Call) -> Answer:
+    """Delete an aggregate that has no hosts."""
+    call.conductor.delete_aggregate(call.context, call.path["aggregate_id"])
+    return Answer()
+
+
+def add_host(call: Call) -> Answer:
+    """Add a host to an aggregate."""
+    host = call.body["add_host"]["host"]
+    return _answer(call.conductor.add_aggregate_host(call.context, call.path["aggregate_id"], host))
+
+
+def remove_host(call: Call) -> Answer:
+    """Remove a host from an aggregate."""
+    host = call.body["remove_host"]["host"]
+    return _answer(
+        call.conductor.remove_aggregate_host(call.context, call.path["aggregate_id"], host)
+    )
+
+
+def set_metadata(call: Call) -> Answer:
+    """Set metadata of an aggregate; null removes a key."""
+    return _update(call, {"metadata": call.body["set_metadata"]["metadata"]})
+
+
+def _update(call: Call, values: dict[str, Any]) -> Answer:
+    return _answer(call.conductor.update_aggregate(call.context, call.path["aggregate_id"], values))
+
+
+def _answer(aggregate: Aggregate) -> Answer:
+    return Answer({"aggregate": _show(aggregate)})
+
+
+def _show(aggregate: Aggregate) -> dict[str, Any]:
+    return {
+        "id": aggregate.id,
+        "uuid": aggregate.uuid,
+        "name": aggregate.name,
+        "availability_zone": aggregate.availability_zone,
+        "hosts": aggregate.hosts,
+        "metadata": aggregate.metadata,
+        "created_at": times.microseconds(aggregate.created_at),
+        "updated_at": times.microseconds(aggregate.updated_at),
+        "deleted_at": None,
+        "deleted": False,
+    }

@@ -1,0 +1,19 @@
+"""Allocations: what every consumer holds, for audits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.call import Answer, Call
+
+
+def index(call: Call) -> Answer:
+    """List allocations by consumer, with totals of all."""
+    listed = call.conductor.list_allocations(
+        call.context, marker=call.query.get("marker"), limit=call.page_size
+    )
+    allocations = listed["allocations"]
+    body: dict[str, Any] = {"allocations": allocations, "totals": listed["totals"]}
+    if len(allocations) >= call.page_size:
+        body["allocations_links"] = call.links.next_page(allocations[-1]["consumer_uuid"])
+    return Answer(body)

@@ -1,0 +1,40 @@
+"""Availability zones: their names and state, and their hosts for administrators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.call import Answer, Call
+
+COMPUTE_BINARY = "armillary-compute"
+
+
+def index(call: Call) -> Answer:
+    """List availability zones."""
+    return _answer(call, shows_hosts=False)
+
+
+def detail(call: Call) -> Answer:
+    """List availability zones with their hosts."""
+    return _answer(call, shows_hosts=True)
+
+
+def _answer(call: Call, *, shows_hosts: bool) -> Answer:
+    zones = call.conductor.list_availability_zones(call.context)
+    return Answer(
+        {"availabilityZoneInfo": [_show(zone, shows_hosts=shows_hosts) for zone in zones]}
+    )
+
+
+def _show(zone: dict[str, Any], *, shows_hosts: bool) -> dict[str, Any]:
+    hosts = {host: _host(state) for host, state in zone["hosts"].items()}
+    return {
+        "zoneName": zone["name"],
+        "zoneState": {"available": zone["available"]},
+        "hosts": hosts if shows_hosts else None,
+    }
+
+
+def _host(state: dict[str, bool]) -> dict[str, Any]:
+    service = {"available": state["up"], "active": not state["disabled"], "updated_at": None}
+    return {COMPUTE_BINARY: service}

@@ -1,0 +1,87 @@
+"""Flavors: the sizes that servers come in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.call import Answer, Call
+from api.links import page
+from objects.flavor import Flavor
+
+COLLECTION = "flavors"
+
+
+def index(call: Call) -> Answer:
+    """List flavors by id and name."""
+    flavors, links = _page(call)
+    return Answer({"flavors": [_brief(call, flavor) for flavor in flavors], **links})
+
+
+def detail(call: Call) -> Answer:
+    """List flavors with all that is known of them."""
+    flavors, links = _page(call)
+    return Answer({"flavors": [_show(call, flavor) for flavor in flavors], **links})
+
+
+def show(call: Call) -> Answer:
+    """Show a flavor."""
+    flavor = call.conductor.get_flavor(call.context, call.path["flavor_id"])
+    return Answer({"flavor": _show(call, flavor)})
+
+
+def create(call: Call) -> Answer:
+    """Make a flavor."""
+    wanted = call.body["flavor"]
+    flavor_id = wanted.get("id")
+    flavor = Flavor.from_values(
+        flavorid="" if flavor_id in (None, "auto") else flavor_id,
+        name=wanted["name"],
+        vcpus=wanted["vcpus"],
+        memory_mb=wanted["ram"],
+        root_gb=wanted["disk"],
+        ephemeral_gb=wanted.get("OS-FLV-EXT-DATA:ephemeral", 0),
+        swap_mb=wanted.get("swap", 0),
+        description=wanted.get("description"),
+    )
+    made = call.conductor.create_flavor(call.context, flavor)
+    return Answer({"flavor": _show(call, made)})
+
+
+def delete(call: Call) -> Answer:
+    """Delete a flavor; servers keep their copy of it."""
+    call.conductor.delete_flavor(call.context, call.path["flavor_id"])
+    return Answer()
+
+
+def _page(call: Call) -> tuple[list[Flavor], dict[str, Any]]:
+    flavors = [
+        flavor
+        for flavor in call.conductor.list_flavors(call.context)
+        if flavor.memory_mb >= call.query.get("minRam", 0)
+        and flavor.root_gb >= call.query.get("minDisk", 0)
+    ]
+    cut, marker = page(
+        flavors, lambda flavor: flavor.flavorid, call.page_size, call.query.get("marker")
+    )
+    return cut, {} if marker is None else {"flavors_links": call.links.next_page(marker)}
+
+
+def _brief(call: Call, flavor: Flavor) -> dict[str, Any]:
+    links = call.links.of(COLLECTION, flavor.flavorid)
+    return {"id": flavor.flavorid, "name": flavor.name, "links": links}
+
+
+def _show(call: Call, flavor: Flavor) -> dict[str, Any]:
+    return {
+        **_brief(call, flavor),
+        "vcpus": flavor.vcpus,
+        "ram": flavor.memory_mb,
+        "disk": flavor.root_gb,
+        "OS-FLV-EXT-DATA:ephemeral": flavor.ephemeral_gb,
+        "swap": flavor.swap_mb,
+        "rxtx_factor": 1.0,
+        "OS-FLV-DISABLED:disabled": flavor.disabled,
+        "os-flavor-access:is_public": flavor.is_public,
+        "description": flavor.description,
+        "extra_specs": flavor.extra_specs,
+    }

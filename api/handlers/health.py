@@ -1,0 +1,38 @@
+"""Health: whether this process answers, and which of the others are alive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.call import Answer, Call
+from objects.service import Service
+
+
+def check(call: Call) -> Answer:
+    """Say that this process is alive; nobody else is asked."""
+    return Answer({"status": "ok"})
+
+
+def show(call: Call) -> Answer:
+    """Show which services and cells are alive; it fails when the super conductor is not."""
+    listed = call.conductor.list_services(call.context)
+    services: list[Service] = listed["services"]
+    down = [service for service in services if not service.up]
+    return Answer(
+        {
+            "health": {
+                "healthy": not down and not listed["down_cells"],
+                "down_cells": listed["down_cells"],
+                "services": {
+                    "total": len(services),
+                    "up": len(services) - len(down),
+                    "disabled": sum(1 for service in services if service.disabled),
+                    "down": [_brief(service) for service in down],
+                },
+            }
+        }
+    )
+
+
+def _brief(service: Service) -> dict[str, Any]:
+    return {"id": service.uuid, "binary": service.binary, "host": service.host}

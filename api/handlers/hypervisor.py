@@ -1,0 +1,148 @@
+"""Hypervisors: what each host has, and what its servers take of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from api import times
+from api.call import Answer, Call
+from api.links import page
+from objects import host_attributes
+from objects.compute_node import ComputeNode
+from objects.service import Service
+
+MB_PER_GB = 1024
+
+
+def index(call: Call) -> Answer:
+    """List hypervisors by name and state."""
+    listed = call.conductor.list_compute_nodes(call.context)
+    nodes, extras = _page(call, listed)
+    brief = [_brief(node, listed["services"].get(node.host)) for node in nodes]
+    return Answer({"hypervisors": brief, **extras})
+
+
+def detail(call: Call) -> Answer:
+    """List hypervisors with what they have and use."""
+    listed = call.conductor.list_compute_nodes(call.context)
+    nodes, extras = _page(call, listed)
+    shown = [
+        _show(node, listed["services"].get(node.host), listed["usages"].get(node.uuid, {}))
+        for node in nodes
+    ]
+    return Answer({"hypervisors": shown, **extras})
+
+
+def show(call: Call) -> Answer:
+    """Show a hypervisor, named by UUID or name, with its servers."""
+    found = call.conductor.get_compute_node(call.context, call.path["hypervisor_id"])
+    servers = [{"uuid": server.uuid, "name": server.name} for server in found["instances"]]
+    shown = _show(found["node"], found["service"], found["usages"])
+    return Answer({"hypervisor": {**shown, "running_vms": len(servers), "servers": servers}})
+
+
+def _page(call: Call, listed: Mapping[str, Any]) -> tuple[list[ComputeNode], dict[str, Any]]:
+    pattern = call.query.get("hypervisor_hostname_pattern", "")
+    nodes = [node for node in listed["nodes"] if pattern in node.node]
+    cut, marker = page(nodes, lambda node: node.uuid, call.page_size, call.query.get("marker"))
+    extras: dict[str, Any] = {}
+    if marker is not None:
+        extras["hypervisors_links"] = call.links.next_page(marker)
+    if listed["down_cells"]:
+        extras["armillary:down_cells"] = listed["down_cells"]
+    return cut, extras
+
+
+def _brief(node: ComputeNode, service: Service | None) -> dict[str, Any]:
+    return {
+        "id": node.uuid,
+        "hypervisor_hostname": node.node,
+        "state": "up" if service is not None and service.up else "down",
+        "status": "disabled" if service is not None and service.disabled else "enabled",
+    }
+
+
+def _show(
+    node: ComputeNode, service: Service | None, usages: Mapping[str, Mapping[str, float]]
+) -> dict[str, Any]:
+    attributes = _attributes(node)
+    return {
+        **_brief(node, service),
+        "host_ip": attributes["host_ip"] or None,
+        "hypervisor_type": attributes["hypervisor_type"],
+        "hypervisor_version": attributes["hypervisor_version"],
+        "cpu_info": _parsed(attributes["cpu_info"]),
+        "service": _service(node, service),
+        **_amounts(attributes, usages),
+        "disk_available_least": None,
+        "running_vms": None,  # known where the servers are listed
+        "current_workload": attributes["num_io_ops"],
+        "armillary:availability_zone": None if service is None else service.availability_zone,
+        "armillary:cell_uuid": node.cell_uuid,
+        "armillary:traits": node.traits,
+        "armillary:inventories": node.inventories,
+        "armillary:usages": dict(usages),
+        "armillary:updated_at": times.seconds(node.updated_at),
+    }
+
+
+def _attributes(node: ComputeNode) -> dict[str, Any]:
+    """Return every declared attribute, with its default where the host did not report it."""
+    return {
+        attribute.name: node.attributes.get(attribute.name, attribute.default)
+        for attribute in host_attributes.HOST_ATTRIBUTES
+    }
+
+
+def _service(node: ComputeNode, service: Service | None) -> dict[str, Any]:
+    return {
+        "id": None if service is None else service.uuid,
+        "host": node.host,
+        "disabled_reason": None if service is None else service.disabled_reason,
+    }
+
+
+def _amounts(
+    attributes: Mapping[str, Any], usages: Mapping[str, Mapping[str, float]]
+) -> dict[str, int]:
+    """Return the sizes as placement reckons, which knows claims in flight, else as reported."""
+    vcpus, vcpus_used, _ = _amount(
+        usages.get("VCPU"), attributes["vcpus_total"], attributes["vcpus_used"]
+    )
+    ram = attributes["total_usable_ram_mb"]
+    ram_mb, ram_mb_used, free_ram_mb = _amount(
+        usages.get("MEMORY_MB"), ram, ram - attributes["free_ram_mb"]
+    )
+    disk_gb, disk_gb_used, free_disk_gb = _amount(
+        usages.get("DISK_GB"),
+        attributes["total_usable_disk_gb"],
+        attributes["disk_mb_used"] // MB_PER_GB,
+    )
+    return {
+        "vcpus": vcpus,
+        "vcpus_used": vcpus_used,
+        "memory_mb": ram_mb,
+        "memory_mb_used": ram_mb_used,
+        "free_ram_mb": free_ram_mb,
+        "local_gb": disk_gb,
+        "local_gb_used": disk_gb_used,
+        "free_disk_gb": free_disk_gb,
+    }
+
+
+def _amount(usage: Mapping[str, float] | None, total: int, used: int) -> tuple[int, int, int]:
+    """Return total, used by servers, and free: without overcommitment and what is reserved."""
+    if usage is None:
+        return total, used, total - used
+    free = usage["total"] - usage["reserved"] - usage["used"]
+    return int(usage["total"]), int(usage["used"]), int(free)
+
+
+def _parsed(text: str) -> Any:
+    """Return the object in a JSON text, or the text when it is none."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

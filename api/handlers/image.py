@@ -1,0 +1,85 @@
+"""Images: records of what servers are made from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_utils import uuidutils
+
+from api import times
+from api.call import Answer, Call
+from api.links import page
+from objects.image_meta import ImageMeta
+
+COLLECTION = "images"
+COMPLETE = 100
+
+
+def index(call: Call) -> Answer:
+    """List images by id and name."""
+    images, links = _page(call)
+    return Answer({"images": [_brief(call, image) for image in images], **links})
+
+
+def detail(call: Call) -> Answer:
+    """List images with all that is known of them."""
+    images, links = _page(call)
+    return Answer({"images": [_show(call, image) for image in images], **links})
+
+
+def show(call: Call) -> Answer:
+    """Show an image."""
+    image = call.conductor.get_image(call.context, call.path["image_id"])
+    return Answer({"image": _show(call, image)})
+
+
+def create(call: Call) -> Answer:
+    """Make the record of an image; with the process driver its properties name a program."""
+    wanted = call.body["image"]
+    image = ImageMeta.from_values(
+        id=wanted.get("id", "").lower() or uuidutils.generate_uuid(),
+        name=wanted["name"],
+        disk_format=wanted.get("disk_format"),
+        min_ram_mb=wanted.get("minRam", 0),
+        min_disk_gb=wanted.get("minDisk", 0),
+        size_bytes=wanted.get("size", 0),
+        properties=wanted.get("properties", {}),
+    )
+    made = call.conductor.create_image(call.context, image)
+    return Answer({"image": _show(call, made)})
+
+
+def delete(call: Call) -> Answer:
+    """Delete the record of an image; servers keep their copy of it."""
+    call.conductor.delete_image(call.context, call.path["image_id"])
+    return Answer()
+
+
+def _page(call: Call) -> tuple[list[ImageMeta], dict[str, Any]]:
+    images = [
+        image
+        for image in call.conductor.list_images(call.context)
+        if call.query.get("name") in (None, image.name)
+    ]
+    cut, marker = page(images, lambda image: image.id, call.page_size, call.query.get("marker"))
+    return cut, {} if marker is None else {"images_links": call.links.next_page(marker)}
+
+
+def _brief(call: Call, image: ImageMeta) -> dict[str, Any]:
+    return {"id": image.id, "name": image.name, "links": call.links.of(COLLECTION, image.id)}
+
+
+def _show(call: Call, image: ImageMeta) -> dict[str, Any]:
+    return {
+        **_brief(call, image),
+        "status": image.status.upper(),
+        "progress": COMPLETE,
+        "disk_format": image.disk_format,
+        "minRam": image.min_ram_mb,
+        "minDisk": image.min_disk_gb,
+        "OS-EXT-IMG-SIZE:size": image.size_bytes,
+        "metadata": image.properties,  # the Compute API's word for properties
+        "properties": image.properties,
+        "created": times.seconds(image.created_at),
+        "updated": times.seconds(image.updated_at or image.created_at),
+    }

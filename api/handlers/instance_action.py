@@ -1,0 +1,65 @@
+"""Instance actions: what was done to a server, and how it went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api import times
+from api.call import Answer, Call
+from api.handlers.server import host_id
+from api.policies import instance_action as policies
+from armillary import exception
+from objects.instance_action import InstanceAction, InstanceActionEvent
+
+
+def index(call: Call) -> Answer:
+    """List what was done to a server, newest first."""
+    return Answer({"instanceActions": [_brief(action) for action in _list(call)]})
+
+
+def show(call: Call) -> Answer:
+    """Show one action, named by the id of its request, with its events."""
+    request_id = call.path["request_id"]
+    for action in _list(call):
+        if action.request_id == request_id:
+            return Answer({"instanceAction": _show(call, action)})
+    server_id = call.path["server_id"]
+    raise exception.NotFound(what=f"Action {request_id} of server {server_id}")
+
+
+def _list(call: Call) -> list[InstanceAction]:
+    return call.conductor.list_server_actions(call.context, call.path["server_id"])
+
+
+def _brief(action: InstanceAction) -> dict[str, Any]:
+    return {
+        "action": action.action,
+        "instance_uuid": action.instance_uuid,
+        "request_id": action.request_id,
+        "project_id": action.project_id,
+        "user_id": action.user_id,
+        "start_time": times.microseconds(action.start_time),
+        "updated_at": times.microseconds(action.finish_time or action.start_time),
+        "message": action.message,
+    }
+
+
+def _show(call: Call, action: InstanceAction) -> dict[str, Any]:
+    shows_details = call.allows(policies.EVENT_DETAILS)
+    project = call.subject.project_id
+    events = [_event(event, project, shows_details=shows_details) for event in action.events]
+    return {**_brief(action), "events": events}
+
+
+def _event(event: InstanceActionEvent, project: str, *, shows_details: bool) -> dict[str, Any]:
+    shown = {
+        "event": event.event,
+        "start_time": times.microseconds(event.start_time),
+        "finish_time": times.microseconds(event.finish_time),
+        "result": event.result,
+        "hostId": host_id(project, event.host),
+        "armillary:attempt": event.attempt,
+    }
+    if shows_details:
+        shown |= {"host": event.host, "details": event.details}
+    return shown

@@ -1,0 +1,31 @@
+"""Limits: the quotas of a project and what it uses of them."""
+
+from __future__ import annotations
+
+from api.call import Answer, Call
+from api.policies import limit as policies
+
+LIMIT_NAMES = {
+    "instances": "maxTotalInstances",
+    "cores": "maxTotalCores",
+    "ram": "maxTotalRAMSize",
+    "server_groups": "maxServerGroups",
+    "server_group_members": "maxServerGroupMembers",
+}
+USAGE_NAMES = {
+    "instances": "totalInstancesUsed",
+    "cores": "totalCoresUsed",
+    "ram": "totalRAMUsed",
+    "server_groups": "totalServerGroupsUsed",
+}
+
+
+def show(call: Call) -> Answer:
+    """Show limits and usage of the own project, or of another."""
+    project_id = call.query.get("tenant_id", call.context.project_id)
+    if project_id != call.context.project_id:
+        call.authorize(policies.OTHER_PROJECT)
+    quotas = call.conductor.get_quotas(call.context, project_id)
+    limits = {LIMIT_NAMES[name]: quotas[name]["limit"] for name in LIMIT_NAMES if name in quotas}
+    usage = {USAGE_NAMES[name]: quotas[name]["in_use"] for name in USAGE_NAMES if name in quotas}
+    return Answer({"limits": {"rate": [], "absolute": {**limits, **usage}}})

@@ -1,0 +1,305 @@
+"""Servers: instances as the Compute API shows them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from api import times
+from api.call import Answer, Call
+from api.policies import server as policies
+from api.validation import invalid
+from armillary import exception
+from objects.flavor import Flavor
+from objects.instance import Instance
+
+COLLECTION = "servers"
+DISK_CONFIG = "MANUAL"
+
+STATUSES = {
+    "building": "BUILD",
+    "active": "ACTIVE",
+    "stopped": "SHUTOFF",
+    "error": "ERROR",
+    "deleted": "DELETED",
+}
+POWER_STATES = {"running": 1, "shutdown": 4}
+NO_POWER_STATE = 0
+
+# What a request to build may name, and the fields that may have named it.
+REFERENCES: dict[type[exception.ArmillaryError], tuple[str, ...]] = {
+    exception.FlavorNotFound: ("server.flavorRef",),
+    exception.ImageNotFound: ("server.imageRef",),
+    exception.AvailabilityZoneNotFound: ("server.availability_zone",),
+    exception.HostNotFound: ("server.host", "server.availability_zone"),
+    exception.ComputeNodeNotFound: ("server.hypervisor_hostname", "server.availability_zone"),
+    exception.ServerGroupNotFound: (
+        "os:scheduler_hints.group",
+        "OS-SCH-HNT:scheduler_hints.group",
+    ),
+}
+
+
+def load(call: Call) -> Instance:
+    """Return the server that the path names; raise ``InstanceNotFound``."""
+    return call.conductor.get_server(call.context, call.path["server_id"])
+
+
+def index(call: Call) -> Answer:
+    """List servers by id and name."""
+    listed = _list(call, policies.INDEX_ALL_PROJECTS)
+    return _list_answer(call, listed, [_brief(call, server) for server in listed["instances"]])
+
+
+def detail(call: Call) -> Answer:
+    """List servers with all that is known of them."""
+    listed = _list(call, policies.DETAIL_ALL_PROJECTS)
+    shows_hosts = call.allows(policies.EXTENDED_ATTRIBUTES)
+    servers = [_show(call, server, shows_hosts=shows_hosts) for server in listed["instances"]]
+    return _list_answer(call, listed, servers)
+
+
+def show(call: Call) -> Answer:
+    """Show a server."""
+    shows_hosts = call.allows(policies.EXTENDED_ATTRIBUTES)
+    return Answer({"server": _show(call, call.subject, shows_hosts=shows_hosts)})
+
+
+def create(call: Call) -> Answer:
+    """Ask for one server or several; they are built after this answer."""
+    wanted = call.body["server"]
+    _authorize_targets(call, wanted)
+    request = _request(call.body)
+    try:
+        accepted = call.conductor.create_servers(call.context, request)
+    except tuple(REFERENCES) as error:
+        raise _unknown_reference(error, call.body) from error
+    return _created(call, accepted, only_reservation=wanted.get("return_reservation_id", False))
+
+
+def delete(call: Call) -> Answer:
+    """Delete a server, also while it is being built."""
+    call.conductor.delete_server(call.context, call.path["server_id"])
+    return Answer()
+
+
+def status_of(server: Instance) -> str:
+    """Return the Compute API's one word for the state of a server."""
+    return STATUSES[server.vm_state]
+
+
+def host_id(project_id: str, host: str | None) -> str:
+    """Return a host's name for a project: it tells which of its servers share one, no more."""
+    return "" if host is None else hashlib.sha256(f"{project_id}{host}".encode()).hexdigest()
+
+
+# Listing ------------------------------------------------------------------------------------------
+
+
+def _list(call: Call, all_projects_rule: str) -> dict[str, Any]:
+    return call.conductor.list_servers(
+        call.context,
+        filters=_filters(call, all_projects_rule),
+        limit=call.page_size,
+        marker=call.query.get("marker"),
+    )
+
+
+def _filters(call: Call, all_projects_rule: str) -> dict[str, Any]:
+    filters = {
+        name: call.query[name]
+        for name in ("name", "status", "host", "reservation_id")
+        if name in call.query
+    }
+    if "host" in filters:
+        call.authorize(policies.ALL_FILTERS)
+    if call.query.get("all_tenants"):
+        call.authorize(all_projects_rule)
+        filters["all_projects"] = True
+    return filters
+
+
+def _list_answer(call: Call, listed: dict[str, Any], servers: list[dict[str, Any]]) -> Answer:
+    body: dict[str, Any] = {"servers": servers}
+    if len(servers) == call.page_size:
+        body["servers_links"] = call.links.next_page(listed["instances"][-1].uuid)
+    if listed["down_cells"]:
+        body["armillary:partial"] = True
+        if call.context.is_admin:
+            body["armillary:down_cells"] = listed["down_cells"]
+    return Answer(body)
+
+
+# Creating -----------------------------------------------------------------------------------------
+
+
+def _authorize_targets(call: Call, wanted: Mapping[str, Any]) -> None:
+    """Let only those choose a host who may."""
+    if ":" in wanted.get("availability_zone", ""):
+        call.authorize(policies.CREATE_FORCED_HOST)
+    if "host" in wanted or "hypervisor_hostname" in wanted:
+        call.authorize(policies.CREATE_REQUESTED_DESTINATION)
+
+
+def _request(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the request in the super conductor's words."""
+    wanted = body["server"]
+    min_count, max_count = _counts(wanted)
+    image = wanted.get("imageRef")
+    return {
+        "name": wanted["name"],
+        "flavor": _last_part(wanted["flavorRef"]),
+        "image": _last_part(image) if image else None,
+        "min_count": min_count,
+        "max_count": max_count,
+        "availability_zone": _zone(wanted.get("availability_zone")),
+        "metadata": wanted.get("metadata", {}),
+        "hints": _hints(body),
+        "host": wanted.get("host"),
+        "node": wanted.get("hypervisor_hostname"),
+    }
+
+
+def _counts(wanted: Mapping[str, Any]) -> tuple[int, int]:
+    min_count = wanted.get("min_count", 1)
+    max_count = wanted.get("max_count", min_count)
+    if min_count > max_count:
+        rule = f"It is more than max_count, which is {max_count}"
+        raise invalid("server.min_count", min_count, rule)
+    return min_count, max_count
+
+
+def _last_part(reference: str) -> str:
+    """Return the id in a reference, which may be a whole URL."""
+    return reference.rstrip("/").rpartition("/")[2] if "://" in reference else reference
+
+
+def _zone(zone: str | None) -> str | None:
+    """Return a zone as it was given: ``zone``, ``zone:host`` or ``zone:host:node``."""
+    if zone is not None and (zone.count(":") > 2 or zone.strip(":") == ""):
+        raise invalid(
+            "server.availability_zone", zone, "Its form is ZONE, ZONE:HOST or ZONE:HOST:NODE"
+        )
+    return zone
+
+
+def _hints(body: Mapping[str, Any]) -> dict[str, list[str]]:
+    given = {
+        **body.get("OS-SCH-HNT:scheduler_hints", {}),
+        **body.get("os:scheduler_hints", {}),
+    }
+    return {
+        name: [value] if isinstance(value, str) else list(value) for name, value in given.items()
+    }
+
+
+def _unknown_reference(
+    error: exception.ArmillaryError, body: Mapping[str, Any]
+) -> exception.Invalid:
+    """Return the error that names the field: 404 is for what the path names."""
+    fields = next(fields for kind, fields in REFERENCES.items() if isinstance(error, kind))
+    field = next((field for field in fields if _at(body, field) is not None), fields[0])
+    return invalid(field, _at(body, field), error.message)
+
+
+def _at(body: Mapping[str, Any], field: str) -> Any:
+    """Return what is at a path such as ``server.host``, or None."""
+    parent, _, name = field.partition(".")
+    return body.get(parent, {}).get(name)
+
+
+def _created(call: Call, accepted: dict[str, Any], *, only_reservation: bool) -> Answer:
+    servers: list[Instance] = accepted["instances"]
+    body: dict[str, Any] = {
+        "reservation_id": accepted["reservation_id"],
+        "armillary:servers": [server.uuid for server in servers],
+    }
+    if only_reservation:
+        return Answer(body)
+    first = servers[0]
+    links = call.links.of(COLLECTION, first.uuid)
+    made = {"id": first.uuid, "links": links, "OS-DCF:diskConfig": DISK_CONFIG}
+    return Answer({"server": made, **body}, headers={"Location": links[0]["href"]})
+
+
+# Showing ------------------------------------------------------------------------------------------
+
+
+def _brief(call: Call, server: Instance) -> dict[str, Any]:
+    return {
+        "id": server.uuid,
+        "name": server.name,
+        "links": call.links.of(COLLECTION, server.uuid),
+    }
+
+
+def _show(call: Call, server: Instance, *, shows_hosts: bool) -> dict[str, Any]:
+    return {
+        **_brief(call, server),
+        "status": status_of(server),
+        "tenant_id": server.project_id,
+        "user_id": server.user_id,
+        "hostId": host_id(server.project_id, server.host),
+        "created": times.seconds(server.created_at),
+        "updated": times.seconds(server.updated_at or server.created_at),
+        "flavor": _flavor(server.flavor),
+        "image": _image(call, server),
+        "metadata": server.metadata,
+        "addresses": {},
+        "server_groups": [server.group_uuid] if server.group_uuid else [],
+        "OS-DCF:diskConfig": DISK_CONFIG,
+        "OS-EXT-AZ:availability_zone": server.availability_zone or "",
+        "OS-EXT-STS:vm_state": server.vm_state,
+        "OS-EXT-STS:task_state": server.task_state,
+        "OS-EXT-STS:power_state": POWER_STATES.get(server.power_state or "", NO_POWER_STATE),
+        "OS-SRV-USG:launched_at": times.microseconds(server.launched_at),
+        "OS-SRV-USG:terminated_at": times.microseconds(server.deleted_at),
+        "OS-EXT-SRV-ATTR:reservation_id": server.reservation_id,
+        "OS-EXT-SRV-ATTR:launch_index": server.launch_index,
+        "armillary:attempt": server.attempt,
+        "armillary:exit_code": server.exit_code,
+        **(_whereabouts(server) if shows_hosts else {}),
+        **_fault(call, server),
+    }
+
+
+def _whereabouts(server: Instance) -> dict[str, Any]:
+    return {
+        "OS-EXT-SRV-ATTR:host": server.host,
+        "OS-EXT-SRV-ATTR:hypervisor_hostname": server.node,
+        "OS-EXT-SRV-ATTR:instance_name": server.name,
+    }
+
+
+def _flavor(flavor: Flavor) -> dict[str, Any]:
+    """Return the flavor as the server keeps it, whatever became of the flavor since."""
+    return {
+        "original_name": flavor.name,
+        "vcpus": flavor.vcpus,
+        "ram": flavor.memory_mb,
+        "disk": flavor.root_gb,
+        "ephemeral": flavor.ephemeral_gb,
+        "swap": flavor.swap_mb,
+        "extra_specs": flavor.extra_specs,
+    }
+
+
+def _image(call: Call, server: Instance) -> dict[str, Any] | str:
+    if server.image is None:
+        return ""
+    return {"id": server.image.id, "links": call.links.bookmark("images", server.image.id)}
+
+
+def _fault(call: Call, server: Instance) -> dict[str, Any]:
+    """Return why a server is in ERROR; a failed attempt of one that runs is no fault of it."""
+    if server.fault is None or status_of(server) not in ("ERROR", "DELETED"):
+        return {}
+    fault = {
+        "code": server.fault.code,
+        "message": server.fault.message,
+        "created": times.seconds(server.fault.created_at),
+    }
+    if call.context.is_admin:
+        fault["details"] = server.fault.details
+    return {"fault": fault}

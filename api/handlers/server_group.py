@@ -1,0 +1,82 @@
+"""Server groups: servers that want to be together or apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.call import Answer, Call
+from api.links import page
+from api.policies import server_group as policies
+from api.validation import invalid
+from objects.instance_group import InstanceGroup
+
+
+def load(call: Call) -> InstanceGroup:
+    """Return the group that the path names; raise ``ServerGroupNotFound``."""
+    return call.conductor.get_server_group(call.context, call.path["server_group_id"])
+
+
+def index(call: Call) -> Answer:
+    """List the server groups of the own project, or of all."""
+    all_projects = call.query.get("all_projects", False)
+    if all_projects:
+        call.authorize(policies.INDEX_ALL_PROJECTS)
+    groups = call.conductor.list_server_groups(call.context, all_projects=all_projects)
+    cut, marker = page(
+        groups[call.query.get("offset", 0) :],
+        lambda group: group.uuid,
+        call.page_size,
+        call.query.get("marker"),
+    )
+    links = {} if marker is None else {"server_groups_links": call.links.next_page(marker)}
+    return Answer({"server_groups": [_show(group) for group in cut], **links})
+
+
+def show(call: Call) -> Answer:
+    """Show a server group."""
+    return Answer({"server_group": _show(call.subject)})
+
+
+def create(call: Call) -> Answer:
+    """Make a server group with one policy."""
+    wanted = call.body["server_group"]
+    group = call.conductor.create_server_group(
+        call.context, wanted["name"], _policy(wanted), _rules(wanted)
+    )
+    return Answer({"server_group": _show(group)})
+
+
+def delete(call: Call) -> Answer:
+    """Delete a server group; its members stay as they are."""
+    call.conductor.delete_server_group(call.context, call.path["server_group_id"])
+    return Answer()
+
+
+def _policy(wanted: dict[str, Any]) -> str:
+    """Return the policy, which is either ``policy`` or the only one of ``policies``."""
+    if ("policy" in wanted) == ("policies" in wanted):
+        raise invalid(
+            "server_group.policy",
+            wanted.get("policy"),
+            "Exactly one of 'policy' and 'policies' is required",
+        )
+    policy: str = wanted["policy"] if "policy" in wanted else wanted["policies"][0]
+    return policy
+
+
+def _rules(wanted: dict[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in wanted.get("rules", {}).items()}
+
+
+def _show(group: InstanceGroup) -> dict[str, Any]:
+    return {
+        "id": group.uuid,
+        "name": group.name,
+        "policy": group.policy,
+        "policies": [group.policy],
+        "rules": {name: int(value) for name, value in group.rules.items()},
+        "members": group.members,
+        "metadata": {},
+        "project_id": group.project_id,
+        "user_id": group.user_id,
+    }

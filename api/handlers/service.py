@@ -1,0 +1,102 @@
+"""Services: which processes are alive, and taking hosts out of use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api import times
+from api.call import Answer, Call
+from api.validation import invalid
+from armillary import exception
+from objects.service import Service
+
+
+def index(call: Call) -> Answer:
+    """List services of all cells."""
+    listed = call.conductor.list_services(call.context)
+    services = [
+        _show(service)
+        for service in listed["services"]
+        if call.query.get("host") in (None, service.host)
+        and call.query.get("binary") in (None, service.binary)
+    ]
+    body: dict[str, Any] = {"services": services}
+    if listed["down_cells"]:
+        body["armillary:down_cells"] = listed["down_cells"]
+    return Answer(body)
+
+
+def update(call: Call) -> Answer:
+    """Enable, disable or force down a service, named by UUID."""
+    return _update(call, call.path["service_id"], _values(call))
+
+
+def enable(call: Call) -> Answer:
+    """Enable the service of a host."""
+    return _update(call, _uuid(call), {"disabled": False, "disabled_reason": None})
+
+
+def disable(call: Call) -> Answer:
+    """Disable the service of a host: no more servers go there, those there stay."""
+    return _update(call, _uuid(call), {"disabled": True, "disabled_reason": None})
+
+
+def disable_with_reason(call: Call) -> Answer:
+    """Disable the service of a host, and say why."""
+    reason = call.body["disabled_reason"]
+    return _update(call, _uuid(call), {"disabled": True, "disabled_reason": reason})
+
+
+def force_down(call: Call) -> Answer:
+    """Say that the service of a host is down, or no longer force it."""
+    return _update(call, _uuid(call), {"forced_down": call.body["forced_down"]})
+
+
+def delete(call: Call) -> Answer:
+    """Delete the record of a service, with the host's nodes and providers."""
+    call.conductor.delete_service(call.context, call.path["service_id"])
+    return Answer()
+
+
+def _values(call: Call) -> dict[str, Any]:
+    body = call.body
+    values: dict[str, Any] = {}
+    if "disabled_reason" in body and body.get("status") != "disabled":
+        raise invalid(
+            "disabled_reason", body["disabled_reason"], "It goes with status 'disabled' only"
+        )
+    if "status" in body:
+        values["disabled"] = body["status"] == "disabled"
+        values["disabled_reason"] = body.get("disabled_reason")
+    if "forced_down" in body:
+        values["forced_down"] = body["forced_down"]
+    return values
+
+
+def _update(call: Call, service_id: str, values: dict[str, Any]) -> Answer:
+    service = call.conductor.update_service(call.context, service_id, values)
+    return Answer({"service": _show(service)})
+
+
+def _uuid(call: Call) -> str:
+    """Return the UUID of the service that a body names by host and binary."""
+    host, binary = call.body["host"], call.body["binary"]
+    for service in call.conductor.list_services(call.context)["services"]:
+        if (service.host, service.binary) == (host, binary):
+            return str(service.uuid)
+    raise exception.ServiceNotFound(service=f"{binary} on host {host}")
+
+
+def _show(service: Service) -> dict[str, Any]:
+    return {
+        "id": service.uuid,
+        "binary": service.binary,
+        "host": service.host,
+        "zone": service.availability_zone,
+        "status": "disabled" if service.disabled else "enabled",
+        "state": "up" if service.up else "down",
+        "updated_at": times.microseconds(service.last_seen_up),
+        "disabled_reason": service.disabled_reason,
+        "forced_down": service.forced_down,
+        "armillary:cell_uuid": service.cell_uuid,
+    }

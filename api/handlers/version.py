@@ -1,0 +1,37 @@
+"""Versions: which API this is, and the document that describes all of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.call import Answer, Call
+from api.middleware.microversion import MAX_VERSION, MIN_VERSION
+
+MEDIA_TYPE = "application/vnd.openstack.compute+json;version=2.1"
+
+
+def index(call: Call) -> Answer:
+    """List the versions of this API."""
+    return Answer({"versions": [_version(call)]})
+
+
+def show(call: Call) -> Answer:
+    """Show this version of the API."""
+    media_types = [{"base": "application/json", "type": MEDIA_TYPE}]
+    return Answer({"version": {**_version(call), "media-types": media_types}})
+
+
+def document(call: Call) -> Answer:
+    """Return the OpenAPI document of this API."""
+    return Answer(call.site.document())
+
+
+def _version(call: Call) -> dict[str, Any]:
+    return {
+        "id": "v2.1",
+        "status": "CURRENT",
+        "version": MAX_VERSION,
+        "min_version": MIN_VERSION,
+        "updated": "2013-07-23T11:33:21Z",  # when the Compute API's version 2.1 was made
+        "links": call.links.version(),
+    }

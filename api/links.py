@@ -1,0 +1,64 @@
+"""Addresses of things, as answers name them, and pages of long lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+from api.validation import invalid
+
+T = TypeVar("T")
+
+VERSION_PATH = "/v2.1"
+
+Link = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Links below ``prefix`` (scheme and authority); ``path`` and ``query`` are the request's."""
+
+    prefix: str
+    path: str
+    query: Mapping[str, Any]
+
+    def version(self) -> list[Link]:
+        """Return where this version of the API begins."""
+        return [{"rel": "self", "href": f"{self.prefix}{VERSION_PATH}/"}]
+
+    def of(self, collection: str, identifier: str) -> list[Link]:
+        """Return the two links that every thing has."""
+        below = f"{collection}/{quote(identifier, safe='')}"
+        return [
+            {"rel": "self", "href": f"{self.prefix}{VERSION_PATH}/{below}"},
+            {"rel": "bookmark", "href": f"{self.prefix}/{below}"},
+        ]
+
+    def bookmark(self, collection: str, identifier: str) -> list[Link]:
+        """Return the link of a thing that stands inside another."""
+        return self.of(collection, identifier)[1:]
+
+    def next_page(self, marker: str) -> list[Link]:
+        """Return the link to what comes after ``marker``, with the request's other parameters."""
+        query = urlencode({**self.query, "marker": marker})
+        return [{"rel": "next", "href": f"{self.prefix}{self.path}?{query}"}]
+
+
+def page(
+    items: Sequence[T], key: Callable[[T], str], limit: int, marker: str | None
+) -> tuple[list[T], str | None]:
+    """Cut a page out of a whole list; return it and the marker of the next one, or None at the end.
+
+    Raises ``Invalid`` for a marker that is not in the list.
+    """
+    start = 0
+    if marker is not None:
+        positions = [number for number, item in enumerate(items) if key(item) == marker]
+        if not positions:
+            raise invalid("marker", marker, "No such thing is in this list")
+        start = positions[0] + 1
+    cut = list(items[start : start + limit])
+    has_more = start + limit < len(items)
+    return cut, key(cut[-1]) if cut and has_more else None

@@ -1,0 +1,112 @@
+"""Read a request's body: within its size, of the right type, a JSON object of clean text."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+
+import falcon
+
+DEPTH_MAX = 32
+
+_UNCLEAN = re.compile("[\0\ud800-\udfff]")
+
+
+class Body:
+    """Sets ``req.context.body`` to the parsed object, or to None when there was no body.
+
+    The size is checked before anything else is done for the request; reading waits until its sender
+    is known.
+    """
+
+    def __init__(self, max_body_bytes: int) -> None:
+        self._max_body_bytes = max_body_bytes
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        req.context.body = None
+        if req.get_header("Transfer-Encoding"):
+            raise falcon.HTTPLengthRequired(
+                description="Send the body in one piece with a Content-Length, not chunked."
+            )
+        if (req.content_length or 0) > self._max_body_bytes:
+            raise falcon.HTTPContentTooLarge(
+                description=f"The body has {req.content_length} bytes; at most "
+                f"{self._max_body_bytes} are taken."
+            )
+
+    def process_resource(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
+    ) -> None:
+        raw = req.bounded_stream.read() if req.content_length else b""
+        if not raw:
+            return
+        media_type = (req.content_type or "").partition(";")[0].strip().lower()
+        if media_type != falcon.MEDIA_JSON:
+            raise falcon.HTTPUnsupportedMediaType(
+                description=f"The body must be {falcon.MEDIA_JSON}, not '{media_type[:80]}'."
+            )
+        req.context.body = parse(raw)
+
+
+def parse(raw: bytes) -> dict[str, Any]:
+    """Return the JSON object in ``raw``; raise ``HTTPBadRequest`` for anything else."""
+    try:
+        value = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise _refused(f"it is not UTF-8 at byte {error.start}") from error
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        raise _refused(f"it is not JSON: {error.msg} at {where}") from error
+    except RecursionError as error:
+        raise _too_deep() from error
+    except ValueError as error:  # NaN; or a number of thousands of digits, which int() refuses
+        raise _refused("it holds a number that JSON does not have or that is too long") from error
+    if not isinstance(value, dict):
+        raise _refused(f"it must be a JSON object, not {_JSON_NAMES[type(value)]}")
+    _check_text(value, path=(), depth=1)
+    return value
+
+
+_JSON_NAMES = {
+    list: "an array",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "a boolean",
+    type(None): "null",
+}
+
+
+def is_clean(text: str) -> bool:
+    """Tell whether a text can be stored everywhere: no NUL, no half of a surrogate pair."""
+    return _UNCLEAN.search(text) is None
+
+
+def _check_text(value: Any, path: tuple[str, ...], depth: int) -> None:
+    if isinstance(value, str):
+        if not is_clean(value):
+            field = ".".join(path)
+            raise _refused(f"the text at '{field}' holds a NUL or half of a surrogate pair")
+        return
+    if not isinstance(value, dict | list):
+        return
+    if depth > DEPTH_MAX:
+        raise _too_deep()
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        if isinstance(key, str) and not is_clean(key):
+            raise _refused("the name of a field holds a NUL or half of a surrogate pair")
+        _check_text(item, (*path, str(key)), depth + 1)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _too_deep() -> falcon.HTTPBadRequest:
+    return _refused(f"it is nested deeper than {DEPTH_MAX} levels")
+
+
+def _refused(why: str) -> falcon.HTTPBadRequest:
+    return falcon.HTTPBadRequest(description=f"The body cannot be used: {why}.")

@@ -1,0 +1,34 @@
+"""Who may do what by default; one file a noun, every rule to be overridden in the policy file."""
+
+from __future__ import annotations
+
+from oslo_policy import policy
+
+from api.policies import (
+    aggregate,
+    allocation,
+    availability_zone,
+    base,
+    explanation,
+    extra_spec,
+    flavor,
+    health,
+    hypervisor,
+    image,
+    instance_action,
+    limit,
+    quota_set,
+    server,
+    server_group,
+    service,
+)
+
+_NOUNS = (
+    base, server, instance_action, flavor, extra_spec, image, hypervisor, service, aggregate,
+    availability_zone, server_group, quota_set, limit, explanation, allocation, health,
+)  # fmt: skip
+
+
+def list_rules() -> list[policy.RuleDefault]:
+    """Return every rule with its default, for the enforcer and for the sample policy file."""
+    return [rule for noun in _NOUNS for rule in noun.RULES]

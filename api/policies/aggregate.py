@@ -1,0 +1,29 @@
+"""Aggregates: administrators put hosts into sets and zones."""
+
+from __future__ import annotations
+
+from api.policies.base import ADMIN, rule
+
+INDEX = "os_compute_api:os-aggregates:index"
+CREATE = "os_compute_api:os-aggregates:create"
+SHOW = "os_compute_api:os-aggregates:show"
+UPDATE = "os_compute_api:os-aggregates:update"
+DELETE = "os_compute_api:os-aggregates:delete"
+ADD_HOST = "os_compute_api:os-aggregates:add_host"
+REMOVE_HOST = "os_compute_api:os-aggregates:remove_host"
+SET_METADATA = "os_compute_api:os-aggregates:set_metadata"
+
+_ALL = "/v2.1/os-aggregates"
+_ONE = f"{_ALL}/{{aggregate_id}}"
+_ACTION = ("POST", f"{_ONE}/action")
+
+RULES = [
+    rule(INDEX, ADMIN, "List aggregates.", [("GET", _ALL)]),
+    rule(CREATE, ADMIN, "Create an aggregate.", [("POST", _ALL)]),
+    rule(SHOW, ADMIN, "Show an aggregate.", [("GET", _ONE)]),
+    rule(UPDATE, ADMIN, "Change an aggregate's name or zone.", [("PUT", _ONE)]),
+    rule(DELETE, ADMIN, "Delete an aggregate.", [("DELETE", _ONE)]),
+    rule(ADD_HOST, ADMIN, "Add a host to an aggregate.", [_ACTION]),
+    rule(REMOVE_HOST, ADMIN, "Remove a host from an aggregate.", [_ACTION]),
+    rule(SET_METADATA, ADMIN, "Change an aggregate's metadata.", [_ACTION]),
+]

@@ -1,0 +1,11 @@
+"""Allocations: administrators audit who holds what."""
+
+from __future__ import annotations
+
+from api.policies.base import ADMIN, rule
+
+LIST = "os_compute_api:armillary:allocations"
+
+RULES = [
+    rule(LIST, ADMIN, "List all allocations with totals.", [("GET", "/v2.1/armillary/allocations")])
+]

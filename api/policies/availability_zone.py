@@ -1,0 +1,18 @@
+"""Availability zones: everybody sees their names, administrators their hosts."""
+
+from __future__ import annotations
+
+from api.policies.base import ADMIN, ANYBODY, rule
+
+LIST = "os_compute_api:os-availability-zone:list"
+DETAIL = "os_compute_api:os-availability-zone:detail"
+
+RULES = [
+    rule(LIST, ANYBODY, "List availability zones.", [("GET", "/v2.1/os-availability-zone")]),
+    rule(
+        DETAIL,
+        ADMIN,
+        "List availability zones with their hosts.",
+        [("GET", "/v2.1/os-availability-zone/detail")],
+    ),
+]

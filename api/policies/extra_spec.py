@@ -1,0 +1,22 @@
+"""Extra specs of flavors: everybody sees them, administrators change them."""
+
+from __future__ import annotations
+
+from api.policies.base import ADMIN, ANYBODY, rule
+
+INDEX = "os_compute_api:os-flavor-extra-specs:index"
+SHOW = "os_compute_api:os-flavor-extra-specs:show"
+CREATE = "os_compute_api:os-flavor-extra-specs:create"
+UPDATE = "os_compute_api:os-flavor-extra-specs:update"
+DELETE = "os_compute_api:os-flavor-extra-specs:delete"
+
+_ALL = "/v2.1/flavors/{flavor_id}/os-extra_specs"
+_ONE = f"{_ALL}/{{key}}"
+
+RULES = [
+    rule(INDEX, ANYBODY, "List the extra specs of a flavor.", [("GET", _ALL)]),
+    rule(SHOW, ANYBODY, "Show an extra spec of a flavor.", [("GET", _ONE)]),
+    rule(CREATE, ADMIN, "Set extra specs of a flavor.", [("POST", _ALL)]),
+    rule(UPDATE, ADMIN, "Change an extra spec of a flavor.", [("PUT", _ONE)]),
+    rule(DELETE, ADMIN, "Delete an extra spec of a flavor.", [("DELETE", _ONE)]),
+]

@@ -1,0 +1,30 @@
+"""Images: everybody sees the records, administrators make and delete them."""
+
+from __future__ import annotations
+
+from api.policies.base import ADMIN, ANYBODY, rule
+
+SHOW = "os_compute_api:images:show"
+CREATE = "os_compute_api:images:create"
+DELETE = "os_compute_api:images:delete"
+
+RULES = [
+    rule(
+        SHOW,
+        ANYBODY,
+        "List and show images.",
+        [
+            ("GET", "/v2.1/images"),
+            ("GET", "/v2.1/images/detail"),
+            ("GET", "/v2.1/images/{image_id}"),
+        ],
+    ),
+    rule(
+        CREATE,
+        ADMIN,
+        "Create an image. With the process driver an image names a program: whoever may create one "
+        "runs programs of his choice on the hosts.",
+        [("POST", "/v2.1/images")],
+    ),
+    rule(DELETE, ADMIN, "Delete an image.", [("DELETE", "/v2.1/images/{image_id}")]),
+]

@@ -1,0 +1,18 @@
+"""Instance actions: who may see what was done to a server."""
+
+from __future__ import annotations
+
+from api.policies.base import ADMIN, READER, rule
+
+LIST = "os_compute_api:os-instance-actions:list"
+SHOW = "os_compute_api:os-instance-actions:show"
+EVENT_DETAILS = "os_compute_api:os-instance-actions:events:details"
+
+_PATH = "/v2.1/servers/{server_id}/os-instance-actions"
+_SHOW = ("GET", f"{_PATH}/{{request_id}}")
+
+RULES = [
+    rule(LIST, READER, "List what was done to a server.", [("GET", _PATH)]),
+    rule(SHOW, READER, "Show one action on a server with its events.", [_SHOW]),
+    rule(EVENT_DETAILS, ADMIN, "See hosts and reasons in the events of an action.", [_SHOW]),
+]

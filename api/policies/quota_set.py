@@ -1,0 +1,21 @@
+"""Quotas: a project sees its own, administrators set them."""
+
+from __future__ import annotations
+
+from api.policies.base import ADMIN, ANYBODY, READER, rule
+
+SHOW = "os_compute_api:os-quota-sets:show"
+DETAIL = "os_compute_api:os-quota-sets:detail"
+DEFAULTS = "os_compute_api:os-quota-sets:defaults"
+UPDATE = "os_compute_api:os-quota-sets:update"
+
+_ONE = "/v2.1/os-quota-sets/{project_id}"
+
+RULES = [
+    rule(SHOW, READER, "Show a project's quotas.", [("GET", _ONE)]),
+    rule(DETAIL, READER, "Show a project's quotas and usage.", [("GET", f"{_ONE}/detail")]),
+    rule(
+        DEFAULTS, ANYBODY, "Show the quotas of projects without own.", [("GET", f"{_ONE}/defaults")]
+    ),
+    rule(UPDATE, ADMIN, "Set a project's quotas.", [("PUT", _ONE)]),
+]

@@ -1,0 +1,46 @@
+"""Servers: who may build, see and delete them, and who sees where they run."""
+
+from __future__ import annotations
+
+from api.policies.base import ADMIN, MEMBER, READER, rule
+
+INDEX = "os_compute_api:servers:index"
+DETAIL = "os_compute_api:servers:detail"
+INDEX_ALL_PROJECTS = "os_compute_api:servers:index:get_all_tenants"
+DETAIL_ALL_PROJECTS = "os_compute_api:servers:detail:get_all_tenants"
+ALL_FILTERS = "os_compute_api:servers:allow_all_filters"
+SHOW = "os_compute_api:servers:show"
+CREATE = "os_compute_api:servers:create"
+CREATE_FORCED_HOST = "os_compute_api:servers:create:forced_host"
+CREATE_REQUESTED_DESTINATION = "compute:servers:create:requested_destination"
+DELETE = "os_compute_api:servers:delete"
+EXTENDED_ATTRIBUTES = "os_compute_api:os-extended-server-attributes"
+
+_LIST = ("GET", "/v2.1/servers")
+_DETAIL = ("GET", "/v2.1/servers/detail")
+_SHOW = ("GET", "/v2.1/servers/{server_id}")
+_CREATE = ("POST", "/v2.1/servers")
+
+RULES = [
+    rule(INDEX, READER, "List the servers of a project.", [_LIST]),
+    rule(DETAIL, READER, "List the servers of a project with details.", [_DETAIL]),
+    rule(INDEX_ALL_PROJECTS, ADMIN, "List the servers of all projects.", [_LIST]),
+    rule(DETAIL_ALL_PROJECTS, ADMIN, "List the servers of all projects with details.", [_DETAIL]),
+    rule(ALL_FILTERS, ADMIN, "List the servers on one host.", [_LIST, _DETAIL]),
+    rule(SHOW, READER, "Show a server.", [_SHOW]),
+    rule(CREATE, MEMBER, "Build servers.", [_CREATE]),
+    rule(
+        CREATE_FORCED_HOST,
+        ADMIN,
+        "Build servers on a host named with the availability zone; filters are skipped.",
+        [_CREATE],
+    ),
+    rule(
+        CREATE_REQUESTED_DESTINATION,
+        ADMIN,
+        "Build servers on a host or hypervisor named by its field; filters are run.",
+        [_CREATE],
+    ),
+    rule(DELETE, MEMBER, "Delete a server.", [("DELETE", "/v2.1/servers/{server_id}")]),
+    rule(EXTENDED_ATTRIBUTES, ADMIN, "See on which host a server runs.", [_SHOW, _DETAIL]),
+]

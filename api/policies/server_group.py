@@ -1,0 +1,22 @@
+"""Server groups: a project's own, for servers that want to be together or apart."""
+
+from __future__ import annotations
+
+from api.policies.base import ADMIN, MEMBER, READER, rule
+
+INDEX = "os_compute_api:os-server-groups:index"
+INDEX_ALL_PROJECTS = "os_compute_api:os-server-groups:index:all_projects"
+CREATE = "os_compute_api:os-server-groups:create"
+SHOW = "os_compute_api:os-server-groups:show"
+DELETE = "os_compute_api:os-server-groups:delete"
+
+_ALL = "/v2.1/os-server-groups"
+_ONE = f"{_ALL}/{{server_group_id}}"
+
+RULES = [
+    rule(INDEX, READER, "List the server groups of a project.", [("GET", _ALL)]),
+    rule(INDEX_ALL_PROJECTS, ADMIN, "List the server groups of all projects.", [("GET", _ALL)]),
+    rule(CREATE, MEMBER, "Create a server group.", [("POST", _ALL)]),
+    rule(SHOW, READER, "Show a server group.", [("GET", _ONE)]),
+    rule(DELETE, MEMBER, "Delete a server group.", [("DELETE", _ONE)]),
+]

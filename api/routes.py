@@ -1,0 +1,405 @@
+"""The table of contents: path, method, handler, policy, schemas."""
+
+from __future__ import annotations
+
+from api.dispatch import Action, Choice, Routes
+from api.handlers import (
+    aggregate,
+    allocation,
+    availability_zone,
+    explanation,
+    extra_spec,
+    flavor,
+    health,
+    hypervisor,
+    image,
+    instance_action,
+    limit,
+    quota_set,
+    server,
+    server_group,
+    service,
+    version,
+)
+from api.policies import aggregate as aggregate_policies
+from api.policies import allocation as allocation_policies
+from api.policies import availability_zone as availability_zone_policies
+from api.policies import explanation as explanation_policies
+from api.policies import extra_spec as extra_spec_policies
+from api.policies import flavor as flavor_policies
+from api.policies import health as health_policies
+from api.policies import hypervisor as hypervisor_policies
+from api.policies import image as image_policies
+from api.policies import instance_action as instance_action_policies
+from api.policies import limit as limit_policies
+from api.policies import quota_set as quota_set_policies
+from api.policies import server as server_policies
+from api.policies import server_group as server_group_policies
+from api.policies import service as service_policies
+from api.schemas import aggregate as aggregate_schemas
+from api.schemas import allocation as allocation_schemas
+from api.schemas import availability_zone as availability_zone_schemas
+from api.schemas import explanation as explanation_schemas
+from api.schemas import extra_spec as extra_spec_schemas
+from api.schemas import flavor as flavor_schemas
+from api.schemas import health as health_schemas
+from api.schemas import hypervisor as hypervisor_schemas
+from api.schemas import image as image_schemas
+from api.schemas import instance_action as instance_action_schemas
+from api.schemas import limit as limit_schemas
+from api.schemas import quota_set as quota_set_schemas
+from api.schemas import server as server_schemas
+from api.schemas import server_group as server_group_schemas
+from api.schemas import service as service_schemas
+from api.schemas import version as version_schemas
+
+ROUTES: Routes = {
+    "/": {"GET": Action(version.index, None, version_schemas.INDEX_ANSWER)},
+    "/healthcheck": {"GET": Action(health.check, None, health_schemas.CHECK_ANSWER)},
+    "/v2.1": {"GET": Action(version.show, None, version_schemas.SHOW_ANSWER)},
+    "/v2.1/openapi.json": {"GET": Action(version.document, None, version_schemas.DOCUMENT_ANSWER)},
+    #
+    # Servers
+    "/v2.1/servers": {
+        "GET": Action(
+            server.index,
+            server_policies.INDEX,
+            server_schemas.INDEX_ANSWER,
+            query=server_schemas.INDEX_QUERY,
+        ),
+        "POST": Action(
+            server.create,
+            server_policies.CREATE,
+            server_schemas.CREATE_ANSWER,
+            body=server_schemas.CREATE,
+            status=202,
+        ),
+    },
+    "/v2.1/servers/detail": {
+        "GET": Action(
+            server.detail,
+            server_policies.DETAIL,
+            server_schemas.DETAIL_ANSWER,
+            query=server_schemas.INDEX_QUERY,
+        ),
+    },
+    "/v2.1/servers/{server_id}": {
+        "GET": Action(
+            server.show, server_policies.SHOW, server_schemas.SHOW_ANSWER, subject=server.load
+        ),
+        "DELETE": Action(server.delete, server_policies.DELETE, status=204, subject=server.load),
+    },
+    "/v2.1/servers/{server_id}/os-instance-actions": {
+        "GET": Action(
+            instance_action.index,
+            instance_action_policies.LIST,
+            instance_action_schemas.INDEX_ANSWER,
+            subject=server.load,
+        ),
+    },
+    "/v2.1/servers/{server_id}/os-instance-actions/{request_id}": {
+        "GET": Action(
+            instance_action.show,
+            instance_action_policies.SHOW,
+            instance_action_schemas.SHOW_ANSWER,
+            subject=server.load,
+        ),
+    },
+    #
+    # Flavors
+    "/v2.1/flavors": {
+        "GET": Action(
+            flavor.index,
+            flavor_policies.SHOW,
+            flavor_schemas.INDEX_ANSWER,
+            query=flavor_schemas.INDEX_QUERY,
+        ),
+        "POST": Action(
+            flavor.create,
+            flavor_policies.CREATE,
+            flavor_schemas.SHOW_ANSWER,
+            body=flavor_schemas.CREATE,
+        ),
+    },
+    "/v2.1/flavors/detail": {
+        "GET": Action(
+            flavor.detail,
+            flavor_policies.SHOW,
+            flavor_schemas.DETAIL_ANSWER,
+            query=flavor_schemas.INDEX_QUERY,
+        ),
+    },
+    "/v2.1/flavors/{flavor_id}": {
+        "GET": Action(flavor.show, flavor_policies.SHOW, flavor_schemas.SHOW_ANSWER),
+        "DELETE": Action(flavor.delete, flavor_policies.DELETE, status=202),
+    },
+    "/v2.1/flavors/{flavor_id}/os-extra_specs": {
+        "GET": Action(extra_spec.index, extra_spec_policies.INDEX, extra_spec_schemas.INDEX_ANSWER),
+        "POST": Action(
+            extra_spec.create,
+            extra_spec_policies.CREATE,
+            extra_spec_schemas.INDEX_ANSWER,
+            body=extra_spec_schemas.CREATE,
+        ),
+    },
+    "/v2.1/flavors/{flavor_id}/os-extra_specs/{key}": {
+        "GET": Action(extra_spec.show, extra_spec_policies.SHOW, extra_spec_schemas.PAIR_ANSWER),
+        "PUT": Action(
+            extra_spec.update,
+            extra_spec_policies.UPDATE,
+            extra_spec_schemas.PAIR_ANSWER,
+            body=extra_spec_schemas.UPDATE,
+        ),
+        "DELETE": Action(extra_spec.delete, extra_spec_policies.DELETE),
+    },
+    #
+    # Images
+    "/v2.1/images": {
+        "GET": Action(
+            image.index,
+            image_policies.SHOW,
+            image_schemas.INDEX_ANSWER,
+            query=image_schemas.INDEX_QUERY,
+        ),
+        "POST": Action(
+            image.create,
+            image_policies.CREATE,
+            image_schemas.SHOW_ANSWER,
+            body=image_schemas.CREATE,
+            status=201,
+        ),
+    },
+    "/v2.1/images/detail": {
+        "GET": Action(
+            image.detail,
+            image_policies.SHOW,
+            image_schemas.DETAIL_ANSWER,
+            query=image_schemas.INDEX_QUERY,
+        ),
+    },
+    "/v2.1/images/{image_id}": {
+        "GET": Action(image.show, image_policies.SHOW, image_schemas.SHOW_ANSWER),
+        "DELETE": Action(image.delete, image_policies.DELETE, status=204),
+    },
+    #
+    # Hosts
+    "/v2.1/os-hypervisors": {
+        "GET": Action(
+            hypervisor.index,
+            hypervisor_policies.LIST,
+            hypervisor_schemas.INDEX_ANSWER,
+            query=hypervisor_schemas.INDEX_QUERY,
+        ),
+    },
+    "/v2.1/os-hypervisors/detail": {
+        "GET": Action(
+            hypervisor.detail,
+            hypervisor_policies.DETAIL,
+            hypervisor_schemas.DETAIL_ANSWER,
+            query=hypervisor_schemas.INDEX_QUERY,
+        ),
+    },
+    "/v2.1/os-hypervisors/{hypervisor_id}": {
+        "GET": Action(hypervisor.show, hypervisor_policies.SHOW, hypervisor_schemas.SHOW_ANSWER),
+    },
+    "/v2.1/os-services": {
+        "GET": Action(
+            service.index,
+            service_policies.LIST,
+            service_schemas.INDEX_ANSWER,
+            query=service_schemas.INDEX_QUERY,
+        ),
+    },
+    "/v2.1/os-services/enable": {
+        "PUT": Action(
+            service.enable,
+            service_policies.UPDATE,
+            service_schemas.UPDATE_ANSWER,
+            body=service_schemas.ENABLE,
+        ),
+    },
+    "/v2.1/os-services/disable": {
+        "PUT": Action(
+            service.disable,
+            service_policies.UPDATE,
+            service_schemas.UPDATE_ANSWER,
+            body=service_schemas.ENABLE,
+        ),
+    },
+    "/v2.1/os-services/disable-log-reason": {
+        "PUT": Action(
+            service.disable_with_reason,
+            service_policies.UPDATE,
+            service_schemas.UPDATE_ANSWER,
+            body=service_schemas.DISABLE_WITH_REASON,
+        ),
+    },
+    "/v2.1/os-services/force-down": {
+        "PUT": Action(
+            service.force_down,
+            service_policies.UPDATE,
+            service_schemas.UPDATE_ANSWER,
+            body=service_schemas.FORCE_DOWN,
+        ),
+    },
+    "/v2.1/os-services/{service_id}": {
+        "PUT": Action(
+            service.update,
+            service_policies.UPDATE,
+            service_schemas.UPDATE_ANSWER,
+            body=service_schemas.UPDATE,
+        ),
+        "DELETE": Action(service.delete, service_policies.DELETE, status=204),
+    },
+    #
+    # Aggregates and availability zones
+    "/v2.1/os-aggregates": {
+        "GET": Action(aggregate.index, aggregate_policies.INDEX, aggregate_schemas.INDEX_ANSWER),
+        "POST": Action(
+            aggregate.create,
+            aggregate_policies.CREATE,
+            aggregate_schemas.SHOW_ANSWER,
+            body=aggregate_schemas.CREATE,
+        ),
+    },
+    "/v2.1/os-aggregates/{aggregate_id}": {
+        "GET": Action(aggregate.show, aggregate_policies.SHOW, aggregate_schemas.SHOW_ANSWER),
+        "PUT": Action(
+            aggregate.update,
+            aggregate_policies.UPDATE,
+            aggregate_schemas.SHOW_ANSWER,
+            body=aggregate_schemas.UPDATE,
+        ),
+        "DELETE": Action(aggregate.delete, aggregate_policies.DELETE),
+    },
+    "/v2.1/os-aggregates/{aggregate_id}/action": {
+        "POST": Choice(
+            {
+                "add_host": Action(
+                    aggregate.add_host,
+                    aggregate_policies.ADD_HOST,
+                    aggregate_schemas.SHOW_ANSWER,
+                    body=aggregate_schemas.ADD_HOST,
+                ),
+                "remove_host": Action(
+                    aggregate.remove_host,
+                    aggregate_policies.REMOVE_HOST,
+                    aggregate_schemas.SHOW_ANSWER,
+                    body=aggregate_schemas.REMOVE_HOST,
+                ),
+                "set_metadata": Action(
+                    aggregate.set_metadata,
+                    aggregate_policies.SET_METADATA,
+                    aggregate_schemas.SHOW_ANSWER,
+                    body=aggregate_schemas.SET_METADATA,
+                ),
+            }
+        ),
+    },
+    "/v2.1/os-availability-zone": {
+        "GET": Action(
+            availability_zone.index,
+            availability_zone_policies.LIST,
+            availability_zone_schemas.INDEX_ANSWER,
+        ),
+    },
+    "/v2.1/os-availability-zone/detail": {
+        "GET": Action(
+            availability_zone.detail,
+            availability_zone_policies.DETAIL,
+            availability_zone_schemas.DETAIL_ANSWER,
+        ),
+    },
+    #
+    # Server groups
+    "/v2.1/os-server-groups": {
+        "GET": Action(
+            server_group.index,
+            server_group_policies.INDEX,
+            server_group_schemas.INDEX_ANSWER,
+            query=server_group_schemas.INDEX_QUERY,
+        ),
+        "POST": Action(
+            server_group.create,
+            server_group_policies.CREATE,
+            server_group_schemas.SHOW_ANSWER,
+            body=server_group_schemas.CREATE,
+        ),
+    },
+    "/v2.1/os-server-groups/{server_group_id}": {
+        "GET": Action(
+            server_group.show,
+            server_group_policies.SHOW,
+            server_group_schemas.SHOW_ANSWER,
+            subject=server_group.load,
+        ),
+        "DELETE": Action(
+            server_group.delete,
+            server_group_policies.DELETE,
+            status=204,
+            subject=server_group.load,
+        ),
+    },
+    #
+    # Quotas
+    "/v2.1/os-quota-sets/{project_id}": {
+        "GET": Action(
+            quota_set.show,
+            quota_set_policies.SHOW,
+            quota_set_schemas.SHOW_ANSWER,
+            subject=quota_set.load,
+        ),
+        "PUT": Action(
+            quota_set.update,
+            quota_set_policies.UPDATE,
+            quota_set_schemas.SHOW_ANSWER,
+            body=quota_set_schemas.UPDATE,
+            subject=quota_set.load,
+        ),
+    },
+    "/v2.1/os-quota-sets/{project_id}/detail": {
+        "GET": Action(
+            quota_set.detail,
+            quota_set_policies.DETAIL,
+            quota_set_schemas.DETAIL_ANSWER,
+            subject=quota_set.load,
+        ),
+    },
+    "/v2.1/os-quota-sets/{project_id}/defaults": {
+        "GET": Action(
+            quota_set.defaults,
+            quota_set_policies.DEFAULTS,
+            quota_set_schemas.SHOW_ANSWER,
+            subject=quota_set.load,
+        ),
+    },
+    "/v2.1/limits": {
+        "GET": Action(
+            limit.show,
+            limit_policies.SHOW,
+            limit_schemas.SHOW_ANSWER,
+            query=limit_schemas.SHOW_QUERY,
+        ),
+    },
+    #
+    # What the Compute API does not have
+    "/v2.1/armillary/servers/{server_id}/explain": {
+        "GET": Action(
+            explanation.show,
+            explanation_policies.SHOW,
+            explanation_schemas.SHOW_ANSWER,
+            subject=server.load,
+        ),
+    },
+    "/v2.1/armillary/allocations": {
+        "GET": Action(
+            allocation.index,
+            allocation_policies.LIST,
+            allocation_schemas.INDEX_ANSWER,
+            query=allocation_schemas.INDEX_QUERY,
+        ),
+    },
+    "/v2.1/armillary/health": {
+        "GET": Action(health.show, health_policies.SHOW, health_schemas.SHOW_ANSWER),
+    },
+}

@@ -1,0 +1,64 @@
+"""Aggregates: sets of hosts with metadata."""
+
+from __future__ import annotations
+
+from api.schemas.base import (
+    BOOLEAN,
+    HOST,
+    KEY_PATTERN,
+    MAP_SIZE_MAX,
+    NUMBER,
+    STRING,
+    STRING_MAP,
+    STRING_OR_NULL,
+    STRINGS,
+    TEXT_MAX,
+    TIME_OR_NULL,
+    ZONE,
+    Schema,
+    every,
+    fields,
+    listed,
+    name,
+    nullable,
+)
+
+CREATE = fields(
+    {"aggregate": fields({"name": name(), "availability_zone": nullable(ZONE)}, required=["name"])},
+    required=["aggregate"],
+)
+
+UPDATE = every(
+    {"aggregate": {**fields({"name": name(), "availability_zone": ZONE}), "minProperties": 1}}
+)
+
+ADD_HOST = every({"add_host": every({"host": HOST})})
+REMOVE_HOST = every({"remove_host": every({"host": HOST})})
+
+_METADATA: Schema = {
+    "type": "object",
+    "properties": {"availability_zone": nullable(ZONE)},
+    "propertyNames": name(KEY_PATTERN, "A key has letters, digits, spaces and -_:. only"),
+    "additionalProperties": {"type": ["string", "null"], "maxLength": TEXT_MAX},
+    "minProperties": 1,
+    "maxProperties": MAP_SIZE_MAX,
+}
+SET_METADATA = every({"set_metadata": every({"metadata": _METADATA})})
+
+AGGREGATE = every(
+    {
+        "id": NUMBER,
+        "uuid": STRING,
+        "name": STRING,
+        "availability_zone": STRING_OR_NULL,
+        "hosts": STRINGS,
+        "metadata": STRING_MAP,
+        "created_at": TIME_OR_NULL,
+        "updated_at": TIME_OR_NULL,
+        "deleted_at": {"type": "null"},
+        "deleted": BOOLEAN,
+    }
+)
+
+SHOW_ANSWER = every({"aggregate": AGGREGATE})
+INDEX_ANSWER = every({"aggregates": listed(AGGREGATE)})

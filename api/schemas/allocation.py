@@ -1,0 +1,12 @@
+"""Allocations: who holds what of which host."""
+
+from __future__ import annotations
+
+from api.schemas.base import LINKS, OBJECT, PAGE, fields, listed
+
+INDEX_QUERY = fields(PAGE)
+
+INDEX_ANSWER = fields(
+    {"allocations": listed(OBJECT), "totals": OBJECT, "allocations_links": LINKS},
+    required=["allocations", "totals"],
+)

@@ -1,0 +1,122 @@
+"""The kinds of fields that schemas are made of, with their bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from api.validation import RULE_KEYWORD
+
+Schema = dict[str, Any]
+
+INTEGER_MAX = 2**31 - 1
+TEXT_MAX = 255
+MAP_SIZE_MAX = 128
+
+KEY_PATTERN = r"^[a-zA-Z0-9\-_:. ]{1,255}$"
+HOST_PATTERN = r"^[a-zA-Z0-9\-_.]+$"
+ZONE_PATTERN = r"^[^:]+$"
+
+
+def fields(properties: dict[str, Schema], required: Iterable[str] = ()) -> Schema:
+    """Return an object with these fields and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def every(properties: dict[str, Schema]) -> Schema:
+    """Return an object that has all of these fields and no others."""
+    return fields(properties, properties)
+
+
+def listed(item: Schema) -> Schema:
+    """Return a list of such items."""
+    return {"type": "array", "items": item}
+
+
+def integer(minimum: int = 0, maximum: int = INTEGER_MAX) -> Schema:
+    """Return a whole number within bounds."""
+    return {"type": "integer", "minimum": minimum, "maximum": maximum}
+
+
+def text(maximum: int = TEXT_MAX, minimum: int = 0) -> Schema:
+    """Return a text with so many characters."""
+    return {"type": "string", "minLength": minimum, "maxLength": maximum}
+
+
+def name(pattern: str | None = None, rule: str | None = None) -> Schema:
+    """Return a text for a table: printable, no spaces at its ends, 1 to 255 characters."""
+    schema = {**text(minimum=1), "format": "name"}
+    if pattern is not None:
+        schema["pattern"] = pattern
+    return schema if rule is None else ruled(schema, rule)
+
+
+def ruled(schema: Schema, rule: str) -> Schema:
+    """Return the schema with a sentence of our own for whoever breaks it."""
+    return {**schema, RULE_KEYWORD: rule}
+
+
+def nullable(schema: Schema) -> Schema:
+    """Return the schema of the same kind or null."""
+    kind = schema["type"]
+    return {**schema, "type": [*([kind] if isinstance(kind, str) else kind), "null"]}
+
+
+def text_map(value_max: int = TEXT_MAX) -> Schema:
+    """Return an object of texts under keys of one's own choice."""
+    return {
+        "type": "object",
+        "maxProperties": MAP_SIZE_MAX,
+        "propertyNames": {
+            **name(KEY_PATTERN, "A key has letters, digits, spaces and -_:. only, at most 255")
+        },
+        "additionalProperties": text(value_max),
+    }
+
+
+BOOLEAN: Schema = {"type": "boolean"}
+UUID: Schema = {"type": "string", "format": "uuid"}
+HOST = name(HOST_PATTERN, "A host name has letters, digits and -_. only, at most 255")
+ZONE = name(ZONE_PATTERN, "A zone's name is printable, has no colon and at most 255 characters")
+
+PAGE = {
+    "limit": integer(minimum=1),
+    "marker": name(),
+}
+"""The parameters of a list in pages."""
+
+# What stands in answers.
+ANY: Schema = {}
+STRING: Schema = {"type": "string"}
+STRING_OR_NULL: Schema = {"type": ["string", "null"]}
+NUMBER: Schema = {"type": "integer"}
+NUMBER_OR_NULL: Schema = {"type": ["integer", "null"]}
+TIME: Schema = {"type": "string", "format": "date-time"}
+TIME_OR_NULL: Schema = {"type": ["string", "null"], "format": "date-time"}
+STRINGS = listed(STRING)
+STRING_MAP: Schema = {"type": "object", "additionalProperties": STRING}
+OBJECT: Schema = {"type": "object"}
+LINKS = listed(
+    {
+        "type": "object",
+        "properties": {"rel": STRING, "href": STRING, "type": STRING},
+        "required": ["rel", "href"],
+    }
+)
+ENTITY = every({"id": STRING, "links": LINKS})
+"""A thing inside another."""
+NAMED = every({"id": STRING, "name": STRING, "links": LINKS})
+"""A thing in a list without details."""
+
+ERROR: Schema = {
+    "type": "object",
+    "minProperties": 1,
+    "maxProperties": 1,
+    "additionalProperties": every({"code": NUMBER, "message": STRING}),
+}
+"""An error: one field, named after the status."""

@@ -1,0 +1,15 @@
+"""Extra specs: texts by name that say more about a flavor."""
+
+from __future__ import annotations
+
+from api.schemas.base import STRING_MAP, Schema, every, text_map
+
+EXTRA_SPECS = text_map()
+
+CREATE = every({"extra_specs": EXTRA_SPECS})
+
+UPDATE: Schema = {**EXTRA_SPECS, "minProperties": 1, "maxProperties": 1}
+"""One pair; its key is that of the path."""
+
+INDEX_ANSWER = every({"extra_specs": STRING_MAP})
+PAIR_ANSWER = STRING_MAP

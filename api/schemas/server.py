@@ -1,0 +1,158 @@
+"""Servers: what may be asked for, what is shown."""
+
+from __future__ import annotations
+
+from api.schemas import flavor
+from api.schemas.base import (
+    BOOLEAN,
+    ENTITY,
+    HOST,
+    KEY_PATTERN,
+    LINKS,
+    MAP_SIZE_MAX,
+    NAMED,
+    NUMBER,
+    NUMBER_OR_NULL,
+    OBJECT,
+    PAGE,
+    STRING,
+    STRING_MAP,
+    STRING_OR_NULL,
+    STRINGS,
+    TEXT_MAX,
+    TIME_OR_NULL,
+    UUID,
+    Schema,
+    every,
+    fields,
+    integer,
+    listed,
+    name,
+    ruled,
+    text,
+    text_map,
+)
+
+COUNT_MAX = 10000
+"""The most that ``[conductor] max_count`` can allow."""
+
+_REFERENCE = text(maximum=2048, minimum=1)
+
+_HINTS: Schema = {
+    "type": "object",
+    "maxProperties": MAP_SIZE_MAX,
+    "properties": {"group": UUID},
+    "propertyNames": name(KEY_PATTERN, "A hint's name has letters, digits, spaces and -_:. only"),
+    "additionalProperties": {
+        "type": ["string", "array"],
+        "maxLength": TEXT_MAX,
+        "items": text(),
+        "maxItems": MAP_SIZE_MAX,
+    },
+}
+
+_SERVER = fields(
+    {
+        "name": name(),
+        "flavorRef": _REFERENCE,
+        "imageRef": {"type": ["string", "null"], "maxLength": 2048},
+        "availability_zone": name(),
+        "min_count": integer(1, COUNT_MAX),
+        "max_count": integer(1, COUNT_MAX),
+        "metadata": text_map(),
+        "networks": ruled(
+            {"enum": ["none", "auto"]},
+            "Networking is not part of this service: only 'none' and 'auto', which do nothing, "
+            "are taken",
+        ),
+        "return_reservation_id": BOOLEAN,
+        "host": HOST,
+        "hypervisor_hostname": HOST,
+    },
+    required=["name", "flavorRef"],
+)
+
+CREATE = fields(
+    {
+        "server": _SERVER,
+        "os:scheduler_hints": _HINTS,
+        "OS-SCH-HNT:scheduler_hints": _HINTS,
+    },
+    required=["server"],
+)
+
+INDEX_QUERY = fields(
+    {
+        **PAGE,
+        "marker": UUID,
+        "name": text(minimum=1),
+        "status": {"type": "string", "enum": ["ACTIVE", "BUILD", "ERROR", "SHUTOFF"]},
+        "host": HOST,
+        "reservation_id": name(),
+        "all_tenants": BOOLEAN,
+        "deleted": ruled(
+            {"type": "boolean", "const": False}, "Deleted servers are not kept: only false is taken"
+        ),
+    }
+)
+
+_FAULT = fields(
+    {"code": NUMBER, "message": STRING, "created": TIME_OR_NULL, "details": STRING_OR_NULL},
+    required=["code", "message", "created"],
+)
+
+_FOR_ADMINISTRATORS = {
+    "OS-EXT-SRV-ATTR:host": STRING_OR_NULL,
+    "OS-EXT-SRV-ATTR:hypervisor_hostname": STRING_OR_NULL,
+    "OS-EXT-SRV-ATTR:instance_name": STRING,
+}
+
+_DETAILS = {
+    "id": STRING,
+    "name": STRING,
+    "status": {"enum": ["ACTIVE", "BUILD", "ERROR", "SHUTOFF", "DELETED"]},
+    "tenant_id": STRING,
+    "user_id": STRING,
+    "hostId": STRING,
+    "created": TIME_OR_NULL,
+    "updated": TIME_OR_NULL,
+    "flavor": flavor.EMBEDDED,
+    "image": {"anyOf": [ENTITY, {"const": ""}]},
+    "metadata": STRING_MAP,
+    "addresses": OBJECT,
+    "links": LINKS,
+    "server_groups": STRINGS,
+    "OS-DCF:diskConfig": STRING,
+    "OS-EXT-AZ:availability_zone": STRING,
+    "OS-EXT-STS:vm_state": STRING,
+    "OS-EXT-STS:task_state": STRING_OR_NULL,
+    "OS-EXT-STS:power_state": NUMBER,
+    "OS-SRV-USG:launched_at": TIME_OR_NULL,
+    "OS-SRV-USG:terminated_at": TIME_OR_NULL,
+    "OS-EXT-SRV-ATTR:reservation_id": STRING,
+    "OS-EXT-SRV-ATTR:launch_index": NUMBER,
+    "armillary:attempt": NUMBER,
+    "armillary:exit_code": NUMBER_OR_NULL,
+}
+
+SERVER = fields({**_DETAILS, **_FOR_ADMINISTRATORS, "fault": _FAULT}, required=_DETAILS)
+
+SHOW_ANSWER = every({"server": SERVER})
+
+_LIST_EXTRAS = {
+    "servers_links": LINKS,
+    "armillary:partial": BOOLEAN,
+    "armillary:down_cells": STRINGS,
+}
+
+INDEX_ANSWER = fields({"servers": listed(NAMED), **_LIST_EXTRAS}, required=["servers"])
+DETAIL_ANSWER = fields({"servers": listed(SERVER), **_LIST_EXTRAS}, required=["servers"])
+
+CREATE_ANSWER = fields(
+    {
+        "server": every({"id": STRING, "links": LINKS, "OS-DCF:diskConfig": STRING}),
+        "reservation_id": STRING,
+        "armillary:servers": STRINGS,
+    },
+    required=["reservation_id", "armillary:servers"],
+)

@@ -1,0 +1,160 @@
+"""Hold what a caller sent against a schema; one sentence names the field and the rule it breaks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema
+from jsonschema.exceptions import ValidationError, best_match
+
+from api.middleware.body import is_clean
+from armillary import exception
+
+Schema = Mapping[str, Any]
+
+RULE_KEYWORD = "x-rule"
+"""In a schema: the sentence for the caller, in place of what the keyword that failed would say."""
+
+VALUE_CHARACTERS_MAX = 80
+MESSAGE_CHARACTERS_MAX = 400
+PATH_PARAMETER_CHARACTERS_MAX = 255
+
+FORMAT_RULES = {
+    "name": "A name must be printable and have no space at its ends",
+    "uuid": "It is not a UUID such as 4b1f3f6c-8d1a-4c43-9a59-0e2d9b0f5c11",
+}
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_INTEGER = re.compile(r"[+-]?\d{1,19}")
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+_formats = jsonschema.FormatChecker(formats=())
+
+
+@_formats.checks("name")
+def _is_name(value: object) -> bool:
+    return not isinstance(value, str) or (value.isprintable() and value == value.strip())
+
+
+@_formats.checks("uuid")
+def _is_uuid(value: object) -> bool:
+    return not isinstance(value, str) or _UUID.fullmatch(value) is not None
+
+
+def _is_integer(checker: object, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+# 1.0 is an integer to JSON schema, but not to a database: whoever means 1 may write 1.
+_Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
+)
+
+
+class Check:
+    """One schema, made ready once."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._properties: Mapping[str, Schema] = schema.get("properties", {})
+        self._validator = _Validator(schema, format_checker=_formats)
+
+    def body(self, value: Any) -> None:
+        """Raise ``Invalid`` unless ``value`` fits."""
+        error = best_match(self._validator.iter_errors(value))
+        if error is not None:
+            raise exception.Invalid(_sentence(error))
+
+    def query(self, parameters: Mapping[str, str | list[str]]) -> dict[str, Any]:
+        """Return the parameters with the types of the schema; raise ``Invalid`` unless they fit."""
+        values = {
+            name: _converted(value, self._properties.get(name, {}))
+            for name, value in parameters.items()
+        }
+        for name, value in values.items():
+            if not all(is_clean(text) for text in (name, value) if isinstance(text, str)):
+                raise invalid(name[:VALUE_CHARACTERS_MAX], value, "It holds a NUL")
+        self.body(values)
+        return values
+
+
+def check_path(parameters: Mapping[str, str]) -> None:
+    """Raise ``Invalid`` for a part of the path that can name nothing."""
+    for name, value in parameters.items():
+        if len(value) > PATH_PARAMETER_CHARACTERS_MAX:
+            limit = f"It is longer than {PATH_PARAMETER_CHARACTERS_MAX} characters"
+            raise invalid(name, value, limit)
+        if not value.isprintable():
+            raise invalid(name, value, FORMAT_RULES["name"])
+
+
+def invalid(field: str, value: Any, rule: str) -> exception.Invalid:
+    """Return the error that names a field, its value (cut short) and the rule it breaks."""
+    return exception.Invalid(
+        f"Invalid input for field/attribute {field}. Value: {_shown(value)}. {rule}"
+    )
+
+
+def _converted(value: str | list[str], schema: Schema) -> Any:
+    """Return what a query parameter means where its schema says more than text; else as it is."""
+    if not isinstance(value, str):
+        return value
+    if schema.get("type") == "integer" and _INTEGER.fullmatch(value):
+        return int(value)
+    if schema.get("type") == "boolean":
+        return _BOOLEANS.get(value.lower(), value)
+    return value
+
+
+def _sentence(error: ValidationError) -> str:
+    field, value = _field_and_value(error)
+    if error.validator == "required":
+        return f"Invalid input for field/attribute {field}. It is required"
+    return invalid(field, value, _rule(error)[:MESSAGE_CHARACTERS_MAX]).message
+
+
+def _field_and_value(error: Any) -> tuple[str, Any]:
+    """Return the field at fault: for one too many or one missing, that one and not its parent."""
+    parts = [str(part) for part in error.absolute_path]
+    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
+        known = error.schema.get("properties", {})
+        name = next(name for name in error.instance if name not in known)
+        return ".".join([*parts, name[:VALUE_CHARACTERS_MAX]]), error.instance[name]
+    if error.validator == "required":
+        name = next(name for name in error.validator_value if name not in error.instance)
+        return ".".join([*parts, name]), None
+    return ".".join(parts) or "body", error.instance
+
+
+def _rule(error: Any) -> str:
+    if RULE_KEYWORD in error.schema:
+        return str(error.schema[RULE_KEYWORD])
+    if error.validator == "format":
+        return FORMAT_RULES[error.validator_value]
+    if error.validator == "maxLength":
+        return f"It has {len(error.instance)} characters, at most {error.validator_value} are taken"
+    if error.validator == "maxProperties":
+        return f"It has {len(error.instance)} fields, at most {error.validator_value} are taken"
+    if error.validator == "maxItems":
+        return f"It has {len(error.instance)} items, at most {error.validator_value} are taken"
+    if error.validator == "additionalProperties":
+        return "Additional properties are not allowed: there is no such field here"
+    return _without_long_value(str(error.message), repr(error.instance))
+
+
+def _without_long_value(message: str, value: str) -> str:
+    """Return jsonschema's sentence, which begins with the value, without repeating a long one."""
+    if len(value) > VALUE_CHARACTERS_MAX and message.startswith(value):
+        return f"It{message.removeprefix(value)}"
+    return message
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    printable = text.encode("unicode_escape").decode("ascii") if not text.isprintable() else text
+    if len(printable) <= VALUE_CHARACTERS_MAX:
+        return printable
+    return f"{printable[:VALUE_CHARACTERS_MAX]}..."

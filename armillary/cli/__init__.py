@@ -1,0 +1,1 @@
+"""Console scripts: they build the parts and start them."""

@@ -1,0 +1,59 @@
+"""What the demo shows: headings, commands as a user types them, tables, a line while it waits."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+PLAIN_WIDTH = 120
+
+
+class Screen:
+    """Writes to standard output: with colours and a moving line on a terminal, else plain lines."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        width = None if sys.stdout.isatty() else PLAIN_WIDTH
+        self.console = console or Console(width=width, highlight=False)
+
+    def heading(self, text: str) -> None:
+        """Begin a part."""
+        self.console.print()
+        self.console.print(Rule(Text(text, style="bold cyan"), align="left", style="cyan"))
+
+    def say(self, text: str, style: str = "") -> None:
+        """Say something; nothing in it is taken for markup, and lines are not broken."""
+        self.console.print(Text(text, style=style), soft_wrap=True)
+
+    def command(self, words: Sequence[str]) -> None:
+        """Show a command of this program as it would be typed."""
+        self.typed(shlex.join(["armillary", *words]))
+
+    def typed(self, line: str) -> None:
+        """Show a line that a user would type."""
+        self.say(f"$ {line}", style="green")
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Show rows under their columns."""
+        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+        for column in columns:
+            table.add_column(column, overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(cell) for cell in row))
+        self.console.print(table)
+
+    @contextmanager
+    def waiting(self, text: str) -> Iterator[Callable[[str], None]]:
+        """Show that something goes on while the block runs; lend what changes the words."""
+        if not self.console.is_terminal:
+            self.say(f"{text} ...")
+            yield lambda text: None
+            return
+        with self.console.status(text) as status:
+            yield status.update

@@ -1,0 +1,280 @@
+"""The Armillary API over HTTP, as the command line speaks to it: one answer, or one clear error."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlsplit
+
+import requests
+import urllib3.exceptions
+
+from armillary import exception
+
+LOG = logging.getLogger(__name__)
+
+DEFAULT_URL = "http://127.0.0.1:8774"
+DEFAULT_TIMEOUT_SECONDS = 60.0
+CONNECT_TIMEOUT_SECONDS = 5.0
+MESSAGE_CHARACTERS_MAX = 2000
+
+VERSION_PATH = "v2.1"
+TOKEN_HEADER = "X-Auth-Token"  # noqa: S105 - the name of the header
+REQUEST_ID_HEADERS = ("x-openstack-request-id", "x-compute-request-id")
+
+Document = dict[str, Any]
+
+_NEVER_CONNECTED = (
+    urllib3.exceptions.NewConnectionError,
+    urllib3.exceptions.ConnectTimeoutError,
+)
+
+
+class ApiRefused(exception.ArmillaryError):
+    """The API answered, and its answer is no. ``kwargs`` has status, reason, request_id."""
+
+    template = "%(reason)s (HTTP %(status)s, request %(request_id)s)"
+
+    @property
+    def status(self) -> int:
+        """HTTP status of the answer."""
+        return int(self.kwargs["status"])
+
+
+class ApiNotFound(ApiRefused, exception.NotFound):
+    """What the request names does not exist, or not for this caller."""
+
+    template = ApiRefused.template
+
+
+class ApiUnavailable(ApiRefused, exception.Unavailable):
+    """The API is there, a part behind it is not; what was asked may have been done."""
+
+    template = ApiRefused.template
+
+
+class ApiUnreachable(exception.Unavailable):
+    """Nothing answers at the address; nothing was done."""
+
+    template = "No Armillary API answers at %(url)s. Start one with: armillary up"
+
+
+class ApiTimeout(exception.Unavailable):
+    """No answer came in time or the connection broke: the outcome is unknown."""
+
+    template = (
+        "%(method)s %(path)s at %(url)s: %(reason)s. The request may have been carried out or not: "
+        "look before you repeat it."
+    )
+
+
+class NotAnArmillaryApi(exception.ArmillaryError):
+    """Something else than an Armillary API answers at the address."""
+
+    template = "What answers at %(url)s is not an Armillary API: %(reason)s"
+
+
+class ApiClient:
+    """Speaks to one API in one caller's name. Not for several threads at the same time.
+
+    Paths are given as segments below ``/v2.1``. Raises the errors of this module, and
+    ``exception.Invalid`` for an address that cannot be one.
+    """
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        token: str | None = None,
+        timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+    ) -> None:
+        self.url = _checked_url(url)
+        self._timeout_seconds = timeout_seconds
+        self._session = requests.Session()
+        self._session.headers["Accept"] = "application/json"
+        if token:
+            self._session.headers[TOKEN_HEADER] = _checked_token(token)
+        if _is_this_machine(self.url):
+            self._session.trust_env = False  # no proxy stands between us and this machine
+
+    def get(self, *path: str, query: Mapping[str, Any] | None = None) -> Document:
+        """Return the JSON object at a path."""
+        return self._request("GET", path, query=query)
+
+    def post(self, *path: str, body: Mapping[str, Any]) -> Document:
+        """Send a JSON object; return the answer's, empty when it has none."""
+        return self._request("POST", path, body=body)
+
+    def put(self, *path: str, body: Mapping[str, Any]) -> Document:
+        """Send a JSON object in the place of another; return the answer's."""
+        return self._request("PUT", path, body=body)
+
+    def delete(self, *path: str) -> None:
+        """Remove what is at a path."""
+        self._request("DELETE", path)
+
+    def list_all(
+        self,
+        key: str,
+        *path: str,
+        query: Mapping[str, Any] | None = None,
+        on_page: Callable[[Document], None] = lambda answer: None,
+    ) -> Iterator[Document]:
+        """Yield all items of a list, page after page; ``key`` is the list's name in the answer.
+
+        ``on_page`` sees each whole answer, for what is said beside the list.
+        """
+        while True:
+            answer = self.get(*path, query=query)
+            on_page(answer)
+            yield from answer.get(key, [])
+            query = _next_page(answer.get(f"{key}_links", []))
+            if query is None:
+                return
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._session.close()
+
+    def _request(
+        self,
+        method: str,
+        path: tuple[str, ...],
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> Document:
+        route = "/".join([VERSION_PATH, *(_segment(part) for part in path)])
+        try:
+            response = self._session.request(
+                method,
+                f"{self.url}/{route}",
+                params=query,
+                json=body,
+                timeout=(CONNECT_TIMEOUT_SECONDS, self._timeout_seconds),
+                allow_redirects=False,  # requests would hand the token on to wherever it is sent
+            )
+        except requests.exceptions.SSLError as error:
+            raise NotAnArmillaryApi(url=self.url, reason=f"TLS failed: {error}") from error
+        except requests.exceptions.ConnectionError as error:
+            raise self._not_connected(method, route, error) from error
+        except requests.exceptions.ReadTimeout as error:
+            reason = f"no answer within {self._timeout_seconds:g} s"
+            raise ApiTimeout(url=self.url, method=method, path=route, reason=reason) from error
+        except requests.exceptions.RequestException as error:
+            raise NotAnArmillaryApi(url=self.url, reason=str(error)) from error
+        seconds = response.elapsed.total_seconds()
+        LOG.debug("%s %s: HTTP %s in %.3f s", method, response.url, response.status_code, seconds)
+        return self._answer(response)
+
+    def _not_connected(
+        self, method: str, route: str, error: requests.exceptions.ConnectionError
+    ) -> exception.Unavailable:
+        """Tell a connection that was never made from one that broke while we waited."""
+        if _was_never_made(error):
+            return ApiUnreachable(url=self.url)
+        reason = "the connection broke"
+        return ApiTimeout(url=self.url, method=method, path=route, reason=reason)
+
+    def _answer(self, response: requests.Response) -> Document:
+        if response.status_code >= 400:
+            raise _refusal(response)
+        if response.status_code >= 300:
+            where = response.headers.get("Location", "elsewhere")
+            raise NotAnArmillaryApi(url=self.url, reason=f"it sends us to {where}")
+        if not response.content:
+            return {}
+        document = _parsed(response)
+        if document is None:
+            raise NotAnArmillaryApi(url=self.url, reason="the answer is not a JSON object")
+        return document
+
+
+def _refusal(response: requests.Response) -> ApiRefused:
+    facts: dict[str, Any] = {
+        "status": response.status_code,
+        "reason": _reason(response).strip()[:MESSAGE_CHARACTERS_MAX],
+        "request_id": _request_id(response),
+    }
+    if response.status_code == 404:
+        return ApiNotFound(**facts)
+    if response.status_code in (502, 503, 504):
+        return ApiUnavailable(**facts)
+    return ApiRefused(**facts)
+
+
+def _reason(response: requests.Response) -> str:
+    """Return the message in the Compute API's shape of an error, or what else there is."""
+    for value in (_parsed(response) or {}).values():
+        if isinstance(value, dict) and isinstance(value.get("message"), str):
+            return str(value["message"])
+    return str(response.reason or "No reason was given.")
+
+
+def _request_id(response: requests.Response) -> str:
+    for name in REQUEST_ID_HEADERS:
+        if name in response.headers:
+            return str(response.headers[name])
+    return "unknown"
+
+
+def _parsed(response: requests.Response) -> Document | None:
+    try:
+        document = response.json()
+    except requests.exceptions.JSONDecodeError:
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _next_page(links: list[dict[str, str]]) -> dict[str, str] | None:
+    """Return the parameters of the next page; its host is ours, whatever the link says."""
+    for link in links:
+        if link.get("rel") == "next":
+            return dict(parse_qsl(urlsplit(link["href"]).query))
+    return None
+
+
+def _segment(part: str) -> str:
+    if part in ("", ".", ".."):  # these would lead to another place
+        raise exception.NotFound(what=f"'{part}'")
+    return quote(part, safe="")
+
+
+def _checked_url(url: str) -> str:
+    url = url.strip().rstrip("/").removesuffix(f"/{VERSION_PATH}")
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_usable = is_usable and parts.port != 0 and not (parts.query or parts.fragment)
+    except ValueError:
+        is_usable = False
+    if is_usable and parts.username is not None:
+        raise exception.Invalid("The API's address may not hold a user's name: use a token.")
+    if not is_usable:
+        raise exception.Invalid(
+            f"The API's address '{url}' is no HTTP address such as {DEFAULT_URL}."
+        )
+    return url
+
+
+def _checked_token(token: str) -> str:
+    if not (token.isascii() and token.isprintable() and token == token.strip()):
+        raise exception.Invalid("The token has characters that no header can carry.")
+    return token
+
+
+def _is_this_machine(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _was_never_made(error: requests.exceptions.ConnectionError) -> bool:
+    """Look for the cause in what requests wraps around urllib3's errors."""
+    cause: Any = error.args[0] if error.args else None
+    return isinstance(getattr(cause, "reason", cause), _NEVER_CONNECTED)

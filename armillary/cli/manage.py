@@ -1,0 +1,30 @@
+"""``armillary-manage``: databases and cells, for operators."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from armillary import concurrency
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    argv = sys.argv[1:] if argv is None else argv
+    concurrency.bootstrap(argv, "armillary-manage")
+    from armillary.cli.operator import cell_commands, db_commands
+    from armillary.cli.operator.application import OperatorApp
+
+    commands = {
+        "db sync": db_commands.DbSync,
+        "db version": db_commands.DbVersion,
+        "cell create": cell_commands.CellCreate,
+        "cell list": cell_commands.CellList,
+        "cell update": cell_commands.CellUpdate,
+        "cell delete": cell_commands.CellDelete,
+        "cell discover-hosts": cell_commands.CellDiscoverHosts,
+        "cell map-instances": cell_commands.CellMapInstances,
+    }
+    return OperatorApp(
+        "armillary-manage", "Databases and cells of an Armillary deployment.", commands
+    ).run(list(argv))

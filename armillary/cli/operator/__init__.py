@@ -1,0 +1,1 @@
+"""The operator's programs, armillary-manage and armillary-status, which work on the databases."""

@@ -1,0 +1,199 @@
+"""``armillary-manage cell``: which cells there are, which hosts and instances are in them."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from typing import Any
+
+from cliff.command import Command
+from cliff.lister import Lister
+from cliff.show import ShowOne
+
+from armillary import exception
+from armillary.cli.buses import bus_maker
+from armillary.cli.operator.databases import DATABASES
+from armillary.db import Database
+from armillary.masking import mask_passwords
+from conductor import discovery
+from conductor.api_db import cells
+from conductor.cells import Cells
+from objects.cell_mapping import CellMapping
+
+# What scripts know from the field: the cell is unknown, has hosts, living instances, leftovers.
+EXIT_UNKNOWN_CELL = 1
+EXIT_BY_REASON = {"hosts": 2, "instances": 3, "leftovers": 4}
+
+COLUMNS = ("UUID", "Name", "Disabled", "Transport URL")
+
+
+def _row(cell: CellMapping) -> tuple[Any, ...]:
+    return (cell.uuid, cell.name, cell.disabled, mask_passwords(cell.transport_url))
+
+
+class _CellCommand:
+    """What all of these have: the API database."""
+
+    app: Any
+
+    @property
+    def database(self) -> Database:
+        return next(known for known in DATABASES if known.name == "api").open(self.app.conf)
+
+    def find_uuid(self, cell: str | None) -> str | None:
+        """Return the UUID of a cell given by UUID or name. Raises CellNotFound."""
+        if cell is None:
+            return None
+        with self.database.reader() as session:
+            return cells.get_cell(session, cell).uuid
+
+    def open_cells(self) -> Cells:
+        """Return the cells' brokers, to ask them."""
+        return Cells(self.app.conf, self.database, bus_maker(self.app.conf, "armillary-manage"))
+
+
+class CellCreate(_CellCommand, ShowOne):
+    """Register a cell: a broker and a database with a conductor of their own.
+
+    Write the UUID and the same transport URL into the [cell] section of its conductor.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("name", help="unique name")
+        parser.add_argument("--transport-url", required=True, help="the cell's broker")
+        parser.add_argument("--uuid", help="a UUID of your own; default: a new one")
+        parser.add_argument("--disabled", action="store_true", help="no new servers for now")
+        parser.add_argument(
+            "--if-missing", action="store_true", help="be content when it exists already"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+        try:
+            with self.database.writer() as session:
+                cell = cells.create_cell(
+                    session,
+                    name=parsed_args.name,
+                    transport_url=parsed_args.transport_url,
+                    cell_uuid=parsed_args.uuid,
+                    disabled=parsed_args.disabled,
+                    now=datetime.now(UTC),
+                )
+        except exception.CellExists:
+            if not parsed_args.if_missing:
+                raise
+            with self.database.reader() as session:
+                cell = cells.get_cell(session, parsed_args.name)
+        return COLUMNS, _row(cell)
+
+
+class CellList(_CellCommand, Lister):
+    """List the cells; passwords are masked."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+        with self.database.reader() as session:
+            return COLUMNS, [_row(cell) for cell in cells.list_cells(session)]
+
+
+class CellUpdate(_CellCommand, ShowOne):
+    """Change a cell. Services take it over by themselves."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("cell", help="UUID or name")
+        parser.add_argument("--name", help="new name")
+        parser.add_argument("--transport-url", help="new address of the broker")
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument(
+            "--disable", dest="disabled", action="store_const", const=True,
+            help="no new servers; those that live there go on",
+        )  # fmt: skip
+        group.add_argument(
+            "--enable", dest="disabled", action="store_const", const=False, help="new servers again"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+        wanted = {
+            "name": parsed_args.name,
+            "transport_url": parsed_args.transport_url,
+            "disabled": parsed_args.disabled,
+        }
+        values = {key: value for key, value in wanted.items() if value is not None}
+        if not values:
+            raise exception.Invalid(
+                reason="nothing to change; give --name, --transport-url, --disable or --enable"
+            )
+        with self.database.writer() as session:
+            cell = cells.update_cell(session, parsed_args.cell, values, now=datetime.now(UTC))
+        return COLUMNS, _row(cell)
+
+
+class CellDelete(_CellCommand, Command):
+    """Remove a cell.
+
+    Exit codes: 1 no such cell, 2 hosts are mapped to it, 3 servers live in it (not even with
+    --force), 4 mappings of deleted servers are left.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("cell", help="UUID or name")
+        parser.add_argument(
+            "--force", action="store_true", help="remove mappings of hosts and deleted servers, too"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        try:
+            with self.database.writer() as session:
+                cells.delete_cell(session, parsed_args.cell, force=parsed_args.force)
+        except exception.CellNotFound as error:
+            self.app.stderr.write(f"{error}\n")
+            return EXIT_UNKNOWN_CELL
+        except exception.CellInUse as error:
+            self.app.stderr.write(f"{error}\n")
+            return EXIT_BY_REASON[error.kwargs["because"]]
+        return 0
+
+
+class CellDiscoverHosts(_CellCommand, Lister):
+    """Map hosts that no mapping names yet; the super conductor also does so by itself."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("--cell", help="look into this one only (UUID or name)")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+        links = self.open_cells()
+        try:
+            found = discovery.discover_hosts(
+                self.database, links, cell_uuid=self.find_uuid(parsed_args.cell)
+            )
+        finally:
+            links.close()
+        for name in found.down_cells:
+            self.app.stderr.write(f"cell {name} does not answer, its hosts are left out\n")
+        rows = [(host, cell) for cell, hosts in found.new_hosts.items() for host in hosts]
+        return ("Host", "Cell"), sorted(rows)
+
+
+class CellMapInstances(_CellCommand, Command):
+    """Map a cell's servers that no mapping names, such as those of a cell that was moved here."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("cell", help="UUID or name")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        links = self.open_cells()
+        try:
+            cell_uuid = self.find_uuid(parsed_args.cell)
+            assert cell_uuid is not None
+            count = discovery.map_instances(self.database, links, cell_uuid)
+        finally:
+            links.close()
+        self.app.stdout.write(f"{count} servers mapped\n")

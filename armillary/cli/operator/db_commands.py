@@ -1,0 +1,64 @@
+"""``armillary-manage db``: tables of the three kinds of databases."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from cliff.command import Command
+from cliff.lister import Lister
+
+from armillary.cli.operator import databases
+
+
+def _add_names(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "databases",
+        nargs="*",
+        metavar="DATABASE",
+        choices=[*databases.NAMES, []],
+        help=f"{', '.join(databases.NAMES)}; default: all whose connection is configured",
+    )
+
+
+class DbSync(Command):
+    """Bring the tables to the version of this release. Safe to run twice, and at the same time."""
+
+    app: Any
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        _add_names(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        for known in databases.chosen(self.app.conf, parsed_args.databases):
+            database = known.open(self.app.conf)
+            before = database.current_version(known.schema)
+            after = database.sync(known.schema)
+            word = "is at" if before == after else f"{before or 'empty'} ->"
+            self.app.stdout.write(f"{known.name}: {word} {after}\n")
+
+
+class DbVersion(Lister):
+    """Show the version that the tables have and the one that this release needs."""
+
+    app: Any
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        _add_names(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+        rows = []
+        for known in databases.chosen(self.app.conf, parsed_args.databases):
+            database = known.open(self.app.conf)
+            rows.append(
+                (
+                    known.name,
+                    database.current_version(known.schema) or "",
+                    database.head_version(known.schema),
+                )
+            )
+        return ("Database", "Version", "Needed"), rows

@@ -1,0 +1,42 @@
+"""What all service programs do: read the configuration, then run the manager until told to stop."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+from oslo_config import cfg
+
+from armillary import exception
+from armillary.cli.buses import MakeBus, bus_maker
+from armillary.conf import loader
+from armillary.service import Manager, launch
+from rpc.transport import configured_url
+
+EXIT_CONFIGURATION = 78  # EX_CONFIG of sysexits.h: systemd and people can tell it apart
+
+
+def run(
+    binary: str,
+    argv: Sequence[str],
+    make: Callable[[cfg.ConfigOpts, str, MakeBus], Manager],
+    workers: Callable[[cfg.ConfigOpts], int | None] = lambda conf: None,
+) -> int:
+    """Run one service as worker processes and return the exit code.
+
+    ``make`` gets the configuration, ``[DEFAULT] transport_url`` and what makes a bus. A mistake in
+    the configuration is one line on standard error.
+    """
+    conf = cfg.CONF
+    try:
+        loader.load(conf, argv, binary)
+        transport_url = configured_url(conf)
+    except exception.ConfigurationError as error:
+        print(f"{binary}: {error}", file=sys.stderr)  # noqa: T201 - the log may not be set up
+        return EXIT_CONFIGURATION
+    return launch(
+        conf,
+        binary,
+        lambda: make(conf, transport_url, bus_maker(conf, binary)),
+        workers=workers(conf),
+    )

@@ -1,0 +1,28 @@
+"""``armillary-status``: tell whether a deployment is ready for this release."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from armillary import concurrency
+
+EXIT_UNEXPECTED = 255
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    argv = sys.argv[1:] if argv is None else argv
+    concurrency.bootstrap(argv, "armillary-status")
+    from armillary.cli.operator.application import OperatorApp
+    from armillary.cli.operator.status_commands import UpgradeCheck
+
+    try:
+        return OperatorApp(
+            "armillary-status",
+            "Tell whether a deployment is ready for this release.",
+            {"upgrade-check": UpgradeCheck},
+        ).run(list(argv))
+    except Exception as error:
+        print(f"armillary-status: {error}", file=sys.stderr)  # noqa: T201 - one line for a person
+        return EXIT_UNEXPECTED

@@ -1,0 +1,330 @@
+"""[conductor] and [cell]: which conductor this is, how long work may lie, which cell it serves."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+SUPER = "super"
+CELL = "cell"
+
+_ZONES: list[cfg.Opt] = [
+    cfg.StrOpt(
+        "default_availability_zone",
+        default="nova",
+        regex=r"^[^:]+$",
+        mutable=True,
+        help="""
+Name of the availability zone of hosts that no aggregate puts into another one. Without ``:``. Super
+conductor and schedulers must have the same value.
+""",
+    ),
+    cfg.StrOpt(
+        "default_schedule_zone",
+        regex=r"^[^:]+$",
+        mutable=True,
+        help="Availability zone of a server that asks for none. Unset, any zone will do.",
+    ),
+]
+
+_CONDUCTOR: list[cfg.Opt] = [
+    cfg.StrOpt(
+        "role",
+        default=SUPER,
+        choices=[
+            (SUPER, "Owner of the API database and cell0; serves the API."),
+            (CELL, "Owner of the database of the cell that [cell] describes."),
+        ],
+        help="Which of the two conductors this process is.",
+    ),
+    cfg.IntOpt(
+        "workers",
+        min=1,
+        max=512,
+        help="Number of worker processes. Unset, [DEFAULT] workers.",
+    ),
+    cfg.FloatOpt(
+        "lease_seconds",
+        default=30.0,
+        min=1.0,
+        max=3600.0,
+        help="""
+Seconds that a piece of work belongs to whoever took it and does not report progress. After that
+another conductor takes it up: this is how long a build stands still when its conductor was killed.
+The clocks of conductors that share a database must agree to much less than this.
+""",
+    ),
+    cfg.FloatOpt(
+        "recovery_interval_seconds",
+        default=5.0,
+        min=0.1,
+        max=3600.0,
+        help="Seconds between two looks for work whose lease ran out.",
+    ),
+    cfg.IntOpt(
+        "recovery_batch_size_max",
+        default=100,
+        min=1,
+        max=10000,
+        help="How many pieces of work one look takes up at most; the rest waits for the next one.",
+    ),
+    cfg.FloatOpt(
+        "retry_pause_seconds",
+        default=2.0,
+        min=0.1,
+        max=600.0,
+        mutable=True,
+        help="""
+Seconds before a step whose outcome is unknown (no answer, broker or cell out of reach) is tried
+again.
+""",
+    ),
+    cfg.IntOpt(
+        "build_workers",
+        default=8,
+        min=1,
+        max=512,
+        help="""
+How many requests for servers one process works on at the same time. More wait in a queue, then in
+the database.
+""",
+    ),
+    cfg.IntOpt(
+        "build_queue_size_max",
+        default=200,
+        min=1,
+        max=100000,
+        help="How many accepted requests wait in memory; those beyond it are taken up by recovery.",
+    ),
+    cfg.FloatOpt(
+        "step_timeout_seconds",
+        default=30.0,
+        min=0.1,
+        max=3600.0,
+        mutable=True,
+        help="""
+Seconds that a step of a build waits for a scheduler or a cell before its outcome counts as unknown
+and the step is done again. Doubled each time, up to [rpc] long_timeout_seconds.
+""",
+    ),
+    cfg.IntOpt(
+        "build_batch_size_max",
+        default=200,
+        min=1,
+        max=10000,
+        help="How many servers are handed over to a cell in one message at most.",
+    ),
+    cfg.IntOpt(
+        "scheduling_deadline_seconds",
+        default=600,
+        min=1,
+        max=86400,
+        mutable=True,
+        help="""
+Seconds after its acceptance at which a request that could not be scheduled, because scheduler or
+placement do not answer, ends in ERROR. A request that finds no host ends so at once.
+""",
+    ),
+    cfg.IntOpt(
+        "max_count",
+        default=1000,
+        min=1,
+        max=10000,
+        mutable=True,
+        help="How many servers one request may ask for at most, whatever the quota.",
+    ),
+    cfg.FloatOpt(
+        "cell_timeout_seconds",
+        default=5.0,
+        min=0.1,
+        max=600.0,
+        mutable=True,
+        help="Seconds that a list waits for a cell; one that is silent is left out and named.",
+    ),
+    cfg.IntOpt(
+        "cell_workers",
+        default=16,
+        min=1,
+        max=512,
+        help="""
+How many calls to one cell a process has in hand at the same time; more wait. A cell that hangs
+holds up no more than these.
+""",
+    ),
+    cfg.FloatOpt(
+        "discover_hosts_interval_seconds",
+        default=10.0,
+        max=86400.0,
+        help="""
+Seconds between two looks into all cells for hosts that no mapping names yet; zero or less turns
+them off, and ``armillary-manage cell discover-hosts`` has to be called for each new host.
+""",
+    ),
+    cfg.FloatOpt(
+        "facts_interval_seconds",
+        default=60.0,
+        min=1.0,
+        max=86400.0,
+        help="""
+Seconds between two repeats of what schedulers and placement have to know of cells and aggregates; a
+change is sent at once, this is for those who missed it.
+""",
+    ),
+    cfg.IntOpt(
+        "trace_keep_days",
+        default=7,
+        min=0,
+        max=3650,
+        mutable=True,
+        help="""
+Days that the trace of a scheduling decision is kept after its servers were deleted; 0 removes it
+with them.
+""",
+    ),
+    cfg.IntOpt(
+        "trace_size_max",
+        default=262144,
+        min=4096,
+        max=16777215,
+        mutable=True,
+        help="""
+Size, in bytes, above which the shared part of a trace is stored without its details (the sentence
+and the counts remain).
+""",
+    ),
+    cfg.FloatOpt(
+        "trace_prune_interval_seconds",
+        default=3600.0,
+        max=86400.0,
+        help="""
+Seconds between two looks for traces past trace_keep_days; zero or less turns them off.
+""",
+    ),
+]
+
+_CELL: list[cfg.Opt] = [
+    cfg.StrOpt(
+        "uuid",
+        regex=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+        help="""
+UUID of the cell that this conductor serves, as ``armillary-manage cell list`` shows it. Needed when
+[conductor] role is cell.
+""",
+    ),
+    cfg.StrOpt(
+        "name",
+        default="cell1",
+        max_length=255,
+        help="Name of the cell, for people.",
+    ),
+    cfg.StrOpt(
+        "transport_url",
+        secret=True,
+        help="""
+Broker of the cell, such as ``rabbit://user:password@host:5672/cell1``: where its compute agents
+are. The top broker is ``[DEFAULT] transport_url``. Needed when [conductor] role is cell.
+""",
+    ),
+    cfg.FloatOpt(
+        "host_push_interval_seconds",
+        default=0.2,
+        min=0.01,
+        max=60.0,
+        mutable=True,
+        help="Seconds between two pushes of changed host states to the schedulers.",
+    ),
+    cfg.IntOpt(
+        "host_push_batch_max",
+        default=1000,
+        min=1,
+        max=100000,
+        mutable=True,
+        help="""
+How many changed hosts one push tells of; more follow in the next one at once. What changed in one
+transaction stays together, so a push may be larger.
+""",
+    ),
+    cfg.FloatOpt(
+        "host_push_idle_seconds",
+        default=5.0,
+        min=0.1,
+        max=600.0,
+        mutable=True,
+        help="""
+Seconds without a change after which an empty push shows the schedulers that the cell is alive. Must
+be well below ``[DEFAULT] service_down_time``, after which schedulers count a silent cell as down.
+""",
+    ),
+    cfg.FloatOpt(
+        "service_watch_interval_seconds",
+        default=2.0,
+        max=600.0,
+        help="""
+Seconds between two looks for services that went silent or came back; zero or less turns them off,
+and schedulers learn of a dead host by failing builds only.
+""",
+    ),
+    cfg.FloatOpt(
+        "provider_retry_seconds",
+        default=10.0,
+        max=3600.0,
+        help="""
+Seconds between two tries to tell placement what it does not know yet of this cell's hosts, for
+example because it was out of reach; zero or less turns them off.
+""",
+    ),
+    cfg.FloatOpt(
+        "provider_refresh_seconds",
+        default=300.0,
+        min=1.0,
+        max=86400.0,
+        mutable=True,
+        help="""
+Seconds after which a host's next report is told to placement although nothing changed. This repairs
+what was lost there, and shows allocation ratios that an operator changed in placement.
+""",
+    ),
+    cfg.IntOpt(
+        "instance_keep_deleted_days",
+        default=90,
+        min=0,
+        max=3650,
+        mutable=True,
+        help="Days that a deleted server's record, faults and actions are kept.",
+    ),
+    cfg.FloatOpt(
+        "purge_interval_seconds",
+        default=3600.0,
+        max=86400.0,
+        help="""
+Seconds between two looks for deleted servers past instance_keep_deleted_days; zero or less turns
+them off.
+""",
+    ),
+]
+
+_SERVICES: list[cfg.Opt] = [
+    cfg.BoolOpt(
+        "enable_new_services",
+        default=True,
+        mutable=True,
+        help="""
+Whether hosts that a cell hears of for the first time take servers at once. Otherwise their services
+start disabled, and an operator enables them.
+""",
+    ),
+]
+
+OPTIONS: dict[str, list[cfg.Opt]] = {
+    "DEFAULT": _ZONES + _SERVICES,
+    "conductor": _CONDUCTOR,
+    "cell": _CELL,
+}
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    for group, options in OPTIONS.items():
+        conf.register_opts(options, group=None if group == "DEFAULT" else group)
+
+
+def list_opts() -> dict[str, list[cfg.Opt]]:
+    return OPTIONS

@@ -1,0 +1,145 @@
+"""[filter_scheduler]: which filters and weighers decide, and what they go by."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+
+def _multiplier(name: str, default: float, pull: str) -> cfg.Opt:
+    return cfg.FloatOpt(
+        f"{name}_weight_multiplier",
+        default=default,
+        mutable=True,
+        help=f"""
+{pull} 0 turns the weigher off. An aggregate's metadata ``{name}_weight_multiplier`` overrides it
+for the aggregate's hosts; of several, the least counts.
+""",
+    )
+
+
+OPTIONS: dict[str, list[cfg.Opt]] = {
+    "filter_scheduler": [
+        cfg.ListOpt(
+            "enabled_filters",
+            default=[
+                "ComputeFilter",
+                "ComputeCapabilitiesFilter",
+                "ImagePropertiesFilter",
+                "ServerGroupAntiAffinityFilter",
+                "ServerGroupAffinityFilter",
+            ],
+            help="""
+Filters that a host has to pass, in their order: entry points of ``armillary.scheduler.filters``, or
+paths of classes (``package.module.Class``). Put first what rules out most.
+""",
+        ),
+        cfg.ListOpt(
+            "weight_classes",
+            default=[
+                "CPUWeigher",
+                "RAMWeigher",
+                "DiskWeigher",
+                "IoOpsWeigher",
+                "BuildFailureWeigher",
+            ],
+            help="""
+Weighers whose weights, each normalised and multiplied, add up to a host's weight: entry points of
+``armillary.scheduler.weighers``, or paths of classes.
+""",
+        ),
+        cfg.IntOpt(
+            "host_subset_size",
+            default=1,
+            min=1,
+            mutable=True,
+            help="""
+An instance goes to a random one of this many best hosts. More than 1 makes several schedulers,
+which all see the same best host, get into each other's way less.
+""",
+        ),
+        cfg.BoolOpt(
+            "shuffle_best_same_weighed_hosts",
+            default=False,
+            mutable=True,
+            help="""
+Whether hosts that share the best weight are taken in random order instead of the order of the
+candidates. It has the same use as host_subset_size and never takes a worse host.
+""",
+        ),
+        cfg.IntOpt(
+            "max_instances_per_host",
+            default=50,
+            min=1,
+            mutable=True,
+            help="NumInstancesFilter passes hosts that run fewer instances than this.",
+        ),
+        cfg.StrOpt(
+            "image_properties_default_architecture",
+            choices=[
+                "aarch64",
+                "alpha",
+                "armv6l",
+                "armv7l",
+                "i686",
+                "ia64",
+                "loongarch64",
+                "mips",
+                "mips64",
+                "mips64el",
+                "mipsel",
+                "ppc",
+                "ppc64",
+                "ppc64le",
+                "riscv64",
+                "s390x",
+                "sparc",
+                "sparc64",
+                "x86_64",
+            ],
+            mutable=True,
+            help="""
+The architecture that ImagePropertiesFilter asks of a host when the image has no hw_architecture.
+Unset, such an image may run on any.
+""",
+        ),
+        _multiplier(
+            "ram",
+            1.0,
+            "Above 0, hosts with more free memory are preferred, so "
+            "instances spread; below 0, those with less, so they pack.",
+        ),
+        _multiplier(
+            "cpu",
+            1.0,
+            "Above 0, hosts with more free vCPUs are preferred, so instances spread; "
+            "below 0, those with fewer, so they pack.",
+        ),
+        _multiplier(
+            "disk",
+            1.0,
+            "Above 0, hosts with more free disk are preferred, so instances spread; "
+            "below 0, those with less, so they pack.",
+        ),
+        _multiplier(
+            "io_ops",
+            -1.0,
+            "Below 0, hosts with fewer builds and other disk-heavy work in hand "
+            "are preferred; above 0, busy ones.",
+        ),
+        _multiplier(
+            "build_failure",
+            1000000.0,
+            "Above 0, hosts whose builds failed lately are avoided, "
+            "the more the more of them failed. The default outweighs everything else.",
+        ),
+    ],
+}
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    for group, options in OPTIONS.items():
+        conf.register_opts(options, group=group)
+
+
+def list_opts() -> dict[str, list[cfg.Opt]]:
+    return OPTIONS

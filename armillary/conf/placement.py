@@ -1,0 +1,93 @@
+"""[placement]: where placement's REST API listens, how it answers, how much it writes at once."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+OPTIONS: dict[str, list[cfg.Opt]] = {
+    "placement": [
+        cfg.HostAddressOpt(
+            "rest_bind_host",
+            default="127.0.0.1",
+            help="Address on which the Placement REST API listens.",
+        ),
+        cfg.PortOpt(
+            "rest_bind_port",
+            default=8778,
+            help="""
+Port on which the Placement REST API listens; 0 lets the system choose one, for tests.
+""",
+        ),
+        cfg.IntOpt(
+            "rest_threads",
+            default=16,
+            min=1,
+            max=512,
+            help="Requests that one worker process answers over REST at the same time.",
+        ),
+        cfg.IntOpt(
+            "workers",
+            min=1,
+            max=512,
+            help="""
+Number of worker processes. Unset, [DEFAULT] workers. Each keeps its own table of all providers in
+memory, about 1 KiB a provider.
+""",
+        ),
+        cfg.BoolOpt(
+            "randomize_allocation_candidates",
+            default=False,
+            mutable=True,
+            help="""
+Whether allocation candidates come in random order, so that a limited answer is a random sample.
+Otherwise they come in the order of the table, mostly that in which the providers were made, and a
+limit always takes the first.
+""",
+        ),
+        cfg.IntOpt(
+            "claim_batch_size_max",
+            default=5000,
+            min=1,
+            max=100_000,
+            help="""
+Consumers that one call may claim for or release, and that calls which come at the same time may
+have together in one transaction. All other writers wait until it ends.
+""",
+        ),
+        cfg.IntOpt(
+            "claim_queue_size_max",
+            default=1000,
+            min=1,
+            max=100_000,
+            help="""
+Calls of a worker process that may wait for their turn to write allocations; more are refused as
+unavailable.
+""",
+        ),
+        cfg.IntOpt(
+            "forget_after_seconds",
+            default=86_400,
+            min=3600,
+            max=31_536_000,
+            help="""
+Seconds after which it is forgotten that a consumer was released or a provider deleted. Until then a
+claim for such a consumer that comes late, from an attempt that was given up, is refused.
+""",
+        ),
+        cfg.IntOpt(
+            "prune_interval_seconds",
+            default=3600,
+            min=0,
+            max=86_400,
+            help="Seconds between two runs of the task that forgets; 0 turns it off.",
+        ),
+    ],
+}
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    conf.register_opts(OPTIONS["placement"], group="placement")
+
+
+def list_opts() -> dict[str, list[cfg.Opt]]:
+    return OPTIONS

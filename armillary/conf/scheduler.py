@@ -1,0 +1,153 @@
+"""[scheduler]: which driver decides, what it asks of placement, how it knows the hosts."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+OPTIONS: dict[str, list[cfg.Opt]] = {
+    "scheduler": [
+        cfg.StrOpt(
+            "driver",
+            default="filter_scheduler",
+            help="""
+Name of the driver that decides: an entry point of ``armillary.scheduler.driver``, or the path of a
+class.
+""",
+        ),
+        cfg.IntOpt(
+            "workers",
+            min=1,
+            max=512,
+            help="""
+Number of worker processes. Unset, [DEFAULT] workers. Each keeps its own view of all hosts in
+memory.
+""",
+        ),
+        cfg.IntOpt(
+            "max_attempts",
+            default=3,
+            min=1,
+            max=100,
+            mutable=True,
+            help="""
+On how many hosts a build is tried: the selected one and this number less one of alternates in its
+cell. 1 means that the first failure is final. Schedulers and cell conductors must have the same
+value.
+""",
+        ),
+        cfg.IntOpt(
+            "max_placement_results",
+            default=0,
+            min=0,
+            mutable=True,
+            help="""
+How many candidates placement may answer with. 0, the default, is no limit, which ten thousand hosts
+do not need. Requests with the hints group, same_host or different_host, and those for a certain
+host, are never limited.
+""",
+        ),
+        cfg.ListOpt(
+            "request_filters",
+            default=["tenant", "availability_zone", "disabled_hosts"],
+            help="""
+Request filters, in their order: entry points of ``armillary.scheduler.request_filters``, or paths
+of classes. They turn what can be asked of placement into the question to it; without
+disabled_hosts, for one, candidates on disabled hosts come back, and only ComputeFilter drops them.
+""",
+        ),
+        cfg.BoolOpt(
+            "limit_tenants_to_placement_aggregate",
+            default=False,
+            mutable=True,
+            help="""
+Whether a project's servers go only to the hosts of those aggregates that have its id as the value
+of a metadata key which begins with ``filter_tenant_id``. A project that no aggregate names is not
+limited, unless placement_aggregate_required_for_tenants says so.
+""",
+        ),
+        cfg.BoolOpt(
+            "placement_aggregate_required_for_tenants",
+            default=False,
+            mutable=True,
+            help="""
+With limit_tenants_to_placement_aggregate: whether a project that no aggregate names gets no host at
+all.
+""",
+        ),
+        cfg.IntOpt(
+            "claimed_instance_seconds",
+            default=120,
+            min=1,
+            max=3600,
+            help="""
+Seconds for which an instance that was claimed here counts as one of its host's although no report
+of its cell has shown it yet.
+""",
+        ),
+        cfg.IntOpt(
+            "facts_interval_seconds",
+            default=60,
+            min=1,
+            max=3600,
+            help="""
+Seconds between two questions to the super conductor for cells and aggregates. Changes are pushed;
+this is for the push that got lost.
+""",
+        ),
+        cfg.IntOpt(
+            "sync_interval_seconds",
+            default=5,
+            min=1,
+            max=600,
+            help="""
+Seconds between two looks for cells whose host states are incomplete or which fell silent; each is
+asked for what is missing.
+""",
+        ),
+        cfg.IntOpt(
+            "sync_timeout_seconds",
+            default=10,
+            min=1,
+            max=600,
+            help="Seconds that a cell, or the super conductor, has to answer such a question.",
+        ),
+        cfg.IntOpt(
+            "first_sync_wait_seconds",
+            default=30,
+            min=0,
+            max=600,
+            help="""
+Seconds that a request waits after a start of the scheduler until every enabled cell was asked for
+its hosts. After that it is decided with the hosts that are known by then.
+""",
+        ),
+        cfg.IntOpt(
+            "trace_choices_max",
+            default=1000,
+            min=0,
+            max=100000,
+            mutable=True,
+            help="""
+For how many instances of one request the decision's trace says which host was chosen, by which
+weights.
+""",
+        ),
+        cfg.IntOpt(
+            "trace_runners_up_max",
+            default=3,
+            min=0,
+            max=100,
+            mutable=True,
+            help="How many of the next best hosts a choice in the trace shows with their weights.",
+        ),
+    ],
+}
+
+
+def register_opts(conf: cfg.ConfigOpts) -> None:
+    for group, options in OPTIONS.items():
+        conf.register_opts(options, group=group)
+
+
+def list_opts() -> dict[str, list[cfg.Opt]]:
+    return OPTIONS

@@ -1,0 +1,143 @@
+"""The last checks before a build: is there still room, and does the server group allow it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from oslo_config import cfg
+
+from armillary import exception
+from armillary.context import RequestContext
+from compute_agent.journal import Entry, Journal, State
+from compute_agent.named_locks import NamedLocks
+from compute_agent.reserved_amounts import ReservedAmounts
+from conductor.rpcapi import CellConductorAPI
+from objects.instance import Instance
+from objects.instance_group import InstanceGroup
+from objects.request_spec import RequestSpec, SchedulerLimits
+
+LOG = logging.getLogger(__name__)
+
+AFFINITY = "affinity"
+ANTI_AFFINITY = "anti-affinity"
+GROUP_TRIES = 5
+GROUP_PAUSE_SECONDS = 2.0
+
+
+class Claims:
+    """Sets an instance's resources aside on its host, one claim at a time.
+
+    CPU, memory and disk are guarded by placement. What is checked here is what placement can't
+    know: the limits that filters wrote into the request spec, and the group as it stands now (two
+    schedulers may have decided for two members at the same time).
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        journal: Journal,
+        conductor: CellConductorAPI,
+        agent: str,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._conf = conf
+        self._journal = journal
+        self._conductor = conductor
+        self._agent = agent
+        self._sleep = sleep
+        self._locks = NamedLocks()
+
+    def claim(self, context: RequestContext, instance: Instance, spec: RequestSpec) -> bool:
+        """Claim for a build in the journal; false when it is not to be built any more.
+
+        Raises GroupPolicyViolation, ComputeResourcesUnavailable. Doing it twice is fine.
+        """
+        group = spec.instance_group
+        if group is None or group.policy not in (AFFINITY, ANTI_AFFINITY):
+            return self._claim_resources(instance, spec.limits)
+        with self._locks.hold(("group", group.uuid, instance.host)):
+            self._check_group(context, instance, group)
+            return self._claim_resources(instance, spec.limits)
+
+    def _claim_resources(self, instance: Instance, limits: SchedulerLimits | None) -> bool:
+        host = str(instance.host)
+        with self._locks.hold(("host", host)):
+            if limits is not None:
+                self._check_limits(instance, limits)
+            return self._journal.claim(host, instance.uuid, instance.attempt)
+
+    def _check_limits(self, instance: Instance, limits: SchedulerLimits) -> None:
+        host = str(instance.host)
+        reserved = ReservedAmounts.of(self._conf)
+        others = [
+            entry
+            for entry in self._journal.list_entries(host=host)
+            if entry.is_claimed and entry.instance_uuid != instance.uuid
+        ]
+        flavor = instance.flavor
+        sums = (
+            ("MiB of memory", limits.memory_mb, reserved.memory_mb, flavor.memory_mb,
+             sum(entry.memory_mb for entry in others)),
+            ("GiB of disk", limits.disk_gb, reserved.disk_gb, flavor.disk_gb,
+             sum(entry.disk_gb for entry in others)),
+            ("vCPUs", limits.vcpu, reserved.vcpus, flavor.vcpus,
+             sum(entry.vcpus for entry in others)),
+        )  # fmt: skip
+        for what, limit, kept_back, wanted, used in sums:
+            if limit is not None and kept_back + used + wanted > limit:
+                raise exception.ComputeResourcesUnavailable(
+                    instance_uuid=instance.uuid,
+                    host=host,
+                    reason=f"{wanted} {what} asked, {max(0, limit - kept_back - used)} free",
+                )
+
+    def _check_group(
+        self, context: RequestContext, instance: Instance, group: InstanceGroup
+    ) -> None:
+        """Raise GroupPolicyViolation when another member forbids this host.
+
+        The conductor names each member's host as soon as it has sent it there. So of two members
+        sent to the same host at once each would see the other: those here count when they passed
+        this check before.
+        """
+        host = str(instance.host)
+        members = self._list_members(context, instance, group)
+        members.pop(instance.uuid, None)
+        if group.policy == AFFINITY:
+            is_violated = any(other != host for other in members.values())
+        else:
+            neighbours = {
+                entry.instance_uuid
+                for entry in self._journal.list_entries(host=host)
+                if _is_settled_member(entry, group)
+            }
+            is_violated = len(neighbours & members.keys()) >= group.max_server_per_host
+        if is_violated:
+            raise exception.GroupPolicyViolation(
+                policy=group.policy, host=host, instance_uuid=instance.uuid
+            )
+
+    def _list_members(
+        self, context: RequestContext, instance: Instance, group: InstanceGroup
+    ) -> dict[str, str]:
+        failures = 0
+        while True:
+            try:
+                return self._conductor.list_group_members(context, self._agent, group.uuid)
+            except exception.Unavailable as error:
+                failures += 1
+                if failures == GROUP_TRIES:
+                    raise exception.ComputeResourcesUnavailable(
+                        instance_uuid=instance.uuid,
+                        host=instance.host,
+                        reason="the server group's members could not be read",
+                    ) from error
+                LOG.warning("%s: cannot read its server group, again: %s", instance.uuid, error)
+            self._sleep(GROUP_PAUSE_SECONDS)
+
+
+def _is_settled_member(entry: Entry, group: InstanceGroup) -> bool:
+    return entry.group_uuid == group.uuid and entry.is_claimed and entry.state is not State.DELETING

@@ -1,0 +1,224 @@
+"""The agent's endpoint: takes orders from the cell conductor, wires the parts that obey."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from oslo_config import cfg
+
+import rpc
+from armillary import exception
+from armillary.concurrency import WorkerPool
+from armillary.context import RequestContext
+from armillary.periodic import PeriodicTask
+from compute_agent import collectors
+from compute_agent.claims import Claims
+from compute_agent.instance_work import InstanceWork
+from compute_agent.journal import Journal
+from compute_agent.node_identity import NodeIdentity
+from compute_agent.orders import Orders
+from compute_agent.outbox import SENDERS, Outbox
+from compute_agent.reconcile import Reconciler
+from compute_agent.reporter import Reporter
+from compute_agent.resource_tracker import ResourceTracker
+from compute_agent.rpcapi import ComputeAPI
+from compute_agent.virt.driver import ComputeDriver
+from compute_agent.work_queue import WorkQueue
+from conductor.rpcapi import AgentObjects, CellConductorAPI
+from objects.base import Binding
+from objects.instance import Instance
+from objects.request_spec import RequestSpec
+from rpc.server import RpcServer
+from rpc.transport import Bus
+
+LOG = logging.getLogger(__name__)
+
+REPORT_TIMEOUT_SECONDS = 15.0
+"""A report is sent again sooner than other calls: it may be taken twice."""
+RESUME_INTERVAL_SECONDS = 10.0
+PRUNE_INTERVAL_SECONDS = 3600.0
+
+
+class ComputeManager:
+    """One agent and the hosts it carries, one driver each.
+
+    ``cell_bus`` is its own: objects that arrive on it are bound to the conductor in its name. The
+    state directory is that of the journal. Two agents, in one process or in two, need a journal
+    each; hosts of one machine may share the state directory.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        cell_bus: Bus,
+        agent: str,
+        drivers: Sequence[ComputeDriver],
+        journal_path: str | Path,
+    ) -> None:
+        self._conf = conf
+        self._bus = cell_bus
+        self._agent = agent
+        self._drivers = {driver.host: driver for driver in drivers}
+        if len(self._drivers) != len(drivers):
+            raise exception.ConfigurationError(reason="two hosts of this agent have the same name")
+        self._journal = Journal(journal_path)
+        self._identity = NodeIdentity(Path(journal_path).parent, conf.host)
+        self._conductor = self._conductor_api(conf.rpc.response_timeout_seconds)
+        cell_bus.serializer.bind_with(Binding(indirection=AgentObjects(self._conductor, agent)))
+        cell_bus.serializer.backport_with(self._conductor)
+        self._queue = WorkQueue(
+            size=conf.compute.worker_threads,
+            name=agent,
+            builds_per_host_max=lambda: conf.max_concurrent_builds,
+        )
+        self._outbox = Outbox(
+            journal=self._journal,
+            conductor=self._conductor_api(REPORT_TIMEOUT_SECONDS),
+            agent=agent,
+            senders=WorkerPool(SENDERS, f"{agent}-outbox", queue_size_max=SENDERS),
+            on_stale=lambda report: self._orders.forget_stale(report),
+        )
+        self._claims = Claims(conf, journal=self._journal, conductor=self._conductor, agent=agent)
+        self._work = InstanceWork(
+            journal=self._journal,
+            drivers=self._drivers,
+            claims=self._claims,
+            queue=self._queue,
+            outbox=self._outbox,
+            on_change=self._touch,
+        )
+        self._orders = Orders(
+            journal=self._journal,
+            drivers=self._drivers,
+            work=self._work,
+            outbox=self._outbox,
+            on_change=self._touch,
+        )
+        self._reconciler = Reconciler(
+            conf,
+            journal=self._journal,
+            drivers=self._drivers,
+            conductor=self._conductor,
+            agent=agent,
+            work=self._work,
+            outbox=self._outbox,
+        )
+        self._reporter: Reporter | None = None
+
+    # What a service runs --------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Open the journal, take up hosts and what was left lying; wait for no conductor.
+
+        Raises ConfigurationError (JournalCorrupt, too) with what to do about it.
+        """
+        self._journal.open()
+        self._identity.load()
+        for driver in self._drivers.values():
+            driver.init_host(self._journal.list_instances(driver.host))
+            collectors.check_driver_values(driver.host, driver.get_attributes())
+        self._reporter = self._make_reporter()
+        self._work.resume()
+        self._outbox.start()
+        self._reconciler.start()
+        self._reporter.start()
+        LOG.info("Agent %s carries %d hosts", self._agent, len(self._drivers))
+
+    def servers(self) -> list[RpcServer]:
+        """Return the server that takes orders under the agent's name."""
+        return [self._bus.server(ComputeAPI.TOPIC, self._agent, [self], version=ComputeAPI.VERSION)]
+
+    def periodic_tasks(self) -> list[PeriodicTask]:
+        """Return what is done every so often. The threads of its own begin in ``start``."""
+        assert self._reporter is not None, "start() comes first"
+        return [
+            PeriodicTask(
+                "heartbeat", self._conf.report_interval, self._reporter.heartbeat,
+                initial_delay_seconds=0.0,
+            ),
+            PeriodicTask(
+                "note_ended_guests", self._conf.compute.guest_poll_interval_seconds,
+                self._work.note_ended_guests,
+            ),
+            PeriodicTask("resume_work", RESUME_INTERVAL_SECONDS, self._work.resume),
+            PeriodicTask("prune_journal", PRUNE_INTERVAL_SECONDS, self._journal.prune),
+        ]  # fmt: skip
+
+    def stop(self, grace_seconds: float) -> None:
+        """End own threads; what is not done by then goes on at the next start. Guests stay."""
+        deadline = time.monotonic() + grace_seconds
+
+        def remaining() -> float:
+            return max(0.0, deadline - time.monotonic())
+
+        self._reconciler.stop(remaining())
+        if not self._queue.shutdown(remaining()):
+            LOG.info("Agent %s leaves work in hand to its next start", self._agent)
+        if self._reporter is not None:
+            self._reporter.stop(remaining())
+        self._outbox.stop(remaining())
+        for driver in self._drivers.values():
+            driver.close()
+        self._journal.close()
+
+    def reload(self) -> None:
+        """Report all hosts with the options as they are now."""
+        if self._reporter is not None:
+            self._reporter.touch_all()
+
+    # What the cell conductor calls ----------------------------------------------------------------
+
+    @rpc.expose
+    def build_instance(
+        self, context: RequestContext, instance: Instance, request_spec: RequestSpec
+    ) -> None:
+        """Build soon, and report how it went; see ``ComputeAPI``."""
+        self._orders.build(context, instance, request_spec)
+
+    @rpc.expose
+    def delete_instance(self, context: RequestContext, instance_uuid: str, host: str) -> None:
+        """Destroy soon, and report it; see ``ComputeAPI``."""
+        self._orders.delete(instance_uuid, host)
+
+    @rpc.expose
+    def forget_attempt(
+        self, context: RequestContext, instance_uuid: str, host: str, attempt: int
+    ) -> None:
+        """Destroy soon and in silence what an attempt left; see ``ComputeAPI``."""
+        self._orders.forget(instance_uuid, host, attempt)
+
+    # Within ---------------------------------------------------------------------------------------
+
+    def _touch(self, host: str) -> None:
+        if self._reporter is not None:
+            self._reporter.touch(host)
+
+    def _conductor_api(self, timeout_seconds: float) -> CellConductorAPI:
+        return CellConductorAPI(
+            self._bus,
+            version_cap=self._conf.upgrade_levels.cell_conductor,
+            timeout_seconds=min(timeout_seconds, self._conf.rpc.response_timeout_seconds),
+        )
+
+    def _make_reporter(self) -> Reporter:
+        return Reporter(
+            self._conf,
+            journal=self._journal,
+            trackers=[
+                ResourceTracker(
+                    self._conf,
+                    driver=driver,
+                    journal=self._journal,
+                    node_uuid=self._identity.node_uuid(host),
+                )
+                for host, driver in self._drivers.items()
+            ],
+            heartbeats=self._conductor_api(self._conf.report_interval),
+            conductor=self._conductor,
+            agent=self._agent,
+            on_contact=self._reconciler.request,
+        )

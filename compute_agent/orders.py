@@ -1,0 +1,104 @@
+"""What the agent is ordered to do: written down first, refused with a reason, or repeated."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from armillary import exception
+from armillary.context import RequestContext
+from compute_agent.instance_work import InstanceWork, make_fault, not_carried
+from compute_agent.journal import Acceptance, Journal, Kind, Report, State
+from compute_agent.outbox import Outbox
+from compute_agent.virt.driver import ComputeDriver
+from objects.instance import Instance
+from objects.request_spec import RequestSpec
+
+LOG = logging.getLogger(__name__)
+
+LEAVES_A_GUEST = (Kind.BUILD_SUCCEEDED, Kind.INSTANCE_ENDED)
+"""Reports of something that is still here, and has to go when they come too late."""
+
+
+class Orders:
+    """Takes the cell conductor's orders. Each may come twice, late, or after a later one."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        drivers: Mapping[str, ComputeDriver],
+        work: InstanceWork,
+        outbox: Outbox,
+        on_change: Callable[[str], None],
+    ) -> None:
+        self._journal = journal
+        self._drivers = drivers
+        self._work = work
+        self._outbox = outbox
+        self._on_change = on_change
+
+    def build(self, context: RequestContext, instance: Instance, request_spec: RequestSpec) -> None:
+        """Build ``instance`` on its host as its attempt, and report how it went."""
+        host, uuid, attempt = str(instance.host), instance.uuid, instance.attempt
+        driver = self._drivers.get(host)
+        if driver is None or instance.node not in (None, driver.node):
+            self._refuse(instance, not_carried(uuid, host))
+            return
+        accepted = self._journal.accept_build(instance, request_spec)
+        LOG.info("%s: order to build attempt %d on %s: %s", uuid, attempt, host, accepted.value)
+        match accepted:
+            case Acceptance.NEW:
+                self._work.start_build(context, host, uuid)
+                self._on_change(host)
+            case Acceptance.REPEATED:
+                self._repeat(context, host, uuid, attempt)
+            case Acceptance.OVER:
+                reason = "this attempt was over already"
+                over = exception.BuildFailed(instance_uuid=uuid, host=host, reason=reason)
+                self._refuse(instance, over)
+            case Acceptance.IGNORED:
+                pass
+
+    def delete(self, uuid: str, host: str) -> None:
+        """Destroy the instance and report it, also when there is none."""
+        if not self._carries(host, uuid):
+            return
+        LOG.info("%s: order to delete on %s", uuid, host)
+        self._journal.begin_delete(host, uuid)
+        self._work.start_destroy(host, uuid)
+        self._on_change(host)
+
+    def forget(self, uuid: str, host: str, attempt: int) -> None:
+        """Destroy in silence what is left of an attempt."""
+        if not self._carries(host, uuid):
+            return
+        LOG.info("%s: attempt %d on %s is to be forgotten", uuid, attempt, host)
+        if self._journal.begin_forget(host, uuid, attempt):
+            self._work.start_destroy(host, uuid)
+            self._on_change(host)
+
+    def forget_stale(self, report: Report) -> None:
+        """Leave nothing of an instance that was given to another host, or deleted."""
+        if report.kind in LEAVES_A_GUEST:
+            self.forget(report.instance_uuid, report.host, report.attempt)
+
+    def _repeat(self, context: RequestContext, host: str, uuid: str, attempt: int) -> None:
+        if self._journal.report_again(host, uuid, attempt):
+            self._outbox.wake()
+            return
+        entry = self._journal.find(host, uuid)
+        if entry is not None and entry.state is State.BUILDING:
+            self._work.resume_build(context, entry)
+
+    def _refuse(self, instance: Instance, error: exception.BuildFailed) -> None:
+        LOG.warning("%s: %s", instance.uuid, error)
+        fault = make_fault(instance.uuid, instance.attempt, str(instance.host), error)
+        self._journal.refuse_build(instance, fault)
+        self._outbox.wake()
+
+    def _carries(self, host: str, uuid: str) -> bool:
+        if host in self._drivers:
+            return True
+        LOG.warning("%s: order for host %s, which this agent does not carry", uuid, host)
+        return False

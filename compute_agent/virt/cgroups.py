@@ -1,0 +1,162 @@
+"""Control groups of version 2: one for each workload, with the limits of its flavor."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+LOG = logging.getLogger(__name__)
+
+PARENT_NAME = "armillary"
+LIMITING = frozenset({"cpu", "memory"})
+CPU_PERIOD_US = 100_000
+EMPTY_SECONDS_MAX = 5.0
+TICK_SECONDS = 0.02
+MIB = 1024**2
+
+
+class Cgroups:
+    """The cgroup ``parent``, and those of the workloads below it, named after their instances.
+
+    ``controllers`` are those that are in force below it. Without ``memory`` and ``cpu`` a cgroup
+    still holds a workload's processes together, so that none is left when it is killed.
+    """
+
+    def __init__(self, parent: Path, controllers: frozenset[str]) -> None:
+        self._parent = parent
+        self.controllers = controllers
+
+    @property
+    def parent(self) -> Path:
+        return self._parent
+
+    @property
+    def can_limit(self) -> bool:
+        """Whether memory and CPU can be limited."""
+        return self.controllers >= LIMITING
+
+    def create(self, name: str, *, memory_mb: int, swap_mb: int, vcpus: int) -> Path:
+        """Make a cgroup with these limits, or set them anew; return its path. Raises OSError."""
+        path = self._parent / name
+        path.mkdir(exist_ok=True)
+        if "memory" in self.controllers:
+            _write(path / "memory.max", str(memory_mb * MIB))
+            _write(path / "memory.oom.group", "1")
+            with contextlib.suppress(FileNotFoundError):  # a kernel without swap accounting
+                _write(path / "memory.swap.max", str(swap_mb * MIB))
+        if "cpu" in self.controllers:
+            _write(path / "cpu.max", f"{vcpus * CPU_PERIOD_US} {CPU_PERIOD_US}")
+        return path
+
+    def destroy(self, name: str) -> None:
+        """Kill what is left in a cgroup and remove it; none there is fine.
+
+        Raises TimeoutError when its processes do not end.
+        """
+        path = self._parent / name
+        deadline = time.monotonic() + EMPTY_SECONDS_MAX
+        while path.exists():
+            self._kill(path)
+            try:
+                path.rmdir()
+            except FileNotFoundError:
+                return
+            except OSError as error:
+                if error.errno not in (errno.EBUSY, errno.ENOTEMPTY):
+                    raise
+            if time.monotonic() >= deadline:
+                raise TimeoutError(f"the processes in {path} do not end")
+            time.sleep(TICK_SECONDS)
+
+    def _kill(self, path: Path) -> None:
+        with contextlib.suppress(OSError):
+            if (path / "cgroup.kill").exists():
+                _write(path / "cgroup.kill", "1")
+                return
+            for pid in (path / "cgroup.procs").read_text(encoding="ascii").split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+
+
+def find(configured: str | None, proc: Path = Path("/proc/self")) -> Cgroups | None:
+    """Return the best place for cgroups that this process may use, or None.
+
+    ``configured`` is a path below the mount point. Else the root and the parent of our own cgroup
+    are tried; the first with the controllers wins, then the first without.
+    """
+    mount = _mount_point(proc)
+    if mount is None:
+        return None
+    best = None
+    for place in _places(mount, configured, proc):
+        found = _prepare(place)
+        if found is not None and found.can_limit:
+            return found
+        best = best or found
+    return best
+
+
+def _places(mount: Path, configured: str | None, proc: Path) -> Iterator[Path]:
+    if configured is not None:
+        yield mount / configured.strip("/")
+        return
+    yield mount / PARENT_NAME
+    own = _own_path(proc)
+    if own not in (None, "/"):
+        yield (mount / str(own).strip("/")).parent / PARENT_NAME
+
+
+def _prepare(parent: Path) -> Cgroups | None:
+    """Make a cgroup and pass the controllers on to what is below it; None if not allowed."""
+    is_new = not parent.exists()
+    try:
+        _enable(parent.parent)
+        parent.mkdir(exist_ok=True)
+        _enable(parent)
+        trial = parent / f"trial-{os.getpid()}"
+        trial.mkdir()
+        trial.rmdir()
+        controllers = (parent / "cgroup.subtree_control").read_text(encoding="ascii").split()
+    except OSError as error:
+        LOG.debug("No cgroups in %s: %s", parent, error)
+        if is_new:
+            with contextlib.suppress(OSError):
+                parent.rmdir()
+        return None
+    return Cgroups(parent, frozenset(controllers))
+
+
+def _enable(path: Path) -> None:
+    """Pass each of our controllers on to the children, if it is there and that is allowed."""
+    have = (path / "cgroup.controllers").read_text(encoding="ascii").split()
+    active = (path / "cgroup.subtree_control").read_text(encoding="ascii").split()
+    for controller in sorted((LIMITING & set(have)) - set(active)):
+        with contextlib.suppress(OSError):
+            _write(path / "cgroup.subtree_control", f"+{controller}")
+
+
+def _mount_point(proc: Path) -> Path | None:
+    with contextlib.suppress(OSError):
+        for line in (proc / "mountinfo").read_text(encoding="utf-8").splitlines():
+            before, _, after = line.partition(" - ")
+            if after.split(" ", 1)[0] == "cgroup2":
+                return Path(before.split(" ")[4])
+    return None
+
+
+def _own_path(proc: Path) -> str | None:
+    with contextlib.suppress(OSError):
+        for line in (proc / "cgroup").read_text(encoding="utf-8").splitlines():
+            if line.startswith("0::"):
+                return line[3:]
+    return None
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="ascii")

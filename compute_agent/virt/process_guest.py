@@ -1,0 +1,306 @@
+"""One workload: its directory, its shim, how it stands, how it is stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from armillary import exception
+from compute_agent.virt import process_shim
+
+SHIM = Path(process_shim.__file__)
+TICK_SECONDS = 0.02
+LAUNCH_SECONDS_MAX = 15.0
+LAST_LINE_CHARS_MAX = 200
+LAST_LINE_READ_BYTES = 8192
+# Steps and errors that are the image's doing: no other host will do better.
+COMMAND_STEP = "command"
+ABORTING_ERRORS = frozenset(
+    {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.EISDIR, errno.ELOOP,
+     errno.ENAMETOOLONG, errno.E2BIG, errno.EINVAL}
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProcessSpec:
+    """What to run and how: the content of ``guest.json``, read by the shim."""
+
+    argv: list[str]
+    environment: dict[str, str]
+    cgroup: str | None
+    rlimits: dict[str, int]
+    """Name in the module ``resource`` -> value, soft and hard."""
+    cpus: list[int] | None
+    """CPUs it may run on; None is all."""
+    user: str | None
+    stop_grace_seconds: float
+    console_max_bytes: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProcessStatus:
+    """How a workload stands. Without ``exit_code`` and not running: nobody saw it end."""
+
+    is_running: bool
+    exit_code: int | None = None
+    seconds: float | None = None
+    """How long it ran."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it runs, or somebody saw it end."""
+        return self.is_running or self.exit_code is not None
+
+
+class ProcessGuest:
+    """The workload of one instance, in a directory with the shim's files and its ``home``."""
+
+    def __init__(self, directory: Path, host: str) -> None:
+        self._directory = directory
+        self._host = host
+
+    @property
+    def uuid(self) -> str:
+        return self._directory.name
+
+    @property
+    def home(self) -> Path:
+        return self._directory / "home"
+
+    @property
+    def exists(self) -> bool:
+        return self._directory.exists()
+
+    def spec(self) -> dict[str, Any] | None:
+        """Return what it was started with, None if that was never written down."""
+        return self._read("guest.json")
+
+    def status(self) -> ProcessStatus | None:
+        """Return how it stands, None when it never began to run."""
+        ended = self._read("exit.json")
+        if ended is not None:
+            return ProcessStatus(False, ended["exit_code"], ended["seconds"])
+        if self._is_shim_alive():
+            return ProcessStatus(True)
+        processes = self._read("processes.json")
+        if processes is None or (self._read("started.json") or {}).get("error"):
+            return None
+        if _is_same(processes, "workload"):  # somebody killed its shim
+            return ProcessStatus(True)
+        # The shim may have written it between our first look and the second.
+        ended = self._read("exit.json") or {}
+        return ProcessStatus(False, ended.get("exit_code"), ended.get("seconds"))
+
+    def prepare(self, spec: ProcessSpec) -> None:
+        """Make its directory, and write down what to run. Raises OSError."""
+        self._directory.mkdir(parents=True)
+        self._directory.chmod(0o711 if spec.user else 0o700)
+        self.home.mkdir(mode=0o700)
+        if spec.user is not None:
+            shutil.chown(self.home, spec.user)
+        content = {**dataclasses.asdict(spec), "home": str(self.home)}
+        process_shim.write_json(self._directory / "guest.json", content)
+
+    def start(self, timeout_seconds: float) -> None:
+        """Start what was prepared. Raises BuildFailed, BuildAborted, OSError; undoes nothing."""
+        deadline = time.monotonic() + timeout_seconds
+        self._launch()
+        while (started := self._read("started.json")) is None:
+            if not self._is_shim_alive() and self._read("started.json") is None:
+                raise self._failed("the process that watches over it ended before it began")
+            if time.monotonic() >= deadline:
+                raise self._failed(f"not started within {timeout_seconds:g} s")
+            time.sleep(TICK_SECONDS)
+        if started["error"] is not None:
+            raise self._start_error(started["error"])
+
+    def settle(self, seconds: float) -> ProcessStatus:
+        """Watch it for a while; return how it stands then, or as soon as it has ended."""
+        deadline = time.monotonic() + seconds
+        while True:
+            status = self.status() or ProcessStatus(False)
+            if not status.is_running or time.monotonic() >= deadline:
+                return status
+            time.sleep(TICK_SECONDS)
+
+    def last_line(self) -> str:
+        """Return the last line that it printed, cut to a sensible length; empty if none."""
+        for name in ("console.log", "console.log.1"):
+            with contextlib.suppress(OSError), (self._directory / name).open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_LINE_READ_BYTES))
+                lines = file.read().decode("utf-8", "replace").split("\n")
+                for line in reversed(lines):
+                    if text := "".join(filter(str.isprintable, line)).strip():
+                        return text[:LAST_LINE_CHARS_MAX]
+        return ""
+
+    def stop(self) -> None:
+        """End all its processes, the shim last. Raises TimeoutError when they do not end."""
+        grace_seconds = (self.spec() or {}).get("stop_grace_seconds", 0.0)
+        deadline = time.monotonic() + grace_seconds + process_shim.KILL_SECONDS_MAX
+        self._ask_shim_to_stop()
+        while self._is_shim_alive():
+            if time.monotonic() >= deadline:
+                self._kill_shim()
+                break
+            time.sleep(TICK_SECONDS)
+        self._kill_session()
+
+    def remove(self) -> None:
+        """Remove the directory, at once as far as anybody can see."""
+        if not self.exists:
+            return
+        trash = self._directory.with_name(f".trash-{self.uuid}-{time.monotonic_ns()}")
+        self._directory.replace(trash)
+        shutil.rmtree(trash, ignore_errors=True)
+
+    # Starting -------------------------------------------------------------------------------------
+
+    def _launch(self) -> None:
+        """Run the shim, which leaves our process tree at once and keeps the lock that we took."""
+        with self._locked() as lock_fd:
+            launcher = subprocess.Popen(  # noqa: S603 - our own file, and no shell
+                [sys.executable, "-I", "-S", SHIM, self._directory, str(lock_fd)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={},
+                pass_fds=(lock_fd,),
+                start_new_session=True,
+            )
+            try:
+                launcher.wait(LAUNCH_SECONDS_MAX)
+            except subprocess.TimeoutExpired as error:
+                launcher.kill()
+                launcher.wait()
+                raise self._failed("the process that watches over it did not come up") from error
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[int]:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        lock_fd = os.open(self._directory / "lock", flags, 0o600)
+        try:
+            fcntl.flock(lock_fd, fcntl.LOCK_EX)  # others only look at it, for a moment
+            yield lock_fd
+        finally:
+            os.close(lock_fd)
+
+    def _start_error(self, error: dict[str, Any]) -> exception.ArmillaryError:
+        if error["step"] != COMMAND_STEP:
+            return self._failed(f"its {error['step']} could not be set up: {error['text']}")
+        command = (self.spec() or {"argv": ["?"]})["argv"][0]
+        reason = f"the command '{command}' cannot be run: {os.strerror(error['errno'])}"
+        if error["errno"] in ABORTING_ERRORS:
+            return exception.BuildAborted(instance_uuid=self.uuid, reason=reason)
+        return self._failed(reason)
+
+    def _failed(self, reason: str) -> exception.BuildFailed:
+        return exception.BuildFailed(instance_uuid=self.uuid, host=self._host, reason=reason)
+
+    # Watching and stopping ------------------------------------------------------------------------
+
+    def _is_shim_alive(self) -> bool:
+        try:
+            lock_fd = os.open(self._directory / "lock", os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(lock_fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(lock_fd)
+        return False
+
+    def _ask_shim_to_stop(self) -> None:
+        """Send SIGTERM to the shim; one that has just begun is waited for."""
+        deadline = time.monotonic() + LAUNCH_SECONDS_MAX
+        while self._is_shim_alive() and time.monotonic() < deadline:
+            processes = self._read("processes.json")
+            if processes is not None:
+                _send(processes, "shim", signal.SIGTERM)
+                return
+            time.sleep(TICK_SECONDS)
+
+    def _kill_shim(self) -> None:
+        """Kill a shim that does not listen, after those that only it knows."""
+        processes = self._read("processes.json")
+        if processes is not None and _is_same(processes, "shim"):
+            _kill(process_shim.descendants(processes["shim"]["pid"]))
+            _send(processes, "shim", signal.SIGKILL)
+
+    def _kill_session(self) -> None:
+        """Kill what a shim that was itself killed has left behind."""
+        processes = self._read("processes.json")
+        if processes is None or processes["boot_id"] != process_shim.boot_id():
+            return
+        deadline = time.monotonic() + process_shim.KILL_SECONDS_MAX
+        while left := _members(processes["workload"]):
+            _kill(left)
+            if time.monotonic() >= deadline:
+                raise TimeoutError(f"processes {left} of instance {self.uuid} do not end")
+            time.sleep(TICK_SECONDS)
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        try:
+            content: dict[str, Any] = json.loads(
+                (self._directory / name).read_text(encoding="utf-8")
+            )
+        except FileNotFoundError:
+            return None
+        return content
+
+
+def _is_same(processes: dict[str, Any], role: str) -> bool:
+    """Whether the process that was written down still lives, not one that got its number."""
+    if processes["boot_id"] != process_shim.boot_id():
+        return False
+    stat = process_shim.read_stat(processes[role]["pid"])
+    if stat is None or stat["state"] in "ZX":
+        return False
+    return bool(stat["start"] == processes[role]["start"])
+
+
+def _send(processes: dict[str, Any], role: str, number: signal.Signals) -> None:
+    """Send a signal to the process that was written down, and to no other."""
+    with contextlib.suppress(ProcessLookupError):
+        handle = os.pidfd_open(processes[role]["pid"])
+        try:
+            if _is_same(processes, role):
+                signal.pidfd_send_signal(handle, number)
+        finally:
+            os.close(handle)
+
+
+def _kill(pids: Iterable[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _members(leader: dict[str, int]) -> list[int]:
+    """Return the living processes of a workload's session, and what is below it.
+
+    Its number can't be given to another session while one of its processes lives; so if a process
+    with that number began at another time, the session is gone.
+    """
+    stats = process_shim.all_stats()
+    own = stats.get(leader["pid"])
+    if own is not None and own["start"] != leader["start"]:
+        return []
+    members = {pid for pid, stat in stats.items() if stat["session"] == leader["pid"]}
+    below = [pid for member in members for pid in process_shim.descendants(member)]
+    return [pid for pid in {*members, *below} if pid in stats and stats[pid]["state"] not in "ZX"]

@@ -1,0 +1,72 @@
+"""Queries on host mappings: which cell a host is in, which compute nodes it has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from conductor.api_db import models
+from conductor.api_db.insert_missing import insert_missing
+from objects.host_mapping import HostMapping
+
+
+def find_host_mapping(session: Session, host: str) -> HostMapping | None:
+    """Return where a host is, None when nobody discovered it."""
+    row = session.get(models.HostMapping, host)
+    return None if row is None else _to_object(row)
+
+
+def list_host_mappings(session: Session, cell_uuid: str | None = None) -> list[HostMapping]:
+    """Return the mappings of one cell, or all, ordered by host."""
+    query = sa.select(models.HostMapping).order_by(models.HostMapping.host)
+    if cell_uuid is not None:
+        query = query.where(models.HostMapping.cell_uuid == cell_uuid)
+    return [_to_object(row) for row in session.scalars(query)]
+
+
+def list_node_uuids(session: Session, cell_uuid: str) -> dict[str, list[str]]:
+    """Return host -> UUIDs of its compute nodes, as discovery last saw them, for one cell."""
+    query = sa.select(models.HostMapping).where(models.HostMapping.cell_uuid == cell_uuid)
+    return {row.host: row.node_uuids for row in session.scalars(query)}
+
+
+def node_uuids_of(session: Session, hosts: Collection[str]) -> list[str]:
+    """Return the UUIDs of all compute nodes of these hosts, sorted."""
+    query = sa.select(models.HostMapping.node_uuids).where(models.HostMapping.host.in_(hosts))
+    return sorted({uuid for uuids in session.scalars(query) for uuid in uuids})
+
+
+def map_hosts(session: Session, cell_uuid: str, hosts: Mapping[str, Collection[str]]) -> None:
+    """Map hosts (host -> node UUIDs) that are not mapped yet; the others stay where they are."""
+    rows = [
+        {"host": host, "cell_uuid": cell_uuid, "node_uuids": sorted(nodes)}
+        for host, nodes in sorted(hosts.items())
+    ]
+    insert_missing(session, models.HostMapping, rows)
+
+
+def set_node_uuids(
+    session: Session, host: str, cell_uuid: str, node_uuids: Collection[str]
+) -> None:
+    """Remember the compute nodes of a host that is mapped to this cell."""
+    session.execute(
+        sa.update(models.HostMapping)
+        .where(models.HostMapping.host == host, models.HostMapping.cell_uuid == cell_uuid)
+        .values(node_uuids=sorted(node_uuids))
+    )
+
+
+def delete_host_mapping(session: Session, host: str) -> bool:
+    """Forget a host; return whether it was known."""
+    row = session.get(models.HostMapping, host)
+    if row is None:
+        return False
+    session.delete(row)
+    session.flush()
+    return True
+
+
+def _to_object(row: models.HostMapping) -> HostMapping:
+    return HostMapping.from_values(host=row.host, cell_uuid=row.cell_uuid)

@@ -1,0 +1,67 @@
+"""Queries on decision traces: one shared part a reservation, one choice an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from conductor.api_db import models
+
+
+def store_trace(
+    session: Session,
+    reservation_id: str,
+    shared: dict[str, Any],
+    choices: Mapping[str, dict[str, Any]],
+) -> None:
+    """Replace the trace of a reservation; the last decision is the one that counts."""
+    session.merge(models.DecisionTrace(reservation_id=reservation_id, trace=shared))
+    session.execute(
+        sa.delete(models.InstanceChoice).where(
+            models.InstanceChoice.reservation_id == reservation_id
+        )
+    )
+    rows = [
+        {"instance_uuid": uuid, "reservation_id": reservation_id, "choice": choice}
+        for uuid, choice in choices.items()
+    ]
+    if rows:
+        session.execute(sa.insert(models.InstanceChoice), rows)
+
+
+def find_trace(session: Session, instance_uuid: str) -> dict[str, Any] | None:
+    """Return the shared part with this instance's choice; None when there is none."""
+    shared = session.scalars(
+        sa.select(models.DecisionTrace.trace)
+        .join(
+            models.InstanceMapping,
+            models.InstanceMapping.reservation_id == models.DecisionTrace.reservation_id,
+        )
+        .where(models.InstanceMapping.instance_uuid == instance_uuid)
+    ).one_or_none()
+    if shared is None:
+        return None
+    choice = session.get(models.InstanceChoice, instance_uuid)
+    return {**shared, "choices": [] if choice is None else [choice.choice]}
+
+
+def delete_choices(session: Session, instance_uuids: Collection[str]) -> None:
+    """Forget the choices of instances."""
+    session.execute(
+        sa.delete(models.InstanceChoice).where(
+            models.InstanceChoice.instance_uuid.in_(instance_uuids)
+        )
+    )
+
+
+def delete_unused_traces(session: Session) -> None:
+    """Forget the shared parts of reservations that no mapped instance is left of."""
+    used = sa.exists().where(
+        models.InstanceMapping.reservation_id == models.DecisionTrace.reservation_id
+    )
+    session.execute(
+        sa.delete(models.DecisionTrace).where(~used).execution_options(synchronize_session=False)
+    )

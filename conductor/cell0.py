@@ -1,0 +1,74 @@
+"""cell0: where requests end that found no host. Its database is the super conductor's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.cell_db import actions, faults, instances
+from conductor.moments import Now, moment
+from objects.cell_mapping import CELL0_UUID
+from objects.instance import Instance
+from objects.instance_action import InstanceAction
+from objects.instance_fault import InstanceFault
+
+_BATCH_SIZE = 200
+
+
+class Cell0:
+    """What a cell's conductor answers, for the cell that has none."""
+
+    def __init__(self, database: Database, now: Now) -> None:
+        self._database = database
+        self._now = now
+
+    def bury(
+        self, context: RequestContext, buried: Sequence[Instance], fault: InstanceFault
+    ) -> None:
+        """Store instances in ERROR with their fault and failed action; doing it twice is fine."""
+        for start in range(0, len(buried), _BATCH_SIZE):
+            self._bury_batch(context, buried[start : start + _BATCH_SIZE], fault)
+
+    def get_instance(self, instance_uuid: str) -> Instance:
+        """Raise InstanceNotFound, also for a deleted one."""
+        with self._database.reader() as session:
+            return instances.get(session, instance_uuid, cell_uuid=CELL0_UUID)
+
+    def list_instances(
+        self, *, filters: dict[str, Any], limit: int, marker: dict[str, str] | None
+    ) -> list[Instance]:
+        """Return a page, newest first."""
+        with self._database.reader() as session:
+            return instances.list_page(
+                session, filters=filters, limit=limit, marker=marker, cell_uuid=CELL0_UUID
+            )
+
+    def delete_instances(self, instance_uuids: Sequence[str]) -> None:
+        """Delete these; unknown and deleted ones are fine."""
+        now = moment(self._now())
+        self._database.run_in_writer(
+            lambda session: instances.delete_all(session, instance_uuids, now=now)
+        )
+
+    def list_actions(self, instance_uuid: str) -> list[InstanceAction]:
+        """Return the actions of an instance, newest first."""
+        with self._database.reader() as session:
+            return actions.list_of(session, instance_uuid)
+
+    def list_faults(self, instance_uuid: str) -> list[InstanceFault]:
+        """Return the faults of an instance, oldest first."""
+        with self._database.reader() as session:
+            return faults.list_of(session, instance_uuid)
+
+    def _bury_batch(
+        self, context: RequestContext, buried: Sequence[Instance], fault: InstanceFault
+    ) -> None:
+        now = moment(self._now())
+
+        def write(session: Any) -> None:
+            for instance in buried:
+                instances.bury(session, context, instance, fault, now=now)
+
+        self._database.run_in_writer(write)

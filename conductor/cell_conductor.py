@@ -1,0 +1,373 @@
+"""The cell conductor: its parts, and its endpoints, which unpack, call one thing, and pack."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+import rpc
+from armillary import exception
+from armillary.concurrency import WorkerPool, WorkerPoolFull
+from armillary.context import RequestContext
+from armillary.db import Database
+from armillary.periodic import PeriodicTask
+from compute_agent.rpcapi import ComputeAPI
+from conductor.cell_db import actions, compute_nodes, faults, instances, services
+from conductor.cell_tasks.base import Task
+from conductor.cell_tasks.build import Build
+from conductor.cell_tasks.delete import Delete
+from conductor.cell_tasks.recovery import Recovery
+from conductor.cell_tasks.reports import Reports
+from conductor.host_nodes import HostNodes
+from conductor.host_services import HostServices
+from conductor.host_updates import HostUpdates
+from conductor.leases import Lease
+from conductor.moments import Now
+from conductor.object_actions import ObjectActions
+from conductor.providers import Providers
+from conductor.rpcapi import CellConductorAPI, HostStatesAPI
+from objects.build_request import BuildRequest
+from objects.compute_node import ComputeNode
+from objects.host_states import HostStateBatch
+from objects.instance import Instance
+from objects.instance_action import InstanceAction
+from objects.instance_fault import InstanceFault
+from objects.service import Service
+from placement.rpcapi import PlacementAPI
+from rpc.server import RpcServer
+from rpc.transport import Bus
+from scheduler.rpcapi import SchedulerAPI
+
+LOG = logging.getLogger(__name__)
+
+SCHEMA = "conductor.cell_db.schema"
+
+_expected = rpc.expected_exceptions(exception.ArmillaryError)
+
+
+class HostStatesEndpoint:
+    """What schedulers ask of a cell, on the top broker. See ``HostStatesAPI``."""
+
+    def __init__(self, host_updates: HostUpdates) -> None:
+        self._host_updates = host_updates
+
+    @rpc.expose
+    @_expected
+    def get_host_states(self, context: RequestContext, after_seq: int) -> HostStateBatch:
+        return self._host_updates.get(after_seq)
+
+
+class CellConductorManager:
+    """Owner of a cell's database; any number of them on one. See ``CellConductorAPI``.
+
+    Raises ConfigurationError when the configuration names no cell.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        top_bus: Bus,
+        cell_bus: Bus,
+        database: Database,
+        now: Now = time.time,
+    ) -> None:
+        if not conf.cell.uuid:
+            raise exception.ConfigurationError(
+                reason="[cell] uuid is not set; `armillary-manage cell list` shows it"
+            )
+        self._conf = conf
+        self._top_bus = top_bus
+        self._cell_bus = cell_bus
+        self._database = database
+        self._stopping = threading.Event()
+        self._pool = WorkerPool(
+            conf.conductor.build_workers, "cell-tasks", conf.conductor.build_queue_size_max
+        )
+        placement = PlacementAPI(
+            top_bus,
+            version_cap=conf.upgrade_levels.placement,
+            # A step must know its outcome, or that it never will, before its lease runs out.
+            timeout_seconds=min(conf.rpc.response_timeout_seconds, conf.conductor.lease_seconds),
+        )
+        scheduler = SchedulerAPI(top_bus, version_cap=conf.upgrade_levels.scheduler)
+        compute = ComputeAPI(cell_bus, version_cap=conf.upgrade_levels.compute)
+        shared: dict[str, Any] = {"database": database, "now": now}
+        self._build = Build(conf, placement=placement, compute=compute, **shared)
+        self._delete = Delete(conf, placement=placement, compute=compute, **shared)
+        self._reports = Reports(
+            build=self._build, delete=self._delete, cell_uuid=conf.cell.uuid, **shared
+        )
+        self._recovery = Recovery(conf, tasks=[self._build, self._delete], **shared)
+        self._providers = Providers(conf, placement=placement, **shared)
+        self._nodes = HostNodes(providers=self._providers, **shared)
+        self._services = HostServices(conf, providers=self._providers, build=self._build, **shared)
+        self._objects = ObjectActions(cell_uuid=conf.cell.uuid, **shared)
+        self._host_updates = HostUpdates(conf, database=database, scheduler=scheduler)
+
+    # What a service runs
+
+    def start(self) -> None:
+        """Wait for the database.
+
+        Raises ConfigurationError when its tables are not those of this release.
+        """
+        if self._database.wait_until_available(self._stopping):
+            self._database.check_version(SCHEMA)
+
+    def servers(self) -> list[RpcServer]:
+        """Return the servers on the cell's and on the top broker, not yet started."""
+        return [
+            self._cell_bus.server(
+                CellConductorAPI.TOPIC, self._conf.host, [self], version=CellConductorAPI.VERSION
+            ),
+            self._top_bus.server(
+                HostStatesAPI.TOPIC,
+                self._conf.cell.uuid,
+                [HostStatesEndpoint(self._host_updates)],
+                version=HostStatesAPI.VERSION,
+            ),
+        ]
+
+    def periodic_tasks(self) -> list[PeriodicTask]:
+        """Return what every conductor of a cell does; leases and numbers keep them apart."""
+        cell, conductor = self._conf.cell, self._conf.conductor
+        push = PeriodicTask(
+            "push-host-states", cell.host_push_interval_seconds, self._host_updates.push
+        )
+        tasks = {
+            "recover": (conductor.recovery_interval_seconds, self._recovery.take_up),
+            "watch-services": (cell.service_watch_interval_seconds, self._services.watch),
+            "confirm-providers": (cell.provider_retry_seconds, self._providers.confirm_pending),
+            "purge-deleted": (cell.purge_interval_seconds, self._recovery.purge),
+        }
+        return [
+            push,
+            *(
+                PeriodicTask(name, seconds, fn, jitter_seconds=max(0.0, seconds / 4))
+                for name, (seconds, fn) in tasks.items()
+            ),
+        ]
+
+    def stop(self, grace_seconds: float) -> None:
+        """Finish what is in hand; what is not begun is left to recovery."""
+        self._stopping.set()
+        if not self._pool.shutdown(grace_seconds):
+            LOG.info("Builds and deletes still in hand are left to another conductor")
+
+    def reload(self) -> None:
+        """Do nothing: options that may change are read when they are needed."""
+
+    def _begin(self, task: Task[Any], context: RequestContext, leases: Sequence[Lease]) -> None:
+        """Go on after the answer, or, when there is no room for it, leave it to recovery."""
+        if not leases:
+            return
+        try:
+            self._pool.submit(task.run, context, leases)
+        except (WorkerPoolFull, RuntimeError) as error:
+            LOG.info("%d works are left to recovery: %s", len(leases), error)
+            task.put_off(leases)
+
+    # From the super conductor
+
+    @rpc.expose
+    @_expected
+    def build_instances(
+        self, context: RequestContext, build_requests: Sequence[BuildRequest]
+    ) -> None:
+        self._begin(self._build, context, self._build.store(context, build_requests))
+
+    @rpc.expose
+    @_expected
+    def get_instance(self, context: RequestContext, instance_uuid: str) -> Instance:
+        with self._database.reader() as session:
+            return instances.get(session, instance_uuid, cell_uuid=self._conf.cell.uuid)
+
+    @rpc.expose
+    @_expected
+    def list_instances(
+        self,
+        context: RequestContext,
+        filters: dict[str, Any],
+        limit: int,
+        marker: dict[str, str] | None = None,
+    ) -> list[Instance]:
+        with self._database.reader() as session:
+            return instances.list_page(
+                session, filters=filters, limit=limit, marker=marker,
+                cell_uuid=self._conf.cell.uuid,
+            )  # fmt: skip
+
+    @rpc.expose
+    @_expected
+    def delete_instance(self, context: RequestContext, instance_uuid: str) -> None:
+        self._begin(self._delete, context, self._delete.store(context, instance_uuid))
+
+    @rpc.expose
+    @_expected
+    def list_instance_actions(
+        self, context: RequestContext, instance_uuid: str
+    ) -> list[InstanceAction]:
+        with self._database.reader() as session:
+            return actions.list_of(session, instance_uuid)
+
+    @rpc.expose
+    @_expected
+    def list_instance_faults(
+        self, context: RequestContext, instance_uuid: str
+    ) -> list[InstanceFault]:
+        with self._database.reader() as session:
+            return faults.list_of(session, instance_uuid)
+
+    @rpc.expose
+    @_expected
+    def find_instance_hosts(
+        self, context: RequestContext, instance_uuids: Sequence[str]
+    ) -> dict[str, str]:
+        with self._database.reader() as session:
+            return instances.hosts_of(session, instance_uuids)
+
+    @rpc.expose
+    @_expected
+    def list_services(self, context: RequestContext) -> list[Service]:
+        return self._services.list_all()
+
+    @rpc.expose
+    @_expected
+    def update_service(
+        self, context: RequestContext, service_uuid: str, values: dict[str, Any]
+    ) -> Service:
+        return self._services.update(context, service_uuid, values)
+
+    @rpc.expose
+    @_expected
+    def delete_service(self, context: RequestContext, service_uuid: str) -> str:
+        return self._services.delete(context, service_uuid)
+
+    @rpc.expose
+    @_expected
+    def list_compute_nodes(self, context: RequestContext) -> list[ComputeNode]:
+        with self._database.reader() as session:
+            return compute_nodes.list_all(session, cell_uuid=self._conf.cell.uuid)
+
+    # From compute agents
+
+    @rpc.expose
+    @_expected
+    def report_services(
+        self,
+        context: RequestContext,
+        agent: str,
+        hosts: Sequence[str],
+        builds: dict[str, int],
+        service_version: int,
+    ) -> None:
+        self._services.report(agent, hosts, builds, version=service_version)
+
+    @rpc.expose
+    @_expected
+    def report_compute_nodes(
+        self, context: RequestContext, agent: str, nodes: Sequence[ComputeNode]
+    ) -> list[dict[str, Any]]:
+        return self._nodes.report(context, agent, nodes)
+
+    @rpc.expose
+    @_expected
+    def build_succeeded(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        attempt: int,
+        power_state: str,
+    ) -> str:
+        return self._reports.build_succeeded(
+            agent, host, instance_uuid, attempt, power_state=power_state
+        )
+
+    @rpc.expose
+    @_expected
+    def build_failed(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        attempt: int,
+        fault: InstanceFault,
+        retry: bool,
+    ) -> str:
+        answer, leases = self._reports.build_failed(
+            agent, host, instance_uuid, attempt, fault=fault, retry=retry
+        )
+        self._begin(self._build, context, leases)
+        return answer
+
+    @rpc.expose
+    @_expected
+    def instance_deleted(
+        self, context: RequestContext, agent: str, host: str, instance_uuid: str
+    ) -> str:
+        answer, leases = self._reports.instance_deleted(agent, host, instance_uuid)
+        self._begin(self._delete, context, leases)
+        return answer
+
+    @rpc.expose
+    @_expected
+    def instance_ended(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        attempt: int,
+        exit_code: int | None,
+    ) -> str:
+        return self._reports.instance_ended(
+            agent, host, instance_uuid, attempt, exit_code=exit_code
+        )
+
+    @rpc.expose
+    @_expected
+    def list_host_instances(
+        self, context: RequestContext, agent: str, hosts: Sequence[str]
+    ) -> list[Instance]:
+        return self._reports.list_host_instances(agent, hosts)
+
+    @rpc.expose
+    @_expected
+    def list_group_members(
+        self, context: RequestContext, agent: str, group_uuid: str
+    ) -> dict[str, str]:
+        with self._database.reader() as session:
+            if not services.has_agent(session, agent):
+                raise exception.Forbidden(reason=f"agent {agent} carries no host of this cell")
+            return instances.hosts_of_group(session, group_uuid)
+
+    # Objects
+
+    @rpc.expose
+    @_expected
+    def object_action(
+        self,
+        context: RequestContext,
+        agent: str,
+        objinst: Any,
+        objmethod: str,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+    ) -> tuple[dict[str, Any], Any]:
+        return self._objects.run(context, agent, objinst, objmethod, args, kwargs)
+
+    @rpc.expose
+    @_expected
+    def object_backport_versions(
+        self, context: RequestContext, objinst: Any, object_versions: dict[str, str]
+    ) -> dict[str, Any]:
+        return self._objects.backport(objinst, object_versions)

@@ -1,0 +1,233 @@
+"""Queries on actions and their events: what was asked of an instance, and each step of it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from armillary.context import RequestContext
+from conductor.cell_db import models
+from objects.instance import Instance
+from objects.instance_action import InstanceAction, InstanceActionEvent
+
+CREATE = "create"
+DELETE = "delete"
+
+SCHEDULE_EVENT = "conductor_schedule_instances"
+BUILD_EVENT = "compute_build_instance"
+CLAIM_EVENT = "conductor_claim_alternate"
+DELETE_EVENT = "compute_delete_instance"
+LOCAL_DELETE_EVENT = "conductor_local_delete"
+
+SUCCESS = "Success"
+ERROR = "Error"
+FAILED = "Error"
+"""The message of an action that failed; what is not known to users is in the events' details."""
+
+DETAILS_LENGTH_MAX = 15_000
+
+
+def start(
+    session: Session,
+    context: RequestContext,
+    action: str,
+    instances: Sequence[Instance],
+    *,
+    now: datetime,
+) -> dict[str, str]:
+    """Store the start of an action of new instances, in one statement; return instance -> key.
+
+    The key is for :func:`start_events`. Not for an instance that has this action already.
+    """
+    keys = {instance.uuid: str(uuid.uuid4()) for instance in instances}
+    values = [
+        {
+            "uuid": keys[instance.uuid],
+            "instance_uuid": instance.uuid,
+            "action": action,
+            "request_id": instance.request_id or context.request_id,
+            "project_id": instance.project_id,
+            "user_id": instance.user_id,
+            "start_time": now,
+        }
+        for instance in instances
+    ]
+    if values:
+        session.execute(sa.insert(models.InstanceAction), values)
+    return keys
+
+
+def start_for_row(
+    session: Session,
+    context: RequestContext,
+    action: str,
+    instance: models.Instance,
+    *,
+    now: datetime,
+) -> None:
+    """Store the start of an action of one stored instance; the same request twice is fine."""
+    query = sa.select(models.InstanceAction.id).where(
+        models.InstanceAction.instance_uuid == instance.uuid,
+        models.InstanceAction.action == action,
+        models.InstanceAction.request_id == context.request_id,
+    )
+    if session.scalar(query) is not None:
+        return
+    session.add(
+        models.InstanceAction(
+            uuid=str(uuid.uuid4()),
+            instance_uuid=instance.uuid,
+            action=action,
+            request_id=context.request_id,
+            project_id=context.project_id or instance.project_id,
+            user_id=context.user_id or instance.user_id,
+            start_time=now,
+        )
+    )
+    session.flush()
+
+
+def finish(
+    session: Session, instance_uuid: str, action: str, *, message: str | None, now: datetime
+) -> None:
+    """Store the end of those actions of an instance by this name that have not ended."""
+    finish_all(session, [instance_uuid], action, message=message, now=now)
+
+
+def finish_all(
+    session: Session,
+    instance_uuids: Collection[str],
+    action: str,
+    *,
+    message: str | None,
+    now: datetime,
+) -> None:
+    """Store the same for many instances, in one statement."""
+    session.execute(
+        sa.update(models.InstanceAction)
+        .where(
+            models.InstanceAction.instance_uuid.in_(instance_uuids),
+            models.InstanceAction.action == action,
+            models.InstanceAction.finish_time.is_(None),
+        )
+        .values(finish_time=now, message=message)
+    )
+
+
+def start_events(
+    session: Session, event: str, steps: Sequence[tuple[str, str | None, int]], *, now: datetime
+) -> None:
+    """Store the start of an event for each (action key, host, attempt), in one statement."""
+    values = [
+        {"action_uuid": key, "event": event, "host": host, "attempt": attempt, "start_time": now}
+        for key, host, attempt in steps
+    ]
+    if values:
+        session.execute(sa.insert(models.InstanceActionEvent), values)
+
+
+def start_event(
+    session: Session,
+    instance_uuid: str,
+    action: str,
+    event: str,
+    *,
+    host: str | None,
+    attempt: int = 0,
+    now: datetime,
+) -> None:
+    """Store the start of an event of the newest action by this name; the same twice is one."""
+    key = _key(session, instance_uuid, action)
+    if key is None or _find_event(session, key, event, host, attempt) is not None:
+        return
+    start_events(session, event, [(key, host, attempt)], now=now)
+
+
+def finish_event(
+    session: Session,
+    instance_uuid: str,
+    action: str,
+    event: str,
+    *,
+    host: str | None,
+    attempt: int = 0,
+    result: str,
+    details: str | None = None,
+    now: datetime,
+) -> None:
+    """Store the end of an event, and its start when it has none."""
+    start_event(session, instance_uuid, action, event, host=host, attempt=attempt, now=now)
+    key = _key(session, instance_uuid, action)
+    found = None if key is None else _find_event(session, key, event, host, attempt)
+    if found is None or found.finish_time is not None:
+        return
+    found.finish_time = now
+    found.result = result
+    found.details = None if details is None else details[:DETAILS_LENGTH_MAX]
+    session.flush()
+
+
+def list_of(session: Session, instance_uuid: str) -> list[InstanceAction]:
+    """Return the actions of an instance with their events, newest first; empty when unknown."""
+    rows = session.scalars(
+        sa.select(models.InstanceAction)
+        .where(models.InstanceAction.instance_uuid == instance_uuid)
+        .order_by(models.InstanceAction.id.desc())
+    ).all()
+    events = session.scalars(
+        sa.select(models.InstanceActionEvent)
+        .where(models.InstanceActionEvent.action_uuid.in_([row.uuid for row in rows]))
+        .order_by(models.InstanceActionEvent.id)
+    ).all()
+    return [
+        InstanceAction.from_values(
+            {name: getattr(row, name) for name in InstanceAction.fields if name != "events"},
+            events=[_event_to_object(event) for event in events if event.action_uuid == row.uuid],
+        )
+        for row in rows
+    ]
+
+
+def remove(session: Session, instance_uuids: Collection[str]) -> None:
+    """Remove all actions of these instances, with their events."""
+    session.execute(
+        sa.delete(models.InstanceAction).where(
+            models.InstanceAction.instance_uuid.in_(instance_uuids)
+        )
+    )
+
+
+def _key(session: Session, instance_uuid: str, action: str) -> str | None:
+    query = (
+        sa.select(models.InstanceAction.uuid)
+        .where(
+            models.InstanceAction.instance_uuid == instance_uuid,
+            models.InstanceAction.action == action,
+        )
+        .order_by(models.InstanceAction.id.desc())
+        .limit(1)
+    )
+    return session.scalar(query)
+
+
+def _find_event(
+    session: Session, key: str, event: str, host: str | None, attempt: int
+) -> models.InstanceActionEvent | None:
+    columns = models.InstanceActionEvent
+    query = sa.select(columns).where(
+        columns.action_uuid == key,
+        columns.event == event,
+        columns.attempt == attempt,
+        columns.host.is_(None) if host is None else columns.host == host,
+    )
+    return session.scalars(query).first()
+
+
+def _event_to_object(row: models.InstanceActionEvent) -> InstanceActionEvent:
+    return InstanceActionEvent.from_values(
+        {name: getattr(row, name) for name in InstanceActionEvent.fields}
+    )

@@ -1,0 +1,96 @@
+"""Queries on builds that have not ended, and the stages they go through."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from conductor.cell_db import models
+from conductor.leases import Lease
+from objects.build_request import BuildRequest
+
+
+class Stage:
+    """What is to be done next for a build."""
+
+    CLAIM = "claim"
+    """The current attempt's host, an alternate, has to be claimed in placement."""
+    BUILD = "build"
+    """It is claimed; its agent has to build, and to report."""
+    EXHAUSTED = "exhausted"
+    """No alternate is left: release what is claimed, and end in ERROR."""
+    ABORTED = "aborted"
+    """Other hosts are pointless: release what is claimed, and end in ERROR."""
+
+
+def insert(
+    session: Session,
+    requests: Sequence[BuildRequest],
+    leases: Mapping[str, Lease],
+    *,
+    now: datetime,
+) -> None:
+    """Store new builds at their first attempt, each under its instance's lease; one statement."""
+    values = [
+        {
+            "instance_uuid": request.instance_uuid,
+            "stage": Stage.BUILD,
+            "attempt": 1,
+            "position": 0,
+            "fence": request.fence,
+            "selections": [selection.obj_to_primitive() for selection in request.selections],
+            "request_spec": request.request_spec.obj_to_primitive(),
+            "tries": 0,
+            "created_at": now,
+            **leases[request.instance_uuid].columns,
+        }
+        for request in requests
+    ]
+    if values:
+        session.execute(sa.insert(models.InstanceBuild), values)
+
+
+def list_by_uuids(
+    session: Session, instance_uuids: Collection[str]
+) -> Sequence[models.InstanceBuild]:
+    """Return the builds of these instances that have not ended."""
+    query = sa.select(models.InstanceBuild).where(
+        models.InstanceBuild.instance_uuid.in_(instance_uuids)
+    )
+    return session.scalars(query).all()
+
+
+def lock(session: Session, instance_uuid: str) -> models.InstanceBuild | None:
+    """Lock a build, after its instance; None when it has ended."""
+    return lock_all(session, [instance_uuid]).get(instance_uuid)
+
+
+def lock_all(session: Session, instance_uuids: Collection[str]) -> dict[str, models.InstanceBuild]:
+    """Lock builds, after their instances; return them by instance."""
+    query = (
+        sa.select(models.InstanceBuild)
+        .where(models.InstanceBuild.instance_uuid.in_(instance_uuids))
+        .order_by(models.InstanceBuild.instance_uuid)
+        .with_for_update()
+        .execution_options(populate_existing=True)
+    )
+    return {row.instance_uuid: row for row in session.scalars(query)}
+
+
+def list_in_hand(
+    session: Session, attempts: Mapping[str, int], hosts: Collection[str]
+) -> list[str]:
+    """Return which of these instances are being built on these hosts in just these attempts."""
+    query = (
+        sa.select(models.InstanceBuild.instance_uuid, models.InstanceBuild.attempt)
+        .join(models.Instance, models.Instance.uuid == models.InstanceBuild.instance_uuid)
+        .where(
+            models.InstanceBuild.instance_uuid.in_(list(attempts)),
+            models.InstanceBuild.stage == Stage.BUILD,
+            models.Instance.host.in_(hosts),
+        )
+    )
+    return [uuid for uuid, attempt in session.execute(query) if attempts[uuid] == attempt]

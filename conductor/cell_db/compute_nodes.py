@@ -1,0 +1,123 @@
+"""Queries on compute nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from conductor.cell_db import host_seq, models
+from objects.compute_node import ComputeNode
+
+
+def list_all(session: Session, *, cell_uuid: str | None) -> list[ComputeNode]:
+    """Return all compute nodes, ordered by host and node."""
+    query = sa.select(models.ComputeNode).order_by(models.ComputeNode.host, models.ComputeNode.node)
+    return [to_object(row, cell_uuid=cell_uuid) for row in session.scalars(query)]
+
+
+def find_known(
+    session: Session, uuids: Collection[str], hosts: Collection[str]
+) -> list[models.ComputeNode]:
+    """Return the rows with one of these UUIDs or hosts; one statement."""
+    query = sa.select(models.ComputeNode).where(
+        models.ComputeNode.uuid.in_(uuids) | models.ComputeNode.host.in_(hosts)
+    )
+    return list(session.scalars(query))
+
+
+def list_on_hosts(session: Session, hosts: Collection[str]) -> list[models.ComputeNode]:
+    """Return the rows of these hosts' nodes."""
+    query = sa.select(models.ComputeNode).where(models.ComputeNode.host.in_(hosts))
+    return list(session.scalars(query))
+
+
+def add(session: Session, values: Sequence[dict[str, Any]]) -> None:
+    """Insert nodes, and forget that they were ever removed; two statements.
+
+    Raises oslo.db's ``DBDuplicateEntry`` when another transaction was faster: look again.
+    """
+    if not values:
+        return
+    session.execute(
+        sa.delete(models.NodeRemoval).where(
+            models.NodeRemoval.node_uuid.in_([value["uuid"] for value in values])
+        )
+    )
+    session.execute(sa.insert(models.ComputeNode), list(values))
+
+
+def update(session: Session, values: Sequence[dict[str, Any]]) -> None:
+    """Set columns of nodes, each by its UUID; one prepared statement for all."""
+    if values:
+        session.execute(sa.update(models.ComputeNode), list(values))
+
+
+def remove_of_host(session: Session, host: str, *, now: datetime) -> list[str]:
+    """Remove a host's nodes, leaving their removal in the sequence; return their UUIDs."""
+    uuids = [row.uuid for row in list_on_hosts(session, [host])]
+    if not uuids:
+        return []
+    seq = host_seq.next_number(session)
+    session.execute(sa.delete(models.ComputeNode).where(models.ComputeNode.uuid.in_(uuids)))
+    session.execute(
+        sa.insert(models.NodeRemoval),
+        [{"node_uuid": uuid, "seq": seq, "removed_at": now} for uuid in uuids],
+    )
+    return uuids
+
+
+def list_unconfirmed(session: Session, *, limit: int) -> list[models.ComputeNode]:
+    """Return nodes of which placement does not know, or has not confirmed, what it should."""
+    columns = models.ComputeNode
+    query = (
+        sa.select(columns)
+        .where(
+            columns.confirmed_digest.is_(None)
+            | (columns.confirmed_digest != columns.provider_digest)
+        )
+        .order_by(columns.uuid)
+        .limit(limit)
+    )
+    return list(session.scalars(query))
+
+
+def list_changed(session: Session, *, after_seq: int, up_to_seq: int) -> list[models.ComputeNode]:
+    """Return the rows whose last change has a number above the one, up to the other."""
+    query = (
+        sa.select(models.ComputeNode)
+        .where(models.ComputeNode.seq > after_seq, models.ComputeNode.seq <= up_to_seq)
+        .order_by(models.ComputeNode.seq, models.ComputeNode.uuid)
+    )
+    return list(session.scalars(query))
+
+
+def seq_of_nth_change(session: Session, *, after_seq: int, nth: int) -> int | None:
+    """Return the number of the n-th changed row after a number; None when there are fewer."""
+    query = (
+        sa.select(models.ComputeNode.seq)
+        .where(models.ComputeNode.seq > after_seq)
+        .order_by(models.ComputeNode.seq)
+        .offset(nth - 1)
+        .limit(1)
+    )
+    return session.scalars(query).first()
+
+
+def list_removed(session: Session, *, after_seq: int, up_to_seq: int) -> list[str]:
+    """Return UUIDs of nodes that were removed after a number, up to another, sorted."""
+    query = (
+        sa.select(models.NodeRemoval.node_uuid)
+        .where(models.NodeRemoval.seq > after_seq, models.NodeRemoval.seq <= up_to_seq)
+        .order_by(models.NodeRemoval.node_uuid)
+    )
+    return list(session.scalars(query))
+
+
+def to_object(row: models.ComputeNode, *, cell_uuid: str | None) -> ComputeNode:
+    """Return a row as the object that other processes know."""
+    values = {name: getattr(row, name) for name in ComputeNode.fields if name != "cell_uuid"}
+    return ComputeNode.from_values(values, cell_uuid=cell_uuid)

@@ -1,0 +1,84 @@
+"""Queries on faults: one for each failed attempt, and attempt 0 for a request as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from conductor.cell_db import models
+from objects.instance_fault import InstanceFault
+
+MESSAGE_LENGTH_MAX = 255
+DETAILS_LENGTH_MAX = 15_000
+
+
+def record(session: Session, fault: InstanceFault, *, now: datetime) -> bool:
+    """Store a fault; False, and nothing changes, when this attempt of the instance has one.
+
+    Too long texts are cut. ``created_at`` is ``now``.
+    """
+    if exists(session, fault.instance_uuid, fault.attempt):
+        return False
+    session.add(
+        models.InstanceFault(
+            instance_uuid=fault.instance_uuid,
+            attempt=fault.attempt,
+            host=fault.host,
+            code=fault.code,
+            message=fault.message[:MESSAGE_LENGTH_MAX],
+            details=None if fault.details is None else fault.details[:DETAILS_LENGTH_MAX],
+            created_at=now,
+        )
+    )
+    session.flush()
+    return True
+
+
+def exists(session: Session, instance_uuid: str, attempt: int, *, host: str | None = None) -> bool:
+    """Tell whether this attempt (on this host) failed."""
+    query = sa.select(models.InstanceFault.id).where(
+        models.InstanceFault.instance_uuid == instance_uuid,
+        models.InstanceFault.attempt == attempt,
+    )
+    if host is not None:
+        query = query.where(models.InstanceFault.host == host)
+    return session.scalar(query) is not None
+
+
+def list_of(session: Session, instance_uuid: str) -> list[InstanceFault]:
+    """Return the faults of an instance, oldest first; empty when it is unknown."""
+    query = (
+        sa.select(models.InstanceFault)
+        .where(models.InstanceFault.instance_uuid == instance_uuid)
+        .order_by(models.InstanceFault.id)
+    )
+    return [_to_object(row) for row in session.scalars(query)]
+
+
+def latest(session: Session, instance_uuids: Collection[str]) -> dict[str, InstanceFault]:
+    """Return instance -> its last fault, for those that have one; one statement."""
+    if not instance_uuids:
+        return {}
+    last = (
+        sa.select(sa.func.max(models.InstanceFault.id))
+        .where(models.InstanceFault.instance_uuid.in_(instance_uuids))
+        .group_by(models.InstanceFault.instance_uuid)
+    )
+    query = sa.select(models.InstanceFault).where(models.InstanceFault.id.in_(last))
+    return {row.instance_uuid: _to_object(row) for row in session.scalars(query)}
+
+
+def remove(session: Session, instance_uuids: Collection[str]) -> None:
+    """Remove all faults of these instances."""
+    session.execute(
+        sa.delete(models.InstanceFault).where(
+            models.InstanceFault.instance_uuid.in_(instance_uuids)
+        )
+    )
+
+
+def _to_object(row: models.InstanceFault) -> InstanceFault:
+    return InstanceFault.from_values({name: getattr(row, name) for name in InstanceFault.fields})

@@ -1,0 +1,288 @@
+"""Queries on instances; deleted ones are found by those for rows alone.
+
+Times are aware datetimes. Functions run in the caller's transaction. Whoever changes what belongs
+to an instance locks its row first, before any other row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from conductor.cell_db import actions, faults, models
+from objects.flavor import Flavor
+from objects.image_meta import ImageMeta
+from objects.instance import Instance
+from objects.instance_fault import InstanceFault
+
+STATUS_TO_VM_STATE = {
+    "BUILD": "building",
+    "ACTIVE": "active",
+    "SHUTOFF": "stopped",
+    "ERROR": "error",
+}
+_EQUAL_FILTERS = ("project_id", "reservation_id", "host")
+_IGNORED_FILTERS = ("all_projects",)
+
+_IS_ALIVE = models.Instance.deleted_at.is_(None)
+
+
+def insert(session: Session, instances: Sequence[Instance], *, now: datetime) -> list[str]:
+    """Insert those that are not there yet, living or deleted, and return their UUIDs.
+
+    One statement to look and one to insert. ``created_at`` is kept (``now`` when it has none), in
+    whole seconds as it is on the wire, so that pages of a list end at the same place for everybody.
+    Raises oslo.db's ``DBDuplicateEntry`` when another transaction inserts one at the same moment:
+    run it again.
+    """
+    known = set(
+        session.scalars(
+            sa.select(models.Instance.uuid).where(
+                models.Instance.uuid.in_([instance.uuid for instance in instances])
+            )
+        )
+    )
+    new = {instance.uuid: instance for instance in instances if instance.uuid not in known}
+    if new:
+        session.execute(sa.insert(models.Instance), [_values(made, now) for made in new.values()])
+    return list(new)
+
+
+def bury(
+    session: Session,
+    context: RequestContext,
+    instance: Instance,
+    fault: InstanceFault,
+    *,
+    now: datetime,
+) -> bool:
+    """Insert an instance that found no host: ERROR, without a host, with its fault and action.
+
+    For cell0. Returns False, and changes nothing, when the instance is there already (also when it
+    was deleted meanwhile), so doing it twice is fine.
+    """
+    buried = instance.with_values(
+        vm_state="error", task_state=None, power_state=None, host=None, node=None
+    )
+    if not insert(session, [buried], now=now):
+        return False
+    faults.record(session, fault.with_values(instance_uuid=instance.uuid), now=now)
+    started = instance.created_at or now
+    keys = actions.start(session, context, actions.CREATE, [instance], now=started)
+    actions.start_events(
+        session, actions.SCHEDULE_EVENT, [(keys[instance.uuid], None, 0)], now=started
+    )
+    actions.finish_event(
+        session, instance.uuid, actions.CREATE, actions.SCHEDULE_EVENT, host=None,
+        result=actions.ERROR, details=fault.details, now=now,
+    )  # fmt: skip
+    actions.finish(session, instance.uuid, actions.CREATE, message=actions.FAILED, now=now)
+    return True
+
+
+def get(session: Session, instance_uuid: str, *, cell_uuid: str | None) -> Instance:
+    """Return a living instance with its latest fault. Raises InstanceNotFound."""
+    found = list_by_uuids(session, [instance_uuid], cell_uuid=cell_uuid)
+    if not found:
+        raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+    return found[0]
+
+
+def list_by_uuids(
+    session: Session, instance_uuids: Collection[str], *, cell_uuid: str | None
+) -> list[Instance]:
+    """Return those of these instances that live, in no particular order."""
+    query = sa.select(models.Instance).where(_IS_ALIVE, models.Instance.uuid.in_(instance_uuids))
+    return _to_objects(session, session.scalars(query).all(), cell_uuid)
+
+
+def list_page(
+    session: Session,
+    *,
+    filters: dict[str, Any],
+    limit: int,
+    marker: dict[str, str] | None = None,
+    cell_uuid: str | None,
+) -> list[Instance]:
+    """Return living instances, newest first (created_at, then UUID, descending).
+
+    ``filters``: project_id, reservation_id, host (equal), name (part of it, in any case), status
+    (ACTIVE, BUILD, ERROR, SHUTOFF); null values and all_projects are ignored. ``marker``:
+    {"created_at", "uuid"} of the last one before. Raises Invalid for another filter or a bad
+    marker; an unknown status matches nothing.
+    """
+    query = sa.select(models.Instance).where(_IS_ALIVE, *_conditions(filters))
+    if marker is not None:
+        query = query.where(_comes_after(marker))
+    query = query.order_by(models.Instance.created_at.desc(), models.Instance.uuid.desc()).limit(
+        limit
+    )
+    return _to_objects(session, session.scalars(query).all(), cell_uuid)
+
+
+def list_on_hosts(
+    session: Session, hosts: Collection[str], *, cell_uuid: str | None
+) -> list[Instance]:
+    """Return the living instances whose current attempt is on one of these hosts."""
+    query = sa.select(models.Instance).where(_IS_ALIVE, models.Instance.host.in_(hosts))
+    return _to_objects(session, session.scalars(query).all(), cell_uuid)
+
+
+def uuids_on_hosts(session: Session, hosts: Collection[str] | None = None) -> dict[str, list[str]]:
+    """Return host -> sorted UUIDs of its living instances, for these hosts or for all."""
+    query = sa.select(models.Instance.host, models.Instance.uuid).where(
+        _IS_ALIVE, models.Instance.host.is_not(None)
+    )
+    if hosts is not None:
+        query = query.where(models.Instance.host.in_(hosts))
+    found: dict[str, list[str]] = {}
+    for host, uuid in session.execute(query.order_by(models.Instance.uuid)):
+        found.setdefault(str(host), []).append(uuid)
+    return found
+
+
+def hosts_of(session: Session, instance_uuids: Collection[str]) -> dict[str, str]:
+    """Return instance -> host for those that live and have one."""
+    query = sa.select(models.Instance.uuid, models.Instance.host).where(
+        _IS_ALIVE, models.Instance.host.is_not(None), models.Instance.uuid.in_(instance_uuids)
+    )
+    return {uuid: host for uuid, host in session.execute(query) if host is not None}
+
+
+def hosts_of_group(session: Session, group_uuid: str) -> dict[str, str]:
+    """Return instance -> host for the living members of a server group that have a host."""
+    query = sa.select(models.Instance.uuid, models.Instance.host).where(
+        _IS_ALIVE, models.Instance.host.is_not(None), models.Instance.group_uuid == group_uuid
+    )
+    return {uuid: host for uuid, host in session.execute(query) if host is not None}
+
+
+def find_rows(session: Session, instance_uuids: Collection[str]) -> dict[str, models.Instance]:
+    """Return rows by UUID, deleted ones too, to be looked at."""
+    query = sa.select(models.Instance).where(models.Instance.uuid.in_(instance_uuids))
+    return {row.uuid: row for row in session.scalars(query)}
+
+
+def lock(session: Session, instance_uuid: str) -> models.Instance | None:
+    """Return the row, also of a deleted one, and keep others from changing it; None if unknown."""
+    return lock_all(session, [instance_uuid]).get(instance_uuid)
+
+
+def lock_all(session: Session, instance_uuids: Collection[str]) -> dict[str, models.Instance]:
+    """Lock rows, deleted ones too, in one order for everybody; return them by UUID."""
+    query = (
+        sa.select(models.Instance)
+        .where(models.Instance.uuid.in_(instance_uuids))
+        .order_by(models.Instance.uuid)
+        .with_for_update()
+        .execution_options(populate_existing=True)
+    )
+    return {row.uuid: row for row in session.scalars(query)}
+
+
+def delete(session: Session, instance_uuid: str, *, now: datetime) -> bool:
+    """Mark a living instance as deleted; False when there is none (any more)."""
+    return bool(delete_all(session, [instance_uuid], now=now))
+
+
+def delete_all(session: Session, instance_uuids: Collection[str], *, now: datetime) -> int:
+    """Mark living instances as deleted, in one statement; return how many there were."""
+    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        sa.update(models.Instance)
+        .where(_IS_ALIVE, models.Instance.uuid.in_(instance_uuids))
+        .values(vm_state="deleted", task_state=None, power_state=None,
+                deleted_at=now, updated_at=now)
+    )  # fmt: skip
+    return result.rowcount
+
+
+def purge(session: Session, *, deleted_before: datetime, limit: int) -> int:
+    """Remove instances deleted before a moment, with their faults and actions; return how many."""
+    uuids = session.scalars(
+        sa.select(models.Instance.uuid)
+        .where(models.Instance.deleted_at < deleted_before)
+        .limit(limit)
+    ).all()
+    if uuids:
+        faults.remove(session, uuids)
+        actions.remove(session, uuids)
+        session.execute(sa.delete(models.Instance).where(models.Instance.uuid.in_(uuids)))
+    return len(uuids)
+
+
+def to_object(
+    row: models.Instance, *, cell_uuid: str | None, fault: InstanceFault | None = None
+) -> Instance:
+    """Return a row as the object that other processes know."""
+    values = {
+        column: getattr(row, column)
+        for column in Instance.fields
+        if column not in {"flavor", "image", "metadata", "cell_uuid", "fault"}
+    }
+    return Instance.from_values(
+        values,
+        flavor=Flavor.obj_from_primitive(row.flavor),
+        image=None if row.image is None else ImageMeta.obj_from_primitive(row.image),
+        metadata=row.metadata_,
+        cell_uuid=cell_uuid,
+        fault=fault,
+    )
+
+
+def _to_objects(
+    session: Session, rows: Sequence[models.Instance], cell_uuid: str | None
+) -> list[Instance]:
+    latest = faults.latest(session, [row.uuid for row in rows if row.vm_state == "error"])
+    return [to_object(row, cell_uuid=cell_uuid, fault=latest.get(row.uuid)) for row in rows]
+
+
+def _values(instance: Instance, now: datetime) -> dict[str, Any]:
+    values = {
+        column.key: getattr(instance, column.key)
+        for column in sa.inspect(models.Instance).column_attrs
+        if column.key not in {"flavor", "image", "metadata_"}
+    }
+    return {
+        **values,
+        "flavor": instance.flavor.obj_to_primitive(),
+        "image": None if instance.image is None else instance.image.obj_to_primitive(),
+        "metadata_": instance.metadata,
+        "created_at": (instance.created_at or now).replace(microsecond=0),
+    }
+
+
+def _conditions(filters: dict[str, Any]) -> list[sa.ColumnElement[bool]]:
+    conditions: list[sa.ColumnElement[bool]] = []
+    for name, value in filters.items():
+        if value is None or name in _IGNORED_FILTERS:
+            continue
+        if name in _EQUAL_FILTERS:
+            conditions.append(getattr(models.Instance, name) == value)
+        elif name == "name":
+            conditions.append(models.Instance.name.icontains(value, autoescape=True))
+        elif name == "status":
+            conditions.append(models.Instance.vm_state == STATUS_TO_VM_STATE.get(value, value))
+        else:
+            raise exception.Invalid(reason=f"there is no filter {name} for instances")
+    return conditions
+
+
+def _comes_after(marker: dict[str, str]) -> sa.ColumnElement[bool]:
+    try:
+        created_at = datetime.fromisoformat(marker["created_at"])
+        uuid = marker["uuid"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise exception.Invalid(reason="marker needs created_at (ISO 8601) and uuid") from error
+    if created_at.tzinfo is None:
+        created_at = created_at.replace(tzinfo=UTC)
+    created_at = created_at.replace(microsecond=0)
+    return sa.or_(
+        models.Instance.created_at < created_at,
+        sa.and_(models.Instance.created_at == created_at, models.Instance.uuid < uuid),
+    )

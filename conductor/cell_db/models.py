@@ -1,0 +1,241 @@
+"""The tables of a cell: services, compute nodes, instances, and what is being done to them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from conductor.leases import LeaseMixin
+
+NAME_LENGTH = 255
+UUID_LENGTH = 36
+WORD_LENGTH = 36
+
+_Number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # which counts up by INTEGER only
+
+
+class UtcDateTime(sa.TypeDecorator[datetime]):
+    """A moment, with its time zone in Python, as UTC without one in the database; microseconds."""
+
+    impl = sa.DateTime
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
+        if dialect.name == "mysql":
+            return dialect.type_descriptor(mysql.DATETIME(fsp=6))
+        return dialect.type_descriptor(sa.DateTime())
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        return None if value is None else value.replace(tzinfo=UTC)
+
+
+class Base(DeclarativeBase):
+    """Registry of the tables of a cell."""
+
+    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy declares it so
+        datetime: UtcDateTime,
+        dict[str, Any]: sa.JSON(none_as_null=True),
+        list[Any]: sa.JSON(none_as_null=True),
+    }
+
+
+class Service(Base):
+    """A process on a host. ``is_up`` is what was last told to the schedulers."""
+
+    __tablename__ = "services"
+    __table_args__ = (sa.UniqueConstraint("host", "binary", name="uq_services_host"),)
+
+    uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    host: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
+    binary: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    agent: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH), index=True)
+    version: Mapped[int]
+    disabled: Mapped[bool]
+    disabled_reason: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    forced_down: Mapped[bool]
+    report_count: Mapped[int] = mapped_column(sa.BigInteger)
+    last_seen_up: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+    is_up: Mapped[bool]
+
+
+class ComputeNode(Base):
+    """A hypervisor. ``seq`` is when its host state last changed, in the cell's sequence.
+
+    ``provider_digest`` names what placement should know of it, ``confirmed_digest`` what placement
+    last confirmed, at ``confirmed_at``, with these ``allocation_ratios``.
+    """
+
+    __tablename__ = "compute_nodes"
+    __table_args__ = (sa.UniqueConstraint("host", "node", name="uq_compute_nodes_host"),)
+
+    uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    host: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
+    node: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
+    attributes: Mapped[dict[str, Any]]
+    inventories: Mapped[dict[str, Any]]
+    traits: Mapped[list[Any]]
+    seq: Mapped[int] = mapped_column(sa.BigInteger, index=True)
+    provider_digest: Mapped[str] = mapped_column(sa.String(64))
+    confirmed_digest: Mapped[str | None] = mapped_column(sa.String(64))
+    confirmed_at: Mapped[datetime | None]
+    allocation_ratios: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime | None]
+
+
+class HostStateSeq(Base):
+    """One row: the last number given to a change of host states.
+
+    ``removals_from`` is the number after which ``node_removals`` is complete; who is further behind
+    needs all rows.
+    """
+
+    __tablename__ = "host_state_seq"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    value: Mapped[int] = mapped_column(sa.BigInteger)
+    removals_from: Mapped[int] = mapped_column(sa.BigInteger)
+
+
+class NodeRemoval(Base):
+    """A compute node that is gone, for schedulers that have not heard of it yet."""
+
+    __tablename__ = "node_removals"
+
+    node_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    seq: Mapped[int] = mapped_column(sa.BigInteger, index=True)
+    removed_at: Mapped[datetime]
+
+
+class Instance(Base):
+    """An instance; ``deleted_at`` is null while it lives. ``created_at`` is in whole seconds."""
+
+    __tablename__ = "instances"
+    __table_args__ = (
+        sa.Index("ix_instances_created_at", "created_at", "uuid"),
+        sa.Index("ix_instances_project_id", "project_id", "created_at", "uuid"),
+    )
+
+    uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    name: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
+    project_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
+    user_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
+    reservation_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH), index=True)
+    request_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    launch_index: Mapped[int]
+    flavor: Mapped[dict[str, Any]]
+    image: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    metadata_: Mapped[dict[str, Any]] = mapped_column("metadata")
+    availability_zone: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    host: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH), index=True)
+    node: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    vm_state: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    task_state: Mapped[str | None] = mapped_column(sa.String(WORD_LENGTH))
+    power_state: Mapped[str | None] = mapped_column(sa.String(WORD_LENGTH))
+    attempt: Mapped[int]
+    exit_code: Mapped[int | None]
+    group_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH), index=True)
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime | None]
+    launched_at: Mapped[datetime | None]
+    deleted_at: Mapped[datetime | None] = mapped_column(UtcDateTime, index=True)
+
+
+class InstanceBuild(LeaseMixin, Base):
+    """A build that has not ended: what was handed over, how far it is, who works on it until when.
+
+    ``position`` is that of the current attempt's host in ``selections``; ``tries`` counts failures
+    in a row of the present step. Row and instance agree on ``attempt`` while the row is there.
+    """
+
+    __tablename__ = "instance_builds"
+    __table_args__ = (sa.Index("ix_instance_builds_lease_expires_at", "lease_expires_at"),)
+
+    instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    stage: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    attempt: Mapped[int]
+    position: Mapped[int]
+    fence: Mapped[int]
+    selections: Mapped[list[Any]]
+    request_spec: Mapped[dict[str, Any]]
+    tries: Mapped[int]
+    created_at: Mapped[datetime]
+
+
+class InstanceDelete(LeaseMixin, Base):
+    """A delete that has not ended. ``is_guest_gone``: only records and allocations are left."""
+
+    __tablename__ = "instance_deletes"
+    __table_args__ = (sa.Index("ix_instance_deletes_lease_expires_at", "lease_expires_at"),)
+
+    instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    is_guest_gone: Mapped[bool]
+    request_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
+    tries: Mapped[int]
+    created_at: Mapped[datetime]
+
+
+class InstanceFault(Base):
+    """Why an attempt failed; attempt 0 is the request as a whole."""
+
+    __tablename__ = "instance_faults"
+    __table_args__ = (
+        sa.UniqueConstraint("instance_uuid", "attempt", name="uq_instance_faults_attempt"),
+    )
+
+    id: Mapped[int] = mapped_column(_Number, primary_key=True)
+    instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH))
+    attempt: Mapped[int]
+    host: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    code: Mapped[int]
+    message: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
+    details: Mapped[str | None] = mapped_column(sa.Text)
+    created_at: Mapped[datetime]
+
+
+class InstanceAction(Base):
+    """What was asked of an instance, once for each action of a request."""
+
+    __tablename__ = "instance_actions"
+    __table_args__ = (
+        sa.UniqueConstraint(
+            "instance_uuid", "action", "request_id", name="uq_instance_actions_instance_uuid"
+        ),
+    )
+
+    id: Mapped[int] = mapped_column(_Number, primary_key=True)
+    uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), unique=True)
+    instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH))
+    action: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    request_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
+    project_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    user_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    start_time: Mapped[datetime]
+    finish_time: Mapped[datetime | None]
+    message: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+
+
+class InstanceActionEvent(Base):
+    """One step of an action on one host."""
+
+    __tablename__ = "instance_action_events"
+
+    id: Mapped[int] = mapped_column(_Number, primary_key=True)
+    action_uuid: Mapped[str] = mapped_column(
+        sa.ForeignKey(InstanceAction.uuid, ondelete="CASCADE", name="fk_events_action"), index=True
+    )
+    event: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    host: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    attempt: Mapped[int]
+    start_time: Mapped[datetime]
+    finish_time: Mapped[datetime | None]
+    result: Mapped[str | None] = mapped_column(sa.String(WORD_LENGTH))
+    details: Mapped[str | None] = mapped_column(sa.Text)

@@ -1,0 +1,1 @@
+"""Versions of a cell's tables, for ``Database.sync("conductor.cell_db.schema")``."""

@@ -1,0 +1,177 @@
+"""Queries on services. A record's ``is_up`` is what schedulers were told; ``up`` is worked out."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from conductor.cell_db import models
+from objects.service import Service
+
+COMPUTE = "armillary-compute"
+
+
+def is_heard_of(row: models.Service, *, now: datetime, down_time_seconds: float) -> bool:
+    """Tell whether the last sign of life is fresh; a clock that is ahead counts like one behind."""
+    seen = row.last_seen_up
+    return seen is not None and abs(now - seen) <= timedelta(seconds=down_time_seconds)
+
+
+def is_up(row: models.Service, *, now: datetime, down_time_seconds: float) -> bool:
+    """Tell whether a service is up: not forced down, and heard of within the down time."""
+    return not row.forced_down and is_heard_of(row, now=now, down_time_seconds=down_time_seconds)
+
+
+def list_all(
+    session: Session, *, now: datetime, down_time_seconds: float, cell_uuid: str | None
+) -> list[Service]:
+    """Return all records, ordered by host and binary, with ``up`` worked out."""
+    query = sa.select(models.Service).order_by(models.Service.host, models.Service.binary)
+    return [
+        to_object(row, now=now, down_time_seconds=down_time_seconds, cell_uuid=cell_uuid)
+        for row in session.scalars(query)
+    ]
+
+
+def list_turned(
+    session: Session, *, up: bool, now: datetime, down_time_seconds: float, limit: int
+) -> list[str]:
+    """Return hosts whose compute service is up (or down) now, and was last told to be the other."""
+    seen, down_time = models.Service.last_seen_up, timedelta(seconds=down_time_seconds)
+    fresh = sa.and_(seen >= now - down_time, seen <= now + down_time, ~models.Service.forced_down)
+    is_fresh = fresh if up else seen.is_(None) | ~fresh
+    query = (
+        sa.select(models.Service.host)
+        .where(_IS_COMPUTE, models.Service.is_up == (not up), is_fresh)
+        .order_by(models.Service.host)
+        .limit(limit)
+    )
+    return list(session.scalars(query))
+
+
+def get(session: Session, service_uuid: str) -> models.Service:
+    """Return the row, locked. Raises ServiceNotFound."""
+    return _one(session, service_uuid, for_update=True)
+
+
+def find(session: Session, service_uuid: str) -> models.Service:
+    """Return the row, to be looked at. Raises ServiceNotFound."""
+    return _one(session, service_uuid, for_update=False)
+
+
+def _one(session: Session, service_uuid: str, *, for_update: bool) -> models.Service:
+    query = sa.select(models.Service).where(models.Service.uuid == service_uuid)
+    row = session.scalars(query.with_for_update() if for_update else query).first()
+    if row is None:
+        raise exception.ServiceNotFound(service=service_uuid)
+    return row
+
+
+def find_by_hosts(session: Session, hosts: Collection[str]) -> dict[str, models.Service]:
+    """Return host -> row of its compute service, for those that have one; one statement."""
+    query = sa.select(models.Service).where(_IS_COMPUTE, models.Service.host.in_(hosts))
+    return {row.host: row for row in session.scalars(query)}
+
+
+def is_carried_by(session: Session, host: str, agent: str) -> bool:
+    """Tell whether the compute service of ``host`` belongs to ``agent``."""
+    row = find_by_hosts(session, [host]).get(host)
+    return row is not None and row.agent == agent
+
+
+def has_agent(session: Session, agent: str) -> bool:
+    """Tell whether any compute service belongs to ``agent``."""
+    query = sa.select(models.Service.uuid).where(_IS_COMPUTE, models.Service.agent == agent)
+    return session.scalars(query.limit(1)).first() is not None
+
+
+def add(
+    session: Session, hosts: Sequence[str], *, agent: str, version: int, disabled: bool,
+    now: datetime,
+) -> None:  # fmt: skip
+    """Insert compute services that were just heard of for the first time; one statement.
+
+    Raises oslo.db's ``DBDuplicateEntry`` when another transaction was faster: look again.
+    """
+    if not hosts:
+        return
+    reason = "New services start disabled: [DEFAULT] enable_new_services" if disabled else None
+    values = [
+        {
+            "uuid": str(uuid.uuid4()), "host": host, "binary": COMPUTE, "agent": agent,
+            "version": version, "disabled": disabled, "disabled_reason": reason,
+            "forced_down": False, "report_count": 1, "last_seen_up": now, "created_at": now,
+            "is_up": True,
+        }
+        for host in hosts
+    ]  # fmt: skip
+    session.execute(sa.insert(models.Service), values)
+
+
+def mark_seen(
+    session: Session,
+    hosts: Collection[str],
+    *,
+    agent: str,
+    version: int,
+    now: datetime,
+    down_time_seconds: float,
+) -> int:
+    """Store a sign of life of compute services, one statement; return how many took it.
+
+    A service takes it from its own agent, or from any when its own was not heard of for long.
+    """
+    if not hosts:
+        return 0
+    seen, down_time = models.Service.last_seen_up, timedelta(seconds=down_time_seconds)
+    is_silent = seen.is_(None) | (seen < now - down_time) | (seen > now + down_time)
+    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        sa.update(models.Service)
+        .where(
+            _IS_COMPUTE, models.Service.host.in_(hosts),
+            (models.Service.agent == agent) | is_silent,
+        )
+        .values(
+            agent=agent, version=version, last_seen_up=now,
+            report_count=models.Service.report_count + 1,
+        )
+        .execution_options(synchronize_session=False)
+    )  # fmt: skip
+    return result.rowcount
+
+
+def mark_up(session: Session, hosts: Collection[str], *, up: bool) -> None:
+    """Store what schedulers are told; the caller gives the hosts' nodes their next number."""
+    if not hosts:
+        return
+    session.execute(
+        sa.update(models.Service)
+        .where(_IS_COMPUTE, models.Service.host.in_(hosts))
+        .values(is_up=up)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def remove(session: Session, service_uuid: str) -> None:
+    """Remove a record; gone already is fine."""
+    session.execute(sa.delete(models.Service).where(models.Service.uuid == service_uuid))
+
+
+def to_object(
+    row: models.Service, *, now: datetime, down_time_seconds: float, cell_uuid: str | None
+) -> Service:
+    """Return a row as the object that other processes know; its zone is not known here."""
+    values: dict[str, Any] = {
+        column.key: getattr(row, column.key) for column in sa.inspect(models.Service).column_attrs
+    }
+    up = is_up(row, now=now, down_time_seconds=down_time_seconds)
+    return Service.from_values(values, up=up, cell_uuid=cell_uuid)
+
+
+_IS_COMPUTE = models.Service.binary == COMPUTE

@@ -1,0 +1,257 @@
+"""Build: store what was handed over, cast it to its agent, go on to alternates until one builds.
+
+Its stages, and the step of each; a step acts, then stores the next stage:
+
+- claim: claim the alternate in placement; refused, the alternate after it is next;
+- build: cast to the agent of the host, which reports; a host that is down counts as a failed build;
+- exhausted, aborted: release what is claimed, end in ERROR.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from oslo_config import cfg
+from oslo_db import exception as db_exception
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from compute_agent.rpcapi import ComputeAPI
+from conductor.cell_db import actions, builds, host_seq, instances, models, services
+from conductor.cell_db.builds import Stage
+from conductor.cell_tasks import attempts, base
+from conductor.leases import Lease
+from conductor.moments import Now
+from objects.allocation import FENCE_FINAL, AllocationClaim, ClaimResult
+from objects.build_request import BuildRequest
+from objects.instance_fault import InstanceFault
+from objects.request_spec import RequestSpec, SchedulerRetries
+from placement.rpcapi import PlacementAPI
+
+LOG = logging.getLogger(__name__)
+
+Work = base.Work[models.InstanceBuild]
+
+HOST_LOST = "The host could not be reached while the server was being built."
+
+
+class Build(base.Task[models.InstanceBuild]):
+    """Builds of this cell, from the handing over to ACTIVE or ERROR."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        database: Database,
+        placement: PlacementAPI,
+        compute: ComputeAPI,
+        now: Now,
+    ) -> None:
+        super().__init__(
+            conf,
+            database=database,
+            table=models.InstanceBuild,
+            key=models.InstanceBuild.instance_uuid,
+            now=now,
+        )
+        self._placement = placement
+        self._compute = compute
+
+    @property
+    def steps(self) -> Mapping[str, Callable[[RequestContext, list[Work]], list[Lease]]]:
+        return {
+            Stage.CLAIM: self._claim,
+            Stage.BUILD: self._cast,
+            Stage.EXHAUSTED: self._give_up,
+            Stage.ABORTED: self._give_up,
+        }
+
+    def store(self, context: RequestContext, requests: Sequence[BuildRequest]) -> list[Lease]:
+        """Store instances and builds in one transaction, and return leases for :meth:`run`.
+
+        What is stored already, or was and is deleted, is left as it is. Raises Invalid, and stores
+        nothing, for a request that names no host.
+        """
+        for request in requests:
+            if not request.selections:
+                raise exception.Invalid(
+                    reason=f"build request {request.instance_uuid} names no host to build on"
+                )
+        try:
+            return self._database.run_in_writer(lambda s: self._store(s, context, requests))
+        except db_exception.DBDuplicateEntry:  # the same was handed over twice at once
+            return self._database.run_in_writer(lambda s: self._store(s, context, requests))
+
+    def fail(
+        self,
+        session: Session,
+        instance: models.Instance,
+        build: models.InstanceBuild,
+        fault: InstanceFault,
+        *,
+        retry: bool,
+    ) -> Lease:
+        """Note in the caller's transaction that the attempt failed; :meth:`run` the lease after."""
+        attempts.fail(
+            session, instance, build, fault,
+            retry=retry, attempts_max=self._conf.scheduler.max_attempts, now=self._now,
+        )  # fmt: skip
+        return self._hold_anew(build)
+
+    def _stage(self, row: models.InstanceBuild) -> str:
+        return row.stage
+
+    def _list_rows(self, session: Session, uuids: Sequence[str]) -> Sequence[models.InstanceBuild]:
+        return builds.list_by_uuids(session, uuids)
+
+    def _lock_rows(
+        self, session: Session, uuids: Sequence[str]
+    ) -> Mapping[str, models.InstanceBuild]:
+        return builds.lock_all(session, uuids)
+
+    # Storing
+
+    def _store(
+        self, session: Session, context: RequestContext, requests: Sequence[BuildRequest]
+    ) -> list[Lease]:
+        now = self._now
+        for request in requests:
+            _put_on_first_host(request)
+        new = set(instances.insert(session, [r.instance for r in requests], now=now))
+        fresh = {r.instance_uuid: r for r in requests if r.instance_uuid in new}
+        leases = {uuid: self.leases.held(uuid) for uuid in fresh}
+        builds.insert(session, list(fresh.values()), leases, now=now)
+        made = [request.instance for request in fresh.values()]
+        keys = actions.start(session, context, actions.CREATE, made, now=now)
+        steps = [(keys[instance.uuid], instance.host, 1) for instance in made]
+        actions.start_events(session, actions.BUILD_EVENT, steps, now=now)
+        host_seq.touch_hosts(session, [instance.host for instance in made])
+        return list(leases.values())
+
+    # Steps
+
+    def _claim(self, context: RequestContext, works: list[Work]) -> list[Lease]:
+        """Claim the alternates of these works, in place of what their instances hold."""
+        results = self._placement.claim(context, [_claim_of(work) for work in works])
+        by_uuid = {work.uuid: result for work, result in zip(works, results, strict=True)}
+        return self._database.run_in_writer(lambda session: self._claimed(session, works, by_uuid))
+
+    def _claimed(
+        self, session: Session, works: Sequence[Work], results: Mapping[str, ClaimResult]
+    ) -> list[Lease]:
+        leases = []
+        for work, instance, build in self._lock_ours(session, works):
+            result = results[work.uuid]
+            if result.is_claimed:
+                attempts.start(session, instance, build, now=self._now)
+            else:
+                LOG.info("%s: %s refused: %s", work.uuid, instance.host, result.reason)
+                reason = f"{result.status}: {result.reason}"
+                attempts.refuse(session, instance, build, reason, now=self._now)
+            leases.append(self._hold_anew(build))
+        return leases
+
+    def _cast(self, context: RequestContext, works: list[Work]) -> list[Lease]:
+        """Ask the agents to build; where the host is down or unknown the attempt has failed."""
+        hosts = {work.instance.host for work in works if work.instance.host is not None}
+        with self._database.reader() as session:
+            found = services.find_by_hosts(session, hosts)
+        lost = []
+        for work in works:
+            service = found.get(str(work.instance.host))
+            if self._is_host_up(service):
+                self._cast_one(context, work, str(service and service.agent))
+            else:
+                lost.append(work)
+        return self._lose(context, lost, found) if lost else []
+
+    def _cast_one(self, context: RequestContext, work: Work, agent: str) -> None:
+        LOG.info("%s: attempt %d on %s", work.uuid, work.row.attempt, work.instance.host)
+        instance = instances.to_object(work.instance, cell_uuid=self._conf.cell.uuid)
+        self._compute.build_instance(
+            context.for_instance(work.uuid), agent, instance, _spec_of(work.row)
+        )
+
+    def _lose(
+        self,
+        context: RequestContext,
+        works: Sequence[Work],
+        found: Mapping[str, models.Service],
+    ) -> list[Lease]:
+        def fail(session: Session) -> list[Lease]:
+            return [
+                self.fail(session, instance, build, _host_lost(instance, found), retry=True)
+                for _work, instance, build in self._lock_ours(session, works)
+            ]
+
+        leases = self._database.run_in_writer(fail)
+        for work in works:
+            self._forget(context, work, found.get(str(work.instance.host)))
+        return leases
+
+    def _forget(self, context: RequestContext, work: Work, service: models.Service | None) -> None:
+        """Leave word for the agent, which would find out by itself, but later."""
+        if service is None or service.agent is None:
+            return
+        try:
+            self._compute.forget_attempt(
+                context, service.agent, work.uuid, service.host, work.row.attempt
+            )
+        except base.OUTCOME_UNKNOWN as error:
+            LOG.debug("%s: no word left on %s: %s", work.uuid, service.host, error)
+
+    def _give_up(self, context: RequestContext, works: list[Work]) -> list[Lease]:
+        """Release what the instances hold, for good, then end them in ERROR."""
+        self._placement.release(context, {work.uuid: FENCE_FINAL for work in works})
+
+        def end(session: Session) -> None:
+            for work, instance, build in self._lock_ours(session, works):
+                LOG.info("%s: no host could build it; %s", work.uuid, build.stage)
+                attempts.give_up(session, instance, build, now=self._now)
+
+        self._database.run_in_writer(end)
+        return []
+
+
+def _put_on_first_host(request: BuildRequest) -> None:
+    chosen = request.selections[0]
+    instance = request.instance
+    instance.host, instance.node = chosen.service_host, chosen.nodename
+    instance.availability_zone = chosen.availability_zone or instance.availability_zone
+    instance.vm_state, instance.task_state = "building", "spawning"
+    instance.attempt = 1
+
+
+def _claim_of(work: Work) -> AllocationClaim:
+    return AllocationClaim.from_values(
+        consumer_uuid=work.uuid,
+        project_id=work.instance.project_id,
+        user_id=work.instance.user_id,
+        allocations=attempts.selection(work.row).allocation_request,
+        fence=attempts.claim_fence(work.row),
+        replace=True,
+    )
+
+
+def _spec_of(build: models.InstanceBuild) -> RequestSpec:
+    """Return the request as the current attempt's host has to see it."""
+    spec: RequestSpec = RequestSpec.obj_from_primitive(build.request_spec)
+    tried = attempts.selections_so_far(build)
+    spec.limits = tried[-1].limits
+    spec.retry = SchedulerRetries.from_values(
+        num_attempts=build.attempt, hosts=[chosen.service_host for chosen in tried]
+    )
+    return spec
+
+
+def _host_lost(instance: models.Instance, found: Mapping[str, models.Service]) -> InstanceFault:
+    what = "is down" if instance.host in found else "has no service in this cell"
+    return InstanceFault.from_values(
+        instance_uuid=instance.uuid,
+        code=500,
+        message=HOST_LOST,
+        details=f"host {instance.host} {what}, attempt {instance.attempt} cannot go on there",
+    )

@@ -1,0 +1,170 @@
+"""Delete: store the intent, have the guest destroyed, release its allocation, then its record goes.
+
+Its stages, and the step of each:
+
+- guest: cast to the agent of the host, which reports; a host that is down, unknown or none is not
+  waited for, its agent finds out when it comes back;
+- records: release the allocation for good, mark the instance as deleted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary.context import RequestContext
+from armillary.db import Database
+from compute_agent.rpcapi import ComputeAPI
+from conductor.cell_db import actions, builds, deletes, host_seq, instances, models, services
+from conductor.cell_tasks import attempts, base
+from conductor.leases import Lease
+from conductor.moments import Now
+from objects.allocation import FENCE_FINAL
+from placement.rpcapi import PlacementAPI
+
+LOG = logging.getLogger(__name__)
+
+Work = base.Work[models.InstanceDelete]
+
+GUEST = "guest"
+RECORDS = "records"
+
+
+class Delete(base.Task[models.InstanceDelete]):
+    """Deletes of this cell's instances, from the wish to the end of the record."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        database: Database,
+        placement: PlacementAPI,
+        compute: ComputeAPI,
+        now: Now,
+    ) -> None:
+        super().__init__(
+            conf,
+            database=database,
+            table=models.InstanceDelete,
+            key=models.InstanceDelete.instance_uuid,
+            now=now,
+        )
+        self._placement = placement
+        self._compute = compute
+
+    @property
+    def steps(self) -> Mapping[str, Callable[[RequestContext, list[Work]], list[Lease]]]:
+        return {GUEST: self._destroy, RECORDS: self._free}
+
+    def store(self, context: RequestContext, instance_uuid: str) -> list[Lease]:
+        """Store the wish, and end a build of it; return a lease for :meth:`run`.
+
+        None is returned when there is nothing to do: unknown, deleted, or being deleted already.
+        """
+        return self._database.run_in_writer(lambda s: self._store(s, context, instance_uuid))
+
+    def guest_gone(self, session: Session, row: models.InstanceDelete, *, host: str) -> Lease:
+        """Note in the caller's transaction that the guest is gone; :meth:`run` the lease after."""
+        actions.finish_event(
+            session, row.instance_uuid, actions.DELETE, actions.DELETE_EVENT,
+            host=host, result=actions.SUCCESS, now=self._now,
+        )  # fmt: skip
+        return self._on_to_records(row)
+
+    def _on_to_records(self, row: models.InstanceDelete) -> Lease:
+        row.is_guest_gone = True
+        row.tries = 0
+        return self._hold_anew(row)
+
+    def _stage(self, row: models.InstanceDelete) -> str:
+        return RECORDS if row.is_guest_gone else GUEST
+
+    def _list_rows(self, session: Session, uuids: Sequence[str]) -> Sequence[models.InstanceDelete]:
+        return deletes.list_by_uuids(session, uuids)
+
+    def _lock_rows(
+        self, session: Session, uuids: Sequence[str]
+    ) -> Mapping[str, models.InstanceDelete]:
+        return deletes.lock_all(session, uuids)
+
+    def _store(self, session: Session, context: RequestContext, instance_uuid: str) -> list[Lease]:
+        instance = instances.lock(session, instance_uuid)
+        if instance is None or instance.deleted_at is not None:
+            return []
+        if deletes.lock(session, instance_uuid) is not None:
+            return []
+        build = builds.lock(session, instance_uuid)
+        if build is not None:
+            attempts.cut_short(session, instance, build, now=self._now)
+        instance.task_state = "deleting"
+        instance.updated_at = self._now
+        lease = self.leases.held(instance_uuid)
+        session.add(
+            models.InstanceDelete(
+                instance_uuid=instance_uuid,
+                is_guest_gone=instance.host is None,
+                request_id=context.request_id,
+                tries=0,
+                created_at=self._now,
+                **lease.columns,
+            )
+        )
+        actions.start_for_row(session, context, actions.DELETE, instance, now=self._now)
+        if instance.host is not None:
+            actions.start_event(
+                session, instance_uuid, actions.DELETE, actions.DELETE_EVENT,
+                host=instance.host, now=self._now,
+            )  # fmt: skip
+        return [lease]
+
+    # Steps
+
+    def _destroy(self, context: RequestContext, works: list[Work]) -> list[Lease]:
+        """Ask the agents to destroy; go on without those that are down."""
+        hosts = {work.instance.host for work in works if work.instance.host is not None}
+        with self._database.reader() as session:
+            found = services.find_by_hosts(session, hosts)
+        lost = []
+        for work in works:
+            host = str(work.instance.host)
+            service = found.get(host)
+            if self._is_host_up(service):
+                agent = str(service and service.agent)
+                self._compute.delete_instance(
+                    context.for_instance(work.uuid), agent, work.uuid, host
+                )
+            else:
+                lost.append(work)
+        return self._database.run_in_writer(lambda s: self._lose(s, lost)) if lost else []
+
+    def _lose(self, session: Session, works: Sequence[Work]) -> list[Lease]:
+        """Delete locally what is on hosts that are down, which the agent will reap."""
+        leases = []
+        for work, instance, row in self._lock_ours(session, works):
+            LOG.info("%s: deleted locally, %s is down", work.uuid, instance.host)
+            details = f"host {instance.host} is down; its agent reaps the guest when it is back"
+            actions.finish_event(
+                session, work.uuid, actions.DELETE, actions.LOCAL_DELETE_EVENT,
+                host=instance.host, result=actions.SUCCESS, details=details, now=self._now,
+            )  # fmt: skip
+            leases.append(self._on_to_records(row))
+        return leases
+
+    def _free(self, context: RequestContext, works: list[Work]) -> list[Lease]:
+        """Release the allocations for good, then mark the instances as deleted."""
+        self._placement.release(context, {work.uuid: FENCE_FINAL for work in works})
+        self._database.run_in_writer(lambda session: self._bury(session, works))
+        return []
+
+    def _bury(self, session: Session, works: Sequence[Work]) -> None:
+        ours = self._lock_ours(session, works)
+        uuids = [work.uuid for work, _instance, _row in ours]
+        instances.delete_all(session, uuids, now=self._now)
+        deletes.remove(session, uuids)
+        actions.finish_all(session, uuids, actions.DELETE, message=None, now=self._now)
+        host_seq.touch_hosts(session, [instance.host for _work, instance, _row in ours])
+        for uuid in uuids:
+            LOG.info("%s: deleted", uuid)

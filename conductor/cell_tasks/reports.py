@@ -1,0 +1,199 @@
+"""What agents report of their instances: accepted, or stale because somebody else has a say now.
+
+A report counts when it speaks of the current attempt, on its host, by the agent of that host; the
+same report twice is accepted twice and changes something once. An instance that is being deleted
+takes no report but that its guest is gone: "stale" tells the agent to destroy what it has.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.db import Database
+from conductor.cell_db import builds, deletes, faults, instances, models, services
+from conductor.cell_db.builds import Stage
+from conductor.cell_tasks import attempts
+from conductor.cell_tasks.build import Build
+from conductor.cell_tasks.delete import Delete
+from conductor.leases import Lease
+from conductor.moments import Now, moment
+from objects.instance import Instance
+from objects.instance_fault import InstanceFault
+
+LOG = logging.getLogger(__name__)
+
+ACCEPTED = "accepted"
+STALE = "stale"
+
+POWER_STATES = ("running", "shutdown")
+
+
+class Reports:
+    """Judge of reports."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        build: Build,
+        delete: Delete,
+        cell_uuid: str | None,
+        now: Now,
+    ) -> None:
+        self._database = database
+        self._build = build
+        self._delete = delete
+        self._cell_uuid = cell_uuid
+        self._now_seconds = now
+
+    def build_succeeded(
+        self, agent: str, host: str, instance_uuid: str, attempt: int, *, power_state: str
+    ) -> str:
+        """Make the instance active. Raises Invalid for an unknown power state."""
+        if power_state not in POWER_STATES:
+            raise exception.Invalid(
+                reason=f"power_state {power_state!r} is none of {', '.join(POWER_STATES)}"
+            )
+
+        def judge(session: Session) -> str:
+            instance = _find_current(session, agent, host, instance_uuid, attempt)
+            if instance is None:
+                return STALE
+            if instance.vm_state in {"active", "stopped"}:
+                return ACCEPTED
+            build = _find_building(session, instance)
+            if build is None:
+                return STALE
+            attempts.succeed(session, instance, build, power_state=power_state, now=self._now)
+            return ACCEPTED
+
+        return self._told(
+            "build_succeeded", instance_uuid, host, attempt, self._database.run_in_writer(judge)
+        )
+
+    def build_failed(
+        self,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        attempt: int,
+        *,
+        fault: InstanceFault,
+        retry: bool,
+    ) -> tuple[str, list[Lease]]:
+        """Note the failure; the leases are for ``Build.run``, which tries the next alternate."""
+
+        def judge(session: Session) -> tuple[str, list[Lease]]:
+            instance = _find_current(session, agent, host, instance_uuid, attempt)
+            build = None if instance is None else _find_building(session, instance)
+            if instance is not None and build is not None:
+                lease = self._build.fail(session, instance, build, fault, retry=retry)
+                return ACCEPTED, [lease]
+            is_repeated = services.is_carried_by(session, host, agent) and faults.exists(
+                session, instance_uuid, attempt, host=host
+            )
+            return (ACCEPTED if is_repeated else STALE), []
+
+        answer, leases = self._database.run_in_writer(judge)
+        return self._told("build_failed", instance_uuid, host, attempt, answer), leases
+
+    def instance_ended(
+        self, agent: str, host: str, instance_uuid: str, attempt: int, *, exit_code: int | None
+    ) -> str:
+        """Make the instance stopped; a build that was not reported yet has succeeded by this."""
+
+        def judge(session: Session) -> str:
+            instance = _find_current(session, agent, host, instance_uuid, attempt)
+            if instance is None:
+                return STALE
+            if instance.vm_state == "stopped":
+                return ACCEPTED
+            if instance.vm_state != "active":
+                build = _find_building(session, instance)
+                if build is None:
+                    return STALE
+                attempts.succeed(session, instance, build, power_state="shutdown", now=self._now)
+            instance.vm_state = "stopped"
+            instance.power_state = "shutdown"
+            instance.exit_code = exit_code
+            instance.updated_at = self._now
+            return ACCEPTED
+
+        return self._told(
+            "instance_ended", instance_uuid, host, attempt, self._database.run_in_writer(judge)
+        )
+
+    def instance_deleted(
+        self, agent: str, host: str, instance_uuid: str
+    ) -> tuple[str, list[Lease]]:
+        """Note that the guest is gone; the leases are for ``Delete.run``, which frees the rest."""
+
+        def judge(session: Session) -> tuple[str, list[Lease]]:
+            instance = instances.lock(session, instance_uuid)
+            if instance is None or instance.deleted_at is not None:
+                return ACCEPTED, []
+            row = deletes.lock(session, instance_uuid)
+            if (
+                row is None
+                or instance.host != host
+                or not services.is_carried_by(session, host, agent)
+            ):
+                return STALE, []
+            if row.is_guest_gone:
+                return ACCEPTED, []
+            return ACCEPTED, [self._delete.guest_gone(session, row, host=host)]
+
+        answer, leases = self._database.run_in_writer(judge)
+        return self._told("instance_deleted", instance_uuid, host, None, answer), leases
+
+    def list_host_instances(self, agent: str, hosts: Sequence[str]) -> list[Instance]:
+        """Return the living instances whose current attempt is on these hosts of the agent.
+
+        Raises Conflict when one is another agent's: an empty answer would have its guests
+        destroyed. A host that was never heard of has none.
+        """
+        with self._database.reader() as session:
+            for host, service in services.find_by_hosts(session, hosts).items():
+                if service.agent != agent:
+                    raise exception.Conflict(
+                        reason=f"host {host} is carried by agent {service.agent}, not by {agent}"
+                    )
+            return instances.list_on_hosts(session, hosts, cell_uuid=self._cell_uuid)
+
+    @property
+    def _now(self) -> datetime:
+        return moment(self._now_seconds())
+
+    def _told(
+        self, report: str, instance_uuid: str, host: str, attempt: int | None, answer: str
+    ) -> str:
+        LOG.info("%s: %s of attempt %s on %s is %s", instance_uuid, report, attempt, host, answer)
+        return answer
+
+
+def _find_current(
+    session: Session, agent: str, host: str, instance_uuid: str, attempt: int
+) -> models.Instance | None:
+    """Lock the instance; None unless this agent, for this attempt, has a say about it."""
+    instance = instances.lock(session, instance_uuid)
+    if (
+        instance is None
+        or instance.deleted_at is not None
+        or instance.task_state == "deleting"
+        or instance.host != host
+        or instance.attempt != attempt
+        or not services.is_carried_by(session, host, agent)
+    ):
+        return None
+    return instance
+
+
+def _find_building(session: Session, instance: models.Instance) -> models.InstanceBuild | None:
+    """Lock the build while its agent has the say; an alternate not yet claimed was never cast."""
+    build = builds.lock(session, instance.uuid)
+    return build if build is not None and build.stage == Stage.BUILD else None

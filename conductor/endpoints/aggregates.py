@@ -1,0 +1,76 @@
+"""Aggregates: each change is stored, then told to placement and schedulers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.api_db import aggregates
+from conductor.endpoints.exposed import exposed
+from conductor.facts import Facts
+from conductor.moments import Now, moment
+from objects.aggregate import Aggregate
+
+
+class AggregatesEndpoint:
+    """See ``SuperConductorAPI``."""
+
+    def __init__(self, database: Database, facts: Facts, now: Now) -> None:
+        self._database = database
+        self._facts = facts
+        self._now = now
+
+    @exposed
+    def create_aggregate(
+        self, context: RequestContext, name: str, availability_zone: str | None
+    ) -> Aggregate:
+        now = moment(self._now())
+        return self._change(
+            lambda session: aggregates.create_aggregate(session, name, availability_zone, now=now)
+        )
+
+    @exposed
+    def list_aggregates(self, context: RequestContext) -> list[Aggregate]:
+        with self._database.reader() as session:
+            return aggregates.list_aggregates(session)
+
+    @exposed
+    def get_aggregate(self, context: RequestContext, aggregate: str) -> Aggregate:
+        with self._database.reader() as session:
+            return aggregates.get_aggregate(session, aggregate)
+
+    @exposed
+    def update_aggregate(
+        self, context: RequestContext, aggregate: str, values: dict[str, Any]
+    ) -> Aggregate:
+        now = moment(self._now())
+        return self._change(
+            lambda session: aggregates.update_aggregate(session, aggregate, values, now=now)
+        )
+
+    @exposed
+    def delete_aggregate(self, context: RequestContext, aggregate: str) -> None:
+        self._change(lambda session: aggregates.delete_aggregate(session, aggregate))
+
+    @exposed
+    def add_aggregate_host(self, context: RequestContext, aggregate: str, host: str) -> Aggregate:
+        now = moment(self._now())
+        return self._change(lambda session: aggregates.add_host(session, aggregate, host, now=now))
+
+    @exposed
+    def remove_aggregate_host(
+        self, context: RequestContext, aggregate: str, host: str
+    ) -> Aggregate:
+        now = moment(self._now())
+        return self._change(
+            lambda session: aggregates.remove_host(session, aggregate, host, now=now)
+        )
+
+    def _change(self, fn: Callable[[Session], Aggregate]) -> Aggregate:
+        changed = self._database.run_in_writer(fn)
+        self._facts.aggregates_changed([changed])
+        return changed

@@ -1,0 +1,35 @@
+"""Server groups: create, show, delete."""
+
+from __future__ import annotations
+
+from armillary.context import RequestContext
+from conductor.endpoints.exposed import exposed
+from conductor.groups import Groups
+from objects.instance_group import InstanceGroup
+
+
+class ServerGroupsEndpoint:
+    """See ``SuperConductorAPI``."""
+
+    def __init__(self, groups: Groups) -> None:
+        self._groups = groups
+
+    @exposed
+    def create_server_group(
+        self, context: RequestContext, name: str, policy: str, rules: dict[str, str]
+    ) -> InstanceGroup:
+        return self._groups.create(context, name, policy, rules)
+
+    @exposed
+    def list_server_groups(
+        self, context: RequestContext, all_projects: bool = False
+    ) -> list[InstanceGroup]:
+        return self._groups.list(context, all_projects=all_projects)
+
+    @exposed
+    def get_server_group(self, context: RequestContext, group: str) -> InstanceGroup:
+        return self._groups.get(context, group)
+
+    @exposed
+    def delete_server_group(self, context: RequestContext, group: str) -> None:
+        self._groups.delete(context, group)

@@ -1,0 +1,61 @@
+"""Servers: accept, show, explain, delete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from armillary.context import RequestContext
+from conductor.acceptance import Acceptance
+from conductor.endpoints.exposed import exposed
+from conductor.servers import Servers
+from conductor.tasks.build import Builds
+from conductor.tasks.delete import Deletes
+from objects.instance import Instance
+from objects.instance_action import InstanceAction
+
+
+class ServersEndpoint:
+    """See ``SuperConductorAPI``."""
+
+    def __init__(
+        self, acceptance: Acceptance, builds: Builds, deletes: Deletes, servers: Servers
+    ) -> None:
+        self._acceptance = acceptance
+        self._builds = builds
+        self._deletes = deletes
+        self._servers = servers
+
+    @exposed
+    def create_servers(self, context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
+        accepted = self._acceptance.accept(context, request)
+        self._builds.begin(accepted.lease)
+        return {"reservation_id": accepted.lease.key, "instances": accepted.instances}
+
+    @exposed
+    def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
+        return self._servers.get_server(context, instance_uuid)
+
+    @exposed
+    def list_servers(
+        self,
+        context: RequestContext,
+        filters: dict[str, Any],
+        limit: int,
+        marker: str | None = None,
+    ) -> dict[str, Any]:
+        return self._servers.list_servers(context, filters=filters, limit=limit, marker=marker)
+
+    @exposed
+    def delete_server(self, context: RequestContext, instance_uuid: str) -> None:
+        self._servers.check_deletable(context, instance_uuid)
+        self._deletes.delete(context, instance_uuid)
+
+    @exposed
+    def list_server_actions(
+        self, context: RequestContext, instance_uuid: str
+    ) -> list[InstanceAction]:
+        return self._servers.list_actions(context, instance_uuid)
+
+    @exposed
+    def explain_server(self, context: RequestContext, instance_uuid: str) -> dict[str, Any]:
+        return self._servers.explain(context, instance_uuid)

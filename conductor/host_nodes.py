@@ -1,0 +1,202 @@
+"""Compute nodes as agents report them: checked, stored when they changed, told to placement."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oslo_db import exception as db_exception
+from oslo_utils import uuidutils
+from sqlalchemy.orm import Session
+
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.cell_db import compute_nodes, host_seq, models, services
+from conductor.moments import Now, moment
+from conductor.providers import Providers, digest
+from objects.compute_node import ComputeNode
+from objects.host_attributes import BY_NAME, Collector, HostAttribute, Kind, collected_by
+
+BATCH_SIZE = 500
+NAME_LENGTH_MAX = 255
+_INT_MAX = 2**63
+_REPORTED = {
+    attribute.name
+    for attribute in collected_by(Collector.TRACKER, Collector.DRIVER, Collector.MONITOR)
+}
+
+
+@dataclasses.dataclass
+class _Plan:
+    """What a report changes: rows to add, rows to update, and what is wrong with which node."""
+
+    add: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    update: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    errors: dict[int, str] = dataclasses.field(default_factory=dict)
+    """By place in the report."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.add and not self.update
+
+
+class HostNodes:
+    """Taker of reports on compute nodes."""
+
+    def __init__(self, *, database: Database, providers: Providers, now: Now) -> None:
+        self._database = database
+        self._providers = providers
+        self._now = now
+
+    def report(
+        self, context: RequestContext, agent: str, nodes: Sequence[ComputeNode]
+    ) -> list[dict[str, Any]]:
+        """Store nodes and pass them on; see ``CellConductorAPI.report_compute_nodes``.
+
+        The number of statements does not depend on the number of nodes up to a batch of 500.
+        """
+        results: list[dict[str, Any]] = []
+        for start in range(0, len(nodes), BATCH_SIZE):
+            results += self._report_batch(context, agent, nodes[start : start + BATCH_SIZE])
+        return results
+
+    def _report_batch(
+        self, context: RequestContext, agent: str, nodes: Sequence[ComputeNode]
+    ) -> list[dict[str, Any]]:
+        with self._database.reader() as session:
+            plan = self._plan(session, agent, nodes)
+        if not plan.is_empty:
+            plan = self._store(agent, nodes)
+        good = [node for place, node in enumerate(nodes) if place not in plan.errors]
+        refused = self._confirm(context, good)
+        with self._database.reader() as session:
+            known = compute_nodes.find_known(session, [node.uuid for node in good], [])
+        ratios = {row.uuid: row.allocation_ratios for row in known}
+        return [
+            {
+                "uuid": node.uuid,
+                "error": plan.errors.get(place) or refused.get(node.uuid),
+                "allocation_ratios": {} if place in plan.errors else ratios.get(node.uuid, {}),
+            }
+            for place, node in enumerate(nodes)
+        ]
+
+    def _store(self, agent: str, nodes: Sequence[ComputeNode]) -> _Plan:
+        def write(session: Session) -> _Plan:
+            plan = self._plan(session, agent, nodes)
+            if plan.is_empty:
+                return plan
+            seq = host_seq.next_number(session)
+            compute_nodes.add(session, [{**values, "seq": seq} for values in plan.add])
+            compute_nodes.update(session, [{**values, "seq": seq} for values in plan.update])
+            return plan
+
+        try:
+            return self._database.run_in_writer(write)
+        except db_exception.DBDuplicateEntry:  # a report of the same nodes was faster
+            return self._database.run_in_writer(write)
+
+    def _confirm(self, context: RequestContext, nodes: Sequence[ComputeNode]) -> dict[str, str]:
+        with self._database.reader() as session:
+            rows = compute_nodes.find_known(session, [node.uuid for node in nodes], [])
+            found = services.find_by_hosts(session, {row.host for row in rows})
+        pending = [row for row in rows if not self._providers.is_confirmed(row)]
+        disabled = {host for host, service in found.items() if service.disabled}
+        return self._providers.confirm(context, pending, disabled)
+
+    def _plan(self, session: Session, agent: str, nodes: Sequence[ComputeNode]) -> _Plan:
+        carried = services.find_by_hosts(session, {node.host for node in nodes})
+        rows = compute_nodes.find_known(
+            session, {node.uuid for node in nodes}, {node.host for node in nodes}
+        )
+        by_uuid = {row.uuid: row for row in rows}
+        by_name = {(row.host, row.node): row.uuid for row in rows}
+        plan = _Plan()
+        for place, node in enumerate(nodes):
+            service = carried.get(node.host)
+            error = (
+                _why_not_its_own(node, agent, service)
+                or _why_another(node, by_uuid, by_name)
+                or _why_malformed(node)
+            )
+            if error is not None or service is None:
+                plan.errors[place] = error or ""
+                continue
+            values = _values(node, disabled=service.disabled)
+            row = by_uuid.get(node.uuid)
+            if row is None:
+                plan.add.append({**values, **self._new_values()})
+                by_name[node.host, node.node] = node.uuid
+            elif any(getattr(row, name) != value for name, value in values.items()):
+                plan.update.append({**values, "updated_at": moment(self._now())})
+        return plan
+
+    def _new_values(self) -> dict[str, Any]:
+        return {"allocation_ratios": {}, "created_at": moment(self._now())}
+
+
+def _values(node: ComputeNode, *, disabled: bool) -> dict[str, Any]:
+    traits = sorted(set(node.traits))
+    return {
+        "uuid": node.uuid,
+        "host": node.host,
+        "node": node.node,
+        "attributes": {name: value for name, value in node.attributes.items() if name in _REPORTED},
+        "inventories": node.inventories,
+        "traits": traits,
+        "provider_digest": digest(node.inventories, traits, disabled=disabled),
+    }
+
+
+def _why_not_its_own(node: ComputeNode, agent: str, service: models.Service | None) -> str | None:
+    if service is None:
+        return f"host {node.host} has no service record yet; report_services has to come first"
+    if service.agent != agent:
+        return f"host {node.host} belongs to agent {service.agent}, {agent} cannot speak for it"
+    return None
+
+
+def _why_another(
+    node: ComputeNode,
+    by_uuid: Mapping[str, models.ComputeNode],
+    by_name: Mapping[tuple[str, str], str],
+) -> str | None:
+    known = by_uuid.get(node.uuid)
+    if known is not None and known.host != node.host:
+        return (
+            f"compute node {node.uuid} belongs to host {known.host}, not to {node.host}; "
+            "give this host an identity of its own, or delete the other's service"
+        )
+    present = by_name.get((node.host, node.node), node.uuid)
+    if present != node.uuid:
+        return (
+            f"node {node.node} of host {node.host} is known as {present}, not as {node.uuid}; "
+            "restore its identity, or delete its service first"
+        )
+    return None
+
+
+def _why_malformed(node: ComputeNode) -> str | None:
+    if not uuidutils.is_uuid_like(node.uuid):
+        return f"node {node.node} has the identity {node.uuid!r}, which is no UUID"
+    if not 0 < len(node.node) <= NAME_LENGTH_MAX or "\n" in node.node:
+        return f"node {node.node[:80]!r}: a name has 1 to {NAME_LENGTH_MAX} characters in one line"
+    for name, value in node.attributes.items():
+        if name in _REPORTED and not _fits(BY_NAME[name], value):
+            kind = BY_NAME[name].kind.value
+            return f"attribute {name} of node {node.node} is {value!r}, expected {kind}"
+    return None
+
+
+def _fits(attribute: HostAttribute, value: Any) -> bool:
+    if attribute.kind is Kind.INT:
+        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _INT_MAX
+    if attribute.kind is Kind.FLOAT:
+        return (
+            isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        )
+    if attribute.kind is Kind.BOOL:
+        return isinstance(value, bool)
+    return attribute.kind is Kind.JSON or isinstance(value, str)

@@ -1,0 +1,253 @@
+"""Services of this cell: signs of life, who is up, what operators change; told to schedulers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from oslo_config import cfg
+from oslo_db import exception as db_exception
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.cell_db import builds, compute_nodes, host_seq, instances, models, services
+from conductor.cell_tasks.build import Build
+from conductor.moments import Now, moment
+from conductor.providers import Providers, StatusChange, status_change
+from objects.service import Service
+
+LOG = logging.getLogger(__name__)
+
+HOSTS_MAX = 10_000
+NAME_LENGTH_MAX = 255
+WATCH_BATCH_SIZE = 500
+
+_CHANGEABLE: dict[str, tuple[type, ...]] = {
+    "disabled": (bool,),
+    "disabled_reason": (str, type(None)),
+    "forced_down": (bool,),
+}
+
+
+class HostServices:
+    """The services of a cell's hosts."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        database: Database,
+        providers: Providers,
+        build: Build,
+        now: Now,
+    ) -> None:
+        self._conf = conf
+        self._database = database
+        self._providers = providers
+        self._build = build
+        self._now = now
+
+    # From agents
+
+    def report(
+        self, agent: str, hosts: Sequence[str], attempts: Mapping[str, int], *, version: int
+    ) -> None:
+        """Store a sign of life of an agent for its hosts, and of the builds it has in hand.
+
+        A fixed number of statements whatever the number of hosts; what schedulers know changes for
+        new hosts and for those that were down only. Raises Conflict, and stores nothing, when one
+        of the hosts belongs to another agent that is alive; Invalid for names out of bounds.
+        """
+        _check_names(agent, hosts)
+
+        def write(session: Session) -> None:
+            self._store_report(session, agent, sorted(set(hosts)), version)
+            if attempts:
+                in_hand = builds.list_in_hand(session, attempts, hosts)
+                self._build.leases.extend(session, in_hand)
+
+        try:
+            self._database.run_in_writer(write)
+        except db_exception.DBDuplicateEntry:  # the first report of a host, twice at once
+            self._database.run_in_writer(write)
+
+    def _store_report(
+        self, session: Session, agent: str, hosts: Sequence[str], version: int
+    ) -> None:
+        now = moment(self._now())
+        known = services.find_by_hosts(session, hosts)
+        self._refuse_others_hosts(agent, known.values())
+        new = [host for host in hosts if host not in known]
+        services.add(
+            session, new, agent=agent, version=version,
+            disabled=not self._conf.enable_new_services, now=now,
+        )  # fmt: skip
+        seen = services.mark_seen(
+            session, list(known), agent=agent, version=version, now=now,
+            down_time_seconds=self._conf.service_down_time,
+        )  # fmt: skip
+        if seen < len(known):
+            raise exception.Conflict(
+                reason=f"another agent than {agent} just took over one of its hosts"
+            )
+        back = [host for host, row in known.items() if not row.is_up and not row.forced_down]
+        services.mark_up(session, back, up=True)
+        host_seq.touch_hosts(session, back)
+        for host in new:
+            LOG.info("Host %s is new, carried by agent %s", host, agent)
+        for host in back:
+            LOG.info("Host %s is up again", host)
+
+    def _refuse_others_hosts(self, agent: str, rows: Collection[models.Service]) -> None:
+        for row in rows:
+            if row.agent != agent and services.is_heard_of(
+                row, now=moment(self._now()), down_time_seconds=self._conf.service_down_time
+            ):
+                raise exception.Conflict(
+                    reason=f"host {row.host} is carried by agent {row.agent}, which is alive; "
+                    f"{agent} can carry it only when that one has been silent for "
+                    f"{self._conf.service_down_time} s"
+                )
+
+    # Who is up
+
+    def watch(self) -> int:
+        """Note who went down, or came up, and let the schedulers know; return how many did."""
+        count = 0
+        for up in (False, True):
+            while True:
+                changed = self._watch_batch(up=up)
+                count += changed
+                if changed < WATCH_BATCH_SIZE:
+                    break
+        return count
+
+    def _watch_batch(self, *, up: bool) -> int:
+        """Look first: hardly ever is there anything to write."""
+        with self._database.reader() as session:
+            if not self._list_turned(session, up=up):
+                return 0
+
+        def write(session: Session) -> int:
+            hosts = self._list_turned(session, up=up)
+            services.mark_up(session, hosts, up=up)
+            host_seq.touch_hosts(session, hosts)
+            for host in hosts:
+                LOG.warning("Host %s is %s", host, "up again" if up else "down")
+            return len(hosts)
+
+        return self._database.run_in_writer(write)
+
+    def _list_turned(self, session: Session, *, up: bool) -> list[str]:
+        return services.list_turned(
+            session, up=up, now=moment(self._now()),
+            down_time_seconds=self._conf.service_down_time, limit=WATCH_BATCH_SIZE,
+        )  # fmt: skip
+
+    # From operators
+
+    def list_all(self) -> list[Service]:
+        """Return all records with ``up`` worked out."""
+        with self._database.reader() as session:
+            return services.list_all(
+                session, now=moment(self._now()),
+                down_time_seconds=self._conf.service_down_time, cell_uuid=self._conf.cell.uuid,
+            )  # fmt: skip
+
+    def update(
+        self, context: RequestContext, service_uuid: str, values: Mapping[str, Any]
+    ) -> Service:
+        """Change disabled, disabled_reason, forced_down; placement hears of the first.
+
+        Raises ServiceNotFound, Invalid. Placement out of reach is no error: it is told later.
+        """
+        _check_values(values)
+        service, changes = self._database.run_in_writer(
+            lambda session: self._update(session, service_uuid, values)
+        )
+        if changes:
+            self._providers.set_disabled(context, changes, disabled=service.disabled)
+        return service
+
+    def _update(
+        self, session: Session, service_uuid: str, values: Mapping[str, Any]
+    ) -> tuple[Service, list[StatusChange]]:
+        now, down_time = moment(self._now()), self._conf.service_down_time
+        row = services.get(session, service_uuid)
+        was_disabled, was_forced_down = row.disabled, row.forced_down
+        for name, value in values.items():
+            setattr(row, name, value)
+        if not row.disabled:
+            row.disabled_reason = None
+        row.is_up = services.is_up(row, now=now, down_time_seconds=down_time)
+        if (row.disabled, row.forced_down) != (was_disabled, was_forced_down):
+            host_seq.touch_hosts(session, [row.host])
+        changes: list[StatusChange] = []
+        if row.disabled != was_disabled:
+            changes = [
+                status_change(node, disabled=row.disabled)
+                for node in compute_nodes.list_on_hosts(session, [row.host])
+            ]
+            digests = [{"uuid": c.uuid, "provider_digest": c.digest} for c in changes]
+            compute_nodes.update(session, digests)
+        made = services.to_object(
+            row, now=now, down_time_seconds=down_time, cell_uuid=self._conf.cell.uuid
+        )
+        return made, changes
+
+    def delete(self, context: RequestContext, service_uuid: str) -> str:
+        """Remove record, nodes and providers; return the host. Doing it again is fine.
+
+        Raises ServiceNotFound; InUse while instances live there or placement has allocations;
+        Unavailable when placement does not answer: then nothing was removed here.
+        """
+        with self._database.reader() as session:
+            row = services.find(session, service_uuid)
+            _refuse_in_use(session, row.host)
+            nodes = [node.uuid for node in compute_nodes.list_on_hosts(session, [row.host])]
+        self._providers.delete(context, nodes)
+        host = self._database.run_in_writer(lambda session: self._delete(session, service_uuid))
+        self._providers.delete(context, nodes)  # a report under way may have made it again
+        return host
+
+    def _delete(self, session: Session, service_uuid: str) -> str:
+        row = services.get(session, service_uuid)
+        _refuse_in_use(session, row.host)
+        compute_nodes.remove_of_host(session, row.host, now=moment(self._now()))
+        services.remove(session, service_uuid)
+        return row.host
+
+
+def _refuse_in_use(session: Session, host: str) -> None:
+    living = instances.uuids_on_hosts(session, [host]).get(host, [])
+    if living:
+        count = f"{len(living)} instances live" if len(living) > 1 else "1 instance lives"
+        raise exception.InUse(
+            what=f"The service of host {host}", reason=f"{count} there, such as {living[0]}"
+        )
+
+
+def _check_names(agent: str, hosts: Sequence[str]) -> None:
+    if len(hosts) > HOSTS_MAX:
+        raise exception.Invalid(
+            reason=f"{len(hosts)} hosts in one report, at most {HOSTS_MAX} are allowed"
+        )
+    for name in (agent, *hosts):
+        if not isinstance(name, str) or not 0 < len(name) <= NAME_LENGTH_MAX or "\n" in name:
+            raise exception.Invalid(
+                reason=f"{str(name)[:80]!r} is no name of an agent or host: 1 to "
+                f"{NAME_LENGTH_MAX} characters in one line"
+            )
+
+
+def _check_values(values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        if name not in _CHANGEABLE:
+            raise exception.Invalid(
+                reason=f"{name} of a service cannot be changed; {', '.join(_CHANGEABLE)} can"
+            )
+        if not isinstance(value, _CHANGEABLE[name]):
+            raise exception.Invalid(reason=f"{value!r} is no value for {name} of a service")

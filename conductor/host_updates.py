@@ -1,0 +1,153 @@
+"""Host states on their way to the schedulers: rows made from records, in batches, by sequence.
+
+A row is at least as new as its number: what is in it was stored with that number, or with a later
+one that is still to come. So any conductor of the cell may push, several at once, and receivers
+ignore repeats.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import admin_context
+from armillary.db import Database
+from armillary.log_once import OutageLog
+from conductor.cell_db import compute_nodes, host_seq, instances, models, services
+from objects.host_attributes import HOST_ATTRIBUTES, HostAttribute
+from objects.host_states import HostStateBatch
+from scheduler.rpcapi import SchedulerAPI
+
+LOG = logging.getLogger(__name__)
+
+
+class HostUpdates:
+    """A cell's host states: pushed as they change, and answered to who asks.
+
+    ``monotonic`` gives seconds of a clock that only goes forward. ``push`` is for one thread.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        database: Database,
+        scheduler: SchedulerAPI,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._conf = conf
+        self._database = database
+        self._scheduler = scheduler
+        self._monotonic = monotonic
+        self._pushed: int | None = None
+        self._pushed_at = 0.0
+        self._outage = OutageLog(LOG, "The top broker, for pushing host states,")
+
+    def push(self) -> int:
+        """Push what changed since the last push, or a sign of life when it is time; count rows.
+
+        The first one after a start is a sign of life: schedulers see by its number what they
+        missed. What cannot be sent now is sent the next time.
+        """
+        rows = 0
+        with self._database.reader() as session:
+            current = host_seq.current(session)
+        if self._pushed is None or self._pushed > current:
+            self._pushed = current
+            self._send(HostStateBatch.from_values(**self._frame(current, current)))
+            return 0
+        while self._pushed < current:
+            batch = self._read(self._pushed, limit=self._conf.cell.host_push_batch_max)
+            if not self._send(batch):
+                return rows
+            self._pushed = batch.last_seq
+            rows += len(batch.node_uuids)
+        if self._monotonic() - self._pushed_at >= self._conf.cell.host_push_idle_seconds:
+            self._send(HostStateBatch.from_values(**self._frame(current, current)))
+        return rows
+
+    def get(self, after_seq: int) -> HostStateBatch:
+        """Return all rows that changed after a number.
+
+        All rows, ``full``, are returned for 0, for a number that is older than what is remembered
+        of removed nodes, and for one that this cell has never given (its database was restored).
+        """
+        with self._database.reader() as session:
+            current = host_seq.current(session)
+            forgotten = host_seq.removals_from(session)
+            if 0 < after_seq <= current and after_seq >= forgotten:
+                return self._changed(session, after_seq, current)
+            return self._all(session, current)
+
+    def _read(self, after_seq: int, *, limit: int) -> HostStateBatch:
+        with self._database.reader() as session:
+            current = host_seq.current(session)
+            nth = compute_nodes.seq_of_nth_change(session, after_seq=after_seq, nth=limit)
+            return self._changed(session, after_seq, current if nth is None else min(nth, current))
+
+    def _changed(self, session: Session, after_seq: int, up_to_seq: int) -> HostStateBatch:
+        bounds = {"after_seq": after_seq, "up_to_seq": up_to_seq}
+        rows = compute_nodes.list_changed(session, **bounds)
+        return HostStateBatch.from_values(
+            **self._frame(after_seq, up_to_seq),
+            **self._columns(session, rows),
+            removed=compute_nodes.list_removed(session, **bounds),
+        )
+
+    def _all(self, session: Session, current: int) -> HostStateBatch:
+        rows = compute_nodes.list_changed(session, after_seq=-1, up_to_seq=current)
+        return HostStateBatch.from_values(
+            **self._frame(0, current), full=True, **self._columns(session, rows)
+        )
+
+    def _frame(self, first_seq: int, last_seq: int) -> dict[str, Any]:
+        return {"cell_uuid": self._conf.cell.uuid, "first_seq": first_seq, "last_seq": last_seq}
+
+    def _columns(self, session: Session, rows: Sequence[models.ComputeNode]) -> dict[str, Any]:
+        hosts = {row.host for row in rows}
+        found = services.find_by_hosts(session, hosts)
+        living = instances.uuids_on_hosts(session, hosts)
+        facts = [
+            {**row.attributes, **_cell_facts(found.get(row.host), living.get(row.host, []))}
+            for row in rows
+        ]
+        return {
+            "node_uuids": [row.uuid for row in rows],
+            "hosts": [row.host for row in rows],
+            "nodes": [row.node for row in rows],
+            "attributes": {
+                attribute.name: [_value(attribute, fact) for fact in facts]
+                for attribute in HOST_ATTRIBUTES
+            },
+        }
+
+    def _send(self, batch: HostStateBatch) -> bool:
+        try:
+            self._scheduler.update_host_states(admin_context(), batch)
+        except exception.Unavailable as error:
+            self._outage.failed(error)
+            return False
+        self._outage.succeeded()
+        self._pushed_at = self._monotonic()
+        return True
+
+
+def _cell_facts(service: models.Service | None, living: Sequence[str]) -> dict[str, Any]:
+    """Return the attributes that the cell's own records give."""
+    return {
+        "num_instances": len(living),
+        "instance_uuids": list(living),
+        "service_up": service is not None and service.is_up,
+        "service_disabled": service is None or service.disabled,
+    }
+
+
+def _value(attribute: HostAttribute, facts: Mapping[str, Any]) -> Any:
+    value = facts.get(attribute.name, attribute.default)
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,200 @@
+"""Hosts of all cells: services and compute nodes as their cells have them, and their zones."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.api_db import aggregates, host_mappings
+from conductor.cell_db.services import COMPUTE
+from conductor.cells import Cells
+from conductor.facts import Facts
+from objects.aggregate import Aggregate
+from objects.compute_node import ComputeNode
+from objects.instance import Instance
+from objects.service import Service
+from placement.rpcapi import PlacementAPI
+
+_CHANGEABLE = {"disabled", "disabled_reason", "forced_down"}
+_INSTANCES_MAX = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class _Fleet:
+    """What the cells answered."""
+
+    services: list[Service]
+    nodes: list[ComputeNode]
+    down_cells: list[str]
+
+
+class Hosts:
+    """Answers about hosts by asking all cells, and passes changes on to the cell concerned."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        database: Database,
+        cells: Cells,
+        placement: PlacementAPI,
+        facts: Facts,
+    ) -> None:
+        self._conf = conf
+        self._database = database
+        self._cells = cells
+        self._placement = placement
+        self._facts = facts
+
+    def list_services(self, context: RequestContext) -> dict[str, Any]:
+        """Return what ``SuperConductorAPI.list_services`` promises."""
+        fleet = self._fleet(context, with_nodes=False)
+        return {"services": fleet.services, "down_cells": fleet.down_cells}
+
+    def update_service(
+        self, context: RequestContext, service_uuid: str, values: dict[str, Any]
+    ) -> Service:
+        """Raise ServiceNotFound, Invalid, CellUnavailable."""
+        if unknown := sorted(values.keys() - _CHANGEABLE):
+            raise exception.Invalid(
+                reason=f"{', '.join(unknown)} of a service cannot be changed; "
+                f"{', '.join(sorted(_CHANGEABLE))} can"
+            )
+        cell_uuid = self._cell_of_service(context, service_uuid)
+        changed = self._cells.call(
+            cell_uuid, lambda cell: cell.update_service(context, service_uuid, values)
+        )
+        return self._placed(changed, cell_uuid, self._zones())
+
+    def delete_service(self, context: RequestContext, service_uuid: str) -> None:
+        """Raise ServiceNotFound, InUse, CellUnavailable."""
+        cell_uuid = self._cell_of_service(context, service_uuid)
+        host = self._cells.call(cell_uuid, lambda cell: cell.delete_service(context, service_uuid))
+        changed = self._database.run_in_writer(lambda session: _forget_host(session, host))
+        self._facts.aggregates_changed(changed)
+
+    def list_compute_nodes(self, context: RequestContext) -> dict[str, Any]:
+        """Return what ``SuperConductorAPI.list_compute_nodes`` promises."""
+        fleet = self._fleet(context, with_nodes=True)
+        usages = self._placement.get_provider_usages(context, [node.uuid for node in fleet.nodes])
+        return {
+            "nodes": fleet.nodes,
+            "services": _compute_services(fleet),
+            "usages": usages,
+            "down_cells": fleet.down_cells,
+        }
+
+    def get_compute_node(self, context: RequestContext, node: str) -> dict[str, Any]:
+        """Raise ComputeNodeNotFound, CellUnavailable."""
+        fleet = self._fleet(context, with_nodes=True)
+        found = next((one for one in fleet.nodes if node in (one.uuid, one.node)), None)
+        if found is None:
+            _blame_down_cells(fleet)
+            raise exception.ComputeNodeNotFound(node=node)
+        usages = self._placement.get_provider_usages(context, [found.uuid])
+        return {
+            "node": found,
+            "service": _compute_services(fleet).get(found.host),
+            "usages": usages.get(found.uuid, {}),
+            "instances": self._instances_on(context, found),
+        }
+
+    def list_availability_zones(self, context: RequestContext) -> list[dict[str, Any]]:
+        """Return what ``SuperConductorAPI.list_availability_zones`` promises, ordered by name."""
+        zones: dict[str, dict[str, dict[str, bool]]] = {}
+        for service in self._fleet(context, with_nodes=False).services:
+            if service.binary == COMPUTE and service.availability_zone is not None:
+                hosts = zones.setdefault(service.availability_zone, {})
+                hosts[service.host] = {"up": service.up, "disabled": service.disabled}
+        with self._database.reader() as session:
+            named = aggregates.zone_names(session)
+        for name in (*named, self._conf.default_availability_zone):
+            zones.setdefault(name, {})
+        return [
+            {
+                "name": name,
+                "available": any(one["up"] and not one["disabled"] for one in hosts.values()),
+                "hosts": hosts,
+            }
+            for name, hosts in sorted(zones.items())
+        ]
+
+    def _fleet(self, context: RequestContext, *, with_nodes: bool) -> _Fleet:
+        answers = self._cells.ask_all(
+            lambda cell: (
+                cell.list_services(context),
+                cell.list_compute_nodes(context) if with_nodes else [],
+            )
+        )
+        zones = self._zones()
+        services = [
+            self._placed(service, cell_uuid, zones)
+            for cell_uuid, (found, _) in answers.by_cell.items()
+            for service in found
+        ]
+        nodes = [
+            node.with_values(cell_uuid=cell_uuid)
+            for cell_uuid, (_, found) in answers.by_cell.items()
+            for node in found
+        ]
+        return _Fleet(
+            services=sorted(services, key=lambda one: (one.host, one.binary)),
+            nodes=sorted(nodes, key=lambda one: (one.host, one.node)),
+            down_cells=answers.down_cells,
+        )
+
+    def _cell_of_service(self, context: RequestContext, service_uuid: str) -> str:
+        fleet = self._fleet(context, with_nodes=False)
+        for service in fleet.services:
+            if service.uuid == service_uuid and service.cell_uuid is not None:
+                return service.cell_uuid
+        _blame_down_cells(fleet)
+        raise exception.ServiceNotFound(service=service_uuid)
+
+    def _placed(self, service: Service, cell_uuid: str, zones: dict[str, str]) -> Service:
+        """Say where a service is: its cell, and for a compute service its zone."""
+        service.cell_uuid = cell_uuid
+        if service.binary == COMPUTE:
+            service.availability_zone = zones.get(
+                service.host, self._conf.default_availability_zone
+            )
+        return service
+
+    def _zones(self) -> dict[str, str]:
+        with self._database.reader() as session:
+            return aggregates.zones_of_hosts(session)
+
+    def _instances_on(self, context: RequestContext, node: ComputeNode) -> list[Instance]:
+        assert node.cell_uuid is not None
+        found = self._cells.call(
+            node.cell_uuid,
+            lambda cell: cell.list_instances(
+                context, filters={"host": node.host}, limit=_INSTANCES_MAX
+            ),
+        )
+        return [one for one in found if one.node in (None, node.node)]
+
+
+def _forget_host(session: Session, host: str) -> list[Aggregate]:
+    """Remove a host's mapping and memberships; return the aggregates that lost it."""
+    lost = [one.uuid for one in aggregates.list_aggregates(session) if host in one.hosts]
+    aggregates.remove_host_everywhere(session, host)
+    host_mappings.delete_host_mapping(session, host)
+    return [aggregates.get_aggregate(session, uuid) for uuid in lost]
+
+
+def _compute_services(fleet: _Fleet) -> dict[str, Service]:
+    return {one.host: one for one in fleet.services if one.binary == COMPUTE}
+
+
+def _blame_down_cells(fleet: _Fleet) -> None:
+    """Refuse to say that something does not exist while a cell cannot be asked."""
+    if fleet.down_cells:
+        raise exception.CellUnavailable(
+            cell=", ".join(fleet.down_cells), reason="it may be there; ask again later"
+        )

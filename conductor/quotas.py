@@ -1,0 +1,51 @@
+"""How many more servers a project may have: limits against what it uses, as arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from armillary import exception
+
+RESOURCES = ("instances", "cores", "ram", "server_groups", "server_group_members")
+UNLIMITED = -1
+
+
+def fitting_count(
+    limits: Mapping[str, int],
+    used: Mapping[str, int],
+    per_server: Mapping[str, int],
+    *,
+    min_count: int,
+    max_count: int,
+) -> int:
+    """Return how many of ``max_count`` servers fit; at least ``min_count`` or QuotaExceeded.
+
+    ``per_server`` names what one server takes of each resource that is to be looked at.
+    """
+    count = max_count
+    for resource, amount in per_server.items():
+        if limits[resource] == UNLIMITED or amount == 0:
+            continue
+        fits = max(0, (limits[resource] - used[resource]) // amount)
+        if fits < min_count:
+            raise exception.QuotaExceeded(
+                resource=resource,
+                requested=min_count * amount,
+                used=used[resource],
+                limit=limits[resource],
+            )
+        count = min(count, fits)
+    return count
+
+
+def check_limits(limits: Mapping[str, int]) -> None:
+    """Raise Invalid for an unknown resource or a limit that is none."""
+    for resource, limit in limits.items():
+        if resource not in RESOURCES:
+            raise exception.Invalid(
+                reason=f"there is no quota for {resource}; known: {', '.join(RESOURCES)}"
+            )
+        if limit < UNLIMITED:
+            raise exception.Invalid(
+                reason=f"the limit of {resource} is at least -1 (unlimited), not {limit}"
+            )

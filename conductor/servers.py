@@ -1,0 +1,280 @@
+"""Where servers are shown from: build requests, cells, cell0; each in exactly one place."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor import traces
+from conductor.api_db import build_requests, instance_mappings
+from conductor.api_db import traces as traces_db
+from conductor.cell0 import Cell0
+from conductor.cell_db.actions import BUILD_EVENT, CLAIM_EVENT, CREATE, ERROR
+from conductor.cells import Cells
+from conductor.rpcapi import CellConductorAPI
+from objects.cell_mapping import CELL0_UUID
+from objects.instance import Instance
+from objects.instance_action import InstanceAction, InstanceActionEvent
+from objects.instance_fault import InstanceFault
+from objects.instance_mapping import InstanceMapping
+
+T = TypeVar("T")
+
+REFUSED = "Refused"
+"""The result of an alternate whose claim placement refused: it was not built on."""
+
+_ROUNDS_MAX = 20
+_FILTERS = {"name", "status", "host", "reservation_id", "all_projects"}
+
+
+class Servers:
+    """Reads servers wherever they are, as far as the caller may see them."""
+
+    def __init__(self, database: Database, cells: Cells, cell0: Cell0) -> None:
+        self._database = database
+        self._cells = cells
+        self._cell0 = cell0
+
+    def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
+        """Raise InstanceNotFound, CellUnavailable."""
+        with self._database.reader() as session:
+            pending = build_requests.find_instance(session, instance_uuid)
+        # Read afterwards: an instance that just left the build requests is mapped by now.
+        mapping = self._get_mapping(context, instance_uuid)
+        if mapping.cell_uuid is None and pending is None:
+            raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+        if mapping.cell_uuid is None and pending is not None:
+            return pending
+        found = self._ask(
+            mapping,
+            lambda cell: cell.get_instance(context, instance_uuid),
+            lambda: self._cell0.get_instance(instance_uuid),
+        )
+        return _as_mapped(found, mapping)
+
+    def check_deletable(self, context: RequestContext, instance_uuid: str) -> None:
+        """Raise InstanceNotFound for what the caller cannot see, or sees no more."""
+        mapping = self._get_mapping(context, instance_uuid)
+        if mapping.queued_for_delete:
+            self.get_server(context, instance_uuid)
+
+    def list_servers(
+        self,
+        context: RequestContext,
+        *,
+        filters: dict[str, Any],
+        limit: int,
+        marker: str | None,
+    ) -> dict[str, Any]:
+        """Return {"instances": one page, newest first, "down_cells": names}. Raises Invalid."""
+        page = _Page(
+            filters=_scoped(context, filters), limit=limit, after=self._place_of(context, marker)
+        )
+        found: list[Instance] = []
+        down_cells: set[str] = set()
+        for _ in range(_ROUNDS_MAX):
+            page = dataclasses.replace(page, limit=limit - len(found))
+            sightings = self._round(context, page, down_cells)
+            found += self._visible(sightings)
+            if len(sightings) < page.limit or len(found) >= limit:
+                break
+            page = dataclasses.replace(page, after=_place(sightings[-1].instance))
+        return {"instances": found, "down_cells": sorted(down_cells)}
+
+    def list_actions(self, context: RequestContext, instance_uuid: str) -> list[InstanceAction]:
+        """Return a server's actions, newest first. Raises InstanceNotFound, CellUnavailable."""
+        self.get_server(context, instance_uuid)
+        mapping = self._get_mapping(context, instance_uuid)
+        if mapping.cell_uuid is None:
+            return []
+        return self._ask(
+            mapping,
+            lambda cell: cell.list_instance_actions(context, instance_uuid),
+            lambda: self._cell0.list_actions(instance_uuid),
+        )
+
+    def explain(self, context: RequestContext, instance_uuid: str) -> dict[str, Any]:
+        """Return why a server is where it is; see ``SuperConductorAPI.explain_server``."""
+        instance = self.get_server(context, instance_uuid)
+        with self._database.reader() as session:
+            trace = traces_db.find_trace(session, instance_uuid)
+        faults = self._list_faults(context, instance_uuid)
+        attempts = _attempts(self.list_actions(context, instance_uuid), faults)
+        if not context.is_admin:
+            trace = None if trace is None else traces.without_hosts(trace)
+            instance = instance.with_values(host=None, node=None)
+            faults = [fault.with_values(host=None, details=None) for fault in faults]
+            attempts = [{**attempt, "host": None} for attempt in attempts]
+        return {"instance": instance, "trace": trace, "faults": faults, "attempts": attempts}
+
+    def _list_faults(self, context: RequestContext, instance_uuid: str) -> list[InstanceFault]:
+        mapping = self._get_mapping(context, instance_uuid)
+        if mapping.cell_uuid is None:
+            return []
+        return self._ask(
+            mapping,
+            lambda cell: cell.list_instance_faults(context, instance_uuid),
+            lambda: self._cell0.list_faults(instance_uuid),
+        )
+
+    def _get_mapping(self, context: RequestContext, instance_uuid: str) -> InstanceMapping:
+        with self._database.reader() as session:
+            mapping = instance_mappings.find_mapping(session, instance_uuid)
+        if mapping is None or not (context.is_admin or mapping.project_id == context.project_id):
+            raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+        return mapping
+
+    def _ask(
+        self,
+        mapping: InstanceMapping,
+        question: Callable[[CellConductorAPI], T],
+        of_cell0: Callable[[], T],
+    ) -> T:
+        if mapping.cell_uuid == CELL0_UUID:
+            return of_cell0()
+        assert mapping.cell_uuid is not None
+        return self._cells.call(mapping.cell_uuid, question)
+
+    # Lists
+    # -----------------------------------------------------------------------------------------
+
+    def _round(self, context: RequestContext, page: _Page, down_cells: set[str]) -> list[_Sighting]:
+        """Ask every place for one page and return the newest of all."""
+        with self._database.reader() as session:
+            # First, so that an instance on its way to a cell is seen twice rather than never.
+            pending = build_requests.list_page(
+                session, filters=page.filters, limit=page.limit, marker=page.after
+            )
+        answers = self._cells.ask_all(
+            lambda cell: cell.list_instances(
+                context, filters=page.filters, limit=page.limit, marker=page.marker
+            )
+        )
+        down_cells.update(answers.down_cells)
+        buried = self._cell0.list_instances(
+            filters=page.filters, limit=page.limit, marker=page.marker
+        )
+        sightings: dict[str, _Sighting] = {}
+        places: Iterable[tuple[str | None, list[Instance]]] = (
+            (None, pending), (CELL0_UUID, buried), *answers.by_cell.items(),
+        )  # fmt: skip
+        for place, seen in places:
+            for one in seen:
+                sightings.setdefault(one.uuid, _Sighting({})).by_place[place] = one
+        newest = sorted(sightings.values(), key=lambda one: _place(one.instance), reverse=True)
+        return newest[: page.limit]
+
+    def _visible(self, sightings: Sequence[_Sighting]) -> list[Instance]:
+        """Show each instance as the place has it that it is mapped to.
+
+        One that was deleted before a cell knew of it may be in a cell yet: it is left out. One that
+        left the build requests since they were read is shown as it was.
+        """
+        with self._database.reader() as session:
+            mappings = instance_mappings.find_mappings(
+                session, [one.instance.uuid for one in sightings]
+            )
+        found = []
+        for one in sightings:
+            mapping = mappings.get(one.instance.uuid)
+            if mapping is None:
+                continue
+            shown = one.by_place.get(mapping.cell_uuid, one.by_place.get(None))
+            if shown is not None:
+                found.append(_as_mapped(shown, mapping))
+        return found
+
+    def _place_of(self, context: RequestContext, marker: str | None) -> tuple[datetime, str] | None:
+        if marker is None:
+            return None
+        try:
+            return _place(self.get_server(context, marker))
+        except exception.InstanceNotFound as error:
+            raise exception.Invalid(reason=f"marker {marker} is no server") from error
+
+
+@dataclasses.dataclass(frozen=True)
+class _Page:
+    """What one place is asked for."""
+
+    filters: dict[str, Any]
+    limit: int
+    after: tuple[datetime, str] | None
+
+    @property
+    def marker(self) -> dict[str, str] | None:
+        if self.after is None:
+            return None
+        created_at, uuid = self.after
+        return {"created_at": created_at.isoformat(), "uuid": uuid}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sighting:
+    """One instance as each place has it: a cell's UUID, or None for the build requests."""
+
+    by_place: dict[str | None, Instance]
+
+    @property
+    def instance(self) -> Instance:
+        return next(iter(self.by_place.values()))
+
+
+def _place(instance: Instance) -> tuple[datetime, str]:
+    assert instance.created_at is not None
+    return instance.created_at, instance.uuid
+
+
+def _scoped(context: RequestContext, filters: dict[str, Any]) -> dict[str, Any]:
+    if unknown := sorted(filters.keys() - _FILTERS):
+        raise exception.Invalid(
+            reason=f"there is no filter {', '.join(unknown)}; known: {', '.join(sorted(_FILTERS))}"
+        )
+    wanted = {name: value for name, value in filters.items() if value is not None}
+    all_projects = wanted.pop("all_projects", False)
+    if all_projects and not context.is_admin:
+        raise exception.PolicyNotAuthorized(rule="servers:index:all_projects")
+    return wanted if all_projects else {**wanted, "project_id": context.project_id}
+
+
+def _as_mapped(instance: Instance, mapping: InstanceMapping) -> Instance:
+    """Show a delete that was accepted, also while its cell does not know of it."""
+    if mapping.queued_for_delete:
+        instance.task_state = "deleting"
+    return instance
+
+
+def _attempts(
+    actions: Sequence[InstanceAction], faults: Sequence[InstanceFault]
+) -> list[dict[str, Any]]:
+    """Return each build attempt, and each alternate that refused the claim, in order."""
+    reasons = {fault.attempt: fault.message for fault in faults}
+    events = [
+        event
+        for action in actions
+        if action.action == CREATE
+        for event in action.events
+        if event.event in (BUILD_EVENT, CLAIM_EVENT)
+    ]
+    return [_attempt(event, reasons) for event in sorted(events, key=lambda one: one.attempt)]
+
+
+def _attempt(event: InstanceActionEvent, reasons: dict[int, str]) -> dict[str, Any]:
+    refused = event.event == CLAIM_EVENT
+    return {
+        "attempt": event.attempt,
+        "host": event.host,
+        "result": REFUSED if refused else event.result,
+        "reason": _reason(event, reasons),
+    }
+
+
+def _reason(event: InstanceActionEvent, reasons: dict[int, str]) -> str | None:
+    if event.event == CLAIM_EVENT:
+        return "another request took the room first"
+    return reasons.get(event.attempt) if event.result == ERROR else None

@@ -1,0 +1,199 @@
+"""The super conductor: owner of the API database and cell0; what the API and schedulers ask."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from typing import Any
+
+from oslo_config import cfg
+
+from armillary.concurrency import WorkerPool
+from armillary.db import Database
+from armillary.periodic import PeriodicTask
+from conductor import discovery
+from conductor.acceptance import Acceptance
+from conductor.api_db import models
+from conductor.cell0 import Cell0
+from conductor.cells import Cells, MakeBus
+from conductor.endpoints.aggregates import AggregatesEndpoint
+from conductor.endpoints.allocations import AllocationsEndpoint
+from conductor.endpoints.facts import FactsEndpoint
+from conductor.endpoints.flavors import FlavorsEndpoint
+from conductor.endpoints.hosts import HostsEndpoint
+from conductor.endpoints.images import ImagesEndpoint
+from conductor.endpoints.quotas import QuotasEndpoint
+from conductor.endpoints.server_groups import ServerGroupsEndpoint
+from conductor.endpoints.servers import ServersEndpoint
+from conductor.facts import Facts
+from conductor.forgetting import Forgetting
+from conductor.groups import Groups
+from conductor.hosts import Hosts
+from conductor.leases import LeaseKeeper, Leases
+from conductor.moments import Now
+from conductor.recovery import Recovery
+from conductor.rpcapi import SuperConductorAPI
+from conductor.servers import Servers
+from conductor.tasks import base
+from conductor.tasks.base import Parts, Watch
+from conductor.tasks.build import Builds
+from conductor.tasks.delete import Deletes
+from placement.rpcapi import PlacementAPI
+from rpc.server import RpcServer
+from rpc.transport import Bus
+from scheduler.rpcapi import SchedulerAPI
+
+LOG = logging.getLogger(__name__)
+
+API_SCHEMA = "conductor.api_db.schema"
+CELL_SCHEMA = "conductor.cell_db.schema"
+
+
+class SuperConductorManager:
+    """One super conductor. Any number of them share the databases and the work.
+
+    ``make_bus`` makes a bus for a cell's transport URL; ``watch`` is called before each step of a
+    build.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        top_bus: Bus,
+        make_bus: MakeBus,
+        api_database: Database,
+        cell0_database: Database,
+        now: Now = time.time,
+        watch: Watch = base.unwatched,
+    ) -> None:
+        self._conf = conf
+        self._top_bus = top_bus
+        self._database = api_database
+        self._cell0_database = cell0_database
+        self._stopping = threading.Event()
+        self._cells = Cells(conf, api_database, make_bus)
+        self._workers = WorkerPool(
+            conf.conductor.build_workers,
+            "builds",
+            queue_size_max=conf.conductor.build_queue_size_max,
+        )
+        self._parts = self._make_parts(now)
+        self._deletes = Deletes(self._parts)
+        self._builds = Builds(self._parts, self._workers, self._deletes.clean_up, watch)
+        self._facts = Facts(api_database, self._parts.scheduler, self._parts.placement)
+        self._forgetting = Forgetting(conf, api_database, now)
+        self._endpoints = self._make_endpoints(now)
+
+    def start(self) -> None:
+        """Wait for the databases. Raises ConfigurationError when their tables are not ours."""
+        for database, schema in (
+            (self._database, API_SCHEMA),
+            (self._cell0_database, CELL_SCHEMA),
+        ):
+            if database.wait_until_available(self._stopping):
+                database.check_version(schema)
+
+    def servers(self) -> list[RpcServer]:
+        """Return the server of the topic ``conductor``."""
+        return [
+            self._top_bus.server(
+                SuperConductorAPI.TOPIC,
+                self._conf.host,
+                self._endpoints,
+                version=SuperConductorAPI.VERSION,
+            )
+        ]
+
+    def periodic_tasks(self) -> list[PeriodicTask]:
+        """Return what is done every so often."""
+        conf = self._conf.conductor
+        recovery = conf.recovery_interval_seconds
+        return [
+            PeriodicTask("renew-leases", conf.lease_seconds / 3, self._parts.keeper.renew_all),
+            PeriodicTask("recover-builds", recovery, self._recovery_of_builds().run),
+            PeriodicTask("recover-deletes", recovery, self._recovery_of_deletes().run),
+            PeriodicTask(
+                "discover-hosts", conf.discover_hosts_interval_seconds, self.discover_hosts,
+                initial_delay_seconds=1.0,
+            ),
+            PeriodicTask(
+                "tell-changes", recovery, self._facts.tell_schedulers_if_changed,
+                initial_delay_seconds=0.0,
+            ),
+            PeriodicTask("repair-facts", conf.facts_interval_seconds, self._facts.repair),
+            PeriodicTask("forget-deleted", conf.trace_prune_interval_seconds, self._forgetting.run),
+        ]  # fmt: skip
+
+    def stop(self, grace_seconds: float) -> None:
+        """Let the work in hand end; what does not is taken up by another conductor."""
+        self._stopping.set()
+        self._workers.shutdown(grace_seconds)
+        self._cells.close()
+
+    def reload(self) -> None:
+        """Do nothing: options that may change are read where they are used."""
+
+    def discover_hosts(self) -> None:
+        """Map new hosts, and tell placement where that changes who is in an aggregate."""
+        found = discovery.discover_hosts(self._database, self._cells)
+        if found.changed_hosts:
+            self._facts.aggregates_of_hosts_changed(found.changed_hosts)
+
+    def _make_parts(self, now: Now) -> Parts:
+        owner = f"{self._conf.host}/{os.getpid()}"
+        lease = {
+            "owner": owner,
+            "lease_seconds": self._conf.conductor.lease_seconds,
+            "now": now,
+        }
+        reservations = Leases(models.Reservation, models.Reservation.reservation_id, **lease)
+        caps = self._conf.upgrade_levels
+        timeout_seconds = self._conf.rpc.response_timeout_seconds
+        return Parts(
+            conf=self._conf,
+            database=self._database,
+            cells=self._cells,
+            cell0=Cell0(self._cell0_database, now),
+            scheduler=SchedulerAPI(
+                self._top_bus, version_cap=caps.scheduler, timeout_seconds=timeout_seconds
+            ),
+            placement=PlacementAPI(
+                self._top_bus, version_cap=caps.placement, timeout_seconds=timeout_seconds
+            ),
+            reservations=reservations,
+            cleanups=Leases(models.Cleanup, models.Cleanup.instance_uuid, **lease),
+            keeper=LeaseKeeper(self._database, reservations),
+            now=now,
+        )
+
+    def _make_endpoints(self, now: Now) -> list[Any]:
+        parts, conf, database = self._parts, self._conf, self._database
+        servers = Servers(database, self._cells, parts.cell0)
+        acceptance = Acceptance(conf, database, parts.reservations, now=now)
+        hosts = Hosts(conf, database, self._cells, parts.placement, self._facts)
+        return [
+            ServersEndpoint(acceptance, self._builds, self._deletes, servers),
+            FlavorsEndpoint(database, now),
+            ImagesEndpoint(database, now),
+            AggregatesEndpoint(database, self._facts, now),
+            ServerGroupsEndpoint(Groups(conf, database, now)),
+            HostsEndpoint(hosts),
+            QuotasEndpoint(conf, database),
+            AllocationsEndpoint(parts.placement),
+            FactsEndpoint(self._facts),
+        ]
+
+    def _recovery_of_builds(self) -> Recovery:
+        return Recovery(
+            self._database, self._parts.reservations, self._builds.resume,
+            batch_size_max=self._conf.conductor.recovery_batch_size_max,
+        )  # fmt: skip
+
+    def _recovery_of_deletes(self) -> Recovery:
+        return Recovery(
+            self._database, self._parts.cleanups, self._deletes.clean_up,
+            batch_size_max=self._conf.conductor.recovery_batch_size_max,
+        )  # fmt: skip

@@ -1,0 +1,489 @@
+"""Bring an accepted request to its cells: schedule, store, hand over, map; or bury it in cell0.
+
+What was decided is stored as the reservation's stage before it is acted on, and what is left of a
+stage is found in the database, so a reservation goes on where it stood, whoever takes it up.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.concurrency import WorkerPool, WorkerPoolFull
+from armillary.context import RequestContext, admin_context
+from conductor import stored_contexts, traces
+from conductor.api_db import (
+    build_requests,
+    cleanups,
+    host_mappings,
+    instance_mappings,
+    request_specs,
+    reservations,
+    server_groups,
+)
+from conductor.api_db import traces as traces_db
+from conductor.api_db.build_requests import Pending
+from conductor.api_db.models import Reservation as ReservationRow
+from conductor.api_db.reservations import Reservation, Stage
+from conductor.cells import Asked
+from conductor.leases import Lease
+from conductor.moments import moment
+from conductor.rpcapi import CellConductorAPI
+from conductor.tasks import base
+from conductor.tasks.base import GivenUp, LeaseLost, Parts, Step, Watch
+from objects.allocation import FENCE_STEP
+from objects.build_request import BuildRequest
+from objects.cell_mapping import CELL0_UUID
+from objects.decision_trace import DecisionTrace
+from objects.destinations import Destinations
+from objects.instance_fault import InstanceFault
+from objects.instance_group import InstanceGroup
+from objects.request_spec import RequestSpec
+
+LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+FIRST_FENCE = FENCE_STEP
+
+NO_VALID_HOST = "No valid host was found. There are not enough hosts available."
+REFUSED = "The request cannot be scheduled with these properties."
+TOO_LATE = "The request could not be scheduled in time."
+
+_STAGES_MAX = 4
+_FAILURE_LENGTH_MAX = 15_000
+_MAPPING_SECONDS = 10.0  # on top of a cell's own time, for the transactions between its answers
+
+
+class BuildTask:
+    """One conductor's work on one reservation, under one lease. Used by one thread."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        lease: Lease,
+        clean_up: Callable[[Sequence[str]], None],
+        watch: Watch = base.unwatched,
+    ) -> None:
+        self._parts = parts
+        self._lease = lease
+        self._clean_up = clean_up
+        self._watch = watch
+        self._reservation: Reservation
+        self._destinations: Destinations | None = None
+        self._scheduled: list[str] = []
+        self._failed_trace: DecisionTrace | None = None
+
+    def run(self) -> None:
+        """Go on until nothing is left. Raises what kept it from that; the lease is still held."""
+        for _ in range(_STAGES_MAX):
+            found = self._read(self._find_reservation)
+            if found is None:
+                return
+            self._reservation = found
+            try:
+                base.run(self, STEPS[found.stage], self._watch)
+            except GivenUp as reason:
+                self._decide_to_bury(reason)
+
+    @property
+    def retry_in_seconds(self) -> float:
+        """How long to wait before this is tried again: longer each time."""
+        pause = float(self._parts.conf.conductor.retry_pause_seconds) * 2 ** min(
+            self._takes - 1, 10
+        )
+        return min(pause, float(self._parts.conf.conductor.lease_seconds))
+
+    # Steps
+
+    def drop_deleted(self) -> None:
+        """Remove instances that were deleted before any cell could know of them."""
+
+        def write(session: Session) -> list[str]:
+            self._lock(session)
+            gone = [
+                one.instance_uuid
+                for one in self._pending(session)
+                if one.is_deleting and one.cell_uuid is None
+            ]
+            cleanups.add_releases(session, gone, self._reservation.context)
+            build_requests.delete_build_requests(session, gone)
+            return gone
+
+        self._clean_up_if_any(self._write(write))
+
+    def check_deadline(self) -> None:
+        """Give up what could not be scheduled for too long."""
+        limit = timedelta(seconds=self._parts.conf.conductor.scheduling_deadline_seconds)
+        if moment(self._parts.now()) >= self._reservation.accepted_at + limit:
+            last = self._reservation.failure or "no try came to its end"
+            raise GivenUp(
+                TOO_LATE,
+                f"Not scheduled within {limit.total_seconds():.0f} s; the last try: {last}",
+            )
+
+    def release_former_claims(self) -> None:
+        """Free what a try of unknown outcome has claimed, and refuse what it may claim yet."""
+        if self._takes > 1:
+            self._parts.placement.release(
+                admin_context(), dict.fromkeys(self._living(), self._reservation.fence)
+            )
+
+    def select_destinations(self) -> None:
+        """Ask a scheduler for a host, claimed, and alternates for each instance."""
+        self._scheduled = self._living()
+        if not self._scheduled:
+            return
+        spec = self._spec()
+        try:
+            self._destinations = self._parts.scheduler.select_destinations(
+                self._context,
+                spec,
+                self._scheduled,
+                fences=[self._reservation.fence] * len(self._scheduled),
+                timeout_seconds=self._patience_seconds,
+            )
+        except exception.NoValidHost as error:
+            self._failed_trace = traces.from_error(error.kwargs.get("trace"))
+            raise GivenUp(NO_VALID_HOST, error.kwargs.get("reason") or error.message) from error
+        except (exception.Invalid, exception.NotFound, exception.RequestFilterFailed) as error:
+            raise GivenUp(REFUSED, error.message) from error
+
+    def release_claims(self) -> None:
+        """Free all that was ever claimed for the instances; no claim comes after this."""
+
+        def write(session: Session) -> list[str]:
+            self._lock(session)
+            uuids = [one.instance_uuid for one in self._pending(session)]
+            cleanups.add_releases(session, uuids, self._reservation.context)
+            return uuids
+
+        self._clean_up_if_any(self._write(write))
+
+    def store_selections(self) -> None:
+        """Write the answer and its trace; from here on a cell may know of the instances."""
+        chosen = self._selections()
+
+        def write(session: Session) -> None:
+            self._lock(session, stage=Stage.HANDING_OVER, failure=None)
+            living = {one.instance_uuid for one in self._pending(session) if not one.is_deleting}
+            build_requests.store_selections(
+                session, [row for uuid, row in chosen.items() if uuid in living]
+            )
+            if self._destinations is not None:
+                self._store_trace(session, self._destinations.trace)
+
+        self._write(write)
+
+    def hand_over(self) -> None:
+        """Give each cell its instances, all cells at the same time, and map what they took."""
+        by_cell: dict[str, list[str]] = {}
+        for one in self._read(self._pending):
+            if one.cell_uuid is not None:
+                by_cell.setdefault(one.cell_uuid, []).append(one.instance_uuid)
+        asked = [
+            (self._ask_to_build(cell_uuid, uuids), len(uuids))
+            for cell_uuid, uuids in by_cell.items()
+        ]
+        failures = [error for error in (self._wait(one, n) for one, n in asked) if error]
+        if failures:
+            raise failures[0]
+
+    def take_back(self) -> None:
+        """Undo what scheduling may have done."""
+        base.unwind(self, SCHEDULE)
+
+    def write_to_cell0(self) -> None:
+        """Store the instances in cell0, in ERROR, with the reason."""
+        living = self._living()
+        found = self._read(lambda session: build_requests.list_build_requests(session, living))
+        if not found:
+            return
+        fault = InstanceFault.from_values(
+            instance_uuid=found[0].instance_uuid,
+            **self._reservation.verdict,
+        )
+        self._parts.cell0.bury(self._context, [one.instance for one in found], fault)
+
+    def map_to_cell0(self) -> None:
+        """Say that the instances are in cell0."""
+
+        def write(session: Session) -> list[str]:
+            self._lock(session)
+            return self._map(session, self._pending(session), CELL0_UUID)
+
+        self._clean_up_if_any(self._write(write))
+
+    def close(self) -> None:
+        """Remove the reservation when nothing is left of it."""
+        self._write(lambda session: reservations.delete_if_empty(session, self._lease.key))
+
+    # Scheduling
+
+    def _spec(self) -> RequestSpec:
+        """Return the spec of all instances that are asked for, its group as it is now."""
+        spec = self._read(lambda session: request_specs.get_spec(session, self._scheduled[0]))
+        spec.num_instances = len(self._scheduled)
+        if spec.instance_group is not None:
+            self._refresh_group(spec.instance_group)
+        return spec
+
+    def _refresh_group(self, group: InstanceGroup) -> None:
+        """Set members and hosts. Raises CellUnavailable: a guess might break the policy."""
+        context = admin_context(self._context.request_id)
+        with self._parts.database.reader() as session:
+            members = server_groups.list_members(session, group.uuid)
+            hosts = set(build_requests.selected_hosts(session, members))
+            by_cell = instance_mappings.cells_of(session, members)
+        by_cell.pop(CELL0_UUID, None)
+        for cell_uuid, uuids in by_cell.items():
+            question = partial(
+                CellConductorAPI.find_instance_hosts, context=context, instance_uuids=uuids
+            )
+            found = self._parts.cells.call(cell_uuid, question)
+            hosts.update(found.values())
+        group.members = members
+        group.hosts = sorted(hosts)
+
+    def _selections(self) -> dict[str, dict[str, Any]]:
+        """Return instance -> the row with its selections; each host is put into wire form once."""
+        if self._destinations is None:
+            return {}
+        hosts = self._destinations.hosts
+        primitives = [host.obj_to_primitive() for host in hosts]
+        found = {}
+        for uuid, row in zip(self._scheduled, self._destinations.choices.tolist(), strict=True):
+            indexes = [index for index in row if index >= 0]
+            found[uuid] = {
+                "instance_uuid": uuid,
+                "cell_uuid": hosts[indexes[0]].cell_uuid,
+                "fence": self._reservation.fence,
+                "selections": [primitives[index] for index in indexes],
+            }
+        return found
+
+    def _decide_to_bury(self, reason: GivenUp) -> None:
+        LOG.info("%s: given up: %s", self._lease.key, reason.details)
+        verdict = {"message": reason.message, "details": reason.details[:_FAILURE_LENGTH_MAX]}
+        trace = self._failed_trace or DecisionTrace.from_values(
+            request_id=self._context.request_id,
+            created_at=moment(self._parts.now()),
+            sentence=reason.details,
+        )
+
+        def write(session: Session) -> None:
+            self._lock(session, stage=Stage.BURYING, verdict=verdict)
+            self._store_trace(session, trace)
+
+        self._write(write)
+
+    def _store_trace(self, session: Session, trace: DecisionTrace) -> None:
+        size_max = self._parts.conf.conductor.trace_size_max
+        shared, choices = traces.split(trace, size_max=size_max)
+        traces_db.store_trace(session, self._lease.key, shared, choices)
+
+    # Handing over
+
+    def _ask_to_build(self, cell_uuid: str, instance_uuids: Sequence[str]) -> Asked[None] | None:
+        try:
+            return self._parts.cells.ask(
+                cell_uuid, lambda cell: self._hand_over_to(cell, cell_uuid, instance_uuids)
+            )
+        except exception.CellUnavailable:
+            return None  # said in the log already
+
+    def _wait(self, asked: Asked[None] | None, count: int) -> Exception | None:
+        """Return why a cell did not take its instances, None when it took all."""
+        if asked is None:
+            return exception.CellUnavailable(cell="", reason="too many calls wait for it")
+        batches = math.ceil(count / self._batch_size)
+        try:
+            asked.wait(self._patience_seconds * batches + _MAPPING_SECONDS)
+        except Exception as error:
+            return error
+        return None
+
+    def _hand_over_to(
+        self, cell: CellConductorAPI, cell_uuid: str, instance_uuids: Sequence[str]
+    ) -> None:
+        """Run in a thread of the cell, perhaps so late that all of this is somebody else's work."""
+        for start in range(0, len(instance_uuids), self._batch_size):
+            batch = instance_uuids[start : start + self._batch_size]
+            found = self._read(partial(build_requests.list_build_requests, instance_uuids=batch))
+            if found:
+                cell.build_instances(self._context, found, timeout_seconds=self._patience_seconds)
+                self._map_to_cell(cell_uuid, found)
+
+    def _map_to_cell(self, cell_uuid: str, taken: Sequence[BuildRequest]) -> None:
+        uuids = {one.instance_uuid for one in taken}
+        hosts = {one.selections[0].service_host: [one.selections[0].compute_node_uuid]
+                 for one in taken}  # fmt: skip
+
+        def write(session: Session) -> list[str]:
+            self._lock(session)
+            host_mappings.map_hosts(session, cell_uuid, hosts)
+            left = [one for one in self._pending(session) if one.instance_uuid in uuids]
+            return self._map(session, left, cell_uuid)
+
+        deleted = self._write(write)
+        LOG.info("%s: %d instances are in cell %s", self._lease.key, len(uuids), cell_uuid)
+        self._clean_up_if_any(deleted)
+
+    def _map(self, session: Session, moved: Sequence[Pending], cell_uuid: str) -> list[str]:
+        """Make a cell the place of instances; return those that it has to delete at once."""
+        uuids = [one.instance_uuid for one in moved]
+        deleted = [one.instance_uuid for one in moved if one.is_deleting]
+        instance_mappings.map_to_cell(session, uuids, cell_uuid)
+        build_requests.delete_build_requests(session, uuids)
+        cleanups.add_deletes(session, deleted, cell_uuid, self._reservation.context)
+        return deleted
+
+    # Database
+
+    def _read(self, query: Callable[[Session], T]) -> T:
+        with self._parts.database.reader() as session:
+            return query(session)
+
+    def _write(self, fn: Callable[[Session], T]) -> T:
+        return self._parts.database.run_in_writer(fn)
+
+    def _lock(self, session: Session, **values: Any) -> None:
+        """Keep users' deletes out, and make sure that this is still our work. Raises LeaseLost."""
+        build_requests.lock(session, self._lease.key)
+        if not self._parts.reservations.renew(session, self._lease, **values):
+            raise LeaseLost(self._lease.key)
+
+    def _find_reservation(self, session: Session) -> Reservation | None:
+        return reservations.find_reservation(session, self._lease.key)
+
+    def _pending(self, session: Session) -> list[Pending]:
+        return build_requests.list_pending(session, self._lease.key)
+
+    def _living(self) -> list[str]:
+        return [one.instance_uuid for one in self._read(self._pending) if not one.is_deleting]
+
+    def _clean_up_if_any(self, instance_uuids: Sequence[str]) -> None:
+        if instance_uuids:
+            self._clean_up(instance_uuids)
+
+    # Small answers
+
+    @property
+    def _context(self) -> RequestContext:
+        return stored_contexts.from_plain(self._reservation.context)
+
+    @property
+    def _takes(self) -> int:
+        """How often the reservation was taken up, this time included."""
+        return self._reservation.fence // FENCE_STEP
+
+    @property
+    def _patience_seconds(self) -> float:
+        """How long to wait for an answer: longer each time, since what is slow is not dead."""
+        first = float(self._parts.conf.conductor.step_timeout_seconds)
+        return min(first * 2 ** min(self._takes - 1, 10), self._parts.conf.rpc.long_timeout_seconds)
+
+    @property
+    def _batch_size(self) -> int:
+        return int(self._parts.conf.conductor.build_batch_size_max)
+
+
+SCHEDULE = (
+    Step("drop deleted", BuildTask.drop_deleted),
+    Step("check deadline", BuildTask.check_deadline),
+    Step("release former claims", BuildTask.release_former_claims),
+    Step("select destinations", BuildTask.select_destinations, undo=BuildTask.release_claims),
+    Step("store selections", BuildTask.store_selections),
+)
+HAND_OVER = (
+    Step("drop deleted after scheduling", BuildTask.drop_deleted),
+    Step("hand over", BuildTask.hand_over),
+    Step("close", BuildTask.close),
+)
+BURY = (
+    Step("take back", BuildTask.take_back),
+    Step("drop deleted before burial", BuildTask.drop_deleted),
+    Step("write to cell0", BuildTask.write_to_cell0),
+    Step("map to cell0", BuildTask.map_to_cell0),
+    Step("close after burial", BuildTask.close),
+)
+STEPS: dict[str, Sequence[Step[BuildTask]]] = {
+    Stage.SCHEDULING: SCHEDULE,
+    Stage.HANDING_OVER: HAND_OVER,
+    Stage.BURYING: BURY,
+}
+
+
+class Builds:
+    """Has reservations worked on by a bounded number of workers: new ones, and those left lying."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        workers: WorkerPool,
+        clean_up: Callable[[Sequence[str]], None],
+        watch: Watch = base.unwatched,
+    ) -> None:
+        self._parts = parts
+        self._workers = workers
+        self._clean_up = clean_up
+        self._watch = watch
+
+    def begin(self, lease: Lease) -> bool:
+        """Have a reservation worked on, soon; False when all are busy: others may take it up."""
+        self._parts.keeper.keep(lease)
+        try:
+            self._workers.submit(self.work, lease)
+        except (WorkerPoolFull, RuntimeError):  # the latter when this process is about to end
+            self._parts.keeper.drop(lease)
+            self._let_go(lease, 0.0)
+            return False
+        return True
+
+    def resume(self, reservation_ids: Sequence[str]) -> None:
+        """Take up reservations that nobody works on, as many as there are workers for."""
+        for reservation_id in reservation_ids:
+            lease = self._take(reservation_id)
+            if lease is None:
+                continue
+            LOG.info("%s: taken up again", reservation_id)
+            if not self.begin(lease):
+                return
+
+    def work(self, lease: Lease) -> None:
+        """Work on a reservation now; on any failure leave it to be taken up after a pause."""
+        task = BuildTask(self._parts, lease, self._clean_up, self._watch)
+        try:
+            task.run()
+        except LeaseLost:
+            LOG.warning("%s: another conductor works on it now", lease.key)
+        except Exception as error:
+            LOG.warning("%s: outcome unknown, will be tried again: %s", lease.key, error)
+            LOG.debug("%s: because of", lease.key, exc_info=True)
+            self._let_go(lease, task.retry_in_seconds, failure=str(error)[:_FAILURE_LENGTH_MAX])
+        finally:
+            self._parts.keeper.drop(lease)
+
+    def _take(self, reservation_id: str) -> Lease | None:
+        return self._parts.database.run_in_writer(
+            lambda session: self._parts.reservations.take(
+                session, reservation_id, fence=ReservationRow.fence + FENCE_STEP
+            )
+        )
+
+    def _let_go(self, lease: Lease, pause_seconds: float, **values: Any) -> None:
+        try:
+            self._parts.database.run_in_writer(
+                lambda session: self._parts.reservations.let_go(
+                    session, lease, retry_in_seconds=pause_seconds, **values
+                )
+            )
+        except exception.DatabaseUnavailable as error:
+            LOG.warning("%s: its lease runs out by itself: %s", lease.key, error)

@@ -1,0 +1,62 @@
+"""A decision trace taken apart for storing: what all instances share, and each one's choice."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from objects.decision_trace import DecisionTrace
+
+_DETAILS = ("ruled_out", "filters", "timings_ms")
+
+
+def split(
+    trace: DecisionTrace, *, size_max: int
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Return the shared part and instance -> choice, both as plain values.
+
+    Longest parts are left out first when the shared part has more than ``size_max`` bytes; a choice
+    that alone is larger loses its runners-up.
+    """
+    shared = trace.to_plain()
+    choices = {choice["instance_uuid"]: choice for choice in shared.pop("choices")}
+    for name in sorted(_DETAILS, key=lambda part: _size(shared[part]), reverse=True):
+        if _size(shared) <= size_max:
+            break
+        shared[name] = type(shared[name])()
+    cut = {
+        uuid: choice if _size(choice) <= size_max else {**choice, "runners_up": []}
+        for uuid, choice in choices.items()
+    }
+    return shared, cut
+
+
+def from_error(primitive: dict[str, Any] | None) -> DecisionTrace | None:
+    """Return the trace that came with an error (its wire form), None when there was none."""
+    if not primitive or not DecisionTrace.is_primitive(primitive):
+        return None
+    trace: DecisionTrace = DecisionTrace.obj_from_primitive(primitive)
+    return trace
+
+
+def without_hosts(trace: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy of a plain trace that names no host, for users who may not know them."""
+    return {
+        **trace,
+        "filters": [{**one, "reason": None} for one in trace.get("filters", [])],
+        "choices": [_anonymous(choice) for choice in trace.get("choices", [])],
+    }
+
+
+def _anonymous(choice: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **choice,
+        "host": None,
+        "node": None,
+        "runners_up": [{**one, "host": None} for one in choice.get("runners_up", [])],
+        "conflicts": [{**one, "host": None, "reason": None} for one in choice.get("conflicts", [])],
+    }
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, default=str))

@@ -1,0 +1,1 @@
+"""The placement database: its tables, and one file of queries a noun."""

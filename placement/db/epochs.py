@@ -1,0 +1,52 @@
+"""The epoch row: it gives all writes one order, and tells readers whether they lack something."""
+
+from __future__ import annotations
+
+from sqlalchemy import Row, select, text, update
+from sqlalchemy.orm import Session
+
+from placement.db.models import PlacementEpoch
+
+_THE_ROW = PlacementEpoch.id == 1
+_SELECT = select(
+    PlacementEpoch.epoch, PlacementEpoch.facts_epoch, PlacementEpoch.forgotten_epoch
+).where(_THE_ROW)
+_LOCK = _SELECT.with_for_update()
+_UPDATE = update(PlacementEpoch.table()).where(_THE_ROW)
+
+
+def get_epochs(session: Session) -> Row[int, int, int]:
+    """Return ``epoch``, ``facts_epoch`` and ``forgotten_epoch``."""
+    return session.execute(_SELECT).one()
+
+
+def lock(session: Session) -> int:
+    """Keep all other writers out until this transaction ends; return the epoch it will make.
+
+    Must be its first statement: what is read after it is what the writers before left behind.
+    """
+    return session.execute(_LOCK).one().epoch + 1
+
+
+def publish_usage(session: Session, epoch: int) -> None:
+    """Tell readers that usage changed with ``epoch``."""
+    session.execute(_UPDATE.values(epoch=epoch))
+
+
+def publish_facts(session: Session, epoch: int) -> None:
+    """Tell readers that more than usage changed with ``epoch``."""
+    session.execute(_UPDATE.values(epoch=epoch, facts_epoch=epoch))
+
+
+def publish_forgotten(session: Session, forgotten_epoch: int) -> None:
+    """Tell readers that tombstones up to an epoch are gone."""
+    session.execute(_UPDATE.values(forgotten_epoch=forgotten_epoch))
+
+
+def begin_snapshot(session: Session) -> None:
+    """Let every query of this transaction see one moment; must be its first statement.
+
+    SQLite needs no telling.
+    """
+    if session.get_bind().dialect.name != "sqlite":
+        session.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))

@@ -1,0 +1,231 @@
+"""Queries about providers: what is stored about them, and writing what is different.
+
+All but ``get_ids`` need the epoch's lock.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from typing import Any, cast
+
+from sqlalchemy import Column, CursorResult, bindparam, delete, exists, select, update
+from sqlalchemy.orm import Session
+
+from placement.db import epochs, names
+from placement.db.models import (
+    Allocation,
+    Inventory,
+    ProviderTombstone,
+    ResourceClass,
+    ResourceProvider,
+    ResourceProviderAggregate,
+    ResourceProviderTrait,
+    Trait,
+    Usage,
+)
+from placement.db.statements import any_of, execute_in, insert_rows, rows_in, upsert
+from placement.inventory import Inventory as Figures
+from placement.provider_report import Facts
+
+_PROVIDER = ResourceProvider.table()
+_PROVIDERS = select(
+    ResourceProvider.id, ResourceProvider.uuid, ResourceProvider.name, ResourceProvider.generation
+).where(ResourceProvider.uuid.in_(any_of()))
+_IDS = select(ResourceProvider.uuid, ResourceProvider.id).where(ResourceProvider.uuid.in_(any_of()))
+_UUIDS_BY_NAME = select(ResourceProvider.name, ResourceProvider.uuid).where(
+    ResourceProvider.name.in_(any_of())
+)
+_INVENTORIES = (
+    select(
+        Inventory.resource_provider_id,
+        ResourceClass.name,
+        Inventory.total,
+        Inventory.reserved,
+        Inventory.min_unit,
+        Inventory.max_unit,
+        Inventory.step_size,
+        Inventory.allocation_ratio,
+    )
+    .join(ResourceClass, ResourceClass.id == Inventory.resource_class_id)
+    .where(Inventory.resource_provider_id.in_(any_of()))
+)
+_USED = (
+    select(Usage.resource_provider_id, ResourceClass.name)
+    .join(ResourceClass, ResourceClass.id == Usage.resource_class_id)
+    .where(Usage.resource_provider_id.in_(any_of()), Usage.used > 0)
+)
+_TRAITS = (
+    select(ResourceProviderTrait.resource_provider_id, Trait.name)
+    .join(Trait, Trait.id == ResourceProviderTrait.trait_id)
+    .where(ResourceProviderTrait.resource_provider_id.in_(any_of()))
+)
+_TOUCH = (
+    update(_PROVIDER)
+    .where(_PROVIDER.c.id.in_(any_of()))
+    .values(generation=_PROVIDER.c.generation + 1, epoch=bindparam("new_epoch"))
+)
+_RENAME = (
+    update(_PROVIDER)
+    .where(_PROVIDER.c.id == bindparam("provider_id"))
+    .values(name=bindparam("new_name"))
+)
+_BECOME_ROOTS = (
+    update(_PROVIDER).where(_PROVIDER.c.uuid.in_(any_of())).values(root_provider_id=_PROVIDER.c.id)
+)
+
+_Numbered = Sequence[tuple[int, Facts | None, Facts]]
+"""The id of a provider, its facts as stored (None: it is new), and as they shall be."""
+
+
+def get_facts(session: Session, uuids: Collection[str]) -> dict[str, Facts]:
+    """Return what is stored about those of these providers that are there."""
+    providers = list(rows_in(session, _PROVIDERS, uuids))
+    ids = [row.id for row in providers]
+    inventories: dict[int, dict[str, Figures]] = defaultdict(dict)
+    for number, name, *figures in rows_in(session, _INVENTORIES, ids):
+        inventories[number][name] = Figures(*figures)
+    used = _get_names(session, _USED, ids)
+    traits = _get_names(session, _TRAITS, ids)
+    return {
+        row.uuid: Facts(
+            uuid=row.uuid,
+            name=row.name,
+            inventories=inventories[row.id],
+            traits=frozenset(traits[row.id]),
+            used=frozenset(used[row.id]),
+            generation=row.generation,
+            id=row.id,
+        )
+        for row in providers
+    }
+
+
+def get_uuids_by_name(session: Session, provider_names: Collection[str]) -> dict[str, str]:
+    """Return name -> UUID of the providers that have one of these names."""
+    return {row.name: row.uuid for row in rows_in(session, _UUIDS_BY_NAME, provider_names)}
+
+
+def get_ids(session: Session, uuids: Collection[str]) -> dict[str, int]:
+    """Return UUID -> id of those of these providers that are there."""
+    return {row.uuid: row.id for row in rows_in(session, _IDS, uuids)}
+
+
+def store(session: Session, changes: Sequence[tuple[Facts | None, Facts]], epoch: int) -> None:
+    """Write facts, given each as it is stored (None: it is new) and as it shall be."""
+    changes = [(old, new) for old, new in changes if old != new]
+    if not changes:
+        return
+    _insert_providers(session, [new for old, new in changes if old is None], epoch)
+    ids = get_ids(session, [new.uuid for _, new in changes])
+    numbered = [(ids[new.uuid], old, new) for old, new in changes]
+    touch(session, [number for number, old, _ in numbered if old is not None], epoch)
+    _rename(session, numbered)
+    _store_inventories(session, numbered)
+    _store_traits(session, numbered)
+    epochs.publish_facts(session, epoch)
+
+
+def touch(session: Session, ids: Collection[int], epoch: int) -> None:
+    """Give providers the next generation, and the epoch that tells readers to load them again."""
+    execute_in(session, _TOUCH, ids, new_epoch=epoch)
+
+
+def has_allocations(session: Session, provider_id: int) -> bool:
+    """Tell whether somebody took something of a provider."""
+    allocations = exists().where(Allocation.resource_provider_id == provider_id)
+    return bool(session.execute(select(allocations)).scalar_one())
+
+
+def remove(session: Session, provider_id: int, epoch: int, now: dt.datetime) -> None:
+    """Delete a provider without allocations, and leave a tombstone."""
+    for model in (Usage, Inventory, ResourceProviderTrait, ResourceProviderAggregate):
+        table = model.table()
+        session.execute(delete(table).where(table.c.resource_provider_id == provider_id))
+    session.execute(delete(_PROVIDER).where(_PROVIDER.c.id == provider_id))
+    tombstone = {"resource_provider_id": provider_id, "epoch": epoch, "deleted_at": now}
+    insert_rows(session, ProviderTombstone.table(), [tombstone])
+    epochs.publish_facts(session, epoch)
+
+
+def prune_tombstones(session: Session, before: dt.datetime) -> int:
+    """Forget providers that were deleted before a moment; return how many there were."""
+    table = ProviderTombstone.table()
+    newest = select(table.c.epoch).where(table.c.deleted_at < before)
+    epoch = session.execute(newest.order_by(table.c.epoch.desc()).limit(1)).scalar()
+    if epoch is None:
+        return 0
+    epochs.publish_forgotten(session, epoch)
+    old = delete(table).where(table.c.epoch <= epoch)
+    return cast("CursorResult[Any]", session.execute(old)).rowcount
+
+
+def _get_names(session: Session, statement: Any, ids: Collection[int]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = defaultdict(list)
+    for number, name in rows_in(session, statement, ids):
+        found[number].append(name)
+    return found
+
+
+def _insert_providers(session: Session, providers: Sequence[Facts], epoch: int) -> None:
+    rows = [
+        {"uuid": facts.uuid, "name": facts.name, "generation": facts.generation, "epoch": epoch}
+        for facts in providers
+    ]
+    insert_rows(session, _PROVIDER, rows)
+    execute_in(session, _BECOME_ROOTS, [facts.uuid for facts in providers])
+
+
+def _rename(session: Session, providers: _Numbered) -> None:
+    renamed = [
+        {"provider_id": number, "new_name": new.name}
+        for number, old, new in providers
+        if old is not None and old.name != new.name
+    ]
+    if renamed:
+        session.execute(_RENAME, renamed)
+
+
+def _store_inventories(session: Session, providers: _Numbered) -> None:
+    written: list[tuple[int, str, Figures]] = []
+    gone: dict[str, list[int]] = defaultdict(list)
+    for number, old, new in providers:
+        before = old.inventories if old else {}
+        for name, figures in new.inventories.items():
+            if before.get(name) != figures:
+                written.append((number, name, figures))
+        for name in before.keys() - new.inventories.keys():
+            gone[name].append(number)
+    ids = names.class_ids(session, {name for _, name, _ in written} | gone.keys())
+    for name, numbers in gone.items():
+        _delete_of(session, Usage.table().c.resource_class_id, ids[name], numbers)
+        _delete_of(session, Inventory.table().c.resource_class_id, ids[name], numbers)
+    rows = [
+        {"resource_provider_id": number, "resource_class_id": ids[name], **figures.to_plain()}
+        for number, name, figures in written
+    ]
+    upsert(session, Inventory.table(), rows)
+
+
+def _store_traits(session: Session, providers: _Numbered) -> None:
+    added: list[tuple[int, str]] = []
+    gone: dict[str, list[int]] = defaultdict(list)
+    for number, old, new in providers:
+        before = old.traits if old else frozenset()
+        added.extend((number, name) for name in new.traits - before)
+        for name in before - new.traits:
+            gone[name].append(number)
+    ids = names.trait_ids(session, {name for _, name in added} | gone.keys())
+    for name, numbers in gone.items():
+        _delete_of(session, ResourceProviderTrait.table().c.trait_id, ids[name], numbers)
+    rows = [{"resource_provider_id": number, "trait_id": ids[name]} for number, name in added]
+    insert_rows(session, ResourceProviderTrait.table(), rows)
+
+
+def _delete_of(
+    session: Session, column: Column[int], value: int, provider_ids: Collection[int]
+) -> None:
+    table = column.table
+    statement = delete(table).where(column == value, table.c.resource_provider_id.in_(any_of()))
+    execute_in(session, statement, provider_ids)

@@ -1,0 +1,134 @@
+"""Placement's RPC endpoint: unpacks a call, gives it to the engine, packs the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+import rpc
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from armillary.periodic import PeriodicTask
+from objects.allocation import AllocationClaim, ClaimResult
+from objects.allocation_candidates import AllocationCandidates
+from objects.resource_query import ResourceQuery
+from placement.engine import PlacementEngine
+from placement.rpcapi import PlacementAPI
+from rpc.server import RpcServer
+from rpc.transport import Bus
+
+PRUNE_JITTER_SECONDS = 60.0
+
+
+class PlacementManager:
+    """Serves placement on the top broker, any number of them on one database.
+
+    What its methods promise is in ``PlacementAPI``.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, *, top_bus: Bus, database: Database) -> None:
+        self._conf = conf
+        self._top_bus = top_bus
+        self.engine = PlacementEngine(conf, database)
+
+    def start(self) -> None:
+        """Do nothing: the table is loaded when it is first asked for."""
+
+    def servers(self) -> list[RpcServer]:
+        """Return the server of this process, not yet started."""
+        host = self._conf.host
+        return [
+            self._top_bus.server(PlacementAPI.TOPIC, host, [self], version=PlacementAPI.VERSION)
+        ]
+
+    def periodic_tasks(self) -> list[PeriodicTask]:
+        """Return the task that forgets."""
+        interval = self._conf.placement.prune_interval_seconds
+        prune = self.engine.pruner.prune
+        return [
+            PeriodicTask("prune-placement", interval, prune, jitter_seconds=PRUNE_JITTER_SECONDS)
+        ]
+
+    def stop(self, grace_seconds: float) -> None:
+        """Do nothing: calls in hand end by themselves, and what they wrote is written."""
+
+    def reload(self) -> None:
+        """Do nothing: options that may change are read when they are needed."""
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.Invalid)
+    def get_allocation_candidates(
+        self, context: RequestContext, query: ResourceQuery
+    ) -> AllocationCandidates:
+        return self.engine.get_candidates(query)
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.Invalid, exception.Unavailable)
+    def claim(
+        self, context: RequestContext, claims: Sequence[AllocationClaim]
+    ) -> list[ClaimResult]:
+        return self.engine.claims.claim(claims)
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.Invalid, exception.Unavailable)
+    def release(self, context: RequestContext, consumers: dict[str, int]) -> None:
+        self.engine.claims.release(consumers)
+
+    @rpc.expose
+    @rpc.expected_exceptions(
+        exception.NotFound, exception.Conflict, exception.Invalid, exception.Unavailable
+    )
+    def move_allocations(
+        self, context: RequestContext, source: str, target: str, fence: int
+    ) -> None:
+        self.engine.claims.move(source, target, fence)
+
+    @rpc.expose
+    def get_allocations(
+        self, context: RequestContext, consumers: Sequence[str]
+    ) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
+        return self.engine.allocations.get(consumers)
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.Invalid)
+    def list_allocations(
+        self, context: RequestContext, marker: str | None = None, limit: int = 1000
+    ) -> list[dict[str, Any]]:
+        return self.engine.allocations.list(marker=marker, limit=limit)
+
+    @rpc.expose
+    def get_usage_totals(self, context: RequestContext) -> dict[str, Any]:
+        return self.engine.usages.get_totals()
+
+    @rpc.expose
+    def get_provider_usages(
+        self, context: RequestContext, providers: Sequence[str]
+    ) -> dict[str, dict[str, dict[str, float]]]:
+        return self.engine.usages.get_provider_usages(providers)
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.Invalid)
+    def set_providers(
+        self, context: RequestContext, providers: Sequence[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        return self.engine.providers.set_providers(providers)
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.NotFound)
+    def set_trait(self, context: RequestContext, provider: str, trait: str, present: bool) -> None:
+        self.engine.providers.set_trait(provider, trait, present=present)
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.InUse)
+    def delete_provider(self, context: RequestContext, provider: str) -> None:
+        self.engine.providers.delete(provider)
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.Invalid)
+    def set_aggregate_members(
+        self, context: RequestContext, aggregate: str, providers: Sequence[str]
+    ) -> None:
+        self.engine.aggregates.set_members(aggregate, providers)

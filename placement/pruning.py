@@ -1,0 +1,45 @@
+"""Forget what nobody asks for any more: fences of consumers long gone, tombstones of providers."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from collections.abc import Callable
+
+from oslo_utils import timeutils
+from sqlalchemy.orm import Session
+
+from armillary.db import Database
+from placement.db import allocations, epochs, providers
+
+LOG = logging.getLogger(__name__)
+
+
+class Pruner:
+    """Prunes both after the same time. A reader that slept for longer loads everything anew."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        keep_seconds: int,
+        clock: Callable[[], dt.datetime] = timeutils.utcnow,
+    ) -> None:
+        self._database = database
+        self._keep_seconds = keep_seconds
+        self._clock = clock
+
+    def prune(self) -> None:
+        """Delete what is older; any number of processes may do so."""
+        before = self._clock() - dt.timedelta(seconds=self._keep_seconds)
+
+        def write(session: Session) -> tuple[int, int]:
+            epochs.lock(session)
+            return (
+                allocations.prune_fences(session, before),
+                providers.prune_tombstones(session, before),
+            )
+
+        fences, tombstones = self._database.run_in_writer(write)
+        if fences or tombstones:
+            LOG.info("Pruned %d fences and %d tombstones of providers", fences, tombstones)

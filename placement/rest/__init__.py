@@ -1,0 +1,1 @@
+"""The Placement REST API."""

@@ -1,0 +1,1 @@
+"""The routes' handlers, one file a noun."""

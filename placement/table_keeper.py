@@ -1,0 +1,46 @@
+"""Keep one provider table of a process up to date, and lend it to one thread at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+from armillary.db import Database
+from placement.db import changes, epochs
+from placement.provider_table import EPOCH_NONE, ProviderTable
+
+
+class TableKeeper:
+    """Lends a table that is at least as new as the database was when it was asked for.
+
+    Asking costs one tiny query when nothing changed. What changed is loaded once for all who wait.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._table = ProviderTable()
+
+    @contextlib.contextmanager
+    def table(self) -> Iterator[ProviderTable]:
+        """Lend the table; it must not be kept, nor changed."""
+        held = self._table.epoch
+        with self._database.reader() as session:
+            needed = epochs.get_epochs(session).epoch
+        with self._lock:
+            if self._table.epoch < needed or needed < held:
+                self._load()
+            yield self._table
+
+    def _load(self) -> None:
+        table, self._table = self._table, ProviderTable()  # begin anew if this fails half-way
+        with self._database.reader() as session:
+            epochs.begin_snapshot(session)
+            found = changes.get_changes(session, table.epoch)
+            if found is None:
+                table = ProviderTable()
+                found = changes.get_changes(session, EPOCH_NONE)
+        assert found is not None, "a table that begins anew can always be loaded"
+        table.apply(found)
+        self._table = table

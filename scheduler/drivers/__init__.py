@@ -1,0 +1,1 @@
+"""Drivers: what decides. ``[scheduler] driver`` names one."""

@@ -1,0 +1,64 @@
+"""What the super conductor tells every scheduler: the cells, the aggregates with their hosts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate
+from objects.cell_mapping import CELL0_UUID
+
+
+class Facts:
+    """The facts at one moment, replaced as a whole. ``seq`` grows with each change."""
+
+    def __init__(
+        self,
+        *,
+        seq: int = 0,
+        cells: Iterable[Mapping[str, Any]] = (),
+        aggregates: Iterable[Aggregate] = (),
+    ) -> None:
+        self.seq = seq
+        self.cell_names: dict[str, str] = {}
+        self.enabled_cells: set[str] = set()
+        for cell in cells:
+            if cell["uuid"] == CELL0_UUID:
+                continue
+            self.cell_names[cell["uuid"]] = cell["name"]
+            if not cell["disabled"]:
+                self.enabled_cells.add(cell["uuid"])
+        self.aggregates = tuple(aggregates)
+        self._of_host: dict[str, tuple[Aggregate, ...]] = {}
+        self._with_key: dict[str, list[Aggregate]] = defaultdict(list)
+        self._index()
+
+    @classmethod
+    def from_plain(cls, facts: Mapping[str, Any]) -> Self:
+        """Make facts from what ``SuperConductorAPI.get_facts`` answers."""
+        return cls(seq=facts["seq"], cells=facts["cells"], aggregates=facts["aggregates"])
+
+    def aggregates_of(self, host: str) -> tuple[Aggregate, ...]:
+        """Return the aggregates that a host is in."""
+        return self._of_host.get(host, ())
+
+    def aggregates_with(self, key: str) -> list[Aggregate]:
+        """Return the aggregates that have a metadata key."""
+        return self._with_key.get(key, [])
+
+    def zone_of(self, host: str, default: str) -> str:
+        """Return the availability zone of a host; ``default`` when no aggregate names one."""
+        for aggregate in self.aggregates_of(host):
+            if zone := aggregate.metadata.get(AVAILABILITY_ZONE_KEY):
+                return zone
+        return default
+
+    def _index(self) -> None:
+        of_host: dict[str, list[Aggregate]] = defaultdict(list)
+        for aggregate in self.aggregates:
+            for host in aggregate.hosts:
+                of_host[host].append(aggregate)
+            for key in aggregate.metadata:
+                self._with_key[key].append(aggregate)
+        self._of_host = {host: tuple(found) for host, found in of_host.items()}

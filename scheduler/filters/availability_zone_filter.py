@@ -1,0 +1,53 @@
+"""Keep a request in the availability zone that it asks for, host by host."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from objects.aggregate import AVAILABILITY_ZONE_KEY
+from objects.request_spec import RequestSpec
+from scheduler import aggregate_metadata, filters
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+
+
+class AvailabilityZoneFilter(filters.BaseHostFilter):
+    """Pass hosts in the availability zone that the request asks for; without one, all.
+
+    A host's zones are the ``availability_zone`` metadata of its aggregates; a host without any is
+    in ``[DEFAULT] default_availability_zone``. The request filter ``availability_zone`` asks
+    placement for the same and costs less; this one also keeps a request for the default zone out of
+    the other zones.
+    """
+
+    run_filter_once_per_request = True
+
+    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
+        if not spec.availability_zone:
+            return True
+        zones = aggregate_metadata.words(host_state.aggregates, AVAILABILITY_ZONE_KEY)
+        return spec.availability_zone in (zones or {self._default})
+
+    def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
+        mask = np.ones(len(hosts), dtype=np.bool_)
+        if not spec.availability_zone:
+            return mask
+        has_zone = np.zeros(len(hosts), dtype=np.bool_)
+        mask[:] = False
+        for aggregate in hosts.facts.aggregates_with(AVAILABILITY_ZONE_KEY):
+            inside = hosts.in_aggregate(aggregate)
+            has_zone |= inside
+            zones = aggregate_metadata.words([aggregate], AVAILABILITY_ZONE_KEY)
+            if spec.availability_zone in zones:
+                mask |= inside
+        if spec.availability_zone == self._default:
+            mask |= ~has_zone
+        return mask
+
+    def explain(self, host_state: HostState, spec: RequestSpec) -> str:
+        return f"is not in availability zone {spec.availability_zone}"
+
+    @property
+    def _default(self) -> str:
+        zone: str = self._conf.default_availability_zone
+        return zone

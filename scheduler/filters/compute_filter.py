@@ -1,0 +1,28 @@
+"""Leave hosts out whose compute service is disabled or down."""
+
+from __future__ import annotations
+
+from objects.request_spec import RequestSpec
+from scheduler import filters
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+
+
+class ComputeFilter(filters.BaseHostFilter):
+    """Pass hosts whose compute service is enabled and up.
+
+    A service is up while it was seen within ``[DEFAULT] service_down_time`` seconds and was not
+    forced down. When nothing was heard of a whole cell for that long, all its hosts count as down.
+    """
+
+    run_filter_once_per_request = True
+
+    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
+        return bool(host_state.service_up and not host_state.service_disabled)
+
+    def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
+        mask: filters.Mask = hosts.service_up & ~hosts.service_disabled
+        return mask
+
+    def explain(self, host_state: HostState, spec: RequestSpec) -> str:
+        return "its service is disabled" if host_state.service_disabled else "its service is down"

@@ -1,0 +1,97 @@
+"""The little language of extra specs: ``>= 4``, ``<in> avx``, ``<or> a <or> b``, or a plain text.
+
+A requirement is split at white space; when its first word is an operator, what follows are its
+operands, else the whole of it is compared as text.
+
+=============================== ==================================================================
+``=`` ``>=``                    the value is a number and at least the operand
+``==`` ``!=`` ``<=``            the value is a number and equal, not equal, at most
+``s==`` ``s!=`` ``s<`` ``s<=``
+``s>`` ``s>=``                  the same as text, character by character ("10" comes before "9")
+``<in>``                        the operand is a part of the value
+``<all-in> a b``                every operand is a part of the value
+``<or> a <or> b``               the value is one of the operands
+=============================== ==================================================================
+
+Operands that are too many are ignored; with too few, and for numbers with one that is none, nothing
+matches: a mistake in a flavor keeps its instances from starting, not other requests from being
+decided.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+
+Question = Callable[[str], bool]
+
+_NUMERIC: dict[str, Callable[[float, float], bool]] = {
+    "=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
+_TEXT: dict[str, Callable[[str, str], bool]] = {
+    "s==": operator.eq,
+    "s!=": operator.ne,
+    "s<": operator.lt,
+    "s<=": operator.le,
+    "s>": operator.gt,
+    "s>=": operator.ge,
+}
+
+
+def parse(requirement: str) -> Question:
+    """Return the question that a requirement asks of a value."""
+    first, *operands = requirement.split() or [""]
+    if compare := _NUMERIC.get(first):
+        return _numeric(compare, operands)
+    if compare_text := _TEXT.get(first):
+        return lambda value: bool(operands) and compare_text(value, operands[0])
+    match first:
+        case "<in>":
+            return lambda value: bool(operands) and operands[0] in value
+        case "<all-in>":
+            return lambda value: bool(operands) and all(word in value for word in operands)
+        case "<or>":
+            alternatives = _alternatives(operands)
+            return lambda value: value in alternatives
+        case _:
+            return lambda value: value == requirement
+
+
+def matches(value: str, requirement: str) -> bool:
+    """Tell whether a value meets a requirement."""
+    return parse(requirement)(value)
+
+
+def _numeric(compare: Callable[[float, float], bool], operands: list[str]) -> Question:
+    wanted = _number(operands[0]) if operands else None
+    if wanted is None:
+        return lambda _value: False
+
+    def question(value: str) -> bool:
+        number = _number(value)
+        return number is not None and compare(number, wanted)
+
+    return question
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number
+
+
+def _alternatives(operands: list[str]) -> set[str]:
+    """Return every second word; between them stands ``<or>``, where it does not they end."""
+    found = set(operands[:1])
+    for separator, word in zip(operands[1::2], operands[2::2], strict=False):
+        if separator != "<or>":
+            break
+        found.add(word)
+    return found

@@ -1,0 +1,141 @@
+"""Match what an image needs to run with what a host can run."""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from objects.request_spec import RequestSpec
+from scheduler import filters
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+
+_ARCHITECTURES = {
+    "amd64": "x86_64",
+    "x64": "x86_64",
+    "x86-64": "x86_64",
+    "i386": "i686",
+    "i486": "i686",
+    "i586": "i686",
+    "x86": "i686",
+    "arm64": "aarch64",
+    "ppc64el": "ppc64le",
+}
+_HYPERVISORS = {"xapi": "xen"}
+_MODES = {"pv": "xen", "hv": "hvm", "baremetal": "hvm"}
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "=": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
+_CONDITION = re.compile(r"\s*(<=|>=|==|!=|<|>|=)\s*(\d{1,9}(?:\.\d{1,9}){0,2})\s*")
+
+
+class ImagePropertiesFilter(filters.BaseHostFilter):
+    """Pass hosts that can run the image.
+
+    The image's ``hw_architecture`` (or ``[filter_scheduler]
+    image_properties_default_architecture``), ``img_hv_type`` and ``hw_vm_mode`` must all be found
+    in one of the triples that the host reports as ``supported_instances``; a host that reports none
+    fails. Then ``img_hv_requested_version``, conditions on the hypervisor's version such as
+    ``>=6.0, <7``, and ``hw_maxphysaddr_bits`` must be met, as far as the host reports these. An
+    image with none of the first three runs anywhere: the latter two are not looked at. A condition
+    or number that cannot be read fails every host that it would be held against.
+    """
+
+    run_filter_once_per_request = True
+
+    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
+        properties, wanted = self._wanted(spec)
+        return not wanted or (
+            _supports(host_state.supported_instances, wanted)
+            and _version_fits(host_state.hypervisor_version, properties)
+            and _bits_fit(host_state.cpu_info, properties)
+        )
+
+    def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
+        properties, wanted = self._wanted(spec)
+        if not wanted:
+            return np.ones(len(hosts), dtype=np.bool_)
+        mask = filters.per_distinct(
+            hosts.supported_instances, lambda triples: _supports(triples, wanted)
+        )
+        mask &= filters.per_distinct(
+            hosts.hypervisor_version, lambda version: _version_fits(version, properties)
+        )
+        mask &= filters.per_distinct(hosts.cpu_info, lambda info: _bits_fit(info, properties))
+        return mask
+
+    def explain(self, host_state: HostState, spec: RequestSpec) -> str:
+        properties, wanted = self._wanted(spec)
+        if not _supports(host_state.supported_instances, wanted):
+            return f"cannot run {', '.join(sorted(wanted))}"
+        if not _version_fits(host_state.hypervisor_version, properties):
+            asked = properties["img_hv_requested_version"]
+            return f"its hypervisor version is {host_state.hypervisor_version}, asked is {asked}"
+        return f"has fewer than {properties['hw_maxphysaddr_bits']} physical address bits"
+
+    def _wanted(self, spec: RequestSpec) -> tuple[Mapping[str, str], set[str]]:
+        properties = spec.image.properties if spec.image else {}
+        default: str | None = self._conf.filter_scheduler.image_properties_default_architecture
+        named = (
+            _canonical(properties.get("hw_architecture") or default or "", _ARCHITECTURES),
+            _canonical(properties.get("img_hv_type") or "", _HYPERVISORS),
+            _canonical(properties.get("hw_vm_mode") or "", _MODES),
+        )
+        return properties, {name for name in named if name}
+
+
+def _canonical(name: str, aliases: Mapping[str, str]) -> str:
+    lowered = name.strip().lower()
+    return aliases.get(lowered, lowered)
+
+
+def _supports(triples: Any, wanted: set[str]) -> bool:
+    return any(wanted <= _offered(triple) for triple in triples or ())
+
+
+def _offered(triple: Any) -> set[str]:
+    if not isinstance(triple, list | tuple):
+        return set()
+    kinds = (_ARCHITECTURES, _HYPERVISORS, _MODES)
+    return {_canonical(str(name), kind) for name, kind in zip(triple, kinds, strict=False)}
+
+
+def _version_fits(version: Any, properties: Mapping[str, str]) -> bool:
+    conditions = properties.get("img_hv_requested_version")
+    if not version or not conditions:
+        return True
+    found = (version // 10**6, version // 10**3 % 10**3, version % 10**3)
+    return all(_condition_holds(found, condition) for condition in conditions.split(","))
+
+
+def _condition_holds(found: tuple[int, int, int], condition: str) -> bool:
+    match = _CONDITION.fullmatch(condition)
+    if match is None:
+        return False
+    parts = [int(part) for part in match[2].split(".")]
+    return _COMPARISONS[match[1]](found, (*parts, *[0] * (3 - len(parts))))
+
+
+def _bits_fit(cpu_info: Any, properties: Mapping[str, str]) -> bool:
+    asked = properties.get("hw_maxphysaddr_bits")
+    if not asked:
+        return True
+    try:
+        reported = json.loads(cpu_info)["maxphysaddr"]["bits"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return True
+    try:
+        return int(reported) >= int(asked)
+    except (ValueError, TypeError):
+        return False

@@ -1,0 +1,34 @@
+"""Keep the members of a server group together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from objects.request_spec import RequestSpec
+from scheduler import filters
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+
+POLICY = "affinity"
+
+
+class ServerGroupAffinityFilter(filters.BaseHostFilter):
+    """Pass the hosts of the server group's members, when its policy is ``affinity``.
+
+    The first member may go anywhere; so may instances of no group, or of one with another policy.
+    """
+
+    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
+        group = spec.instance_group
+        if group is None or group.policy != POLICY or not group.hosts:
+            return True
+        return host_state.host in group.hosts
+
+    def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
+        group = spec.instance_group
+        if group is None or group.policy != POLICY or not group.hosts:
+            return np.ones(len(hosts), dtype=np.bool_)
+        return hosts.named(set(group.hosts))
+
+    def explain(self, host_state: HostState, spec: RequestSpec) -> str:
+        return "other members of the server group run elsewhere"

@@ -1,0 +1,247 @@
+"""Hosts as columns: what a filter or weigher sees of all hosts of one decision at once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from objects import host_attributes
+from objects.aggregate import Aggregate
+from objects.host_attributes import HostAttribute, Kind
+from scheduler.facts import Facts
+from scheduler.host_state import HostState
+from scheduler.usage import Positions, Usage
+
+Numbers = npt.NDArray[Any]
+Column = Numbers | list[Any]
+Mask = npt.NDArray[np.bool_]
+
+DTYPES: dict[Kind, type] = {Kind.INT: np.int64, Kind.FLOAT: np.float64, Kind.BOOL: np.bool_}
+"""The kinds of attributes that are arrays; the others are lists."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All hosts that a scheduler knows, at one moment; nobody writes to it any more.
+
+    ``columns`` are the host attributes, ``uuid``, ``host``, ``nodename``, the index ``cell`` into
+    ``cells`` (UUIDs), and ``in_flight_uuids``: what was claimed and not reported yet.
+    """
+
+    columns: Mapping[str, Column]
+    cells: tuple[str, ...]
+    facts: Facts
+
+
+class HostTable:
+    """Some hosts, by position, in the order of placement's candidates. One decision's own.
+
+    ``hosts.free_ram_mb`` is the column of an attribute: an array for numbers and truth values, else
+    a list. The names are those of ``HostState``. Columns show what the instances chosen so far in
+    this request will use. Read only, for filters and weighers.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        rows: Positions,
+        columns: dict[str, Column] | None = None,
+        usage: Usage | None = None,
+    ) -> None:
+        self._snapshot = snapshot
+        self._rows = rows
+        self._columns = {} if columns is None else columns
+        self._usage = usage
+        self._chosen: dict[int, list[str]] = defaultdict(list)
+        self._positions_of_host: dict[str, list[int]] | None = None
+        self._positions_of_instance: dict[str, list[int]] = {}
+        if usage is not None:
+            self._columns.update(usage.attributes())
+
+    @classmethod
+    def from_values(
+        cls, hosts: Sequence[Mapping[str, Any]], aggregates: Iterable[Aggregate] = ()
+    ) -> Self:
+        """Return a table of made-up hosts, for tests of plugins; what is not given is the default.
+
+        A host may have any attribute of ``HostState``; ``host`` and ``nodename`` are host1, host2
+        and so on unless given.
+        """
+        columns: dict[str, Column] = {
+            attribute.name: _column(attribute, hosts)
+            for attribute in host_attributes.HOST_ATTRIBUTES
+        }
+        names = [f"host{number}" for number in range(1, len(hosts) + 1)]
+        for key in ("uuid", "host", "nodename"):
+            columns[key] = [host.get(key, name) for host, name in zip(hosts, names, strict=True)]
+        cells = sorted({host.get("cell_uuid", "") for host in hosts})
+        indexes = [cells.index(host.get("cell_uuid", "")) for host in hosts]
+        columns["cell"] = np.array(indexes, dtype=np.int64)
+        columns["in_flight_uuids"] = [()] * len(hosts)
+        snapshot = Snapshot(columns, tuple(cells), Facts(aggregates=aggregates))
+        return cls(snapshot, np.arange(len(hosts)))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[HostState]:
+        return (HostState(self, position) for position in range(len(self)))
+
+    def __getitem__(self, position: int) -> HostState:
+        return HostState(self, int(position))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.column(name)
+
+    # Reading --------------------------------------------------------------------------------------
+
+    @property
+    def facts(self) -> Facts:
+        """The cells and aggregates as of this decision."""
+        return self._snapshot.facts
+
+    def column(self, name: str) -> Column:
+        """Return one value for each host. Raises ``AttributeError`` for a name that is none."""
+        column = self._columns.get(name)
+        if column is None:
+            column = self._columns[name] = self._load(name)
+        return column
+
+    def value(self, name: str, position: int) -> Any:
+        """Return the value of one host as a plain Python value."""
+        column = self._columns.get(name)
+        if column is not None:
+            value = column[position]
+        elif name == "cell_uuid":
+            value = self._snapshot.cells[self._snapshot.columns["cell"][self._rows[position]]]
+        else:
+            value = self._snapshot.columns[name][self._rows[position]]
+        return value.item() if isinstance(value, np.generic) else value
+
+    def aggregates_at(self, position: int) -> tuple[Aggregate, ...]:
+        """Return the aggregates of one host."""
+        return self.facts.aggregates_of(self.value("host", position))
+
+    def instances_at(self, position: int) -> frozenset[str]:
+        """Return the UUIDs of the instances on one host."""
+        return frozenset(
+            (
+                *(self.value("instance_uuids", position) or ()),
+                *self.value("in_flight_uuids", position),
+                *self._chosen.get(position, ()),
+            )
+        )
+
+    def named(self, names: Collection[str]) -> Mask:
+        """Return which hosts have one of these names."""
+        if self._positions_of_host is None:
+            self._positions_of_host = defaultdict(list)
+            for position, name in enumerate(self.column("host")):
+                self._positions_of_host[name].append(position)
+        known = self._positions_of_host
+        mask = np.zeros(len(self), dtype=np.bool_)
+        mask[[position for name in names for position in known.get(name, ())]] = True
+        return mask
+
+    def in_aggregate(self, aggregate: Aggregate) -> Mask:
+        """Return which hosts are in an aggregate."""
+        return self.named(set(aggregate.hosts))
+
+    def count_instances(self, uuids: Collection[str]) -> Numbers:
+        """Return for each host how many of these instances are on it."""
+        wanted = set(uuids)
+        self._locate(wanted - self._positions_of_instance.keys())
+        located = self._positions_of_instance
+        positions = [position for uuid in wanted for position in located[uuid]]
+        return np.bincount(np.array(positions, dtype=np.int64), minlength=len(self))
+
+    # For the driver -------------------------------------------------------------------------------
+
+    def fits(self, position: int) -> bool:
+        """Tell whether what is asked for fits on a host once more."""
+        return self._usage is None or self._usage.fits(position)
+
+    def with_usage(self, usage: Usage) -> HostTable:
+        """Return the same hosts with free and used amounts as placement has them."""
+        return HostTable(self._snapshot, self._rows, dict(self._columns), usage)
+
+    def take(self, positions: Positions) -> HostTable:
+        """Return a table of some of these hosts; only before any of them was consumed."""
+        assert not self._chosen
+        kept: dict[str, Column] = {
+            name: column[positions]
+            for name, column in self._columns.items()
+            if isinstance(column, np.ndarray)
+        }
+        usage = None if self._usage is None else self._usage.take(positions)
+        return HostTable(self._snapshot, self._rows[positions], kept, usage)
+
+    def consume(self, position: int, instance_uuid: str) -> None:
+        """Show one more instance of this request on a host."""
+        if self._usage is not None:
+            self._usage.add(position)
+        self._chosen[position].append(instance_uuid)
+        located = self._positions_of_instance.get(instance_uuid)
+        if located is not None and position not in located:
+            located.append(position)
+        self._show(position, 1)
+
+    def undo(self, position: int, instance_uuid: str) -> None:
+        """Take one ``consume`` back."""
+        if self._usage is not None:
+            self._usage.subtract(position)
+        self._chosen[position].remove(instance_uuid)
+        located = self._positions_of_instance.get(instance_uuid)
+        if located is not None and instance_uuid not in self.instances_at(position):
+            located.remove(position)
+        self._show(position, -1)
+
+    def _show(self, position: int, more: int) -> None:
+        self.column("num_instances")[position] += more
+        self.column("num_io_ops")[position] += more
+        if self._usage is not None:
+            for name, value in self._usage.attributes_at(position).items():
+                self._columns[name][position] = value
+
+    def _load(self, name: str) -> Column:
+        if name == "cell_uuid":
+            cells = self._snapshot.cells
+            return [cells[index] for index in self.column("cell")]
+        column = self._snapshot.columns.get(name)
+        if column is None:
+            raise AttributeError(f"hosts have no attribute {name!r}")
+        if isinstance(column, np.ndarray):
+            return column[self._rows]
+        if len(self) == 0:
+            return []
+        found = itemgetter(*self._rows.tolist())(column)
+        return [found] if len(self) == 1 else list(found)
+
+    def _locate(self, uuids: set[str]) -> None:
+        if not uuids:
+            return
+        where: dict[str, list[int]] = {uuid: [] for uuid in uuids}
+        columns = zip(self.column("instance_uuids"), self.column("in_flight_uuids"), strict=True)
+        for position, (reported, in_flight) in enumerate(columns):
+            if not uuids.isdisjoint(reported or ()) or not uuids.isdisjoint(in_flight):
+                for uuid in uuids & self.instances_at(position):
+                    where[uuid].append(position)
+        for position, chosen in self._chosen.items():
+            for uuid in uuids.intersection(chosen):
+                if position not in where[uuid]:
+                    where[uuid].append(position)
+        self._positions_of_instance.update(where)
+
+
+def _column(attribute: HostAttribute, hosts: Sequence[Mapping[str, Any]]) -> Column:
+    values = [host.get(attribute.name, attribute.default) for host in hosts]
+    dtype = DTYPES.get(attribute.kind)
+    return values if dtype is None else np.array(values, dtype)

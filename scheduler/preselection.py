@@ -1,0 +1,57 @@
+"""Which hosts a request is about at all, before any filter: ignored, wanted and forced ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+
+import numpy as np
+
+from objects.request_spec import RequestSpec
+from scheduler.filters import Report
+from scheduler.host_table import HostTable, Mask
+
+# Why and who is kept, in this order: ignoring a host wins over forcing it.
+_Rule = tuple[str, str, Callable[[HostTable], Mask]]
+
+
+def preselect(hosts: HostTable, spec: RequestSpec, report: Report) -> HostTable:
+    """Return the hosts that the request allows; a rule that removes some is reported."""
+    for name, reason, rule in _rules(spec):
+        before = len(hosts)
+        kept = np.flatnonzero(rule(hosts))
+        if len(kept) < before:
+            hosts = hosts.take(kept)
+            report(name, before, before - len(kept), reason)
+    return hosts
+
+
+def _rules(spec: RequestSpec) -> Iterator[_Rule]:
+    destination = spec.requested_destination
+    cell_uuid = destination.cell_uuid if destination else None
+    if cell_uuid:
+        yield "cell", "in another cell", lambda hosts: _equal(hosts.cell_uuid, {cell_uuid})
+    else:
+        yield "enabled_cells", "in a disabled cell", lambda hosts: hosts.cell_enabled
+    if destination and destination.host:
+        wanted = {destination.host}
+        yield "requested_host", "another host was asked for", lambda h: _equal(h.host, wanted)
+    if destination and destination.node:
+        nodes = {destination.node}
+        yield "requested_node", "another node was asked for", lambda h: _equal(h.nodename, nodes)
+    if spec.ignore_hosts:
+        ignored = {name.lower() for name in spec.ignore_hosts}
+        yield "ignore_hosts", "to be ignored", lambda h: ~_equal(_lower(h.host), ignored)
+    if spec.force_hosts:
+        forced = {name.lower() for name in spec.force_hosts}
+        yield "force_hosts", "another host is forced", lambda h: _equal(_lower(h.host), forced)
+    if spec.force_nodes:
+        only = set(spec.force_nodes)
+        yield "force_nodes", "another node is forced", lambda h: _equal(h.nodename, only)
+
+
+def _equal(names: list[str], wanted: Collection[str]) -> Mask:
+    return np.fromiter((name in wanted for name in names), np.bool_, len(names))
+
+
+def _lower(names: list[str]) -> list[str]:
+    return [name.lower() for name in names]

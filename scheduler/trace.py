@@ -1,0 +1,204 @@
+"""Write down why a decision comes out as it does, and say in one sentence why one failed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import os_traits
+
+from objects.allocation_candidates import AllocationCandidates
+from objects.decision_trace import DecisionTrace
+from scheduler.host_table import HostTable
+from scheduler.selections import Choice, Ranked
+
+_CONFLICTS_MAX = 10
+_PARTS_MAX = 6
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class TraceBuilder:
+    """Collects what happens in one decision."""
+
+    def __init__(
+        self,
+        *,
+        request_id: str | None,
+        created_at: datetime,
+        clock: Callable[[], float],
+        choices_max: int,
+    ) -> None:
+        self._clock = clock
+        self._started = clock()
+        self._choices_max = choices_max
+        self._choices: dict[str, dict[str, Any]] = {}
+        self._trace = DecisionTrace.from_values(request_id=request_id, created_at=created_at)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the time that the block takes to a stage."""
+        started = self._clock()
+        try:
+            yield
+        finally:
+            timings = self._trace.timings_ms
+            timings[name] = timings.get(name, 0.0) + self._milliseconds_since(started)
+
+    def answered(self, candidates: AllocationCandidates) -> None:
+        """Note what placement says."""
+        self._trace.hosts_total = candidates.providers_total
+        self._trace.ruled_out = candidates.ruled_out
+        self._trace.candidates = len(candidates.provider_uuids)
+
+    def refused_by_request_filter(self, reason: str) -> None:
+        """Note that placement was not asked at all."""
+        self._trace.ruled_out = [{"kind": "request_filter", "name": reason, "count": 0}]
+
+    def known(self, hosts: int) -> None:
+        """Note how many of the candidates are hosts that the scheduler knows."""
+        self._trace.unknown = self._trace.candidates - hosts
+
+    def filtered(self, name: str, before: int, removed: int, reason: str | None) -> None:
+        """Note what a filter, or another rule, left."""
+        self._trace.filters.append(
+            {"name": name, "before": before, "removed": removed, "reason": reason}
+        )
+
+    def chosen(self, instance_uuid: str, hosts: HostTable, choice: Choice) -> None:
+        """Note a choice; a later one for the same instance takes its place."""
+        former = self._choices.get(instance_uuid)
+        if former is None and len(self._choices) >= self._choices_max:
+            return
+        self._choices[instance_uuid] = {
+            "instance_uuid": instance_uuid,
+            "node": hosts.value("nodename", choice.chosen.position),
+            **_ranked(hosts, choice.chosen),
+            "runners_up": [_ranked(hosts, each) for each in choice.runners_up],
+            "conflicts": former["conflicts"] if former else [],
+        }
+
+    def refused(self, instance_uuid: str, host: str, reason: str | None) -> None:
+        """Note that the claim for the last choice was refused."""
+        choice = self._choices.get(instance_uuid)
+        if choice is not None and len(choice["conflicts"]) < _CONFLICTS_MAX:
+            choice["conflicts"].append({"host": host, "reason": reason})
+
+    def finished(self) -> DecisionTrace:
+        """Return the trace of a request that got its hosts."""
+        self._trace.choices = list(self._choices.values())
+        self._trace.timings_ms["total"] = self._milliseconds_since(self._started)
+        return self._trace
+
+    def failed(
+        self,
+        *,
+        placed: int = 0,
+        wanted: int = 1,
+        aggregate_names: Mapping[str, str] | None = None,
+        reason: str | None = None,
+    ) -> DecisionTrace:
+        """Return the trace of a request that got none; the sentence is ``reason``, or made."""
+        trace = self.finished()
+        trace.sentence = reason or explain(
+            trace, placed=placed, wanted=wanted, aggregate_names=aggregate_names or {}
+        )
+        return trace
+
+    def _milliseconds_since(self, started: float) -> float:
+        return (self._clock() - started) * 1000
+
+
+def _ranked(hosts: HostTable, ranked: Ranked) -> dict[str, Any]:
+    return {
+        "host": hosts.value("host", ranked.position),
+        "weight": ranked.weight,
+        "shares": ranked.shares,
+    }
+
+
+# The sentence -----------------------------------------------------------------------------------
+
+
+def explain(
+    trace: DecisionTrace, *, placed: int, wanted: int, aggregate_names: Mapping[str, str]
+) -> str:
+    """Say what of all hosts is in the way of a request, in one sentence that adds up to the fleet.
+
+    ``placed`` of ``wanted`` instances had a host when none was left for the next one.
+    """
+    parts = _bounded([part for part in _parts(trace, aggregate_names) if part[0]])
+    if not parts:
+        text = "placement knows no host" if not trace.hosts_total else "no host is left"
+    else:
+        text = "; ".join(_phrases(parts, trace.hosts_total))
+    if placed:
+        text = f"only {placed:,} of {wanted:,} instances found room: {text}"
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _parts(trace: DecisionTrace, names: Mapping[str, str]) -> Iterator[tuple[int, str, str]]:
+    """Yield how many hosts fail, and how: in the singular, in the plural."""
+    for rule in trace.ruled_out:
+        yield rule["count"], *_rule_text(rule, names)
+    ruled_out = sum(rule["count"] for rule in trace.ruled_out)
+    left_out = trace.hosts_total - ruled_out - trace.candidates
+    yield (
+        max(left_out, 0),
+        "was left out by max_placement_results",
+        "were left out by max_placement_results",
+    )
+    what = "not known to this scheduler (yet)"
+    yield trace.unknown, f"is {what}", f"are {what}"
+    for entry in trace.filters:
+        because = f" ({entry['reason']})" if entry["reason"] else ""
+        rejected = f"ruled out by {entry['name']}{because}"
+        yield entry["removed"], f"is {rejected}", f"are {rejected}"
+
+
+def _rule_text(rule: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, str]:
+    name = _UUID.sub(lambda match: names.get(match[0], match[0]), str(rule["name"]))
+    match rule["kind"]:
+        case "resource" if "rule" in rule:
+            detail = f"give {name} in amounts of {rule['asked']:,} ({rule['rule']})"
+            return f"does not {detail}", f"do not {detail}"
+        case "resource":
+            detail = f"{name}: {rule['asked']:,} asked, {max(rule['best'], 0):,} free at most"
+            return f"lacks {detail}", f"lack {detail}"
+        case "trait":
+            return f"lacks {name}", f"lack {name}"
+        case "member_of":
+            return f"is not in aggregate {name}", f"are not in aggregate {name}"
+        case "forbidden_aggregate":
+            detail = f"in aggregate {name}, which is forbidden"
+            return f"is {detail}", f"are {detail}"
+        case "forbidden_trait" if name != os_traits.COMPUTE_STATUS_DISABLED:
+            return f"has {name}, which is forbidden", f"have {name}, which is forbidden"
+        case "forbidden_trait" | "disabled":
+            return "is disabled", "are disabled"
+        case _:
+            return f"is ruled out by {name}", f"are ruled out by {name}"
+
+
+def _bounded(parts: list[tuple[int, str, str]]) -> list[tuple[int, str, str]]:
+    if len(parts) <= _PARTS_MAX:
+        return parts
+    rest = sum(count for count, _one, _many in parts[_PARTS_MAX - 1 :])
+    return [*parts[: _PARTS_MAX - 1], (rest, "fails for other reasons", "fail for other reasons")]
+
+
+def _phrases(parts: list[tuple[int, str, str]], total: int) -> Iterator[str]:
+    last = len(parts) - 1
+    adds_up = sum(count for count, _one, _many in parts) == total
+    for index, (count, one, many) in enumerate(parts):
+        text = one if count == 1 else many
+        if index == 0 == last and adds_up:
+            yield f"the only host {text}" if count == 1 else f"all {count:,} hosts {text}"
+        elif index == 0:
+            yield f"{count:,} of {total:,} hosts {many if total > 1 else one}"
+        elif index == last and adds_up:
+            yield f"the other one {text}" if count == 1 else f"the other {count:,} {text}"
+        else:
+            yield f"{count:,} {text}"

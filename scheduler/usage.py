@@ -1,0 +1,131 @@
+"""What placement says is used on each candidate, and what a request uses up of it meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from objects.allocation_candidates import AllocationCandidates
+
+Positions = npt.NDArray[np.int64]
+
+
+def _of_vcpu(total: Any, reserved: Any, used: Any, ratio: Any) -> dict[str, Any]:
+    return {
+        "vcpus_total": total,
+        "vcpus_used": used + reserved,
+        "cpu_allocation_ratio": ratio,
+    }
+
+
+def _of_memory_mb(total: Any, reserved: Any, used: Any, ratio: Any) -> dict[str, Any]:
+    return {
+        "total_usable_ram_mb": total,
+        "free_ram_mb": total - reserved - used,
+        "ram_allocation_ratio": ratio,
+    }
+
+
+def _of_disk_gb(total: Any, reserved: Any, used: Any, ratio: Any) -> dict[str, Any]:
+    return {
+        "total_usable_disk_gb": total,
+        "free_disk_mb": (total - reserved - used) * 1024,
+        "disk_mb_used": (used + reserved) * 1024,
+        "disk_allocation_ratio": ratio,
+    }
+
+
+# Host attributes that follow from an inventory and its usage; for one host as for all.
+_ATTRIBUTES_OF: dict[str, Callable[[Any, Any, Any, Any], dict[str, Any]]] = {
+    "VCPU": _of_vcpu,
+    "MEMORY_MB": _of_memory_mb,
+    "DISK_GB": _of_disk_gb,
+}
+
+
+class Usage:
+    """The resources asked for on n hosts, (n, k) for k classes; one decision's own."""
+
+    def __init__(
+        self,
+        classes: list[str],
+        amounts: npt.NDArray[np.int64],
+        *,
+        total: npt.NDArray[np.int64],
+        reserved: npt.NDArray[np.int64],
+        used: npt.NDArray[np.int64],
+        ratio: npt.NDArray[np.float64],
+    ) -> None:
+        self._classes = classes
+        self._amounts = amounts
+        self._total = total
+        self._reserved = reserved
+        self._used = used
+        self._ratio = ratio
+        self._known = [
+            (index, _ATTRIBUTES_OF[name])
+            for index, name in enumerate(classes)
+            if name in _ATTRIBUTES_OF
+        ]
+
+    @classmethod
+    def of_candidates(cls, candidates: AllocationCandidates, chosen: Positions) -> Self:
+        """Return the usage of some of the candidates, by their indexes."""
+        return cls(
+            candidates.resource_classes,
+            candidates.amounts,
+            total=candidates.total[chosen],
+            reserved=candidates.reserved[chosen],
+            used=candidates.used[chosen],
+            ratio=candidates.ratio[chosen],
+        )
+
+    def take(self, positions: Positions) -> Usage:
+        """Return the usage of some of these hosts."""
+        return Usage(
+            self._classes,
+            self._amounts,
+            total=self._total[positions],
+            reserved=self._reserved[positions],
+            used=self._used[positions],
+            ratio=self._ratio[positions],
+        )
+
+    def attributes(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the host attributes that follow, one array each."""
+        columns: dict[str, npt.NDArray[Any]] = {}
+        for index, derive in self._known:
+            derived = derive(
+                self._total[:, index],
+                self._reserved[:, index],
+                self._used[:, index],
+                self._ratio[:, index],
+            )
+            columns.update({name: np.array(column) for name, column in derived.items()})
+        return columns
+
+    def attributes_at(self, position: int) -> dict[str, Any]:
+        """Return the host attributes that follow, of one host."""
+        values: dict[str, Any] = {}
+        for index, derive in self._known:
+            cell = (position, index)
+            values.update(
+                derive(self._total[cell], self._reserved[cell], self._used[cell], self._ratio[cell])
+            )
+        return values
+
+    def add(self, position: int) -> None:
+        """Use the amounts asked for once more."""
+        self._used[position] += self._amounts
+
+    def subtract(self, position: int) -> None:
+        """Take one ``add`` back."""
+        self._used[position] -= self._amounts
+
+    def fits(self, position: int) -> bool:
+        """Tell whether the amounts asked for fit once more, as placement reckons it."""
+        capacity = (self._total[position] - self._reserved[position]) * self._ratio[position]
+        return bool(np.all(self._used[position] + self._amounts <= capacity))

@@ -1,0 +1,28 @@
+"""Prefer hosts by their free vCPUs."""
+
+from __future__ import annotations
+
+from objects.request_spec import RequestSpec
+from scheduler import weights
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+
+
+class CPUWeigher(weights.BaseHostWeigher):
+    """Prefers hosts with more free vCPUs, so instances spread; a negative multiplier packs them.
+
+    Free are the vCPUs times the CPU allocation ratio, less those in use.
+    """
+
+    multiplier_option = "cpu_weight_multiplier"
+    minval = 0.0
+
+    def host_weight(self, host_state: HostState, spec: RequestSpec) -> float:
+        free: float = (
+            host_state.vcpus_total * host_state.cpu_allocation_ratio - host_state.vcpus_used
+        )
+        return free
+
+    def host_weights(self, hosts: HostTable, spec: RequestSpec) -> weights.Numbers:
+        free: weights.Numbers = hosts.vcpus_total * hosts.cpu_allocation_ratio - hosts.vcpus_used
+        return free

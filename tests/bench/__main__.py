@@ -1,0 +1,32 @@
+"""Print how long each stage takes: ``python -m tests.bench [NAME ...]``; without names, all of them."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.bench import embedded, placement, scheduler
+
+BENCHES = {
+    "select-1000": lambda: scheduler.bench_select(1_000),
+    "select-10000": lambda: scheduler.bench_select(10_000),
+    "multi-10000": lambda: scheduler.bench_multi(10_000, 1_000),
+    "candidates-1000": lambda: placement.bench_candidates(1_000),
+    "candidates-10000": lambda: placement.bench_candidates(10_000),
+    "embedded": embedded.bench_create,
+}
+
+
+def main(names: list[str]) -> int:
+    """Run the named benches; return 2 for an unknown name."""
+    unknown = [name for name in names if name not in BENCHES]
+    if unknown:
+        print(f"unknown: {', '.join(unknown)}; known: {', '.join(BENCHES)}", file=sys.stderr)
+        return 2
+    for name in names or BENCHES:
+        print(f"== {name}")
+        BENCHES[name]()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

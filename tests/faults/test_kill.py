@@ -1,0 +1,110 @@
+"""Any process is killed with -9 in the middle of a 100-instance build: nothing is lost.
+
+Killed processes come back as systemd would bring them back, but for the agent that stays away.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fixtures.asking import wait_for
+from tests.fixtures.deployment import LEASE_SECONDS, SERVICE_DOWN_SECONDS
+from tests.fixtures.layouts import two_cells
+from tests.fixtures.ledger import assert_nothing_is_lost, delete_everything
+from tests.fixtures.services import POSTGRESQL
+
+pytestmark = [
+    pytest.mark.rabbitmq,
+    pytest.mark.postgresql,
+    pytest.mark.timeout(400),
+]
+
+
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory):
+    with two_cells(tmp_path_factory.mktemp("faults"), POSTGRESQL) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def small(deployment):
+    return deployment.create_flavor("small", vcpus=1, ram=512, disk=2)
+
+
+@pytest.fixture(autouse=True)
+def whole_and_empty(deployment):
+    """Bring back what a test killed, then leave nothing to the next one."""
+    yield
+    for process in deployment.processes.values():
+        if not process.is_alive():
+            process.start()
+    deployment.wait_until_ready()
+    delete_everything(deployment)
+
+
+def begin_a_build(deployment, flavor):
+    """Ask for a hundred instances in ten requests.
+
+    Return their UUIDs as soon as all are accepted.
+    """
+    return [uuid for _ in range(10) for uuid in deployment.create_servers(flavor, 10)]
+
+
+def wait_until_building(deployment):
+    """Return when some are ACTIVE and some are not: the middle."""
+
+    def states():
+        found = [server["status"] for server in deployment.servers()]
+        return found.count("ACTIVE") >= 5
+
+    wait_for(states, "five of a hundred are ACTIVE", 60, 0.05)
+
+
+@pytest.mark.parametrize("name", ["super", "scheduler-1", "placement", "cell1-conductor"])
+def test_a_killed_service_loses_nothing(deployment, small, name):
+    """The service comes back and what it had in hand is taken up when its lease ran out."""
+    uuids = begin_a_build(deployment, small)
+    deployment.kill(name)
+    deployment.start(name)
+    states = assert_nothing_is_lost(deployment, uuids)
+    assert set(states.values()) == {"ACTIVE"}
+
+
+@pytest.mark.parametrize("name", ["super", "cell1-conductor", "cell2-agent-1"])
+def test_a_service_killed_halfway_loses_nothing(deployment, small, name):
+    """The same when part of the build is done already."""
+    uuids = begin_a_build(deployment, small)
+    wait_until_building(deployment)
+    deployment.kill(name)
+    deployment.start(name)
+    states = assert_nothing_is_lost(deployment, uuids)
+    assert set(states.values()) == {"ACTIVE"}
+
+
+def test_builds_of_an_agent_that_stays_away_go_to_alternates(deployment, small):
+    """Its hosts count as down after a while; builds in hand there move on, by themselves.
+
+    Those whose alternates were all hosts of that agent end in ERROR, with the reason.
+    """
+    uuids = begin_a_build(deployment, small)
+    wait_until_building(deployment)
+    deployment.kill("cell2-agent-1")
+    states = list(assert_nothing_is_lost(deployment, uuids).values())
+    assert states.count("ACTIVE") > 80
+
+
+def test_instances_of_a_dead_host_can_be_deleted(deployment, small):
+    """Their allocations are free at once; the agent reaps the guests when it comes back."""
+    uuids = begin_a_build(deployment, small)
+    assert_nothing_is_lost(deployment, uuids)
+    deployment.kill("cell2-agent-1")
+    wait_for(
+        lambda: any(h["state"] == "down" for h in hypervisors(deployment)),
+        "the hosts of the killed agent are seen as down",
+        SERVICE_DOWN_SECONDS + LEASE_SECONDS + 10,
+    )
+    delete_everything(deployment)
+
+
+def hypervisors(deployment):
+    return deployment.get("/os-hypervisors/detail")["hypervisors"]

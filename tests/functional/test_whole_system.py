@@ -1,0 +1,142 @@
+"""The whole system in one process: what a user sees of one request, from the front door to the end."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fixtures.asking import wait_for
+from tests.fixtures.embedded import embedded_system
+from tests.fixtures.ledger import assert_nothing_is_lost, delete_everything
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("system")
+    hosts = [
+        "name=sim-{1..3}:vcpus=8:memory_mb=16384:disk_gb=100",
+        "name=bad:vcpus=64:memory_mb=131072:disk_gb=1000",
+    ]
+    with embedded_system(
+        folder, hosts=4, simulated__hosts=hosts, simulated__failing_hosts=["bad"]
+    ) as api:
+        yield api
+
+
+@pytest.fixture(scope="module")
+def tiny(system):
+    return system.create_flavor("tiny", vcpus=1, ram=512)
+
+
+@pytest.fixture(autouse=True)
+def clean(system):
+    yield
+    delete_everything(system)
+
+
+def test_one_server_becomes_active_on_an_alternate_of_the_bad_host(system, tiny):
+    """The biggest host is chosen first and fails; the next one builds it."""
+    (server_id,) = system.create_servers(tiny, 1)
+    assert assert_nothing_is_lost(system, [server_id]) == {server_id: "ACTIVE"}
+    server = system.get(f"/servers/{server_id}")["server"]
+    assert server["OS-EXT-SRV-ATTR:host"].startswith("sim-")
+
+
+def test_an_explanation_adds_up_to_the_fleet(system, tiny):
+    """Ruled out, filtered and left over make all hosts."""
+    (server_id,) = system.create_servers(tiny, 1)
+    system.settled([server_id])
+    trace = system.get(f"/armillary/servers/{server_id}/explain")["explanation"]["trace"]
+    ruled_out = sum(item["count"] for item in trace["ruled_out"])
+    assert trace["hosts_total"] == 4
+    assert ruled_out + trace["candidates"] == trace["hosts_total"]
+    assert trace["choices"][0]["shares"]
+
+
+def test_a_request_that_fits_nowhere_ends_with_a_safe_reason(system):
+    """The user reads no host name; the operator reads numbers."""
+    giant = system.create_flavor("giant", vcpus=1, ram=1_000_000)
+    (server_id,) = system.create_servers(giant, 1)
+    server = system.settled([server_id])[server_id]
+    assert server["status"] == "ERROR"
+    assert "No valid host was found" in server["fault"]["message"]
+    sentence = system.get(f"/armillary/servers/{server_id}/explain")["explanation"]["trace"][
+        "sentence"
+    ]
+    assert "MEMORY_MB" in sentence
+    assert "1,000,000" in sentence
+
+
+def test_many_instances_of_one_request_are_all_or_nothing(system, tiny):
+    """Forty do not fit into 24 + 64 vCPU without overcommit of memory, a hundred do not at all."""
+    uuids = system.create_servers(tiny, 20)
+    assert set(assert_nothing_is_lost(system, uuids).values()) == {"ACTIVE"}
+
+
+def test_a_server_can_be_deleted_at_once(system, tiny):
+    """Accepted, deleted, gone."""
+    (server_id,) = system.create_servers(tiny, 1)
+    assert system.request("DELETE", f"/servers/{server_id}").status_code == 204
+    wait_for(
+        lambda: system.request("GET", f"/servers/{server_id}").status_code == 404,
+        "the server is gone",
+        30,
+    )
+
+
+def test_members_of_an_anti_affine_group_are_apart(system, tiny):
+    """Three members, three good hosts; the late check and the filter agree."""
+    group = system.post(
+        "/os-server-groups", {"server_group": {"name": "apart", "policies": ["anti-affinity"]}}
+    )["server_group"]["id"]
+    answer = system.post(
+        "/servers",
+        {
+            "server": {"name": "apart", "flavorRef": tiny, "min_count": 3, "max_count": 3},
+            "os:scheduler_hints": {"group": group},
+        },
+    )
+    settled = system.settled(answer["armillary:servers"])
+    hosts = [
+        server["OS-EXT-SRV-ATTR:host"]
+        for server in settled.values()
+        if server["status"] == "ACTIVE"
+    ]
+    assert len(hosts) == len(set(hosts))
+    assert len(hosts) >= 2
+
+
+def test_a_disabled_host_gets_nothing_new(system, tiny):
+    """The trait in placement keeps it out of the candidates."""
+    services = system.get("/os-services")["services"]
+    (service,) = [s for s in services if s["host"] == "sim-1"]
+    system.put(f"/os-services/{service['id']}", {"status": "disabled", "disabled_reason": "test"})
+    try:
+        uuids = system.create_servers(tiny, 10)
+        settled = system.settled(uuids)
+        hosts = {server["OS-EXT-SRV-ATTR:host"] for server in settled.values()}
+        assert "sim-1" not in hosts
+    finally:
+        system.put(f"/os-services/{service['id']}", {"status": "enabled"})
+
+
+def test_an_availability_zone_is_kept(system, tiny):
+    """Servers of a zone land on its hosts; an unknown zone is refused and nothing is stored."""
+    aggregate = system.post(
+        "/os-aggregates", {"aggregate": {"name": "east", "availability_zone": "east"}}
+    )["aggregate"]["id"]
+    system.post(f"/os-aggregates/{aggregate}/action", {"add_host": {"host": "sim-2"}})
+    try:
+        uuids = system.create_servers(tiny, 3, availability_zone="east")
+        settled = system.settled(uuids)
+        assert {s["OS-EXT-SRV-ATTR:host"] for s in settled.values()} == {"sim-2"}
+        refused = system.request(
+            "POST",
+            "/servers",
+            json={"server": {"name": "x", "flavorRef": tiny, "availability_zone": "west"}},
+        )
+        assert refused.status_code == 400
+        assert len(system.servers()) == 3
+    finally:
+        delete_everything(system)
+        system.post(f"/os-aggregates/{aggregate}/action", {"remove_host": {"host": "sim-2"}})
+        system.request("DELETE", f"/os-aggregates/{aggregate}")

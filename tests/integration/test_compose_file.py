@@ -1,0 +1,81 @@
+"""The compose file is valid by the compose specification and describes the tested deployment."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+COMPOSE = Path(__file__).parents[2] / "etc" / "compose"
+SPECIFICATION = "docker-compose==1.29.2"  # carries the specification's schema
+
+
+@pytest.fixture(scope="module")
+def specification(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compose")
+    subprocess.run(
+        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, SPECIFICATION],
+        check=True,
+        capture_output=True,
+        timeout=100,
+    )
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        return json.loads(archive.read("compose/config/compose_spec.json"))
+
+
+@pytest.fixture(scope="module")
+def document():
+    return yaml.safe_load((COMPOSE / "compose.yaml").read_text())
+
+
+def test_the_file_keeps_to_the_compose_specification(document, specification):
+    """Any engine that knows the specification takes it."""
+    del specification["properties"]["version"]
+    specification["properties"]["name"] = {"type": "string"}  # newer than this edition
+    jsonschema.Draft201909Validator(specification).validate(document)
+
+
+def test_every_file_that_a_container_names_is_there(document):
+    """Configuration that is mounted or named on a command line exists."""
+    named = set()
+    for service in document["services"].values():
+        named |= {word for word in service.get("command", []) if "/etc/armillary/" in word}
+    missing = {
+        name for name in named if not (COMPOSE / name.removeprefix("/etc/armillary/")).exists()
+    }
+    assert named
+    assert missing == set()
+
+
+def test_the_layout_is_that_of_the_integration_tests(document):
+    """One super conductor, two schedulers, one placement, two cells with two agents each."""
+    ours = [
+        name
+        for name, service in document["services"].items()
+        if service.get("image") == "armillary"
+    ]
+    assert sorted(ours) == [
+        "api",
+        "cell1-agent-1", "cell1-agent-2", "cell1-conductor",
+        "cell2-agent-1", "cell2-agent-2", "cell2-conductor",
+        "placement",
+        "scheduler-1", "scheduler-2",
+        "setup",
+        "super-conductor",
+    ]  # fmt: skip
+
+
+def test_an_agent_reaches_its_cell_only(document):
+    """No agent is given a database or the top broker."""
+    for number in (1, 2):
+        text = (COMPOSE / f"compute-cell{number}.conf").read_text()
+        assert f"/cell{number}" in text
+        assert "_database]" not in text
+        assert "/top" not in text

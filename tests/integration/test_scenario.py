@@ -1,0 +1,77 @@
+"""One scenario on real processes, a real broker and real databases, with each backend.
+
+It is the compose file's layout: an API, a super conductor, two schedulers, placement, two cells
+with a conductor and two agents each; one host fails all its builds.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fixtures.layouts import BAD_HOST, two_cells
+from tests.fixtures.ledger import assert_nothing_is_lost, delete_everything
+from tests.fixtures.services import MARIADB, POSTGRESQL
+
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.timeout(400)]
+
+VARIANTS = [
+    pytest.param((POSTGRESQL, "threading"), marks=pytest.mark.postgresql, id="postgresql-threads"),
+    pytest.param((POSTGRESQL, "eventlet"), marks=pytest.mark.postgresql, id="postgresql-eventlet"),
+    pytest.param((MARIADB, "threading"), marks=pytest.mark.mariadb, id="mariadb-threads"),
+]
+
+
+@pytest.fixture(scope="module", params=VARIANTS)
+def deployment(request, tmp_path_factory):
+    databases, backend = request.param
+    folder = tmp_path_factory.mktemp("deployment")
+    with two_cells(folder, databases, backend=backend) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def clean(deployment):
+    """Leave nothing to the next test."""
+    yield
+    delete_everything(deployment)
+
+
+@pytest.fixture(scope="module")
+def small(deployment):
+    return deployment.create_flavor("small", vcpus=1, ram=512, disk=2)
+
+
+def test_a_hundred_instances_become_active(deployment, small):
+    """Ten requests for ten: all are built, in both cells, and placement holds what they use."""
+    uuids = [uuid for _ in range(10) for uuid in deployment.create_servers(small, 10)]
+    states = assert_nothing_is_lost(deployment, uuids)
+    assert set(states.values()) == {"ACTIVE"}
+    cells = {server["OS-EXT-SRV-ATTR:host"].partition("-")[0] for server in deployment.servers()}
+    assert cells == {"cell1", "cell2"}
+
+
+def test_a_bad_host_is_left_for_an_alternate(deployment, small):
+    """The favourite host fails its builds: they end elsewhere, with the attempt that worked."""
+    (instance_uuid,) = deployment.create_servers(small, 1)
+    assert_nothing_is_lost(deployment, [instance_uuid])
+    server = deployment.get(f"/servers/{instance_uuid}")["server"]
+    assert server["status"] == "ACTIVE"
+    assert server["OS-EXT-SRV-ATTR:host"] != BAD_HOST
+
+
+def test_what_fits_nowhere_says_why(deployment):
+    """The user gets a safe reason, the operator one sentence with numbers."""
+    flavor = deployment.create_flavor("giant", vcpus=1, ram=10_000_000)
+    (instance_uuid,) = deployment.create_servers(flavor, 1)
+    assert assert_nothing_is_lost(deployment, [instance_uuid]) == {instance_uuid: "ERROR"}
+    explained = deployment.get(f"/armillary/servers/{instance_uuid}/explain")
+    assert "MEMORY_MB" in explained["explanation"]["trace"]["sentence"]
+
+
+def test_a_delete_in_the_middle_of_a_build_leaves_nothing(deployment, small):
+    """Deleted at once after it was accepted: gone, and no allocation is left."""
+    uuids = deployment.create_servers(small, 20)
+    for instance_uuid in uuids:
+        assert deployment.request("DELETE", f"/servers/{instance_uuid}").status_code == 204
+    delete_everything(deployment)
+    assert deployment.request("GET", f"/servers/{uuids[0]}").status_code == 404

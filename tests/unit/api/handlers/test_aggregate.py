@@ -1,0 +1,123 @@
+"""Aggregates: made, changed, filled, emptied, deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests import builders
+from tests.fixtures.http_api import Api, message
+from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
+
+PATH = "/v2.1/os-aggregates"
+
+
+@pytest.fixture
+def one(conductor: SuperConductor) -> str:
+    conductor.aggregates = [builders.an_aggregate("ssd", metadata={"ssd": "true"})]
+    conductor.services = [builders.a_service("host1")]
+    return f"{PATH}/1"
+
+
+def test_a_life_of_an_aggregate(api: Api, conductor: SuperConductor) -> None:
+    """Step by step, as an operator would."""
+    conductor.services = [builders.a_service("host1")]
+    made = api.post(PATH, {"aggregate": {"name": "ssd", "availability_zone": "north"}}).json
+    shown = made["aggregate"]
+    assert (shown["availability_zone"], shown["hosts"]) == ("north", [])
+    one = f"{PATH}/{shown['id']}"
+    assert api.get(f"{PATH}/{shown['uuid']}").json == made
+    body = {"aggregate": {"name": "fast", "availability_zone": "south"}}
+    changed = api.put(one, body).json["aggregate"]
+    assert (changed["name"], changed["availability_zone"]) == ("fast", "south")
+    filled = api.post(f"{one}/action", {"add_host": {"host": "host1"}}).json["aggregate"]
+    assert filled["hosts"] == ["host1"]
+    assert api.delete(one).status_code == 409
+    emptied = api.post(f"{one}/action", {"remove_host": {"host": "host1"}}).json["aggregate"]
+    assert emptied["hosts"] == []
+    assert api.get(PATH).json["aggregates"] == [emptied]
+    assert api.delete(one).status_code == 200
+    assert api.get(one).status_code == 404
+
+
+def test_metadata_is_set_and_removed(one: str, api: Api) -> None:
+    """Null removes."""
+    body = {"set_metadata": {"metadata": {"ssd": None, "gpu": "true"}}}
+    assert api.post(f"{one}/action", body).json["aggregate"]["metadata"] == {"gpu": "true"}
+
+
+@pytest.mark.parametrize(
+    ("action", "status"),
+    [
+        ({"add_host": {"host": "host9"}}, 404),
+        ({"remove_host": {"host": "host1"}}, 404),
+    ],
+    ids=str,
+)
+def test_a_host_must_be_there(action: Any, status: int, one: str, api: Api) -> None:
+    """To come or to go."""
+    assert api.post(f"{one}/action", action).status_code == status
+
+
+def test_a_host_comes_once(one: str, api: Api) -> None:
+    """The second time is a conflict."""
+    action = {"add_host": {"host": "host1"}}
+    assert api.post(f"{one}/action", action).status_code == 200
+    assert api.post(f"{one}/action", action).status_code == 409
+
+
+def test_names_are_taken_once(one: str, api: Api) -> None:
+    """409."""
+    assert api.post(PATH, {"aggregate": {"name": "ssd"}}).status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "aggregate"),
+        ({"aggregate": {}}, "aggregate.name"),
+        ({"aggregate": {"name": "x" * 256}}, "aggregate.name"),
+        ({"aggregate": {"name": "a", "availability_zone": "a:b"}}, "aggregate.availability_zone"),
+        ({"aggregate": {"name": "a", "hosts": []}}, "aggregate.hosts"),
+    ],
+    ids=str,
+)
+def test_a_bad_aggregate_names_its_field(
+    body: Any, field: str, api: Api, client: SuperConductorClient
+) -> None:
+    """And nothing is stored."""
+    answer = api.post(PATH, body)
+    assert answer.status_code == 400
+    assert f"field/attribute {field}." in message(answer)
+    assert client.calls == []
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "body"),
+        ({"add_host": {"host": "a"}, "remove_host": {"host": "a"}}, "body"),
+        ({"explode": {}}, "explode"),
+        ({"add_host": {}}, "add_host.host"),
+        ({"add_host": "host1"}, "add_host"),
+        ({"remove_host": {"host": "a b"}}, "remove_host.host"),
+        ({"set_metadata": {"metadata": {}}}, "set_metadata.metadata"),
+        ({"set_metadata": {"metadata": {"a": 1}}}, "set_metadata.metadata.a"),
+        (
+            {"set_metadata": {"metadata": {"availability_zone": "a:b"}}},
+            "set_metadata.metadata.availability_zone",
+        ),
+    ],
+    ids=str,
+)
+def test_a_bad_action_is_named(body: Any, field: str, one: str, api: Api) -> None:
+    """Exactly one that is known."""
+    answer = api.post(f"{one}/action", body)
+    assert answer.status_code == 400
+    assert f"field/attribute {field}." in message(answer)
+
+
+def test_a_change_must_change_something(one: str, api: Api) -> None:
+    """An empty one is a mistake."""
+    assert api.put(one, {"aggregate": {}}).status_code == 400

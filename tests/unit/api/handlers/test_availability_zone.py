@@ -1,0 +1,30 @@
+"""Availability zones: names for all, hosts for administrators."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fixtures.http_api import MEMBER, Api
+from tests.fixtures.super_conductor import SuperConductor
+
+PATH = "/v2.1/os-availability-zone"
+
+
+@pytest.fixture(autouse=True)
+def zones(conductor: SuperConductor) -> None:
+    hosts = {"host1": {"up": True, "disabled": True}}
+    conductor.zones = [{"name": "north", "available": True, "hosts": hosts}]
+
+
+def test_users_see_names_and_states(api: Api) -> None:
+    """Hosts are null."""
+    assert api.get(PATH, token=MEMBER).json["availabilityZoneInfo"] == [
+        {"zoneName": "north", "zoneState": {"available": True}, "hosts": None}
+    ]
+
+
+def test_administrators_see_hosts(api: Api) -> None:
+    """And whether each is up and in use."""
+    (zone,) = api.get(f"{PATH}/detail").json["availabilityZoneInfo"]
+    service = {"available": True, "active": False, "updated_at": None}
+    assert zone["hosts"] == {"host1": {"armillary-compute": service}}

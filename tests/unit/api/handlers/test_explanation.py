@@ -1,0 +1,61 @@
+"""Explanations: why a server is where it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import builders
+from tests.fixtures.http_api import MEMBER, Api
+from tests.fixtures.super_conductor import SuperConductor
+
+
+@pytest.fixture
+def path(conductor: SuperConductor) -> str:
+    server = builders.an_instance(host="host2", attempt=2)
+    conductor.servers = [server]
+    conductor.faults = [builders.a_fault(server.uuid)]
+    conductor.trace = {"hosts_total": 20, "sentence": None}
+    return f"/v2.1/armillary/servers/{server.uuid}/explain"
+
+
+def test_an_administrator_sees_all_of_it(path: str, api: Api) -> None:
+    """Trace, faults and attempts."""
+    explained = api.get(path).json["explanation"]
+    assert explained["server"]["host"] == "host2"
+    assert explained["trace"] == {"hosts_total": 20, "sentence": None}
+    assert explained["faults"] == [
+        {
+            "attempt": 1,
+            "code": 500,
+            "message": "The build failed.",
+            "created": "2030-01-31T12:00:00Z",
+            "host": "host1",
+            "details": "host1: no space left on device",
+        }
+    ]
+    assert explained["attempts"] == [
+        {"attempt": 1, "host": "host1", "result": "Error", "reason": "no space"},
+        {"attempt": 2, "host": "host2", "result": "Success", "reason": None},
+    ]
+
+
+def test_its_owner_sees_no_hosts(path: str, api: Api) -> None:
+    """But that there were two attempts, and how they ended."""
+    answer = api.get(path, token=MEMBER)
+    assert "host1" not in answer.text
+    assert "host2" not in answer.text
+    attempts = answer.json["explanation"]["attempts"]
+    assert [attempt["result"] for attempt in attempts] == ["Error", "Success"]
+
+
+def test_others_see_nothing(path: str, api: Api) -> None:
+    """404."""
+    assert api.get(path, token="u2:p2").status_code == 404
+
+
+def test_a_server_without_trace_is_explained_so_far(
+    path: str, api: Api, conductor: SuperConductor
+) -> None:
+    """The scheduler was not asked yet."""
+    conductor.trace = None
+    assert api.get(path).json["explanation"]["trace"] is None

@@ -1,0 +1,104 @@
+"""Hypervisors: what hosts have, use and run."""
+
+from __future__ import annotations
+
+import pytest
+
+from objects.compute_node import ComputeNode
+from tests import builders
+from tests.fixtures.http_api import Api
+from tests.fixtures.super_conductor import SuperConductor
+
+PATH = "/v2.1/os-hypervisors"
+
+
+@pytest.fixture
+def node(conductor: SuperConductor) -> ComputeNode:
+    node = builders.a_compute_node("host1")
+    conductor.nodes = [node]
+    conductor.services = [builders.a_service("host1")]
+    return node
+
+
+def usage(total: int, used: int, reserved: int = 0) -> dict[str, float]:
+    return {
+        "total": total, "reserved": reserved, "allocation_ratio": 1.5, "used": used,
+        "capacity": (total - reserved) * 1.5,
+    }  # fmt: skip
+
+
+def test_the_short_list_says_which_are_in_use(
+    node: ComputeNode, api: Api, conductor: SuperConductor
+) -> None:
+    """Their state is that of their service."""
+    shown = {"id": node.uuid, "hypervisor_hostname": node.node}
+    assert api.get(PATH).json == {"hypervisors": [{**shown, "state": "up", "status": "enabled"}]}
+    conductor.services = [builders.a_service("host1", up=False, disabled=True)]
+    assert api.get(PATH).json == {"hypervisors": [{**shown, "state": "down", "status": "disabled"}]}
+
+
+def test_sizes_are_those_of_placement(
+    node: ComputeNode, api: Api, conductor: SuperConductor
+) -> None:
+    """It knows the claims in flight."""
+    conductor.usages = {
+        node.uuid: {
+            "VCPU": usage(8, 12),
+            "MEMORY_MB": usage(16384, 4096, reserved=512),
+            "DISK_GB": usage(100, 30),
+        }
+    }
+    (shown,) = api.get(f"{PATH}/detail").json["hypervisors"]
+    assert (shown["vcpus"], shown["vcpus_used"]) == (8, 12)
+    assert (shown["memory_mb"], shown["memory_mb_used"], shown["free_ram_mb"]) == (
+        16384, 4096, 11776,
+    )  # fmt: skip
+    assert (shown["local_gb"], shown["local_gb_used"], shown["free_disk_gb"]) == (100, 30, 70)
+    assert shown["armillary:usages"]["VCPU"]["allocation_ratio"] == 1.5
+
+
+def test_without_placement_they_are_the_hosts_own(node: ComputeNode, api: Api) -> None:
+    """As it reported them."""
+    (shown,) = api.get(f"{PATH}/detail").json["hypervisors"]
+    assert (shown["vcpus"], shown["vcpus_used"]) == (8, 4)
+    assert (shown["memory_mb_used"], shown["free_ram_mb"]) == (8192, 8192)
+    assert (shown["local_gb_used"], shown["free_disk_gb"]) == (50, 50)
+    assert shown["cpu_info"] == {"arch": "x86_64"}
+    assert shown["service"]["host"] == "host1"
+
+
+def test_a_host_that_reported_nothing_is_shown(api: Api, conductor: SuperConductor) -> None:
+    """With defaults, and without a service."""
+    conductor.nodes = [builders.a_compute_node("host1", attributes={})]
+    (shown,) = api.get(f"{PATH}/detail").json["hypervisors"]
+    assert (shown["vcpus"], shown["host_ip"], shown["cpu_info"]) == (0, None, "")
+    assert shown["service"] == {"id": None, "host": "host1", "disabled_reason": None}
+
+
+@pytest.mark.parametrize("by", ["uuid", "node"])
+def test_one_is_shown_with_its_servers(
+    by: str, node: ComputeNode, api: Api, conductor: SuperConductor
+) -> None:
+    """By UUID or name."""
+    conductor.servers = [builders.an_instance("web", host="host1")]
+    conductor.usages = {node.uuid: {"VCPU": usage(8, 1)}}
+    shown = api.get(f"{PATH}/{getattr(node, by)}").json["hypervisor"]
+    assert shown["servers"] == [{"uuid": conductor.servers[0].uuid, "name": "web"}]
+    assert (shown["running_vms"], shown["vcpus_used"]) == (1, 1)
+
+
+def test_an_unknown_one_is_not_there(api: Api) -> None:
+    """404."""
+    assert api.get(f"{PATH}/nothing").status_code == 404
+
+
+def test_hypervisors_are_listed_in_pages(api: Api, conductor: SuperConductor) -> None:
+    """All or those with a name; cells that do not answer are named."""
+    conductor.nodes = [builders.a_compute_node(f"host{n}") for n in range(3)]
+    conductor.down_cells = ["cell7"]
+    first = api.get(PATH, limit="2").json
+    assert len(first["hypervisors"]) == 2
+    assert f"marker={conductor.nodes[1].uuid}" in first["hypervisors_links"][0]["href"]
+    assert first["armillary:down_cells"] == ["cell7"]
+    (found,) = api.get(PATH, hypervisor_hostname_pattern="host2").json["hypervisors"]
+    assert found["id"] == conductor.nodes[2].uuid

@@ -1,0 +1,55 @@
+"""Quotas: a project sees its own, administrators set them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests import builders
+from tests.fixtures.http_api import MEMBER, Api, message
+from tests.fixtures.super_conductor import DEFAULT_QUOTAS, SuperConductor, SuperConductorClient
+
+PATH = "/v2.1/os-quota-sets/p1"
+
+
+def test_a_project_sees_its_quotas(api: Api) -> None:
+    """Those of nobody else."""
+    assert api.get(PATH, token=MEMBER).json["quota_set"] == {"id": "p1", **DEFAULT_QUOTAS}
+    assert api.get(PATH, token="u2:p2").status_code == 403
+
+
+def test_details_have_what_is_used(api: Api, conductor: SuperConductor) -> None:
+    """Nothing is ever reserved: a request is counted at once."""
+    conductor.servers = [builders.an_instance(project_id="p1")]
+    quotas = api.get(f"{PATH}/detail", token=MEMBER).json["quota_set"]
+    assert quotas["instances"] == {"limit": 10, "in_use": 1, "reserved": 0}
+
+
+def test_set_quotas_are_shown_and_defaults_stay(api: Api) -> None:
+    """Only those that were named."""
+    changed = api.put(PATH, {"quota_set": {"instances": 7, "cores": -1}}).json["quota_set"]
+    assert changed == {"id": "p1", **DEFAULT_QUOTAS, "instances": 7, "cores": -1}
+    assert api.get(PATH).json["quota_set"] == changed
+    assert api.get(f"{PATH}/defaults").json["quota_set"] == {"id": "p1", **DEFAULT_QUOTAS}
+
+
+@pytest.mark.parametrize(
+    ("quotas", "field"),
+    [
+        ({}, "quota_set"),
+        ({"instances": -2}, "quota_set.instances"),
+        ({"instances": 2**31}, "quota_set.instances"),
+        ({"instances": "7"}, "quota_set.instances"),
+        ({"floating_ips": 7}, "quota_set.floating_ips"),
+    ],
+    ids=str,
+)
+def test_bad_quotas_name_their_field(
+    quotas: dict[str, Any], field: str, api: Api, client: SuperConductorClient
+) -> None:
+    """And nothing is set."""
+    answer = api.put(PATH, {"quota_set": quotas})
+    assert answer.status_code == 400
+    assert f"field/attribute {field}." in message(answer)
+    assert client.calls == []

@@ -1,0 +1,199 @@
+"""Who may do what: every action, for an administrator, a member, a reader and a stranger."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from oslo_config import cfg
+from oslo_policy import policy
+
+from api.dispatch import Action, Choice, actions_of
+from api.openapi import operation_id
+from api.policies import list_rules
+from api.routes import ROUTES
+from tests import builders
+from tests.fixtures.http_api import Api
+from tests.fixtures.super_conductor import SuperConductor
+
+WHO = {
+    "admin": ("p0", "admin"),
+    "member": ("p1", "member"),
+    "reader": ("p1", "reader"),
+    "stranger": ("p2", "member"),
+}
+SERVER = builders.a_uuid()
+GROUP = builders.a_uuid()
+
+EVERYBODY = {"admin", "member", "reader", "stranger"}
+READERS = {"admin", "member", "reader"}
+MEMBERS = {"admin", "member"}
+ADMINS = {"admin"}
+
+# A list is about the caller's own project, so a stranger sees his own, and a reader of it, too.
+ALLOWED = {
+    "server-index": EVERYBODY,
+    "server-detail": EVERYBODY,
+    "server-show": READERS,
+    "server-create": EVERYBODY - {"reader"},
+    "server-delete": MEMBERS,
+    "instance_action-index": READERS,
+    "instance_action-show": READERS,
+    "flavor-index": EVERYBODY,
+    "flavor-detail": EVERYBODY,
+    "flavor-show": EVERYBODY,
+    "flavor-create": ADMINS,
+    "flavor-delete": ADMINS,
+    "extra_spec-index": EVERYBODY,
+    "extra_spec-show": EVERYBODY,
+    "extra_spec-create": ADMINS,
+    "extra_spec-update": ADMINS,
+    "extra_spec-delete": ADMINS,
+    "image-index": EVERYBODY,
+    "image-detail": EVERYBODY,
+    "image-show": EVERYBODY,
+    "image-create": ADMINS,
+    "image-delete": ADMINS,
+    "hypervisor-index": ADMINS,
+    "hypervisor-detail": ADMINS,
+    "hypervisor-show": ADMINS,
+    "service-index": ADMINS,
+    "service-update": ADMINS,
+    "service-enable": ADMINS,
+    "service-disable": ADMINS,
+    "service-disable_with_reason": ADMINS,
+    "service-force_down": ADMINS,
+    "service-delete": ADMINS,
+    "aggregate-index": ADMINS,
+    "aggregate-create": ADMINS,
+    "aggregate-show": ADMINS,
+    "aggregate-update": ADMINS,
+    "aggregate-delete": ADMINS,
+    "aggregate-add_host": ADMINS,
+    "aggregate-remove_host": ADMINS,
+    "aggregate-set_metadata": ADMINS,
+    "availability_zone-index": EVERYBODY,
+    "availability_zone-detail": ADMINS,
+    "server_group-index": EVERYBODY,
+    "server_group-create": EVERYBODY - {"reader"},
+    "server_group-show": READERS,
+    "server_group-delete": MEMBERS,
+    "quota_set-show": READERS,
+    "quota_set-detail": READERS,
+    "quota_set-defaults": EVERYBODY,
+    "quota_set-update": ADMINS,
+    "limit-show": EVERYBODY,
+    "explanation-show": READERS,
+    "allocation-index": ADMINS,
+    "health-show": ADMINS,
+}
+
+
+def actions() -> Iterator[tuple[str, str, str | None, Action]]:
+    """Yield method, path, name in the body where there is a choice, and action with a rule."""
+    for path, methods in ROUTES.items():
+        for name, method in methods.items():
+            for action in actions_of(method):
+                if action.rule is not None:
+                    choice = _choice_of(method, action) if isinstance(method, Choice) else None
+                    yield name, path, choice, action
+
+
+def _choice_of(method: Choice, action: Action) -> str:
+    return next(name for name, known in method.actions.items() if known is action)
+
+
+ACTIONS = {operation_id(action): (method, path, choice)
+           for method, path, choice, action in actions()}  # fmt: skip
+
+
+@pytest.fixture
+def api(conf: cfg.ConfigOpts, tmp_path: Path, make_api: Callable[[], Api]) -> Api:
+    tokens = [
+        {
+            "sha256": hashlib.sha256(who.encode()).hexdigest(),
+            "user": who,
+            "project": project,
+            "roles": [role],
+        }
+        for who, (project, role) in WHO.items()
+    ]
+    path = tmp_path / "tokens.yaml"
+    path.write_text(yaml.safe_dump({"tokens": tokens}))
+    conf.set_override("auth_strategy", "token_file", group="api")
+    conf.set_override("token_file", str(path), group="api")
+    return make_api()
+
+
+@pytest.mark.parametrize("operation", sorted(ACTIONS))
+def test_an_action_is_for_some_and_not_for_others(
+    operation: str, api: Api, conductor: SuperConductor
+) -> None:
+    """The policy speaks before the body is looked at; what is another project's is not there."""
+    method, path, choice = ACTIONS[operation]
+    place = path.format(
+        server_id=SERVER, server_group_id=GROUP, flavor_id="x", image_id="x", hypervisor_id="x",
+        service_id="x", aggregate_id="1", project_id="p1", key="x", request_id="x",
+    )  # fmt: skip
+    body: dict[str, Any] = {} if choice is None else {"json": {choice: {}}}
+    allowed = set()
+    for who in WHO:
+        conductor.servers = [builders.an_instance(uuid=SERVER, project_id="p1")]
+        conductor.groups = [builders.an_instance_group(uuid=GROUP, project_id="p1")]
+        answer = api.send(method, place, token=who, **body)
+        if answer.status_code != 403 and not _is_hidden(answer.text):
+            allowed.add(who)
+    assert allowed == ALLOWED[operation]
+
+
+def _is_hidden(text: str) -> bool:
+    return any(f"{thing} could not be found" in text for thing in (SERVER, GROUP))
+
+
+def test_the_table_names_every_action() -> None:
+    """A new one is decided on here, too."""
+    assert set(ALLOWED) == set(ACTIONS)
+
+
+def test_every_rule_is_one_of_ours() -> None:
+    """No route is guarded by a name that nobody defined."""
+    known = {rule.name for rule in list_rules()}
+    assert {action.rule for _method, _path, _choice, action in actions()} <= known
+
+
+def test_rules_are_defined_once() -> None:
+    """The enforcer would refuse the second."""
+    names = [rule.name for rule in list_rules()]
+    assert len(names) == len(set(names))
+
+
+def test_every_rule_says_where_it_is_asked() -> None:
+    """The sample policy file shows the operations: they exist, and the routes' are among them."""
+    routes = {(method, path) for path, methods in ROUTES.items() for method in methods}
+    asked = {(rule, (method, path)) for method, path, _choice, a in actions() for rule in [a.rule]}
+    documented = {
+        (rule.name, (operation["method"], operation["path"]))
+        for rule in list_rules()
+        if isinstance(rule, policy.DocumentedRuleDefault)
+        for operation in rule.operations
+    }
+    assert asked <= documented
+    assert {operation for _rule, operation in documented} <= routes
+
+
+def test_the_policy_file_may_let_only_the_owner_delete(
+    tmp_path: Path, make_api: Callable[[], Api], conductor: SuperConductor
+) -> None:
+    """Rules see whose a server is: its user, not only its project."""
+    (tmp_path / "policy.yaml").write_text(
+        '"os_compute_api:servers:delete": "user_id:%(user_id)s"\n'
+    )
+    conductor.servers = [builders.an_instance(project_id="p1", user_id="alice")]
+    api = make_api()
+    path = f"/v2.1/servers/{conductor.servers[0].uuid}"
+    assert api.delete(path, token="bob:p1").status_code == 403
+    assert api.delete(path, token="alice:p1").status_code == 204

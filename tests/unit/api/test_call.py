@@ -1,0 +1,53 @@
+"""What a handler is given answers for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from api.call import Call, Site
+from api.links import Links
+from armillary import exception
+from armillary.context import RequestContext
+from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
+
+
+class OwnersOnly:
+    """A policy that lets projects do what they like with their own."""
+
+    def authorize(self, rule: str, target: Mapping[str, Any], context: RequestContext) -> None:
+        if target["project_id"] != context.project_id:
+            raise exception.PolicyNotAuthorized(rule=rule)
+
+
+@pytest.fixture
+def site() -> Site:
+    client = SuperConductorClient(SuperConductor())
+    return Site(client, OwnersOnly(), max_limit=10, link_prefix=None, document=dict)
+
+
+def a_call(site: Site, **query: Any) -> Call:
+    return Call(site, RequestContext(project_id="p1"), Links("", "", {}), query=query)
+
+
+def test_without_target_it_is_about_the_callers_own_project(site: Site) -> None:
+    """As most requests are."""
+    a_call(site).authorize("any")
+
+
+def test_a_target_is_somebodys(site: Site) -> None:
+    """The policy sees whose."""
+    with pytest.raises(exception.PolicyNotAuthorized, match="this-rule"):
+        a_call(site).authorize("this-rule", {"project_id": "p2"})
+    assert not a_call(site).allows("any", {"project_id": "p2"})
+    assert a_call(site).allows("any", {"project_id": "p1"})
+
+
+@pytest.mark.parametrize(("asked", "size"), [({}, 10), ({"limit": 3}, 3), ({"limit": 11}, 10)])
+def test_a_page_has_as_many_as_asked_and_allowed(
+    asked: dict[str, int], size: int, site: Site
+) -> None:
+    """The smaller of both."""
+    assert a_call(site, **asked).page_size == size

@@ -1,0 +1,115 @@
+"""Errors become answers: status from the family, the Compute API's shape, none of our insides."""
+
+from __future__ import annotations
+
+import pytest
+
+from api import errors
+from armillary import exception
+from tests.fixtures.http_api import Api
+from tests.fixtures.super_conductor import SuperConductor
+
+FAMILIES = [
+    pytest.param(exception.FlavorNotFound(flavor="f"), 404, "itemNotFound", id="not-found"),
+    pytest.param(exception.FlavorExists(field="ID", value="f"), 409, "conflictingRequest",
+                 id="exists"),
+    pytest.param(exception.CellExists(field="name", value="c"), 409, "conflictingRequest",
+                 id="exists-and-conflict"),
+    pytest.param(exception.Exists(what="it"), 409, "conflictingRequest", id="exists-alone"),
+    pytest.param(exception.AggregateInUse(aggregate="a", hosts="h"), 409, "conflictingRequest",
+                 id="in-use"),
+    pytest.param(exception.HostInOtherZone(host="h", zone="z"), 409, "conflictingRequest",
+                 id="conflict"),
+    pytest.param(exception.Invalid(reason="no"), 400, "badRequest", id="invalid"),
+    pytest.param(exception.PolicyNotAuthorized(rule="r"), 403, "forbidden", id="policy"),
+    pytest.param(exception.QuotaExceeded(resource="cores", requested=2, used=1, limit=2), 403,
+                 "forbidden", id="quota"),
+    pytest.param(exception.Unauthorized(), 401, "unauthorized", id="unauthorized"),
+    pytest.param(exception.RpcUnavailable(method="m", topic="t", reason="r"), 503,
+                 "serviceUnavailable", id="no-broker"),
+    pytest.param(exception.CellUnavailable(cell="c", reason="r"), 503, "serviceUnavailable",
+                 id="no-cell"),
+    pytest.param(exception.DatabaseUnavailable(name="n", reason="r"), 503, "serviceUnavailable",
+                 id="no-database"),
+    pytest.param(exception.RpcVersionTooOld(topic="t", method="m", needed="1.1", cap="1.0"), 503,
+                 "serviceUnavailable", id="peer-too-old"),
+    pytest.param(exception.RpcTimeout(method="m", topic="t", timeout_seconds=60), 504,
+                 "computeFault", id="timeout"),
+    pytest.param(exception.ConfigurationError(reason="r"), 500, "computeFault",
+                 id="their-configuration"),
+    pytest.param(exception.NoValidHost(reason="r"), 500, "computeFault", id="no-family"),
+    pytest.param(KeyError("secret"), 500, "computeFault", id="unexpected"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "status", "name"), FAMILIES)
+def test_a_family_has_one_status(
+    error: Exception, status: int, name: str, api: Api, conductor: SuperConductor
+) -> None:
+    """Whatever the leaf, and whoever raised it."""
+    conductor.errors["list_flavors"] = error
+    answer = api.get("/v2.1/flavors")
+    assert answer.status_code == status
+    assert answer.json[name]["code"] == status
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("secret"),
+        exception.DatabaseUnavailable(name="secret", reason="secret"),
+        exception.RpcTimeout(method="secret", topic="secret", timeout_seconds=1),
+    ],
+    ids=["unexpected", "unavailable", "timeout"],
+)
+def test_our_insides_stay_inside(error: Exception, api: Api, conductor: SuperConductor) -> None:
+    """The caller gets the request id, by which the log tells the rest."""
+    conductor.errors["list_flavors"] = error
+    answer = api.get("/v2.1/flavors")
+    assert "secret" not in answer.text
+    assert answer.headers["x-openstack-request-id"] in answer.text
+
+
+def test_an_unexpected_error_is_logged_once_with_its_traceback(
+    api: Api, conductor: SuperConductor, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The request id leads from the answer to the log."""
+    conductor.errors["list_flavors"] = KeyError("why")
+    answer = api.get("/v2.1/flavors")
+    (record,) = [record for record in caplog.records if record.exc_info]
+    assert answer.headers["x-openstack-request-id"] in record.getMessage()
+
+
+def test_503_says_when_to_come_again(api: Api, conductor: SuperConductor) -> None:
+    """Clients that understand Retry-After wait by themselves."""
+    conductor.errors["list_flavors"] = exception.CellUnavailable(cell="c", reason="r")
+    answer = api.get("/v2.1/flavors")
+    assert answer.headers["Retry-After"] == str(errors.RETRY_AFTER_SECONDS)
+
+
+def test_an_unknown_path_is_404(api: Api) -> None:
+    """In the shape of all errors."""
+    answer = api.get("/v2.1/nothing")
+    assert answer.json["itemNotFound"]["message"] == "There is nothing at this path."
+
+
+def test_a_method_that_a_path_lacks_is_405(api: Api) -> None:
+    """The header names those it has."""
+    answer = api.put("/v2.1/flavors", {})
+    assert answer.status_code == 405
+    assert "badMethod" in answer.json
+    assert set(answer.headers["Allow"].split(", ")) == {"GET", "POST", "OPTIONS"}
+
+
+def test_every_family_of_errors_has_a_status() -> None:
+    """A new family must be put into the table."""
+    families = set(exception.ArmillaryError.__subclasses__())
+    named = {family for family, _ in errors.STATUS_OF_FAMILY}
+    inside = {
+        exception.RpcFailed,
+        exception.NoValidHost,
+        exception.RequestFilterFailed,
+        exception.BuildFailed,
+        exception.BuildAborted,
+    }
+    assert {f for f in families if f.__module__ == exception.__name__} - named == inside

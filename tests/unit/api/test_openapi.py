@@ -1,0 +1,90 @@
+"""The OpenAPI document: whole, valid, and printed by a command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import jsonschema
+import openapi_spec_validator
+import pytest
+
+from api import openapi
+from api.dispatch import actions_of
+from api.routes import ROUTES
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return openapi.document()
+
+
+def test_it_is_valid(document: dict[str, Any]) -> None:
+    """By the rules of OpenAPI 3.1."""
+    openapi_spec_validator.validate(json.loads(json.dumps(document)))
+
+
+def test_every_route_is_in_it(document: dict[str, Any]) -> None:
+    """Path by path, method by method, parameter by parameter."""
+    described = {
+        (path, name.upper())
+        for path, item in document["paths"].items()
+        for name in item
+        if name != "parameters"
+    }
+    assert described == {(path, name) for path, methods in ROUTES.items() for name in methods}
+
+
+def test_bodies_and_queries_are_described(document: dict[str, Any]) -> None:
+    """By the very schemas that check them."""
+    for path, methods in ROUTES.items():
+        for name, method in methods.items():
+            operation = document["paths"][path][name.lower()]
+            bodies = [action.body for action in actions_of(method) if action.body is not None]
+            assert ("requestBody" in operation) == bool(bodies)
+            (first, *_) = actions_of(method)
+            parameters = {parameter["name"] for parameter in operation["parameters"]}
+            assert parameters == set(first.query.get("properties", {}))
+            assert str(first.status) in operation["responses"]
+
+
+def test_every_action_says_what_it_does(document: dict[str, Any]) -> None:
+    """In a sentence."""
+    for item in document["paths"].values():
+        for name, operation in item.items():
+            if name != "parameters":
+                assert operation["summary"].endswith(".")
+
+
+def test_what_is_public_needs_no_token(document: dict[str, Any]) -> None:
+    """And nothing else."""
+    public = {
+        path
+        for path, item in document["paths"].items()
+        for name, operation in item.items()
+        if name != "parameters" and operation.get("security") == []
+    }
+    assert public == {"/", "/healthcheck", "/v2.1", "/v2.1/openapi.json"}
+
+
+@pytest.mark.parametrize(
+    "action",
+    [action for methods in ROUTES.values() for m in methods.values() for action in actions_of(m)],
+    ids=openapi.operation_id,
+)
+def test_all_schemas_are_schemas(action: Any) -> None:
+    """Of draft 2020-12."""
+    for schema in (action.query, action.body, action.answer):
+        if schema is not None:
+            jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_the_command_prints_it() -> None:
+    """For tools that make clients of it."""
+    printed = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "api.openapi"], capture_output=True, check=True,
+        timeout=60,
+    )  # fmt: skip
+    assert json.loads(printed.stdout)["paths"].keys() == ROUTES.keys()

@@ -1,0 +1,46 @@
+"""The table of contents leads where it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.dispatch import actions_of
+from api.openapi import operation_id
+from api.routes import ROUTES
+from tests import builders
+from tests.fixtures.http_api import Api
+from tests.fixtures.super_conductor import SuperConductor
+
+ALL = [
+    (path, name, action)
+    for path, methods in ROUTES.items()
+    for name, method in methods.items()
+    for action in actions_of(method)
+]
+
+
+def test_every_handler_is_reached_by_one_route() -> None:
+    """And is called by a name of its own in the document."""
+    names = [operation_id(action) for _path, _method, action in ALL]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(("path", "method", "action"), ALL, ids=[operation_id(a) for *_, a in ALL])
+def test_only_an_empty_answer_has_no_schema(path: str, method: str, action: object) -> None:
+    """What is shown is promised."""
+    is_empty = action.answer is None  # type: ignore[attr-defined]
+    assert is_empty == (method == "DELETE")
+
+
+def test_a_word_in_a_path_goes_before_a_name(api: Api, conductor: SuperConductor) -> None:
+    """``enable`` is no service, ``detail`` no server."""
+    conductor.services = [builders.a_service("host1")]
+    body = {"host": "host1", "binary": "armillary-compute"}
+    assert api.put("/v2.1/os-services/enable", body).status_code == 200
+    assert "servers" in api.get("/v2.1/servers/detail").json
+
+
+def test_options_say_what_a_path_can_do(api: Api) -> None:
+    """As HTTP wants it."""
+    answer = api._client.simulate_options("/v2.1/flavors")
+    assert set(answer.headers["Allow"].split(", ")) == {"GET", "POST"}

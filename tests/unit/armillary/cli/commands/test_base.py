@@ -1,0 +1,22 @@
+"""What commands are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from objects.instance import Instance
+from tests.unit.armillary.cli.conftest import Armillary, BuildingSuperConductor
+
+
+def test_a_list_says_which_cell_is_missing(
+    armillary: Armillary,
+    conductor: BuildingSuperConductor,
+    a_server: Callable[..., Instance],
+) -> None:
+    """Once, however many pages there are."""
+    conductor.down_cells = ["cell2"]
+    for _ in range(7):
+        a_server()
+    ended = armillary("server", "list")
+    assert ended.code == 0
+    assert ended.err == "armillary: Cell cell2 does not answer: what is there is not shown.\n"

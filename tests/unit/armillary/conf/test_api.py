@@ -1,0 +1,42 @@
+"""[api] is safe as it comes."""
+
+from __future__ import annotations
+
+import pytest
+from oslo_config import cfg
+
+from armillary.conf import api
+
+
+@pytest.fixture
+def conf() -> cfg.ConfigOpts:
+    conf = cfg.ConfigOpts()
+    api.register_opts(conf)
+    conf([], default_config_files=[], default_config_dirs=[])
+    return conf
+
+
+def test_only_this_machine_gets_in_by_default(conf: cfg.ConfigOpts) -> None:
+    """There is no authentication until somebody sets one up."""
+    assert (conf.api.auth_strategy, conf.api.bind_host) == ("noauth", "127.0.0.1")
+
+
+def test_it_listens_where_clients_look(conf: cfg.ConfigOpts) -> None:
+    """The Compute API's port."""
+    assert conf.api.bind_port == 8774
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("auth_strategy", "keystone"),
+        ("max_body_bytes", 0),
+        ("max_limit", 0),
+        ("threads", 0),
+        ("compute_link_prefix", "ftp://x"),
+    ],
+)
+def test_a_value_out_of_bounds_is_refused(conf: cfg.ConfigOpts, option: str, value: object) -> None:
+    """Rather than found out later."""
+    with pytest.raises(ValueError):  # noqa: PT011 - oslo.config has no class for it
+        conf.set_override(option, value, group="api")

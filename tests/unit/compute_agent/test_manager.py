@@ -1,0 +1,268 @@
+"""The agent as a whole: over a broker in memory, with threads and simulated hosts."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armillary import exception
+from armillary.context import admin_context
+from armillary.periodic import PeriodicRunner
+from compute_agent.manager import ComputeManager
+from compute_agent.rpcapi import ComputeAPI
+from compute_agent.virt.loader import make_drivers
+from objects.instance import Instance
+from rpc.server import RpcServer
+from rpc.transport import Bus
+from tests import builders
+from tests.fixtures.agent import AGENT, Conductor, agent_conf, an_order
+
+HOSTS = ["sim-1", "sim-2", "sim-3"]
+SECONDS_MAX = 10.0
+
+
+class Cell:
+    """A broker, a conductor that answers on it, and agents that a test starts and stops."""
+
+    def __init__(self, state_path: Path) -> None:
+        self.conf = agent_conf(state_path)
+        self.conf.set_override("report_interval", 1)
+        self.conf.set_override(
+            "hosts", ["name=sim-{1..3}:vcpus=8:memory_mb=8192:disk_gb=50"], group="simulated"
+        )
+        self.conf.set_override("driver", ["simulated"], group="compute")
+        self.conf.set_override("guest_poll_interval_seconds", 0.1, group="compute")
+        self.state_path = state_path
+        self.url = f"kombu+memory:////{uuid.uuid4()}"
+        self.conductor = Conductor()
+        self.bus = Bus(self.conf, self.url)
+        self.compute = ComputeAPI(self.bus)
+        self._conductor_server = self.bus.server("cell_conductor", "conductor", [self.conductor])
+        self._is_serving = False
+        self._agents: dict[str, tuple[ComputeManager, list[RpcServer], PeriodicRunner, Bus]] = {}
+
+    def start_conductor(self) -> None:
+        self._conductor_server.start()
+        self._is_serving = True
+
+    def start(self, agent: str = AGENT, drivers: list[str] | None = None) -> ComputeManager:
+        """Run an agent as a service does."""
+        bus = Bus(self.conf, self.url)
+        manager = ComputeManager(
+            self.conf, cell_bus=bus, agent=agent, drivers=make_drivers(self.conf, drivers),
+            journal_path=self.state_path / f"{agent}.sqlite",
+        )  # fmt: skip
+        manager.start()
+        servers = manager.servers()
+        for server in servers:
+            server.start()
+        runner = PeriodicRunner(manager.periodic_tasks())
+        runner.start()
+        self._agents[agent] = (manager, servers, runner, bus)
+        return manager
+
+    def stop(self, agent: str = AGENT) -> None:
+        """End it as a service does."""
+        manager, servers, runner, bus = self._agents.pop(agent)
+        for server in servers:
+            server.stop()
+            server.wait()
+        assert runner.stop(SECONDS_MAX)
+        manager.stop(SECONDS_MAX)
+        bus.close()
+
+    def close(self) -> None:
+        for agent in list(self._agents):
+            self.stop(agent)
+        if self._is_serving:
+            self._conductor_server.stop()
+            self._conductor_server.wait()
+        self.bus.close()
+
+    def build(self, host: str, agent: str = AGENT, **values: Any) -> Instance:
+        """Order a build as the conductor does."""
+        instance, spec = an_order(host, **values)
+        self.conductor.order(instance)
+        self.compute.build_instance(admin_context(), agent, instance, spec)
+        return instance
+
+    def wait_for_reports(self, kind: str, count: int) -> list[tuple[Any, ...]]:
+        self.conductor.wait_for(lambda: len(self.conductor.reported(kind)) >= count)
+        return self.conductor.reported(kind)
+
+
+@pytest.fixture
+def cell(tmp_path: Path) -> Iterator[Cell]:
+    """Return a cell whose conductor answers, and whose agent of three hosts runs."""
+    cell = Cell(tmp_path)
+    cell.start_conductor()
+    cell.start()
+    yield cell
+    cell.close()
+
+
+@pytest.fixture
+def new_cell(tmp_path: Path) -> Iterator[Callable[[], Cell]]:
+    """Return a function that makes a cell in which nothing runs yet."""
+    made: list[Cell] = []
+
+    def make() -> Cell:
+        made.append(Cell(tmp_path))
+        return made[-1]
+
+    yield make
+    for cell in made:
+        cell.close()
+
+
+def test_hosts_are_reported_at_start(cell: Cell) -> None:
+    """All in one message, under the agent's name, after the services."""
+    cell.conductor.wait_for(lambda: cell.conductor.nodes)
+    assert cell.conductor.heartbeats[0] == (HOSTS, {})
+    assert cell.conductor.node_messages[0] == HOSTS
+    assert cell.conductor.agents == {AGENT}
+
+
+def test_an_order_becomes_a_guest(cell: Cell) -> None:
+    """And the host is reported with it."""
+    instance = cell.build("sim-2", flavor=builders.a_flavor(vcpus=3))
+    assert cell.wait_for_reports("build_succeeded", 1) == [("sim-2", instance.uuid, 1, "running")]
+    cell.conductor.wait_for(
+        lambda: (
+            cell.conductor.attribute("sim-2", "vcpus_used") == 3
+            and cell.conductor.attribute("sim-2", "num_io_ops") == 0
+        )
+    )
+
+
+def test_a_delete_order_ends_it(cell: Cell) -> None:
+    """And it is reported."""
+    instance = cell.build("sim-1")
+    cell.wait_for_reports("build_succeeded", 1)
+    cell.compute.delete_instance(admin_context(), AGENT, instance.uuid, "sim-1")
+    assert cell.wait_for_reports("instance_deleted", 1) == [("sim-1", instance.uuid)]
+
+
+def test_an_attempt_is_forgotten(cell: Cell) -> None:
+    """Without a report: the host just has nothing any more."""
+    instance = cell.build("sim-1")
+    cell.conductor.wait_for(lambda: cell.conductor.stat("sim-1", "num_vm_active") == 1)
+    cell.compute.forget_attempt(admin_context(), AGENT, instance.uuid, "sim-1", 1)
+    cell.conductor.wait_for(lambda: cell.conductor.stat("sim-1", "num_instances") == 0)
+    assert cell.conductor.reported("instance_deleted") == []
+
+
+def test_a_host_whose_builds_fail_says_so(cell: Cell) -> None:
+    """Each failure is a report, and counted with the host."""
+    cell.conf.set_override("failing_hosts", ["sim-3"], group="simulated")
+    for _ in range(3):
+        cell.build("sim-3")
+    cell.wait_for_reports("build_failed", 3)
+    cell.conductor.wait_for(lambda: cell.conductor.attribute("sim-3", "failed_builds") == 3)
+
+
+def test_a_hundred_builds_on_three_hosts(cell: Cell) -> None:
+    """Each is built once and reported once."""
+    uuids = [cell.build(HOSTS[number % 3]).uuid for number in range(100)]
+    reports = cell.wait_for_reports("build_succeeded", 100)
+    assert sorted(report[1] for report in reports) == sorted(uuids)
+
+
+def test_an_agent_without_a_conductor_waits_for_it(new_cell: Callable[[], Cell]) -> None:
+    """It starts, takes nothing for granted, and reports when somebody is there."""
+    cell = new_cell()
+    cell.start()
+    cell.start_conductor()
+    cell.conductor.wait_for(lambda: cell.conductor.nodes)
+
+
+def test_guests_and_reports_survive_a_restart(cell: Cell) -> None:
+    """The next process of the agent has the same guests, nodes and journal."""
+    instance = cell.build("sim-1")
+    cell.conductor.wait_for(lambda: cell.conductor.stat("sim-1", "num_vm_active") == 1)
+    nodes = {host: node.uuid for host, node in cell.conductor.nodes.items()}
+    cell.stop()
+    cell.conductor.nodes.clear()
+    cell.start()
+    cell.conductor.wait_for(lambda: cell.conductor.nodes)
+    assert {host: node.uuid for host, node in cell.conductor.nodes.items()} == nodes
+    assert cell.conductor.stat("sim-1", "num_vm_active") == 1
+    cell.compute.delete_instance(admin_context(), AGENT, instance.uuid, "sim-1")
+    cell.wait_for_reports("instance_deleted", 1)
+
+
+def test_a_stray_is_reaped_at_start(cell: Cell) -> None:
+    """The instance was deleted while the agent was down."""
+    instance = cell.build("sim-1")
+    cell.conductor.wait_for(lambda: cell.conductor.stat("sim-1", "num_vm_active") == 1)
+    cell.stop()
+    del cell.conductor.instances[instance.uuid]
+    cell.start()
+    cell.conductor.wait_for(lambda: cell.conductor.stat("sim-1", "num_instances") == 0)
+
+
+def test_two_agents_live_in_one_process(new_cell: Callable[[], Cell]) -> None:
+    """Each with its journal; an order reaches the one it is for."""
+    cell = new_cell()
+    cell.start_conductor()
+    cell.conf.set_override("limits", "rlimit", group="process")
+    cell.start("agent-of-simulations", ["simulated"])
+    cell.start("agent-of-machine", ["process"])
+    cell.conductor.wait_for(lambda: len(cell.conductor.nodes) == 4)
+    here = cell.build(AGENT, "agent-of-machine", image=an_image_of("sleep 60"))
+    there = cell.build("sim-1", "agent-of-simulations")
+    reports = cell.wait_for_reports("build_succeeded", 2)
+    assert {report[:2] for report in reports} == {(AGENT, here.uuid), ("sim-1", there.uuid)}
+    cell.compute.delete_instance(admin_context(), "agent-of-machine", here.uuid, AGENT)
+    cell.wait_for_reports("instance_deleted", 1)
+
+
+def test_one_agent_carries_hosts_of_both_drivers(new_cell: Callable[[], Cell]) -> None:
+    """A real process ends by itself, and is noticed; a simulated guest does not."""
+    cell = new_cell()
+    cell.start_conductor()
+    cell.conf.set_override("limits", "rlimit", group="process")
+    cell.start(drivers=["process", "simulated"])
+    ending = cell.build(AGENT, image=an_image_of("sh -c 'sleep 0.5; exit 3'"))
+    cell.build("sim-1")
+    cell.wait_for_reports("build_succeeded", 2)
+    assert cell.wait_for_reports("instance_ended", 1) == [(AGENT, ending.uuid, 1, 3)]
+
+
+def test_two_hosts_of_one_name_are_refused(new_cell: Callable[[], Cell]) -> None:
+    """An order could not say which."""
+    cell = new_cell()
+    cell.conf.set_override("host", "sim-1")
+    with pytest.raises(exception.ConfigurationError, match="sim-1"):
+        cell.start(drivers=["process", "simulated"])
+
+
+def test_a_reload_reports_all_hosts(cell: Cell) -> None:
+    """With the options as they are now."""
+    cell.conductor.wait_for(lambda: cell.conductor.nodes)
+    manager = cell._agents[AGENT][0]
+    cell.conf.set_override("reserved_host_cpus", 2)
+    manager.reload()
+    cell.conductor.wait_for(
+        lambda: all(
+            node.inventories["VCPU"]["reserved"] == 2 for node in cell.conductor.nodes.values()
+        )
+    )
+
+
+def test_objects_that_arrive_are_bound_to_the_conductor(cell: Cell) -> None:
+    """An agent has no database; what it saves goes through its conductor, in its name."""
+    bus = cell._agents[AGENT][3]
+    received = bus.serializer.deserialize_entity(
+        None, bus.serializer.serialize_entity(None, an_order()[0])
+    )
+    assert received.indirection_api is not None
+    assert received.store is None
+
+
+def an_image_of(command: str) -> Any:
+    return builders.an_image(properties={"process_command": command})

@@ -1,0 +1,12 @@
+"""Tests of what a scheduler asks for when it starts, over messages."""
+
+from __future__ import annotations
+
+from tests.fixtures.control_plane import RunningConductor, an_admin
+
+
+def test_facts_are_answered(running: RunningConductor) -> None:
+    """Cells, aggregates and the number of the newest change."""
+    facts = running.api.get_facts(an_admin())
+    assert set(facts) == {"seq", "cells", "aggregates"}
+    assert [cell["name"] for cell in facts["cells"]] == ["cell1"]

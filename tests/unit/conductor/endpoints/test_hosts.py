@@ -1,0 +1,18 @@
+"""Tests of what the API asks about hosts, over messages."""
+
+from __future__ import annotations
+
+from tests.fixtures.control_plane import RunningConductor, an_admin
+
+
+def test_services_and_nodes_are_listed_changed_and_deleted(running: RunningConductor) -> None:
+    """As the cells have them."""
+    api, admin = running.api, an_admin()
+    (service,) = api.list_services(admin)["services"]
+    assert api.update_service(admin, service.uuid, {"disabled": True}).disabled
+    (node,) = api.list_compute_nodes(admin)["nodes"]
+    assert api.get_compute_node(admin, node.uuid)["service"].disabled
+    (zone,) = api.list_availability_zones(admin)
+    assert zone["available"] is False
+    api.delete_service(admin, service.uuid)
+    assert api.list_services(admin)["services"] == []

@@ -1,0 +1,55 @@
+"""Tests of what the API asks about servers, over messages; the work itself is tested where it is done."""
+
+from __future__ import annotations
+
+import pytest
+
+from armillary import exception
+from tests import builders
+from tests.fixtures.asking import wait_for
+from tests.fixtures.control_plane import RunningConductor, a_user, an_admin
+
+
+@pytest.fixture(scope="module")
+def server(running: RunningConductor) -> str:
+    """Return the UUID of an active server."""
+    running.api.create_flavor(an_admin(), builders.a_flavor())
+    answer = running.api.create_servers(a_user(), {"name": "web", "flavor": "small"})
+    uuid: str = answer["instances"][0].uuid
+    wait_for(lambda: running.api.get_server(a_user(), uuid).host, "it is in its cell", 20)
+    return uuid
+
+
+def test_a_request_is_answered_with_its_reservation(running: RunningConductor, server: str) -> None:
+    """And with the servers that there will be."""
+    request = {"name": "many", "flavor": "small", "min_count": 2, "max_count": 2}
+    answer = running.api.create_servers(a_user(), request)
+    assert {one.reservation_id for one in answer["instances"]} == {answer["reservation_id"]}
+    assert len(answer["instances"]) == 2
+
+
+def test_servers_are_listed_and_shown(running: RunningConductor, server: str) -> None:
+    """By the same UUID."""
+    page = running.api.list_servers(a_user(), filters={"status": "ACTIVE"}, limit=10)
+    assert server in [one.uuid for one in page["instances"]]
+    assert running.api.get_server(a_user(), server).uuid == server
+
+
+def test_actions_and_explanation_can_be_asked_for(running: RunningConductor, server: str) -> None:
+    """The cell has none of them here."""
+    assert running.api.list_server_actions(a_user(), server) == []
+    assert running.api.explain_server(an_admin(), server)["instance"].uuid == server
+
+
+def test_what_nobody_sees_nobody_deletes(running: RunningConductor, server: str) -> None:
+    """Neither an unknown server nor that of another project."""
+    for uuid, who in ((builders.a_uuid(), a_user()), (server, a_user("p2"))):
+        with pytest.raises(exception.InstanceNotFound):
+            running.api.delete_server(who, uuid)
+
+
+def test_a_server_is_deleted(running: RunningConductor, server: str) -> None:
+    """It is unknown then."""
+    running.api.delete_server(a_user(), server)
+    with pytest.raises(exception.InstanceNotFound):
+        running.api.get_server(a_user(), server)

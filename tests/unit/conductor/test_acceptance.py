@@ -1,0 +1,358 @@
+"""Tests of accepting a request: what is checked, counted and stored, in one transaction."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from armillary import exception
+from armillary.context import RequestContext
+from conductor.acceptance import Acceptance, Accepted
+from conductor.api_db import models, quotas, request_specs, server_groups
+from conductor.moments import moment
+from objects.allocation import FENCE_STEP
+from objects.request_spec import RequestSpec
+from tests import builders
+from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
+
+Accept = Callable[..., Accepted]
+
+
+@pytest.fixture
+def accept(plane: ControlPlane) -> Accept:
+    """Return a function that asks for one small server, or what is said otherwise."""
+
+    def ask(context: RequestContext | None = None, **request: Any) -> Accepted:
+        asked = {"name": "web", "flavor": "small", "min_count": 1, "max_count": 1, **request}
+        return plane.acceptance.accept(context or a_user(), asked)
+
+    return ask
+
+
+def spec_of(plane: ControlPlane, accepted: Accepted) -> RequestSpec:
+    with plane.database.reader() as session:
+        return request_specs.get_spec(session, accepted.instances[0].uuid)
+
+
+def set_limit(plane: ControlPlane, **limits: int) -> None:
+    with plane.database.writer() as session:
+        quotas.set_limits(session, "p1", limits)
+
+
+def rows(plane: ControlPlane) -> int:
+    """Return how many rows there are of all that a request leaves behind."""
+    tables = (models.Reservation, models.BuildRequest, models.RequestSpec, models.InstanceMapping)
+    with plane.database.reader() as session:
+        counts = [session.scalar(sa.select(sa.func.count()).select_from(one)) for one in tables]
+    return sum(count or 0 for count in counts)
+
+
+# What is stored
+
+
+def test_accepted_instances_are_building(accept: Accept) -> None:
+    """They are what show and list read until a cell has them."""
+    (made,) = accept(metadata={"role": "db"}).instances
+    assert (made.vm_state, made.task_state, made.host, made.metadata) == (
+        "building",
+        "scheduling",
+        None,
+        {"role": "db"},
+    )
+
+
+def test_one_server_keeps_its_name(accept: Accept) -> None:
+    """Only several are numbered."""
+    assert [one.name for one in accept().instances] == ["web"]
+
+
+def test_several_servers_are_numbered_from_one(accept: Accept) -> None:
+    """They share a name with a number and one reservation."""
+    made = accept(min_count=3, max_count=3).instances
+    assert [one.name for one in made] == ["web-1", "web-2", "web-3"]
+    assert len({one.reservation_id for one in made}) == 1
+    assert [one.launch_index for one in made] == [0, 1, 2]
+
+
+def test_a_reservation_id_is_short(plane: ControlPlane) -> None:
+    """It is r- and eight letters or digits, from the dice that are given."""
+    dice = random.Random(7)
+    acceptance = Acceptance(
+        plane.conf, plane.database, plane.parts.reservations, now=plane.clock, dice=dice
+    )
+    request = {"name": "web", "flavor": "small"}
+    accepted = acceptance.accept(a_user(), request)
+    assert accepted.lease.key.startswith("r-")
+    assert len(accepted.lease.key) == 10
+    assert accepted.instances[0].reservation_id == accepted.lease.key
+
+
+def test_each_instance_has_a_spec_of_its_own(plane: ControlPlane, accept: Accept) -> None:
+    """They differ in the instance only."""
+    made = accept(min_count=2, max_count=2, availability_zone="nova").instances
+    with plane.database.reader() as session:
+        specs = [request_specs.get_spec(session, one.uuid) for one in made]
+    assert [spec.instance_uuid for spec in specs] == [one.uuid for one in made]
+    assert {(spec.num_instances, spec.availability_zone) for spec in specs} == {(2, "nova")}
+
+
+def test_a_new_reservation_is_leased(plane: ControlPlane, accept: Accept) -> None:
+    """Whoever accepted it works on it; recovery leaves it alone until then."""
+    lease = accept().lease
+    with plane.database.reader() as session:
+        row = session.get(models.Reservation, lease.key)
+        assert row is not None
+        assert (row.lease_owner, row.fence) == (lease.owner, FENCE_STEP)
+        assert plane.parts.reservations.list_free(session, limit=1) == []
+
+
+def test_no_token_is_stored(plane: ControlPlane, accept: Accept) -> None:
+    """The context of the request is kept without what it was proved with."""
+    context = a_user()
+    context.auth_token = "secret-token"
+    lease = accept(context).lease
+    with plane.database.reader() as session:
+        row = session.get(models.Reservation, lease.key)
+        assert row is not None
+        assert "secret-token" not in str(row.context)
+
+
+def test_the_number_of_statements_does_not_depend_on_the_count(
+    plane: ControlPlane, accept: Accept
+) -> None:
+    """A request for a thousand is as many statements as one for two."""
+
+    def count_statements(count: int) -> int:
+        statements: list[str] = []
+        sa.event.listen(
+            plane.database.engine, "before_cursor_execute",
+            lambda _c, _cursor, statement, *_: statements.append(statement),
+        )  # fmt: skip
+        accept(min_count=count, max_count=count)
+        return len(statements)
+
+    few = count_statements(2)
+    many = count_statements(1000)
+    assert many == 2 * few - few  # the first listener counts for itself only
+    assert few > 5
+
+
+# Names that must exist
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        ({"flavor": "none"}, exception.FlavorNotFound),
+        ({"image": "none"}, exception.ImageNotFound),
+        ({"availability_zone": "none"}, exception.AvailabilityZoneNotFound),
+        ({"hints": {"group": [builders.a_uuid()]}}, exception.ServerGroupNotFound),
+        ({"hints": {"group": ["a", "b"]}}, exception.Invalid),
+        ({"host": "none"}, exception.HostNotFound),
+        ({"min_count": 0, "max_count": 0, "name": " "}, exception.Invalid),
+        ({"min_count": -1}, exception.Invalid),
+        ({"min_count": 2, "max_count": 1}, exception.Invalid),
+        ({"max_count": 1001}, exception.Invalid),
+        ({"name": "n" * 256}, exception.Invalid),
+        ({"name": "n" * 254, "max_count": 10}, exception.Invalid),
+        ({"availability_zone": "a:b:c:d"}, exception.Invalid),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "-".join(value),
+)
+def test_a_bad_request_stores_nothing(
+    plane: ControlPlane, accept: Accept, request_: dict[str, Any], error: type[Exception]
+) -> None:
+    """One error that names what is wrong, and no row."""
+    with pytest.raises(error):
+        accept(**request_)
+    assert rows(plane) == 0
+
+
+def test_a_request_without_a_project_is_refused(accept: Accept) -> None:
+    """There is nobody whose quota it would count against."""
+    with pytest.raises(exception.Invalid):
+        accept(RequestContext(user_id="u1", roles=["member"]))
+
+
+def test_flavor_and_image_may_be_given_by_id(plane: ControlPlane, accept: Accept) -> None:
+    """As by name."""
+    image = plane.add_image()
+    (made,) = accept(flavor="id-small", image=image.id).instances
+    assert made.image is not None
+    assert (made.flavor.name, made.image.name) == ("small", "loop")
+
+
+@pytest.mark.parametrize(
+    "image",
+    [{"min_ram_mb": 1024}, {"min_disk_gb": 2}, {"status": "queued"}],
+    ids=["memory", "disk", "status"],
+)
+def test_an_image_that_does_not_fit_its_flavor_is_refused(
+    plane: ControlPlane, accept: Accept, image: dict[str, Any]
+) -> None:
+    """The flavor has 512 MiB and 1 GiB."""
+    plane.add_image("big", **image)
+    with pytest.raises(exception.Invalid, match="image big"):
+        accept(image="big")
+
+
+def test_a_flavor_without_a_root_disk_runs_any_image(plane: ControlPlane, accept: Accept) -> None:
+    """Its size is the image's then."""
+    plane.add_image("big", min_disk_gb=50)
+    plane.add_flavor("diskless", root_gb=0)
+    assert accept(image="big", flavor="diskless").instances
+
+
+def test_a_disabled_flavor_is_refused(plane: ControlPlane, accept: Accept) -> None:
+    """It is there for those that have it."""
+    plane.add_flavor("old", disabled=True)
+    with pytest.raises(exception.Invalid, match="disabled"):
+        accept(flavor="old")
+
+
+# Zones and hosts
+
+
+def test_the_zone_of_an_aggregate_may_be_asked_for(plane: ControlPlane, accept: Accept) -> None:
+    """It exists as soon as an aggregate names it."""
+    from conductor.api_db import aggregates
+
+    with plane.database.writer() as session:
+        aggregates.create_aggregate(session, "rack", "east", now=moment(plane.clock()))
+    assert spec_of(plane, accept(availability_zone="east")).availability_zone == "east"
+
+
+def test_who_asks_for_no_zone_gets_the_configured_one(plane: ControlPlane, accept: Accept) -> None:
+    """[DEFAULT] default_schedule_zone; unset, any will do."""
+    assert spec_of(plane, accept()).availability_zone is None
+    plane.conf.set_override("default_schedule_zone", "nova")
+    assert spec_of(plane, accept()).availability_zone == "nova"
+
+
+def test_an_administrator_may_force_a_host(plane: ControlPlane, accept: Accept) -> None:
+    """zone:host:node, filters are skipped then."""
+    plane.map_hosts()
+    spec = spec_of(plane, accept(an_admin(), availability_zone="nova:cell1-host1:n1"))
+    assert (spec.force_hosts, spec.force_nodes, spec.availability_zone) == (
+        ["cell1-host1"],
+        ["n1"],
+        "nova",
+    )
+
+
+def test_an_administrator_may_force_a_node_alone(plane: ControlPlane, accept: Accept) -> None:
+    """::node names no host."""
+    spec = spec_of(plane, accept(an_admin(), availability_zone="::n1"))
+    assert (spec.force_hosts, spec.force_nodes) == ([], ["n1"])
+
+
+def test_nobody_else_may_force_a_host(plane: ControlPlane, accept: Accept) -> None:
+    """Not even one that exists."""
+    plane.map_hosts()
+    with pytest.raises(exception.Forbidden):
+        accept(availability_zone="nova:cell1-host1")
+
+
+def test_an_unknown_host_cannot_be_forced(accept: Accept) -> None:
+    """It is in no cell."""
+    with pytest.raises(exception.HostNotFound):
+        accept(an_admin(), availability_zone="nova:nowhere")
+
+
+def test_a_host_asked_for_is_a_destination_in_its_cell(plane: ControlPlane, accept: Accept) -> None:
+    """Filters still run."""
+    plane.map_hosts()
+    destination = spec_of(plane, accept(host="cell1-host2", node="n2")).requested_destination
+    assert destination is not None
+    assert (destination.host, destination.node) == ("cell1-host2", "n2")
+    assert destination.cell_uuid in plane.cells
+
+
+# Groups
+
+
+def a_group(plane: ControlPlane, project_id: str = "p1") -> str:
+    with plane.database.writer() as session:
+        return server_groups.create_group(
+            session, name="g", project_id=project_id, user_id="u1", policy="anti-affinity",
+            rules={"max_server_per_host": "2"}, now=moment(plane.clock()),
+        ).uuid  # fmt: skip
+
+
+def test_instances_become_members_of_their_group(plane: ControlPlane, accept: Accept) -> None:
+    """All of a request at once."""
+    group = a_group(plane)
+    accepted = accept(min_count=2, max_count=2, hints={"group": [group]})
+    with plane.database.reader() as session:
+        members = server_groups.list_members(session, group)
+    assert members == sorted(one.uuid for one in accepted.instances)
+    spec = spec_of(plane, accepted)
+    assert spec.instance_group is not None
+    assert (spec.instance_group.max_server_per_host, spec.instance_group.members) == (2, [])
+
+
+def test_the_group_of_another_project_is_unknown(plane: ControlPlane, accept: Accept) -> None:
+    """But to an administrator."""
+    group = a_group(plane, "p2")
+    with pytest.raises(exception.ServerGroupNotFound):
+        accept(hints={"group": group})
+    assert accept(an_admin(), hints={"group": group}).instances
+
+
+# Quotas
+
+
+@pytest.mark.parametrize(
+    ("limits", "resource"),
+    [
+        ({"instances": 2}, "instances"),
+        ({"cores": 2}, "cores"),
+        ({"ram": 1024}, "ram"),
+        ({"server_group_members": 2}, "server_group_members"),
+    ],
+    ids=["instances", "cores", "ram", "members"],
+)
+def test_more_than_the_quota_is_refused_with_the_numbers(
+    plane: ControlPlane, accept: Accept, limits: dict[str, int], resource: str
+) -> None:
+    """Two are there, two fit: a third is one too many."""
+    group = a_group(plane)
+    accept(min_count=2, max_count=2, hints={"group": group})
+    set_limit(plane, **limits)
+    with pytest.raises(exception.QuotaExceeded) as raised:
+        accept(hints={"group": group})
+    unit = 512 if resource == "ram" else 1
+    assert raised.value.kwargs == {
+        "resource": resource, "requested": unit, "used": 2 * unit, "limit": 2 * unit,
+    }  # fmt: skip
+
+
+def test_as_many_as_fit_are_made_when_that_is_enough(plane: ControlPlane, accept: Accept) -> None:
+    """max_count is lowered to what the quota allows."""
+    set_limit(plane, instances=10, cores=3)
+    assert len(accept(min_count=2, max_count=5).instances) == 3
+
+
+def test_fewer_than_min_count_is_refused(plane: ControlPlane, accept: Accept) -> None:
+    """Nothing is made then."""
+    set_limit(plane, instances=3)
+    with pytest.raises(exception.QuotaExceeded):
+        accept(min_count=4, max_count=5)
+    assert rows(plane) == 0
+
+
+def test_an_unlimited_quota_allows_any_number(plane: ControlPlane, accept: Accept) -> None:
+    """-1 is no limit."""
+    set_limit(plane, instances=-1)
+    assert len(accept(min_count=50, max_count=50).instances) == 50
+
+
+def test_other_projects_do_not_count(plane: ControlPlane, accept: Accept) -> None:
+    """Each has its own."""
+    plane.conf.set_override("instances", 1, group="quota")
+    accept()
+    assert accept(a_user("p2")).instances

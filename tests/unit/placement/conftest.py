@@ -1,0 +1,21 @@
+"""What the tests of placement share."""
+
+from __future__ import annotations
+
+from tests.fixtures.placement import (
+    engine,
+    new_engine,
+    placement,
+    placement_template,
+    placement_url,
+    running_placement,
+)
+
+__all__ = [
+    "engine",
+    "new_engine",
+    "placement",
+    "placement_template",
+    "placement_url",
+    "running_placement",
+]

@@ -1,0 +1,55 @@
+"""The engine as a whole: random candidates, and the law that every engine answers the truth."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from placement.engine import PlacementEngine
+from tests.builders import a_provider, a_query
+from tests.fixtures.placement import NewEngine, engines
+from tests.fixtures.placement_law import PlacementLaw
+
+
+def test_candidates_are_in_the_order_of_the_providers(new_engine: NewEngine) -> None:
+    """Unless they are to be shuffled; then a limit is a sample."""
+    plain, shuffling = new_engine(), new_engine(randomize_allocation_candidates=True)
+    reports = [a_provider(f"host{number}") for number in range(20)]
+    uuids = [result["uuid"] for result in plain.providers.set_providers(reports)]
+    assert plain.get_candidates(a_query(limit=3)).provider_uuids == uuids[:3]
+    samples = [shuffling.get_candidates(a_query(limit=3)).provider_uuids for _ in range(10)]
+    assert len({*map(tuple, samples)}) > 1
+
+
+def test_every_engine_answers_the_truth_after_any_writes(
+    placement_template: Path, tmp_path: Path
+) -> None:
+    """Two processes write what they like: both answer as if they had just read everything."""
+    count = iter(range(10_000))
+
+    class Law(PlacementLaw):
+        def make_engines(self) -> tuple[PlacementEngine, PlacementEngine]:
+            path = shutil.copy(placement_template, tmp_path / f"{next(count)}.sqlite")
+            make = self.stack.enter_context(engines(f"sqlite:///{path}"))
+            return make(), make()
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.stack = ExitStack()
+
+        def teardown(self) -> None:
+            self.stack.close()
+
+    run_state_machine_as_test(
+        Law,
+        settings=settings(
+            max_examples=40,
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
+        ),
+    )

@@ -1,0 +1,182 @@
+"""The whole service at its border: every method, asked over the broker, on SQLite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from armillary import exception
+from armillary.context import admin_context
+from objects.allocation import FENCE_FINAL, ClaimStatus
+from placement.manager import PlacementManager
+from placement.rpcapi import PlacementAPI
+from tests.builders import a_claim, a_provider, a_query, a_uuid
+from tests.fixtures.placement import PlacementService
+
+CONTEXT = admin_context()
+
+
+def set_one(placement: PlacementService, **values: Any) -> str:
+    provider = a_provider(**values)
+    result = placement.api.set_providers(CONTEXT, [provider])[0]
+    assert result["error"] is None
+    return str(provider["uuid"])
+
+
+def test_every_method_of_the_client_is_exposed() -> None:
+    """What a client may send, a server takes."""
+    methods = {name for name in vars(PlacementAPI) if not name.startswith("_") and name.islower()}
+    exposed = {name for name in methods if getattr(PlacementManager, name).exposed}
+    assert exposed == methods
+
+
+def test_a_provider_is_a_candidate_for_what_it_has(placement: PlacementService) -> None:
+    """A provider that was just set is found."""
+    uuid = set_one(placement)
+    assert placement.providers_that_fit(a_query(resources={"VCPU": 8})) == [uuid]
+
+
+def test_a_claim_uses_up_what_it_takes(placement: PlacementService) -> None:
+    """The next question knows of the claim."""
+    uuid = set_one(placement)
+    results = placement.api.claim(CONTEXT, [a_claim(uuid, vcpus=6)])
+    assert [result.status for result in results] == [ClaimStatus.CLAIMED]
+    assert placement.providers_that_fit(a_query(resources={"VCPU": 3})) == []
+
+
+def test_candidates_carry_figures_that_make_a_claim(placement: PlacementService) -> None:
+    """The answer's own allocation request can be claimed as it is."""
+    uuid = set_one(placement)
+    answer = placement.api.get_allocation_candidates(CONTEXT, a_query(resources={"VCPU": 2}))
+    claim = a_claim(uuid, allocations=answer.allocation_request(uuid))
+    assert placement.api.claim(CONTEXT, [claim])[0].is_claimed
+    answer = placement.api.get_allocation_candidates(CONTEXT, a_query(resources={"VCPU": 2}))
+    assert (answer.total.tolist(), answer.used.tolist()) == ([[8]], [[2]])
+
+
+def test_a_refused_claim_says_why(placement: PlacementService) -> None:
+    """A refusal is a result with a sentence, not an error."""
+    uuid = set_one(placement, name="small")
+    result = placement.api.claim(CONTEXT, [a_claim(uuid, vcpus=9)])[0]
+    assert (result.status, result.reason) == (
+        ClaimStatus.NO_CAPACITY,
+        "VCPU on small: 9 asked, more than max_unit 8",
+    )
+
+
+def test_a_release_gives_everything_back(placement: PlacementService) -> None:
+    """After a release nothing is held or used."""
+    uuid = set_one(placement)
+    claim = a_claim(uuid)
+    placement.api.claim(CONTEXT, [claim])
+    placement.api.release(CONTEXT, {claim.consumer_uuid: FENCE_FINAL})
+    assert placement.api.get_allocations(CONTEXT, [claim.consumer_uuid]) == {}
+    totals = placement.api.get_usage_totals(CONTEXT)
+    assert totals == {
+        "consumers": 0,
+        "providers": 1,
+        "resources": {"VCPU": {"used": 0, "capacity": 8}},
+    }
+
+
+def test_a_move_changes_the_owner_only(placement: PlacementService) -> None:
+    """The target holds what the source held; usage is the same."""
+    uuid = set_one(placement)
+    claim, target = a_claim(uuid, vcpus=3), a_uuid()
+    placement.api.claim(CONTEXT, [claim])
+    placement.api.move_allocations(CONTEXT, claim.consumer_uuid, target, fence=1)
+    assert placement.api.get_allocations(CONTEXT, [claim.consumer_uuid, target]) == {
+        target: claim.allocations
+    }
+    usages = placement.api.get_provider_usages(CONTEXT, [uuid])
+    assert usages[uuid]["VCPU"]["used"] == 3
+
+
+def test_a_move_of_nothing_is_an_error_the_caller_knows(placement: PlacementService) -> None:
+    """Errors arrive as the classes of the contract."""
+    with pytest.raises(exception.ConsumerNotFound):
+        placement.api.move_allocations(CONTEXT, a_uuid(), a_uuid(), fence=1)
+
+
+def test_a_query_that_makes_no_sense_is_an_error_the_caller_knows(
+    placement: PlacementService,
+) -> None:
+    """An unknown class is named in the error."""
+    with pytest.raises(exception.InvalidResourceQuery, match="NO_SUCH_CLASS"):
+        placement.providers_that_fit(a_query(resources={"NO_SUCH_CLASS": 1}))
+
+
+def test_allocations_are_listed_with_their_owners(placement: PlacementService) -> None:
+    """An audit sees who holds what, and where."""
+    uuid = set_one(placement, name="host7")
+    claim = a_claim(uuid, vcpus=2)
+    placement.api.claim(CONTEXT, [claim])
+    assert placement.api.list_allocations(CONTEXT) == [
+        {
+            "consumer_uuid": claim.consumer_uuid,
+            "consumer_type": "INSTANCE",
+            "project_id": "p1",
+            "user_id": "u1",
+            "provider_uuid": uuid,
+            "provider_name": "host7",
+            "resources": {"VCPU": 2},
+        }
+    ]
+
+
+def test_provider_usages_show_figures_and_capacity(placement: PlacementService) -> None:
+    """Capacity is (total - reserved) * ratio; unknown providers are left out."""
+    inventory = {"total": 8, "reserved": 1, "allocation_ratio": 1.5}
+    uuid = set_one(placement, inventories={"VCPU": inventory})
+    figures = {**inventory, "used": 0, "capacity": 10}
+    usages = placement.api.get_provider_usages(CONTEXT, [uuid, a_uuid()])
+    assert usages == {uuid: {"VCPU": figures}}
+
+
+def test_a_trait_can_be_required_once_it_is_set(placement: PlacementService) -> None:
+    """A single trait comes and goes."""
+    uuid = set_one(placement)
+    query = a_query(required_traits=[["COMPUTE_STATUS_DISABLED"]])
+    placement.api.set_trait(CONTEXT, uuid, "COMPUTE_STATUS_DISABLED", present=True)
+    assert placement.providers_that_fit(query) == [uuid]
+    placement.api.set_trait(CONTEXT, uuid, "COMPUTE_STATUS_DISABLED", present=False)
+    assert placement.providers_that_fit(query) == []
+
+
+def test_a_trait_of_an_unknown_provider_is_an_error(placement: PlacementService) -> None:
+    """The caller learns that the provider is not there."""
+    with pytest.raises(exception.ResourceProviderNotFound):
+        placement.api.set_trait(CONTEXT, a_uuid(), "COMPUTE_STATUS_DISABLED", present=True)
+
+
+def test_a_deleted_provider_is_no_candidate(placement: PlacementService) -> None:
+    """Deleting twice is fine."""
+    uuid = set_one(placement)
+    assert placement.providers_that_fit(a_query()) == [uuid]
+    placement.api.delete_provider(CONTEXT, uuid)
+    placement.api.delete_provider(CONTEXT, uuid)
+    assert placement.providers_that_fit(a_query()) == []
+
+
+def test_a_provider_in_use_cannot_be_deleted(placement: PlacementService) -> None:
+    """Nobody's allocation disappears."""
+    uuid = set_one(placement)
+    placement.api.claim(CONTEXT, [a_claim(uuid)])
+    with pytest.raises(exception.ResourceProviderInUse):
+        placement.api.delete_provider(CONTEXT, uuid)
+
+
+def test_members_of_an_aggregate_are_found_by_it(placement: PlacementService) -> None:
+    """The aggregate holds exactly those that were named last."""
+    one, two = set_one(placement, name="one"), set_one(placement, name="two")
+    aggregate = a_uuid()
+    placement.api.set_aggregate_members(CONTEXT, aggregate, [one, a_uuid()])
+    placement.api.set_aggregate_members(CONTEXT, aggregate, [two])
+    assert placement.providers_that_fit(a_query(member_of=[[aggregate]])) == [two]
+
+
+def test_the_service_forgets_periodically(placement: PlacementService) -> None:
+    """The one periodic task runs on what the options say."""
+    tasks = placement.manager.periodic_tasks()
+    assert [(task.name, task.interval_seconds) for task in tasks] == [("prune-placement", 3600)]

@@ -1,0 +1,23 @@
+"""A host takes instances up to a number."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.filters.num_instances_filter import NumInstancesFilter
+from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf
+
+
+@pytest.mark.parametrize(("instances", "passes"), [(0, True), (1, True), (2, False), (3, False)])
+def test_a_host_below_the_limit_passes(instances: int, passes: bool) -> None:
+    """At the limit it is full."""
+    each = NumInstancesFilter(scheduling_conf(filter_scheduler__max_instances_per_host=2))
+    state = a_table([a_host(num_instances=instances)])[0]
+    assert each.host_passes(state, a_request_spec()) is passes
+
+
+def test_the_reason_has_both_numbers() -> None:
+    """What is, and what is allowed."""
+    each = NumInstancesFilter(scheduling_conf())
+    state = a_table([a_host(num_instances=60)])[0]
+    assert each.explain(state, a_request_spec()) == "runs 60 instances, 50 are allowed"

@@ -1,0 +1,41 @@
+"""A zone becomes the aggregates that name it."""
+
+from __future__ import annotations
+
+import pytest
+
+from armillary import exception
+from scheduler import request_filters
+from scheduler.request_filters.availability_zone import AvailabilityZone
+from tests.builders import an_aggregate
+from tests.fleets import a_request_spec, scheduling_conf, some_facts
+
+NORTH_1 = an_aggregate("n1", metadata={"availability_zone": "north"})
+NORTH_2 = an_aggregate("n2", metadata={"availability_zone": "north"})
+SOUTH = an_aggregate("s", metadata={"availability_zone": "south"})
+PLAIN = an_aggregate("p", metadata={"disk": "north"})
+
+
+def member_of(zone: str | None) -> list[list[str]]:
+    spec = a_request_spec(availability_zone=zone)
+    each = AvailabilityZone(scheduling_conf())
+    request_filters.apply_all([each], spec, some_facts([NORTH_1, SOUTH, NORTH_2, PLAIN]))
+    assert spec.request_level_params is not None
+    return spec.request_level_params.member_of
+
+
+def test_a_zone_is_any_of_its_aggregates() -> None:
+    """And none of the others."""
+    assert member_of("north") == [[NORTH_1.uuid, NORTH_2.uuid]]
+
+
+@pytest.mark.parametrize("zone", [None, "nova"])
+def test_no_zone_and_the_default_zone_are_no_restriction(zone: str | None) -> None:
+    """The default zone's hosts are in no aggregate that could be asked for."""
+    assert member_of(zone) == []
+
+
+def test_a_zone_that_no_aggregate_names_fails_the_request() -> None:
+    """It is not taken for any host at all."""
+    with pytest.raises(exception.RequestFilterFailed, match="the availability zone west"):
+        member_of("west")

@@ -1,0 +1,47 @@
+"""Request filters edit the decision's own spec, in their order."""
+
+from __future__ import annotations
+
+import pytest
+
+from armillary import exception
+from objects.request_spec import RequestSpec
+from scheduler import request_filters
+from scheduler.facts import Facts
+from scheduler.plugins import PluginBroke
+from scheduler.request_filters import BaseRequestFilter
+from tests.fleets import a_request_spec, scheduling_conf, some_facts
+
+
+class RaisingFilter(BaseRequestFilter):
+    def apply(self, spec: RequestSpec, facts: Facts) -> None:
+        raise KeyError("colour")
+
+
+class RefusingFilter(BaseRequestFilter):
+    def apply(self, spec: RequestSpec, facts: Facts) -> None:
+        raise exception.RequestFilterFailed(reason="not today")
+
+
+def test_the_default_request_filters_are_loaded() -> None:
+    """Tenant, zone, disabled hosts."""
+    found = request_filters.load_request_filters(scheduling_conf())
+    assert [type(each).__name__ for each in found] == [
+        "Tenant",
+        "AvailabilityZone",
+        "DisabledHosts",
+    ]
+
+
+def test_a_refusal_is_passed_on() -> None:
+    """It is an answer."""
+    each = RefusingFilter(scheduling_conf())
+    with pytest.raises(exception.RequestFilterFailed, match="not today"):
+        request_filters.apply_all([each], a_request_spec(), some_facts())
+
+
+def test_a_broken_request_filter_is_named() -> None:
+    """It is none."""
+    each = RaisingFilter(scheduling_conf())
+    with pytest.raises(PluginBroke, match="RaisingFilter is broken: KeyError: 'colour'"):
+        request_filters.apply_all([each], a_request_spec(), some_facts())

@@ -1,0 +1,230 @@
+"""The scheduler on a broker that serialises: calls in, questions out, errors as they are meant."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from oslo_messaging import ExpectedException
+
+import rpc
+from armillary import exception
+from armillary.context import admin_context
+from conductor.rpcapi import HostStatesAPI, SuperConductorAPI
+from objects.decision_trace import DecisionTrace
+from objects.host_states import HostStateBatch
+from placement.rpcapi import PlacementAPI
+from rpc.server import RpcServer
+from rpc.transport import Bus
+from scheduler.manager import SchedulerManager
+from scheduler.rpcapi import SchedulerAPI
+from tests.builders import a_flavor, a_uuid, an_aggregate
+from tests.fleets import (
+    CELL,
+    ArrayPlacement,
+    a_batch,
+    a_group,
+    a_request_spec,
+    scheduling_conf,
+    some_hosts,
+)
+
+
+class PlacementEndpoint:
+    """As much of placement as a scheduler asks."""
+
+    def __init__(self, placement: ArrayPlacement) -> None:
+        self._placement = placement
+
+    @rpc.expose
+    def get_allocation_candidates(self, context: object, query: Any) -> Any:
+        return self._placement.get_allocation_candidates(context, query)
+
+    @rpc.expose
+    def claim(self, context: object, claims: Any) -> Any:
+        return self._placement.claim(context, claims)
+
+    @rpc.expose
+    def release(self, context: object, consumers: Any) -> None:
+        self._placement.release(context, consumers)
+
+
+class ConductorEndpoint:
+    """As much of the super conductor and of a cell as a scheduler asks."""
+
+    def __init__(self) -> None:
+        self.hosts = some_hosts(3)
+        self.aggregates = [an_aggregate(hosts=["host1"])]
+
+    @rpc.expose
+    def get_facts(self, context: object) -> dict[str, Any]:
+        cells = [{"uuid": CELL, "name": "cell1", "disabled": False}]
+        return {"seq": 1, "cells": cells, "aggregates": self.aggregates}
+
+
+class HostStatesEndpoint:
+    def __init__(self, conductor: ConductorEndpoint) -> None:
+        self._conductor = conductor
+
+    @rpc.expose
+    def get_host_states(self, context: object, after_seq: int) -> HostStateBatch:
+        return a_batch(self._conductor.hosts, full=True)
+
+
+@pytest.fixture
+def conf() -> Any:
+    return scheduling_conf()
+
+
+@pytest.fixture
+def bus(conf: Any) -> Iterator[Bus]:
+    bus = Bus(conf, f"kombu+memory:////{uuid.uuid4()}")
+    yield bus
+    bus.close()
+
+
+@pytest.fixture
+def conductor() -> ConductorEndpoint:
+    return ConductorEndpoint()
+
+
+@pytest.fixture
+def placement(conductor: ConductorEndpoint) -> ArrayPlacement:
+    return ArrayPlacement(conductor.hosts)
+
+
+@pytest.fixture
+def manager(
+    conf: Any, bus: Bus, conductor: ConductorEndpoint, placement: ArrayPlacement
+) -> Iterator[SchedulerManager]:
+    peers = [
+        bus.server(PlacementAPI.TOPIC, "p1", [PlacementEndpoint(placement)]),
+        bus.server(SuperConductorAPI.TOPIC, "c1", [conductor]),
+        bus.server(HostStatesAPI.TOPIC, CELL, [HostStatesEndpoint(conductor)]),
+    ]
+    for peer in peers:
+        peer.start()
+    manager = SchedulerManager(conf, top_bus=bus)
+    manager.start()
+    servers = [*peers, *manager.servers()]
+    servers[-1].start()
+    yield manager
+    with ThreadPoolExecutor() as pool:  # each takes a moment
+        list(pool.map(_stop, servers))
+    manager.stop(5.0)
+
+
+def _stop(server: RpcServer) -> None:
+    server.stop()
+    server.wait()
+
+
+@pytest.fixture
+def api(manager: SchedulerManager, bus: Bus) -> SchedulerAPI:
+    return SchedulerAPI(bus, timeout_seconds=20)
+
+
+def test_a_call_is_answered_with_claimed_hosts(
+    api: SchedulerAPI, placement: ArrayPlacement
+) -> None:
+    """Also the first one, which waits for the hosts to be known."""
+    uuids = [a_uuid(), a_uuid()]
+    found = api.select_destinations(admin_context(), a_request_spec(), uuids, fences=[1000, 1000])
+    assert len(found.selections()) == 2
+    assert set(placement.consumers) == set(uuids)
+    assert [choice["instance_uuid"] for choice in found.trace.choices] == uuids
+
+
+def test_no_valid_host_arrives_with_its_sentence_and_trace(api: SchedulerAPI) -> None:
+    """As the error that it is."""
+    spec = a_request_spec(flavor=a_flavor(memory_mb=10**6))
+    with pytest.raises(exception.NoValidHost) as caught:
+        api.select_destinations(admin_context(), spec, [a_uuid()], fences=[1])
+    sentence = "All 3 hosts lack MEMORY_MB: 1,000,000 asked, 32,768 free at most."
+    assert caught.value.kwargs["reason"] == sentence
+    trace = DecisionTrace.obj_from_primitive(caught.value.kwargs["trace"])
+    assert (trace.hosts_total, trace.sentence) == (3, sentence)
+
+
+def test_an_unsupported_policy_arrives_as_such(api: SchedulerAPI) -> None:
+    """The super conductor tells it from a lack of hosts."""
+    spec = a_request_spec(instance_group=a_group("soft-affinity"))
+    with pytest.raises(exception.UnsupportedPolicy):
+        api.select_destinations(admin_context(), spec, [a_uuid()], fences=[1])
+
+
+@pytest.mark.parametrize(
+    ("uuids", "fences"),
+    [([], []), ([a_uuid()], []), ([a_uuid()], [1, 2]), ([a_uuid()] * 2, [1, 2])],
+    ids=["none", "no fence", "too many fences", "twice the same"],
+)
+def test_instances_and_fences_must_match(
+    api: SchedulerAPI, uuids: list[str], fences: list[int]
+) -> None:
+    """Nothing is decided otherwise."""
+    with pytest.raises(exception.Invalid, match=f"{len(uuids)} instances with {len(fences)}"):
+        api.select_destinations(admin_context(), a_request_spec(), uuids, fences=fences)
+
+
+def test_pushed_states_and_facts_count(
+    api: SchedulerAPI, bus: Bus, conductor: ConductorEndpoint, manager: SchedulerManager
+) -> None:
+    """From the next decision on."""
+    context = admin_context()
+    api.select_destinations(context, a_request_spec(), [a_uuid()], fences=[1])  # all is known
+    for host in conductor.hosts[:2]:
+        host.values["service_disabled"] = True
+    manager.update_host_states(context, a_batch(conductor.hosts, first_seq=1, last_seq=2))
+    zone = an_aggregate(hosts=["host3"], metadata={"availability_zone": "north"})
+    cells = [{"uuid": CELL, "name": "cell1", "disabled": False}]
+    manager.update_facts(context, {"seq": 2, "cells": cells, "aggregates": [zone]})
+    found = api.select_destinations(context, a_request_spec(), [a_uuid()], fences=[1])
+    ((selection,),) = found.selections()
+    assert (selection.service_host, selection.availability_zone) == ("host3", "north")
+
+
+def test_fanned_out_states_reach_the_scheduler(
+    api: SchedulerAPI, conductor: ConductorEndpoint
+) -> None:
+    """A batch travels as it is; what it says is seen when its host is the only one left."""
+    context, spec = admin_context(), a_request_spec()
+    api.select_destinations(context, spec, [a_uuid()], fences=[1])
+    for host in conductor.hosts:
+        host.values["service_up"] = False
+    api.update_host_states(context, a_batch(conductor.hosts, first_seq=1, last_seq=2))
+
+    def ask_often() -> None:
+        for _ in range(200):
+            api.select_destinations(context, spec, [a_uuid()], fences=[1], dry_run=True)
+
+    with pytest.raises(exception.NoValidHost, match="its service is down"):
+        ask_often()
+
+
+def test_a_scheduler_that_knows_nothing_yet_says_so(bus: Bus) -> None:
+    """It is worth another try, and no lack of hosts."""
+    conf = scheduling_conf(scheduler__first_sync_wait_seconds=0, scheduler__sync_timeout_seconds=1)
+    manager = SchedulerManager(conf, top_bus=bus)
+    with pytest.raises(ExpectedException) as caught:
+        manager.select_destinations(admin_context(), a_request_spec(), [a_uuid()], [1])
+    error = caught.value.exc_info[1]
+    assert isinstance(error, exception.Unavailable)
+    assert "does not know cells and hosts yet" in str(error)
+
+
+def test_the_periodic_tasks_are_those_that_repair(manager: SchedulerManager) -> None:
+    """Facts that were missed, and host states."""
+    assert [(task.name, task.interval_seconds) for task in manager.periodic_tasks()] == [
+        ("facts", 60),
+        ("host_states", 5),
+    ]
+
+
+def test_an_unknown_plugin_stops_the_start(bus: Bus) -> None:
+    """Before anything is served."""
+    conf = scheduling_conf(filter_scheduler__enabled_filters=["NoFilter"])
+    with pytest.raises(exception.PluginNotFound):
+        SchedulerManager(conf, top_bus=bus)

@@ -1,0 +1,413 @@
+"""Hosts are chosen one instance after another, claimed at once, with alternates in their cells."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from armillary import exception
+from objects.request_spec import RequestSpec
+from scheduler.filters import BaseHostFilter
+from scheduler.filters.num_instances_filter import NumInstancesFilter
+from scheduler.filters.server_group_affinity_filter import ServerGroupAffinityFilter
+from scheduler.filters.server_group_anti_affinity_filter import ServerGroupAntiAffinityFilter
+from scheduler.host_table import HostTable
+from scheduler.selections import (
+    CLAIM_ROUNDS_MAX,
+    Chooser,
+    NoHostLeft,
+    Wanted,
+    choose_and_claim,
+    pick_alternates,
+)
+from scheduler.usage import Usage
+from scheduler.weights import BaseHostWeigher
+from scheduler.weights.build_failure_weigher import BuildFailureWeigher
+from scheduler.weights.cpu_weigher import CPUWeigher
+from scheduler.weights.io_ops_weigher import IoOpsWeigher
+from scheduler.weights.ram_weigher import RAMWeigher
+from tests.builders import a_uuid
+from tests.fleets import (
+    OTHER_CELL,
+    a_group,
+    a_host,
+    a_request_spec,
+    a_table,
+    scheduling_conf,
+    some_hosts,
+)
+
+FILTERS = (NumInstancesFilter, ServerGroupAntiAffinityFilter, ServerGroupAffinityFilter)
+WEIGHERS = (CPUWeigher, RAMWeigher, IoOpsWeigher, BuildFailureWeigher)
+
+
+def a_chooser(
+    hosts: HostTable,
+    spec: RequestSpec | None = None,
+    *,
+    subset_size: int = 1,
+    shuffle_ties: bool = False,
+    weighers: Any = WEIGHERS,
+    seed: int = 1,
+    **options: Any,
+) -> Chooser:
+    conf = scheduling_conf(**options)
+    return Chooser(
+        hosts,
+        spec or a_request_spec(),
+        repeated=[each(conf) for each in FILTERS],
+        weighers=[each(conf) for each in weighers],
+        subset_size=subset_size,
+        shuffle_ties=shuffle_ties,
+        dice=random.Random(seed),
+    )
+
+
+def with_memory(free: list[int], *, asked: int = 1, **values: Any) -> HostTable:
+    count = len(free)
+    return a_table(some_hosts(count, **values)).with_usage(
+        Usage(
+            ["MEMORY_MB"],
+            np.array([asked]),
+            total=np.array(free).reshape(count, 1),
+            reserved=np.zeros((count, 1), dtype=np.int64),
+            used=np.zeros((count, 1), dtype=np.int64),
+            ratio=np.ones((count, 1)),
+        )
+    )
+
+
+def choose(chooser: Chooser, count: int) -> list[str | None]:
+    names: list[str | None] = []
+    for _ in range(count):
+        choice = chooser.choose(a_uuid())
+        names.append(chooser.hosts.host[choice.chosen.position] if choice else None)
+    return names
+
+
+# Choosing -----------------------------------------------------------------------------------------
+
+
+def test_each_choice_shows_in_the_next() -> None:
+    """The second instance goes where more is free after the first."""
+    chooser = a_chooser(with_memory([10, 9], asked=2), weighers=[RAMWeigher])
+    assert choose(chooser, 3) == ["host1", "host2", "host1"]
+
+
+def test_a_host_takes_what_fits_and_no_more() -> None:
+    """Though it weighs most: the claim would be refused."""
+    chooser = a_chooser(
+        with_memory([5, 3], asked=2),
+        weighers=[RAMWeigher],
+        filter_scheduler__ram_weight_multiplier=-1.0,
+    )
+    assert choose(chooser, 4) == ["host2", "host1", "host1", None]
+
+
+def test_filters_that_look_at_instances_see_those_of_the_request() -> None:
+    """One instance a host."""
+    chooser = a_chooser(with_memory([9, 9, 9]), filter_scheduler__max_instances_per_host=1)
+    assert sorted(filter(None, choose(chooser, 4))) == ["host1", "host2", "host3"]
+
+
+def test_instances_of_a_group_stay_apart() -> None:
+    """Each member of the request on a host of its own."""
+    spec = a_request_spec(instance_group=a_group("anti-affinity"))
+    chooser = a_chooser(with_memory([9, 9, 9]), spec)
+    uuids = [a_uuid() for _ in range(3)]
+    assert spec.instance_group is not None
+    spec.instance_group.members = uuids
+    chosen = [chooser.choose(uuid) for uuid in uuids]
+    assert {each.chosen.position for each in chosen if each} == {0, 1, 2}
+    assert chooser.choose(a_uuid()) is None
+
+
+def test_instances_of_a_group_stay_together() -> None:
+    """Where the first one goes the others go."""
+    spec = a_request_spec(instance_group=a_group("affinity"))
+    chooser = a_chooser(with_memory([9, 9, 9], asked=4), spec)
+    assert choose(chooser, 3) == ["host1", "host1", None]
+
+
+def test_a_subset_is_drawn_from_evenly() -> None:
+    """From the best three of five hosts, about as often from each."""
+    drawn: Counter[Any] = Counter()
+    for seed in range(300):
+        chooser = a_chooser(with_memory([9, 8, 7, 1, 1]), subset_size=3, seed=seed)
+        drawn.update(choose(chooser, 1))
+    assert set(drawn) == {"host1", "host2", "host3"}
+    assert min(drawn.values()) > 60
+
+
+def test_a_subset_larger_than_the_fleet_is_the_fleet() -> None:
+    """No host is missing, none is drawn that is not there."""
+    assert set(choose(a_chooser(with_memory([9, 8]), subset_size=99), 6)) == {"host1", "host2"}
+
+
+def test_shuffling_draws_from_the_ties_only() -> None:
+    """Never from a worse host."""
+    drawn: Counter[Any] = Counter()
+    for seed in range(200):
+        chooser = a_chooser(with_memory([7, 9, 9, 8, 9]), shuffle_ties=True, seed=seed)
+        drawn.update(choose(chooser, 1))
+    assert set(drawn) == {"host2", "host3", "host5"}
+    assert min(drawn.values()) > 40
+
+
+def test_without_shuffling_the_first_of_the_ties_is_taken() -> None:
+    """In the order of the candidates."""
+    assert choose(a_chooser(with_memory([7, 9, 9])), 1) == ["host2"]
+
+
+def test_a_choice_names_the_runners_up() -> None:
+    """In their order, with weights and shares, without the chosen one."""
+    chooser = a_chooser(with_memory([5, 10, 0]), weighers=[RAMWeigher])
+    choice = chooser.choose(a_uuid(), runners_up=2)
+    assert choice is not None
+    assert choice.chosen.shares == {"RAMWeigher": 1.0}
+    assert [(each.position, each.weight) for each in choice.runners_up] == [(0, 0.5), (2, 0.0)]
+
+
+def test_a_refused_host_is_out_and_its_use_taken_back() -> None:
+    """The next choice is another host."""
+    chooser = a_chooser(with_memory([10, 9]), weighers=[RAMWeigher])
+    first = chooser.choose("10000000-0000-0000-0000-00000000000a")
+    assert first is not None
+    chooser.refuse(first.chosen.position, "10000000-0000-0000-0000-00000000000a")
+    assert chooser.hosts.free_ram_mb.tolist() == [10, 9]
+    assert choose(chooser, 2) == ["host2", "host2"]
+
+
+def test_a_group_whose_first_host_refused_goes_elsewhere() -> None:
+    """Other hosts had been ruled out by the choice that came to nothing."""
+    spec = a_request_spec(instance_group=a_group("affinity"))
+    chooser = a_chooser(with_memory([10, 9, 8]), spec)
+    uuids = [a_uuid(), a_uuid()]
+    positions = [choice.chosen.position for uuid in uuids if (choice := chooser.choose(uuid))]
+    assert positions == [0, 0]
+    for uuid in uuids:
+        chooser.refuse(0, uuid)
+    assert choose(chooser, 2) == ["host2", "host2"]
+
+
+def test_what_took_the_hosts_away_adds_up() -> None:
+    """Refused claims, hosts that are full, filters; each host once."""
+    chooser = a_chooser(
+        with_memory([3, 9, 9], asked=2),
+        weighers=[RAMWeigher],
+        filter_scheduler__max_instances_per_host=1,
+        filter_scheduler__ram_weight_multiplier=-1.0,
+    )
+    uuids = [a_uuid() for _ in range(3)]
+    chosen = [choice.chosen.position for uuid in uuids if (choice := chooser.choose(uuid))]
+    assert chosen == [0, 1, 2]
+    chooser.refuse(2, uuids[2])
+    assert chooser.choose(a_uuid()) is None
+    assert list(chooser.why_none()) == [
+        ("claim", 3, 1, "taken by other requests meanwhile"),
+        ("room", 2, 1, "filled by this request's own instances"),
+        ("NumInstancesFilter", 1, 1, "runs 1 instances, 1 are allowed"),
+    ]
+
+
+# The same as one host after another ---------------------------------------------------------------
+
+
+def naively(
+    hosts: HostTable,
+    spec: RequestSpec,
+    repeated: Sequence[BaseHostFilter],
+    weighers: Sequence[BaseHostWeigher],
+    uuids: list[str],
+) -> list[tuple[int, float] | None]:
+    """Choose as the manual describes it: lists of hosts, one after another, everything anew."""
+    left = list(range(len(hosts)))
+    chosen: list[tuple[int, float] | None] = []
+    for index, uuid in enumerate(uuids):
+        spec.instance_uuid = uuid
+        if index:
+            left = [p for p in left if all(f.host_passes(hosts[p], spec) for f in repeated)]
+            left = [p for p in left if hosts.fits(p)]
+        if not left:
+            chosen.append(None)
+            continue
+        totals = dict.fromkeys(left, 0.0)
+        for weigher in weighers if len(left) > 1 else ():
+            raw = {p: weigher.host_weight(hosts[p], spec) for p in left}
+            if weigher.minval is not None:
+                raw = {p: max(value, weigher.minval) for p, value in raw.items()}
+            low = min(raw.values()) if weigher.minval is None else weigher.minval
+            high = max(raw.values())
+            multiplier = weigher.multiplier_sign * weigher.multiplier()
+            for p, value in raw.items():
+                norm = 0.0 if high == low else (value - low) / (high - low)
+                totals[p] += multiplier * norm
+        best = max(left, key=lambda p: totals[p])  # the first of the greatest
+        chosen.append((best, totals[best]))
+        hosts.consume(best, uuid)
+        if spec.instance_group is not None:
+            spec.instance_group.hosts.append(hosts[best].host)
+    return chosen
+
+
+@given(
+    free=st.lists(st.integers(1, 8), min_size=1, max_size=8),
+    used=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), min_size=8, max_size=8),
+    asked=st.integers(1, 3),
+    limit=st.integers(1, 5),
+    policy=st.sampled_from([None, "affinity", "anti-affinity", "soft-affinity"]),
+    per_host=st.integers(1, 2),
+    count=st.integers(1, 12),
+    ram=st.sampled_from([1.0, -1.0, 0.0]),
+)
+def test_choices_are_the_same_as_one_host_after_another(
+    free: list[int],
+    used: list[tuple[int, int]],
+    asked: int,
+    limit: int,
+    policy: str | None,
+    per_host: int,
+    count: int,
+    ram: float,
+) -> None:
+    """Whatever is kept from one choice to the next."""
+    conf = scheduling_conf(
+        filter_scheduler__max_instances_per_host=limit, filter_scheduler__ram_weight_multiplier=ram
+    )
+    uuids = [f"00000000-0000-0000-0000-{number:012}" for number in range(count)]
+    weighers = [each(conf) for each in WEIGHERS]
+    repeated = [each(conf) for each in FILTERS]
+
+    def fresh() -> tuple[HostTable, RequestSpec]:
+        hosts = with_memory([max(each, asked) for each in free], asked=asked)
+        for position, (io_ops, failed) in enumerate(used[: len(free)]):
+            hosts.column("num_io_ops")[position] = io_ops
+            hosts.column("failed_builds")[position] = failed
+        rules = {"max_server_per_host": str(per_host)}
+        group = a_group(policy, members=uuids, rules=rules) if policy else None
+        return hosts, a_request_spec(instance_group=group)
+
+    hosts, spec = fresh()
+    chooser = Chooser(
+        hosts,
+        spec,
+        repeated=repeated,
+        weighers=weighers,
+        subset_size=1,
+        shuffle_ties=False,
+        dice=random.Random(1),
+    )
+    choices = [chooser.choose(uuid) for uuid in uuids]
+    found = [choice and (choice.chosen.position, choice.chosen.weight) for choice in choices]
+    assert found == naively(*fresh(), repeated, weighers, uuids)
+
+
+# Claiming -----------------------------------------------------------------------------------------
+
+
+class Claims:
+    """Takes claims; refuses some at first."""
+
+    def __init__(self, refusals: dict[str, int]) -> None:
+        self.refusals = refusals
+        self.rounds: list[list[str]] = []
+
+    def __call__(self, waiting: list[Wanted]) -> list[Wanted]:
+        self.rounds.append([wanted.instance_uuid for wanted in waiting])
+        refused = [w for w in waiting if self.refusals.get(w.instance_uuid, 0) > 0]
+        for wanted in refused:
+            self.refusals[wanted.instance_uuid] -= 1
+        return refused
+
+
+def test_all_claims_go_together_and_refused_ones_again() -> None:
+    """Until all stand; choices spread out from the second refusal on."""
+    claims = Claims({"b": 3})
+    spreads = []
+
+    def choose(wanted: Wanted, spread: int) -> bool:
+        spreads.append((wanted.instance_uuid, spread))
+        return True
+
+    choose_and_claim([Wanted("a", 1), Wanted("b", 1)], choose=choose, claim=claims)
+    assert claims.rounds == [["a", "b"], ["b"], ["b"], ["b"]]
+    assert spreads == [("a", 1), ("b", 1), ("b", 1), ("b", 2), ("b", 4)]
+
+
+def test_when_no_host_is_left_the_number_placed_is_known() -> None:
+    """Those claimed before, and those chosen in this round."""
+    instances = [Wanted(name, 1) for name in "abcd"]
+    claims = Claims({"c": 1, "d": 1})
+    answers = iter([True] * 5 + [False])
+    with pytest.raises(NoHostLeft) as caught:
+        choose_and_claim(instances, choose=lambda *_: next(answers), claim=claims)
+    assert caught.value.placed == 3
+
+
+def test_claims_that_are_refused_for_ever_end() -> None:
+    """In an error that is worth another try, not in a lack of hosts."""
+    claims = Claims({"a": 10**6})
+    with pytest.raises(exception.Unavailable, match="refused 30 times"):
+        choose_and_claim([Wanted("a", 1)], choose=lambda *_: True, claim=claims)
+    assert len(claims.rounds) == CLAIM_ROUNDS_MAX
+
+
+# Alternates ---------------------------------------------------------------------------------------
+
+
+def in_two_cells() -> HostTable:
+    here = [a_host(f"here{n}", free_ram_mb=100 - n) for n in range(5)]
+    there = [a_host(f"there{n}", cell=OTHER_CELL, free_ram_mb=90 - n) for n in range(3)]
+    return a_table([*here, *there])
+
+
+def alternates(chosen: list[str], count: int) -> list[list[str]]:
+    hosts = in_two_cells()
+    chooser = a_chooser(hosts, weighers=[RAMWeigher])
+    positions = [hosts.host.index(name) for name in chosen]
+    found = pick_alternates(chooser, positions, count)
+    return [[hosts.host[position] for position in row] for row in found]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "count", "expected"),
+    [
+        (["here0"], 2, [["here1", "here2"]]),
+        (["there0"], 2, [["there1", "there2"]]),
+        (["there0"], 5, [["there1", "there2"]]),
+        (["here0"], 0, [[]]),
+        (["here0", "here1"], 2, [["here2", "here3"], ["here4", "here2"]]),
+        (["here0", "there0"], 1, [["here1"], ["there1"]]),
+        (["there0", "there1", "there2"], 2, [[], [], []]),
+    ],
+)
+def test_alternates_are_the_next_best_in_the_cell(
+    chosen: list[str], count: int, expected: list[list[str]]
+) -> None:
+    """Never a chosen host; several instances take turns; fewer are fine."""
+    assert alternates(chosen, count) == expected
+
+
+def test_alternates_of_a_large_request_are_few() -> None:
+    """Hundreds of instances share a few dozen."""
+    hosts = a_table(some_hosts(400))
+    chooser = a_chooser(hosts, weighers=[RAMWeigher])
+    found = pick_alternates(chooser, range(200), 2)
+    assert all(len(row) == 2 for row in found)
+    assert len({position for row in found for position in row}) == 50
+
+
+def test_alternates_of_a_single_instance_may_be_hosts_without_its_group() -> None:
+    """The first of an affinity group is alone: when its host fails it may go elsewhere."""
+    spec = a_request_spec(instance_group=a_group("affinity"))
+    chooser = a_chooser(with_memory([9, 8, 7]), spec)
+    choice = chooser.choose(a_uuid())
+    assert choice is not None
+    assert pick_alternates(chooser, [choice.chosen.position], 2) == [[1, 2]]

@@ -1,0 +1,216 @@
+"""Weights are normalised, multiplied and added up; the ranking follows changes of single hosts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from objects.request_spec import RequestSpec
+from scheduler import weights
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+from scheduler.plugins import PluginBroke
+from scheduler.weights import BaseHostWeigher, Ranking
+from tests.builders import an_aggregate
+from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_facts
+
+
+class FreeWeigher(BaseHostWeigher):
+    def host_weight(self, host_state: HostState, spec: RequestSpec) -> float:
+        return float(host_state.free_ram_mb)
+
+
+class FreeFromZeroWeigher(FreeWeigher):
+    minval: ClassVar[float | None] = 0.0
+
+
+class FreeBetweenWeigher(FreeWeigher):
+    minval: ClassVar[float | None] = 2.0
+    maxval: ClassVar[float | None] = 6.0
+
+
+class AvoidFreeWeigher(FreeWeigher):
+    multiplier_option = "ram_weight_multiplier"
+    multiplier_sign = -1
+
+
+def all_in(hosts: HostTable) -> Any:
+    return np.ones(len(hosts), dtype=np.bool_)
+
+
+def ranking_of(
+    free: list[int], *classes: type[BaseHostWeigher], facts: Any = None, **options: Any
+) -> Ranking:
+    conf = scheduling_conf(**options)
+    hosts = a_table(
+        [a_host(f"host{index}", free_ram_mb=value) for index, value in enumerate(free)], facts=facts
+    )
+    return Ranking([each(conf) for each in classes], hosts, a_request_spec(), all_in(hosts))
+
+
+def norms(free: list[int], each: type[BaseHostWeigher]) -> list[float]:
+    ranking = ranking_of(free, each)
+    return [ranking.weight(position) for position in range(len(free))]
+
+
+@pytest.mark.parametrize(
+    ("free", "each", "expected"),
+    [
+        ([5, 5, 5], FreeFromZeroWeigher, [1, 1, 1]),
+        ([5, 10], FreeFromZeroWeigher, [0.5, 1]),
+        ([-5, 10], FreeFromZeroWeigher, [0, 1]),
+        ([0, 0], FreeFromZeroWeigher, [0, 0]),
+        ([5, 10], FreeWeigher, [0, 1]),
+        ([5, 5], FreeWeigher, [0, 0]),
+        ([1, 4, 9], FreeBetweenWeigher, [0, 0.5, 1]),
+    ],
+)
+def test_weights_are_normalised_over_the_hosts(
+    free: list[int], each: type[BaseHostWeigher], expected: list[float]
+) -> None:
+    """From the least or the bound below to the greatest or the bound above."""
+    assert norms(free, each) == expected
+
+
+@pytest.mark.parametrize("free", [[], [5]], ids=len)
+def test_without_a_choice_nothing_is_weighed(free: list[int]) -> None:
+    """One host is the best of one."""
+    ranking = ranking_of(free, FreeFromZeroWeigher)
+    assert ranking.best(3).tolist() == list(range(len(free)))
+    assert [ranking.weight(position) for position in range(len(free))] == [0.0] * len(free)
+
+
+def test_weights_add_up_and_each_has_its_share() -> None:
+    """The sum of the shares is the weight."""
+    ranking = ranking_of(
+        [5, 10], FreeWeigher, AvoidFreeWeigher, filter_scheduler__ram_weight_multiplier=3.0
+    )
+    assert ranking.shares(1) == {"FreeWeigher": 1.0, "AvoidFreeWeigher": -3.0}
+    assert ranking.weight(1) == -2.0
+
+
+def test_an_aggregate_overrides_the_multiplier_of_its_hosts() -> None:
+    """The sign of the weigher stays."""
+    ssd = an_aggregate(hosts=["host1"], metadata={"ram_weight_multiplier": "0.5"})
+    ranking = ranking_of([5, 10, 10], AvoidFreeWeigher, facts=some_facts([ssd]))
+    assert [ranking.weight(position) for position in range(3)] == [0.0, -0.5, -1.0]
+
+
+def test_the_best_come_first_and_ties_in_the_order_of_candidates() -> None:
+    """However many are asked for."""
+    ranking = ranking_of([1, 9, 5, 9, 5], FreeWeigher)
+    assert [ranking.best(count).tolist() for count in (0, 1, 2, 3, 9)] == [
+        [],
+        [1],
+        [1, 3],
+        [1, 3, 2],
+        [1, 3, 2, 4, 0],
+    ]
+    assert ranking.ties().tolist() == [1, 3]
+
+
+def test_the_best_of_some() -> None:
+    """Alternates are asked for by cell."""
+    ranking = ranking_of([1, 9, 5], FreeWeigher)
+    assert ranking.best(2, among=np.array([True, False, True])).tolist() == [2, 0]
+
+
+def test_a_host_that_is_out_is_never_among_the_best() -> None:
+    """Nor does it set the scale."""
+    ranking = ranking_of([1, 9, 5], FreeWeigher)
+    ranking.change(1, is_in=False)
+    assert ranking.best(3).tolist() == [2, 0]
+    assert ranking.weight(2) == 1.0
+    assert ranking.ties().tolist() == [2]
+    for position in (0, 2):
+        ranking.change(position, is_in=False)
+    assert ranking.ties().tolist() == []
+
+
+class RaisingWeigher(BaseHostWeigher):
+    def host_weight(self, host_state: HostState, spec: RequestSpec) -> float:
+        raise KeyError("scale")
+
+
+class InfiniteWeigher(BaseHostWeigher):
+    def host_weight(self, host_state: HostState, spec: RequestSpec) -> float:
+        return math.inf
+
+
+class ShortWeigher(BaseHostWeigher):
+    def host_weights(self, hosts: HostTable, spec: RequestSpec) -> weights.Numbers:
+        return np.ones(1)
+
+
+class LaterInfiniteWeigher(InfiniteWeigher):
+    def host_weights(self, hosts: HostTable, spec: RequestSpec) -> weights.Numbers:
+        return np.ones(len(hosts))
+
+
+class LaterRaisingWeigher(RaisingWeigher):
+    def host_weights(self, hosts: HostTable, spec: RequestSpec) -> weights.Numbers:
+        return np.ones(len(hosts))
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (RaisingWeigher, "RaisingWeigher is broken: KeyError: 'scale'"),
+        (InfiniteWeigher, "InfiniteWeigher is broken: a weight is not a finite number"),
+        (ShortWeigher, r"ShortWeigher is broken: host_weights gave \(1,\) for 2 hosts"),
+    ],
+)
+def test_a_broken_weigher_is_named(broken: type[BaseHostWeigher], message: str) -> None:
+    """Its defect is not a weight."""
+    with pytest.raises(PluginBroke, match=message):
+        ranking_of([1, 2], broken)
+
+
+@pytest.mark.parametrize("broken", [LaterInfiniteWeigher, LaterRaisingWeigher])
+def test_a_weigher_that_breaks_later_is_named(broken: type[BaseHostWeigher]) -> None:
+    """When a single host is weighed again."""
+    ranking = ranking_of([1, 2, 3], broken)
+    with pytest.raises(PluginBroke, match=broken.__name__):
+        ranking.change(0, is_in=True)
+
+
+FREE = st.integers(-3, 6)
+
+
+@given(
+    free=st.lists(FREE, min_size=1, max_size=8),
+    changes=st.lists(
+        st.tuples(st.integers(0, 7), FREE, st.sampled_from([True, True, False])), max_size=12
+    ),
+)
+def test_changes_one_by_one_are_the_same_as_weighing_anew(
+    free: list[int], changes: list[tuple[int, int, bool]]
+) -> None:
+    """To the last bit of every weight."""
+    conf = scheduling_conf()
+    hosts = a_table([a_host(f"host{index}", free_ram_mb=value) for index, value in enumerate(free)])
+    weighers = [
+        each(conf)
+        for each in (FreeWeigher, FreeFromZeroWeigher, FreeBetweenWeigher, AvoidFreeWeigher)
+    ]
+    spec, is_in = a_request_spec(), all_in(hosts)
+    ranking = Ranking(weighers, hosts, spec, is_in)
+    for position, value, stays in changes:
+        if position >= len(free):
+            continue
+        hosts.column("free_ram_mb")[position] = value
+        is_in[position] &= stays
+        ranking.change(position, bool(is_in[position]))
+        anew = Ranking(weighers, hosts, spec, is_in)
+        assert [ranking.weight(each) for each in range(len(free))] == [
+            anew.weight(each) for each in range(len(free))
+        ]
+        assert ranking.best(9).tolist() == anew.best(9).tolist()
+        assert [ranking.shares(each) for each in np.flatnonzero(is_in).tolist()] == [
+            anew.shares(each) for each in np.flatnonzero(is_in).tolist()
+        ]
