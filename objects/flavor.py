@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from objects import base, fields
 
 
@@ -38,6 +40,8 @@ class Flavor(base.ArmillaryObject):
     is_public: bool
     disabled: bool
     description: str | None
+    created_at: datetime | None
+    updated_at: datetime | None
 
     @property
     def disk_gb(self) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import oslo_messaging.opts
 from oslo_config import cfg
 
 GROUP = "oslo_messaging_rabbit"
@@ -32,6 +31,7 @@ def set_defaults(conf: cfg.ConfigOpts) -> None:
 
 def set_sample_defaults() -> None:
     """Make these the defaults that the generated sample configuration shows."""
-    for group, options in oslo_messaging.opts.list_opts():
-        if group == GROUP:
-            cfg.set_defaults(options, **DEFAULTS)
+    # The public list of options is a copy: what the generator shows is the driver's own.
+    from oslo_messaging._drivers import impl_rabbit
+
+    cfg.set_defaults(impl_rabbit.rabbit_opts, **DEFAULTS)

@@ -1,4 +1,7 @@
-"""Print how long each stage takes: ``python -m tests.bench [NAME ...]``; without names, all of them."""
+"""Print how long each stage takes: ``python -m tests.bench [NAME ...]``.
+
+Without names, all of them.
+"""
 
 from __future__ import annotations
 
