@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import enum
 import itertools
-import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -20,8 +19,6 @@ from objects.host_states import HostStateBatch
 from scheduler.facts import Facts
 from scheduler.host_table import DTYPES, Column, HostTable, Numbers, Snapshot
 from scheduler.usage import Positions
-
-LOG = logging.getLogger(__name__)
 
 _TEXTS = ("uuid", "host", "nodename")
 _ROWS_MIN = 64
@@ -91,11 +88,12 @@ class Fleet:
                     del self._cells[cell.uuid]
 
     def apply(self, batch: HostStateBatch) -> Outcome:
-        """Take over a batch in its turn; whatever comes of it, the cell was heard of.
+        """Take over a batch in its turn; whatever comes of that, the cell was heard of.
 
         Raises ``Invalid`` for a batch whose columns have different lengths; then nothing was
         changed.
         """
+        values = self._checked(batch)
         with self._lock:
             cell = self._cell(batch.cell_uuid)
             cell.heard_at = self._clock()
@@ -104,7 +102,6 @@ class Fleet:
                     return Outcome.STALE
                 if batch.first_seq > cell.seq:
                     return Outcome.GAP
-            values = self._checked(batch)
             if batch.full:
                 present = set(batch.node_uuids)
                 rows = [row for row in cell.rows if self._uuid_at(row) not in present]

@@ -15,6 +15,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.periodic import PeriodicTask
 from conductor.rpcapi import HostStatesAPI, SuperConductorAPI
+from objects.decision_trace import DecisionTrace
 from objects.destinations import Destinations
 from objects.host_states import HostStateBatch
 from objects.request_spec import RequestSpec
@@ -134,7 +135,7 @@ class SchedulerManager:
 
         A cell that does not answer counts as down once it had ``service_down_time`` to do so.
         """
-        unknown = error.kwargs.get("trace", {}).get("unknown", 0)
+        unknown = DecisionTrace.obj_from_primitive(error.kwargs["trace"]).unknown
         is_young = time.monotonic() - self._started < self._conf.service_down_time
         if unknown and is_young and not self._sync.is_complete:
             raise exception.Unavailable(

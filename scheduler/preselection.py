@@ -10,8 +10,8 @@ from objects.request_spec import RequestSpec
 from scheduler.filters import Report
 from scheduler.host_table import HostTable, Mask
 
-# Why and who is kept, in this order: ignoring a host wins over forcing it.
 _Rule = tuple[str, str, Callable[[HostTable], Mask]]
+"""Its name, why a host is left out, and which hosts are kept."""
 
 
 def preselect(hosts: HostTable, spec: RequestSpec, report: Report) -> HostTable:
@@ -26,6 +26,7 @@ def preselect(hosts: HostTable, spec: RequestSpec, report: Report) -> HostTable:
 
 
 def _rules(spec: RequestSpec) -> Iterator[_Rule]:
+    """Yield the rules in an order in which ignoring a host wins over forcing it."""
     destination = spec.requested_destination
     cell_uuid = destination.cell_uuid if destination else None
     if cell_uuid:

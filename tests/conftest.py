@@ -10,6 +10,8 @@ pytest_plugins = [
     "tests.fixtures.services",
     "tests.fixtures.brokers",
     "tests.fixtures.databases",
+    "tests.fixtures.cell",
+    "tests.fixtures.control_plane",
 ]
 
 # Two busy cores make any single example slow now and then; pytest-timeout bounds the whole test.

@@ -160,8 +160,8 @@ def embedded_services(
 
     return [
         ("placement", on_top(wiring.make_placement)),
-        ("super conductor", on_top(wiring.make_super_conductor)),
         ("cell conductor", on_top(wiring.make_cell_conductor)),
+        ("super conductor", on_top(wiring.make_super_conductor)),
         ("scheduler", on_top(wiring.make_scheduler)),
         ("compute agent", lambda: wiring.make_compute(conf, cell_url=cell_url, make_bus=make_bus)),
         ("api", on_top(wiring.make_api, on_bound=on_bound)),

@@ -1,4 +1,7 @@
-"""The whole system in one process: what a user sees of one request, from the front door to the end."""
+"""The whole system in one process.
+
+What a user sees of one request, from the front door to the end.
+"""
 
 from __future__ import annotations
 

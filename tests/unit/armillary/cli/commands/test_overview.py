@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from armillary.cli.commands import COMMANDS
+from armillary.cli.commands.app import ClientApp
 from tests.unit.armillary.cli.conftest import Armillary
 
 
@@ -21,13 +24,13 @@ def test_every_command_has_a_line_and_all_begin_at_one_column(armillary: Armilla
     assert all(line[4 + width :].strip() for line in listed)
 
 
-def test_the_option_shows_the_same(
-    armillary: Armillary, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_option_shows_the_same(armillary: Armillary) -> None:
     """Whatever a newcomer tries first."""
+    out = io.StringIO()
     with pytest.raises(SystemExit) as ended:
-        armillary("--help")
+        ClientApp(out, io.StringIO()).run(["--help"])
     assert ended.value.code == 0
+    assert out.getvalue() == armillary("help").out
 
 
 def test_one_command_is_explained_in_full(armillary: Armillary) -> None:

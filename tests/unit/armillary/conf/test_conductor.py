@@ -1,0 +1,41 @@
+"""Tests of the conductors' options."""
+
+from __future__ import annotations
+
+import pytest
+from oslo_config import cfg
+
+from armillary.conf import conductor
+
+
+@pytest.fixture
+def conf() -> cfg.ConfigOpts:
+    conf = cfg.ConfigOpts()
+    conductor.register_opts(conf)
+    conductor.register_opts(conf)  # twice does no harm
+    conf([], default_config_files=[], default_config_dirs=[])
+    return conf
+
+
+def test_a_conductor_is_the_super_conductor_unless_told_otherwise(conf: cfg.ConfigOpts) -> None:
+    """And the zone of hosts in no other one is called as everywhere."""
+    assert conf.conductor.role == conductor.SUPER
+    assert conf.default_availability_zone == "nova"
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "value"),
+    [
+        ("conductor", "role", "other"),
+        ("conductor", "lease_seconds", 0.5),
+        ("conductor", "max_count", 0),
+        ("cell", "uuid", "cell1"),
+        (None, "default_availability_zone", "a:b"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_refused(
+    conf: cfg.ConfigOpts, group: str | None, name: str, value: object
+) -> None:
+    """When it is set, not when it is used."""
+    with pytest.raises(ValueError, match=r".*"):
+        conf.set_override(name, value, group=group)

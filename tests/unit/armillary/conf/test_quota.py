@@ -1,0 +1,22 @@
+"""Tests of the options of quotas."""
+
+from __future__ import annotations
+
+import pytest
+from oslo_config import cfg
+
+from armillary.conf import quota
+from conductor.quotas import RESOURCES
+
+
+def test_every_resource_has_a_limit() -> None:
+    """With the defaults that operators know."""
+    conf = cfg.ConfigOpts()
+    quota.register_opts(conf)
+    conf([], default_config_files=[], default_config_dirs=[])
+    limits = {name: conf.quota[name] for name in RESOURCES}
+    assert limits == {
+        "instances": 10, "cores": 20, "ram": 51200, "server_groups": 10, "server_group_members": 10,
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="ram"):
+        conf.set_override("ram", -2, group="quota")
