@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import logging
 import random
 import string
 import uuid
@@ -31,6 +32,8 @@ from conductor.server_requests import ServerRequest
 from conductor.tasks.build import FIRST_FENCE
 from objects.base import ArmillaryObject
 from objects.instance import Instance
+
+LOG = logging.getLogger(__name__)
 
 _ID_ALPHABET = string.ascii_lowercase + string.digits
 _ID_LENGTH = 8
@@ -68,9 +71,18 @@ class Acceptance:
         The number of statements does not depend on the number of servers.
         """
         lease = self._leases.held(self._new_reservation_id())
-        return self._database.run_in_writer(
+        accepted = self._database.run_in_writer(
             lambda session: self._accept(session, context, request, lease)
         )
+        LOG.info(
+            "%s %s: accepted %d servers %s of project %s",
+            context.request_id,
+            lease.key,
+            len(accepted.instances),
+            request["name"],
+            context.project_id,
+        )
+        return accepted
 
     def _accept(
         self, session: Session, context: RequestContext, request: dict[str, Any], lease: Lease

@@ -64,6 +64,8 @@ class _Link:
             return Asked(self, self._workers.submit(question, self._client))
         except WorkerPoolFull as error:
             raise self.unavailable("too many calls wait for it") from error
+        except RuntimeError as error:  # another thread found that the cell moved, and closed this
+            raise self.unavailable("it has just moved") from error
 
     def answered(self) -> None:
         self._outage.succeeded()

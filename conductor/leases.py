@@ -113,6 +113,14 @@ class Leases:
         free = {"lease_owner": None, "lease_expires_at": self._now() + retry_in_seconds}
         return self._update(session, self._ours(lease), {**free, **values}) > 0
 
+    def let_go_all(self, session: Session, leases: Collection[Lease]) -> int:
+        """Give many rows back at once, in one statement; return how many of them were still ours."""
+        if not leases:
+            return 0
+        ours = [self._model.lease_owner.in_([lease.owner for lease in leases])]
+        free = {"lease_owner": None, "lease_expires_at": self._now()}
+        return self._update(session, ours, free)
+
     def extend(self, session: Session, keys: Collection[str], *also: sa.ColumnElement[bool]) -> int:
         """Move the end of many rows whoever holds them, where ``also`` is true; return how many."""
         if not keys:
@@ -171,3 +179,9 @@ class LeaseKeeper:
         kept = list(self._kept.values())
         if kept:
             self._database.run_in_writer(lambda session: self._leases.renew_all(session, kept))
+
+    def let_go_all(self) -> None:
+        """Give back what is left when the process ends, so that nobody waits for its leases."""
+        kept = list(self._kept.values())
+        if kept:
+            self._database.run_in_writer(lambda session: self._leases.let_go_all(session, kept))

@@ -8,6 +8,7 @@ from armillary import exception
 
 RESOURCES = ("instances", "cores", "ram", "server_groups", "server_group_members")
 UNLIMITED = -1
+LIMIT_MAX = 2**31 - 1
 
 
 def fitting_count(
@@ -45,7 +46,7 @@ def check_limits(limits: Mapping[str, int]) -> None:
             raise exception.Invalid(
                 reason=f"there is no quota for {resource}; known: {', '.join(RESOURCES)}"
             )
-        if limit < UNLIMITED:
+        if not UNLIMITED <= limit <= LIMIT_MAX:
             raise exception.Invalid(
-                reason=f"the limit of {resource} is at least -1 (unlimited), not {limit}"
+                reason=f"the limit of {resource} is -1 (unlimited) to {LIMIT_MAX}, not {limit}"
             )

@@ -10,6 +10,7 @@ from typing import Any
 
 from oslo_config import cfg
 
+from armillary import exception
 from armillary.concurrency import WorkerPool
 from armillary.db import Database
 from armillary.periodic import PeriodicTask
@@ -128,9 +129,10 @@ class SuperConductorManager:
         ]  # fmt: skip
 
     def stop(self, grace_seconds: float) -> None:
-        """Let the work in hand end; what does not is taken up by another conductor."""
+        """Let the work in hand end; what does not is given back for another conductor."""
         self._stopping.set()
-        self._workers.shutdown(grace_seconds)
+        if not self._workers.shutdown(grace_seconds):
+            self._give_back()
         self._cells.close()
 
     def reload(self) -> None:
@@ -141,6 +143,12 @@ class SuperConductorManager:
         found = discovery.discover_hosts(self._database, self._cells)
         if found.changed_hosts:
             self._facts.aggregates_of_hosts_changed(found.changed_hosts)
+
+    def _give_back(self) -> None:
+        try:
+            self._parts.keeper.let_go_all()
+        except exception.DatabaseUnavailable as error:
+            LOG.warning("Work in hand is taken up when its leases run out: %s", error)
 
     def _make_parts(self, now: Now) -> Parts:
         owner = f"{self._conf.host}/{os.getpid()}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.bench import embedded, placement, scheduler
+from tests.bench import decide_and_claim, embedded, placement, scheduler
 
 BENCHES = {
     "select-1000": lambda: scheduler.bench_select(1_000),
@@ -15,6 +15,8 @@ BENCHES = {
     "multi-10000": lambda: scheduler.bench_multi(10_000, 1_000),
     "candidates-1000": lambda: placement.bench_candidates(1_000),
     "candidates-10000": lambda: placement.bench_candidates(10_000),
+    "claims": placement.bench_claims,
+    "request-10000": decide_and_claim.bench_request,
     "embedded": embedded.bench_create,
 }
 

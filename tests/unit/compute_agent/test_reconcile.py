@@ -115,6 +115,7 @@ def test_what_changed_since_the_question_is_left_alone(
 ) -> None:
     """A delete that was finished meanwhile does not come back as an instance to be taken over."""
     instance = running(agent)
+    lose_journal(agent)
     answer = agent.conductor.list_host_instances
 
     def late(context: RequestContext, **arguments: Any) -> list[Instance]:

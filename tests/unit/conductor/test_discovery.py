@@ -123,8 +123,6 @@ def test_an_instance_on_its_way_is_no_stray(plane: ControlPlane) -> None:
     links, counts = plane.links, list[int]()
     plane.create()
     cell = the_cell(plane)
-    cell.before_answer = lambda: counts.append(
-        map_instances(plane.database, links, cell.uuid)
-    )
+    cell.before_answer = lambda: counts.append(map_instances(plane.database, links, cell.uuid))
     plane.workers.work()
     assert counts == [0]

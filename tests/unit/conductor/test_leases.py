@@ -178,6 +178,19 @@ def test_a_keeper_renews_what_it_keeps(database: Database, clock: Clock) -> None
         assert its.list_free(session, limit=10) == ["c", "b"]
 
 
+def test_a_keeper_gives_back_what_is_left(database: Database, clock: Clock) -> None:
+    """At the end of a process: others need not wait."""
+    its = leases(clock)
+    keeper = LeaseKeeper(database, its)
+    kept = take(database, its, "a")
+    assert kept is not None
+    keeper.keep(kept)
+    keeper.let_go_all()
+    assert take(database, leases(clock, "two"), "a") is not None
+    keeper.let_go_all()
+    assert take(database, leases(clock, "three"), "a") is None
+
+
 def test_a_keeper_leaves_the_lease_of_another_holder_alone(
     database: Database, clock: Clock
 ) -> None:

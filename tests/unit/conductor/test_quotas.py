@@ -33,7 +33,11 @@ def test_more_used_than_allowed_lets_nothing_fit() -> None:
         fitting_count({"ram": 5}, {"ram": 9}, {"ram": 1}, min_count=1, max_count=1)
 
 
-@pytest.mark.parametrize("limits", [{"colour": 1}, {"cores": -2}], ids=["unknown", "negative"])
+@pytest.mark.parametrize(
+    "limits",
+    [{"colour": 1}, {"cores": -2}, {"ram": 2**31}],
+    ids=["unknown", "negative", "too-large"],
+)
 def test_bad_limits_are_refused(limits: dict[str, int]) -> None:
     """The message names the resource."""
     with pytest.raises(exception.Invalid, match=next(iter(limits))):

@@ -14,9 +14,7 @@ def look(plane: ControlPlane, batch_size_max: int = 10) -> list[str]:
     def resume(keys: Sequence[str]) -> None:
         found.extend(keys)
 
-    Recovery(
-        plane.database, plane.parts.reservations, resume, batch_size_max=batch_size_max
-    ).run()
+    Recovery(plane.database, plane.parts.reservations, resume, batch_size_max=batch_size_max).run()
     return found
 
 

@@ -214,7 +214,9 @@ def a_built_server(plane: ControlPlane) -> str:
         )
     ]
     cell.actions = [builders.an_action(uuid, events=events)]
-    cell.faults = [builders.a_fault(uuid, attempt=1, host="h1", message="No space.", details="h1: full")]
+    cell.faults = [
+        builders.a_fault(uuid, attempt=1, host="h1", message="No space.", details="h1: full")
+    ]
     return uuid
 
 

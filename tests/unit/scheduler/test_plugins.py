@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import stevedore
+from stevedore import _cache
 
 from armillary import exception
 from scheduler import filters, plugins, weights
@@ -101,7 +102,7 @@ def test_a_plugin_that_is_not_enabled_is_not_imported(
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(stevedore.ExtensionManager, "ENTRY_POINT_CACHE", {})
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(_cache, "_c", _cache.Cache(str(tmp_path / "cache")))
     assert [type(each).__name__ for each in loaded("ComputeFilter")] == ["ComputeFilter"]
     with pytest.raises(exception.ConfigurationError, match="no_such_package"):
         loaded("BrokenFilter")

@@ -37,5 +37,5 @@ def test_a_value_that_makes_no_sense_is_refused(
     conf: cfg.ConfigOpts, group: str | None, name: str, value: object
 ) -> None:
     """When it is set, not when it is used."""
-    with pytest.raises(ValueError, match=r".*"):
+    with pytest.raises(ValueError, match=r"\w"):
         conf.set_override(name, value, group=group)

@@ -18,5 +18,5 @@ def test_every_resource_has_a_limit() -> None:
     assert limits == {
         "instances": 10, "cores": 20, "ram": 51200, "server_groups": 10, "server_group_members": 10,
     }  # fmt: skip
-    with pytest.raises(ValueError, match="ram"):
+    with pytest.raises(ValueError, match="greater than or equal to -1"):
         conf.set_override("ram", -2, group="quota")

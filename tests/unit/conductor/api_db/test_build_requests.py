@@ -81,7 +81,7 @@ def test_pages_are_newest_first(any_api_database: Database) -> None:
     ],
     ids=str,
 )
-def test_filters(any_api_database: Database, filters: dict[str, str], count: int) -> None:
+def test_filters(any_api_database: Database, filters: dict[str, Any], count: int) -> None:
     """Names by a part in any case, taken literally; what is being built has no host."""
     with any_api_database.writer() as session:
         store(session)

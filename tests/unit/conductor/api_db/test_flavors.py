@@ -55,9 +55,7 @@ def test_flavors_are_listed_by_id(session: Session) -> None:
     [("small", "new", "name"), ("new", "id-small", "ID")],
     ids=["name", "id"],
 )
-def test_name_and_id_are_taken_once(
-    session: Session, name: str, flavorid: str, field: str
-) -> None:
+def test_name_and_id_are_taken_once(session: Session, name: str, flavorid: str, field: str) -> None:
     """The error names the one that is."""
     create(session)
     with pytest.raises(exception.FlavorExists) as raised:
@@ -71,7 +69,7 @@ def test_name_and_id_are_taken_once(
      {"memory_mb": 2**31}],
     ids=lambda values: "-".join(values),
 )  # fmt: skip
-def test_sizes_have_bounds(session: Session, values: dict[str, int]) -> None:
+def test_sizes_have_bounds(session: Session, values: dict[str, Any]) -> None:
     """No flavor without a vCPU or memory, none that a column cannot hold."""
     with pytest.raises(exception.Invalid, match=next(iter(values))):
         create(session, **values)

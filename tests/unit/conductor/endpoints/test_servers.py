@@ -1,4 +1,4 @@
-"""Tests of what the API asks about servers, over messages; the work itself is tested where it is done."""
+"""Tests of what the API asks about servers, over messages; the work is tested elsewhere."""
 
 from __future__ import annotations
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import oslo_messaging
 import pytest
+from sqlalchemy.orm import Session
 
 from armillary import exception
-from conductor.api_db import host_mappings, server_groups, traces
+from conductor.api_db import host_mappings, instance_mappings, server_groups, traces
 from conductor.moments import moment
 from conductor.tasks import base, build
 from conductor.tasks.base import GivenUp
@@ -137,6 +139,45 @@ def test_group_members_elsewhere_and_on_their_way_count_as_hosts(plane: ControlP
     assert asked is not None
     assert asked.hosts == ["cell1-host1", "cell1-host2"]
     assert len(asked.members) == 4
+
+
+def test_every_engine_brings_requests_to_their_ends(any_plane: ControlPlane) -> None:
+    """Built, buried, deleted on the way, deleted later, recovered."""
+    plane = any_plane
+    kept, gone = plane.build(2)
+    plane.delete(gone)
+    uuids = plane.create(3)
+    plane.scheduler.before = lambda: plane.delete(uuids[0])
+    plane.bus.fail("select_destinations", TIMEOUT, when_done=True)
+    plane.workers.work()
+    plane.scheduler.before = lambda: None
+    plane.settle()
+    plane.scheduler.error = no_valid_host()
+    buried = plane.build(2)
+    plane.check(kept, *uuids[1:], *buried)
+
+
+def test_a_delete_waits_for_a_mapping_that_is_being_written(any_plane: ControlPlane) -> None:
+    """It finds the instance in its cell then: nothing falls between."""
+    plane = any_plane
+    (uuid,) = plane.create()
+    (cell,) = plane.cells.values()
+    threads: list[threading.Thread] = []
+    map_to_cell = instance_mappings.map_to_cell
+
+    def map_slowly(session: Session, uuids: Collection[str], cell_uuid: str) -> None:
+        threads.append(threading.Thread(target=plane.delete, args=(uuid,)))
+        threads[0].start()
+        threads[0].join(0.3)
+        map_to_cell(session, uuids, cell_uuid)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(instance_mappings, "map_to_cell", map_slowly)
+        plane.workers.work()
+    threads[0].join(30)
+    assert cell.known == {uuid}
+    plane.check()
+    assert plane.places(uuid) == []
 
 
 # No host
@@ -298,10 +339,9 @@ def test_pauses_between_tries_grow_up_to_the_lease(plane: ControlPlane) -> None:
     tries = []
     for second in range(60):
         plane.clock.advance(1)
-        before = len(plane.scheduler.fences) + len(plane.bus.errors["select_destinations"])
+        before = plane.steps.count("select destinations")
         plane.recover()
-        left = len(plane.scheduler.fences) + len(plane.bus.errors["select_destinations"])
-        tries += [second] * (before != left)
+        tries += [second] * (plane.steps.count("select destinations") - before)
     gaps = [later - earlier for earlier, later in itertools.pairwise(tries)]
     assert gaps == sorted(gaps)
     assert gaps[-1] > gaps[0]

@@ -1,0 +1,310 @@
+"""Fleets of hosts for tests and benchmarks of scheduling, and a placement for them."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import random
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from oslo_config import cfg
+
+from armillary.conf import base, conductor, filter_scheduler, rpc, scheduler
+from objects import host_attributes
+from objects.aggregate import Aggregate
+from objects.allocation import AllocationClaim, ClaimResult, ClaimStatus
+from objects.allocation_candidates import AllocationCandidates
+from objects.host_states import HostStateBatch
+from objects.instance_group import InstanceGroup
+from objects.request_spec import RequestSpec
+from objects.resource_query import RequestGroup, ResourceQuery
+from scheduler.drivers.filter_scheduler import FilterScheduler
+from scheduler.facts import Facts
+from scheduler.fleet import Fleet
+from scheduler.host_table import HostTable
+from tests.builders import a_flavor, a_uuid
+from tests.fixtures.configuration import messaging_conf
+
+CELL = "10000000-0000-0000-0000-000000000001"
+OTHER_CELL = "10000000-0000-0000-0000-000000000002"
+CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
+A_HOST = {
+    "service_up": True,
+    "vcpus_total": 16,
+    "total_usable_ram_mb": 32768,
+    "free_ram_mb": 32768,
+    "total_usable_disk_gb": 500,
+    "free_disk_mb": 512000,
+    "hypervisor_type": "simulated",
+    "hypervisor_version": 1000000,
+    "supported_instances": [["x86_64", "simulated", "hvm"]],
+    "stats": {},
+}
+
+
+def scheduling_conf(**values: Any) -> cfg.ConfigOpts:
+    """Return a configuration with the scheduler's options; ``group__option=value`` changes one."""
+    conf = messaging_conf()
+    for module in (base, conductor, rpc, scheduler, filter_scheduler):
+        module.register_opts(conf)
+    for name, value in values.items():
+        group, _, option = name.rpartition("__")
+        conf.set_override(option, value, group=group or None)
+    return conf
+
+
+# Hosts --------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Host:
+    """A host of a test: a node's UUID, its names, and those attributes that are not as usual."""
+
+    name: str = "host1"
+    uuid: str = dataclasses.field(default_factory=a_uuid)
+    cell: str = CELL
+    values: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        return {**A_HOST, **self.values}
+
+
+def a_host(name: str = "host1", *, cell: str = CELL, **values: Any) -> Host:
+    """Return a host of 16 vCPUs, 32 GiB of memory and 500 GiB of disk, empty and up."""
+    return Host(name=name, cell=cell, values=values)
+
+
+def some_hosts(count: int, **values: Any) -> list[Host]:
+    """Return so many equal hosts, host1 and so on."""
+    return [a_host(f"host{number}", **values) for number in range(1, count + 1)]
+
+
+def a_batch(
+    hosts: Sequence[Host], *, cell: str = CELL, first_seq: int = 0, last_seq: int = 1, **values: Any
+) -> HostStateBatch:
+    """Return the states of these hosts as their cell pushes them."""
+    return HostStateBatch.from_values(
+        cell_uuid=cell,
+        first_seq=first_seq,
+        last_seq=last_seq,
+        node_uuids=[host.uuid for host in hosts],
+        hosts=[host.name for host in hosts],
+        nodes=[f"{host.name}.example.org" for host in hosts],
+        attributes={
+            attribute.name: [host.attributes.get(attribute.name) for host in hosts]
+            for attribute in host_attributes.HOST_ATTRIBUTES
+        },
+        **values,
+    )
+
+
+def some_facts(
+    aggregates: Iterable[Aggregate] = (), *, seq: int = 1, disabled: Iterable[str] = ()
+) -> Facts:
+    """Return facts with two cells."""
+    return Facts(
+        seq=seq,
+        cells=[
+            {"uuid": uuid, "name": name, "disabled": uuid in set(disabled)}
+            for uuid, name in ((CELL, "cell1"), (OTHER_CELL, "cell2"))
+        ],
+        aggregates=aggregates,
+    )
+
+
+class Clock:
+    """A clock that a test turns."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def a_fleet(
+    hosts: Sequence[Host],
+    *,
+    facts: Facts | None = None,
+    conf: cfg.ConfigOpts | None = None,
+    clock: Clock | None = None,
+) -> Fleet:
+    """Return a fleet that knows these hosts."""
+    fleet = Fleet(conf or scheduling_conf(), clock=clock or Clock())
+    fleet.set_facts(facts or some_facts())
+    for cell, members in itertools.groupby(
+        sorted(hosts, key=lambda host: host.cell), key=lambda host: host.cell
+    ):
+        fleet.apply(a_batch(list(members), cell=cell, full=True))
+    return fleet
+
+
+def a_table(hosts: Sequence[Host], *, facts: Facts | None = None) -> HostTable:
+    """Return a table of these hosts, in their order."""
+    table, _known = a_fleet(hosts, facts=facts).view([host.uuid for host in hosts])
+    return table
+
+
+# Requests -----------------------------------------------------------------------------------------
+
+
+def a_request_spec(extra_specs: Mapping[str, str] | None = None, **values: Any) -> RequestSpec:
+    """Return a request for one vCPU, 512 MiB of memory and 1 GiB of disk."""
+    defaults = {
+        "project_id": "p1",
+        "user_id": "u1",
+        "flavor": a_flavor(extra_specs=dict(extra_specs or {})),
+    }
+    return RequestSpec.from_values({**defaults, **values})
+
+
+def a_group(policy: str, **values: Any) -> InstanceGroup:
+    """Return a server group without members."""
+    defaults = {"uuid": a_uuid(), "name": "group", "project_id": "p1", "user_id": "u1"}
+    return InstanceGroup.from_values({"policy": policy, **defaults, **values})
+
+
+# Placement ----------------------------------------------------------------------------------------
+
+
+class ArrayPlacement:
+    """Plain providers in arrays, behind those calls of ``PlacementAPI`` that a scheduler makes."""
+
+    def __init__(self, hosts: Sequence[Host], *, ratio: float = 1.0) -> None:
+        self.uuids = [host.uuid for host in hosts]
+        self.index = {uuid: index for index, uuid in enumerate(self.uuids)}
+        columns = [
+            [host.attributes[name] for host in hosts]
+            for name in ("vcpus_total", "total_usable_ram_mb", "total_usable_disk_gb")
+        ]
+        self.total = np.array(columns, dtype=np.int64).T.reshape(len(hosts), len(CLASSES))
+        self.reserved = np.zeros_like(self.total)
+        self.used = np.zeros_like(self.total)
+        self.ratio = np.full(self.total.shape, ratio)
+        self.traits: dict[str, set[str]] = {uuid: set() for uuid in self.uuids}
+        self.aggregates: dict[str, set[str]] = {}
+        self.consumers: dict[str, tuple[str, np.ndarray]] = {}
+        self.refusals: Counter[str] = Counter()  # provider -> how many claims are to be refused
+        self.fenced: set[str] = set()
+        self.claim_calls: list[list[AllocationClaim]] = []
+        self.released: list[str] = []
+        self.queries: list[ResourceQuery] = []
+
+    def get_allocation_candidates(
+        self, context: object, query: ResourceQuery
+    ) -> AllocationCandidates:
+        self.queries.append(query)
+        (group,) = query.groups
+        ruled_out: list[dict[str, Any]] = []
+        left = np.ones(len(self.uuids), dtype=bool)
+        for entry, mask in self._rules(group):
+            failed = left & ~mask
+            if failed.any():
+                if entry["kind"] == "resource":
+                    entry["best"] = int(self._free(CLASSES.index(entry["name"]))[failed].max())
+                ruled_out.append({**entry, "count": int(failed.sum())})
+            left &= mask
+        found = np.flatnonzero(left)[: query.limit]
+        columns = np.array([CLASSES.index(name) for name in group.resources], dtype=np.int64)
+        cut = np.ix_(found, columns)
+        return AllocationCandidates.from_values(
+            provider_uuids=[self.uuids[index] for index in found],
+            resource_classes=list(group.resources),
+            amounts=np.array(list(group.resources.values()), dtype=np.int64),
+            total=self.total[cut],
+            reserved=self.reserved[cut],
+            used=self.used[cut],
+            ratio=self.ratio[cut],
+            providers_total=len(self.uuids),
+            ruled_out=ruled_out,
+        )
+
+    def claim(self, context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
+        self.claim_calls.append(list(claims))
+        return [self._claim(claim) for claim in claims]
+
+    def release(self, context: object, consumers: Mapping[str, int]) -> None:
+        for uuid in consumers:
+            self.released.append(uuid)
+            provider, amounts = self.consumers.pop(uuid)
+            self.used[self.index[provider]] -= amounts
+
+    def fill(self, host: Host, **amounts: int) -> None:
+        """Let something else use amounts of a host."""
+        for name, amount in amounts.items():
+            self.used[self.index[host.uuid], CLASSES.index(name)] += amount
+
+    def _claim(self, claim: AllocationClaim) -> ClaimResult:
+        ((provider, wanted),) = claim.allocations.items()
+        amounts = np.array([wanted["resources"].get(name, 0) for name in CLASSES])
+        row = self.index[provider]
+        capacity = (self.total[row] - self.reserved[row]) * self.ratio[row]
+        status = ClaimStatus.CLAIMED
+        if claim.consumer_uuid in self.fenced:
+            status = ClaimStatus.FENCED
+        elif self.refusals[provider] > 0:
+            self.refusals[provider] -= 1
+            status = ClaimStatus.NO_CAPACITY
+        elif np.any(self.used[row] + amounts > capacity):
+            status = ClaimStatus.NO_CAPACITY
+        else:
+            self.used[row] += amounts
+            self.consumers[claim.consumer_uuid] = (provider, amounts)
+        return ClaimResult.from_values(consumer_uuid=claim.consumer_uuid, status=status)
+
+    def _free(self, column: int) -> np.ndarray:
+        capacity = (self.total[:, column] - self.reserved[:, column]) * self.ratio[:, column]
+        free: np.ndarray = capacity - self.used[:, column]
+        return free
+
+    def _rules(self, group: RequestGroup) -> Iterable[tuple[dict[str, Any], np.ndarray]]:
+        for name, amount in group.resources.items():
+            if name not in CLASSES:
+                entry = {"kind": "resource", "name": name, "asked": amount, "best": 0}
+                yield entry, np.zeros(len(self.uuids), dtype=bool)
+                return
+            entry = {"kind": "resource", "name": name, "asked": amount}
+            yield entry, self._free(CLASSES.index(name)) >= amount
+        for traits in group.required_traits:
+            yield {"kind": "trait", "name": " or ".join(traits)}, self._with_traits(traits)
+        for trait in group.forbidden_traits:
+            yield {"kind": "forbidden_trait", "name": trait}, ~self._with_traits([trait])
+        for aggregates in group.member_of:
+            inside = set().union(*(self.aggregates.get(uuid, set()) for uuid in aggregates))
+            mask = np.array([uuid in inside for uuid in self.uuids], dtype=bool)
+            yield {"kind": "member_of", "name": " or ".join(aggregates)}, mask
+
+    def _with_traits(self, traits: Iterable[str]) -> np.ndarray:
+        wanted = set(traits)
+        if not any(self.traits.values()):
+            return np.zeros(len(self.uuids), dtype=bool)
+        return np.array([bool(wanted & self.traits[uuid]) for uuid in self.uuids], dtype=bool)
+
+
+# The scheduler ------------------------------------------------------------------------------------
+
+
+def a_driver(
+    hosts: Sequence[Host],
+    *,
+    placement: ArrayPlacement | None = None,
+    fleet: Fleet | None = None,
+    conf: cfg.ConfigOpts | None = None,
+    seed: int = 1,
+) -> FilterScheduler:
+    """Return a filter scheduler over these hosts."""
+    conf = conf or scheduling_conf()
+    return FilterScheduler(
+        conf,
+        fleet=fleet or a_fleet(hosts, conf=conf),
+        placement=placement or ArrayPlacement(hosts),  # type: ignore[arg-type]  # as far as asked
+        dice=random.Random(seed),
+        clock=time.perf_counter,
+        now=lambda: datetime(2030, 1, 31, tzinfo=UTC),
+    )
