@@ -40,6 +40,8 @@ REPORT_TIMEOUT_SECONDS = 15.0
 """A report is sent again sooner than other calls: it may be taken twice."""
 RESUME_INTERVAL_SECONDS = 10.0
 PRUNE_INTERVAL_SECONDS = 3600.0
+TALK_STOP_SECONDS_MAX = 2.0
+"""Whoever waits for an answer when the agent stops is not waited for: it is asked again later."""
 
 
 class ComputeManager:
@@ -155,12 +157,15 @@ class ComputeManager:
         def remaining() -> float:
             return max(0.0, deadline - time.monotonic())
 
-        self._reconciler.stop(remaining())
+        def soon() -> float:
+            return min(remaining(), TALK_STOP_SECONDS_MAX)
+
+        self._reconciler.stop(soon())
         if not self._queue.shutdown(remaining()):
             LOG.info("Agent %s leaves work in hand to its next start", self._agent)
         if self._reporter is not None:
-            self._reporter.stop(remaining())
-        self._outbox.stop(remaining())
+            self._reporter.stop(soon())
+        self._outbox.stop(soon())
         for driver in self._drivers.values():
             driver.close()
         self._journal.close()

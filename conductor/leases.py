@@ -114,7 +114,7 @@ class Leases:
         return self._update(session, self._ours(lease), {**free, **values}) > 0
 
     def let_go_all(self, session: Session, leases: Collection[Lease]) -> int:
-        """Give many rows back at once, in one statement; return how many of them were still ours."""
+        """Give many rows back in one statement; return how many of them were still ours."""
         if not leases:
             return 0
         ours = [self._model.lease_owner.in_([lease.owner for lease in leases])]

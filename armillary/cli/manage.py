@@ -7,6 +7,13 @@ from collections.abc import Sequence
 
 from armillary import concurrency
 
+DESCRIPTION = """
+Databases and cells of an Armillary deployment.
+
+Exit codes: 0 done; 1 refused or failed; 2 wrong usage; 78 a mistake in the configuration. "cell
+delete" has codes of its own, see its help.
+"""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
@@ -25,6 +32,4 @@ def main(argv: Sequence[str] | None = None) -> int:
         "cell discover-hosts": cell_commands.CellDiscoverHosts,
         "cell map-instances": cell_commands.CellMapInstances,
     }
-    return OperatorApp(
-        "armillary-manage", "Databases and cells of an Armillary deployment.", commands
-    ).run(list(argv))
+    return OperatorApp("armillary-manage", DESCRIPTION, commands).run(argv)

@@ -34,9 +34,20 @@ def run(
     except exception.ConfigurationError as error:
         print(f"{binary}: {error}", file=sys.stderr)  # noqa: T201 - the log may not be set up
         return EXIT_CONFIGURATION
-    return launch(
-        conf,
-        binary,
-        lambda: make(conf, transport_url, bus_maker(conf, binary)),
-        workers=workers(conf),
-    )
+
+    def make_manager() -> Manager:
+        try:
+            return make(conf, transport_url, bus_maker(conf, binary))
+        except exception.PluginNotFound as error:
+            raise exception.ConfigurationError(f"{_file_of(conf, error)}{error}") from error
+
+    return launch(conf, binary, make_manager, workers=workers(conf))
+
+
+def _file_of(conf: cfg.ConfigOpts, error: exception.PluginNotFound) -> str:
+    """Return which file names the plugin and a colon, or nothing when none does."""
+    group, name = error.kwargs["option"].strip("[").split("] ")
+    found = conf.get_location(name, group)
+    if found is None or not found.location.is_user_controlled:
+        return ""
+    return f"{found.detail}: "

@@ -17,12 +17,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     from armillary.cli.operator.application import OperatorApp
     from armillary.cli.operator.status_commands import UpgradeCheck
 
-    try:
-        return OperatorApp(
-            "armillary-status",
-            "Tell whether a deployment is ready for this release.",
-            {"upgrade-check": UpgradeCheck},
-        ).run(list(argv))
-    except Exception as error:
-        print(f"armillary-status: {error}", file=sys.stderr)  # noqa: T201 - one line for a person
-        return EXIT_UNEXPECTED
+    return OperatorApp(
+        "armillary-status",
+        "Tell whether a deployment is ready for this release.",
+        {"upgrade-check": UpgradeCheck},
+        error_code=EXIT_UNEXPECTED,
+    ).run(argv)

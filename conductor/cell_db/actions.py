@@ -167,8 +167,23 @@ def finish_event(
         return
     found.finish_time = now
     found.result = result
-    found.details = None if details is None else details[:DETAILS_LENGTH_MAX]
+    found.details = _cut(details)
     session.flush()
+
+
+def finish_events(
+    session: Session, keys: Collection[str], result: str, *, details: str | None, now: datetime
+) -> None:
+    """Store the end of all events of these actions that have not ended, in one statement."""
+    session.execute(
+        sa.update(models.InstanceActionEvent)
+        .where(
+            models.InstanceActionEvent.action_uuid.in_(keys),
+            models.InstanceActionEvent.finish_time.is_(None),
+        )
+        .values(finish_time=now, result=result, details=_cut(details))
+        .execution_options(synchronize_session=False)
+    )
 
 
 def list_of(session: Session, instance_uuid: str) -> list[InstanceAction]:
@@ -199,6 +214,10 @@ def remove(session: Session, instance_uuids: Collection[str]) -> None:
             models.InstanceAction.instance_uuid.in_(instance_uuids)
         )
     )
+
+
+def _cut(details: str | None) -> str | None:
+    return None if details is None else details[:DETAILS_LENGTH_MAX]
 
 
 def _key(session: Session, instance_uuid: str, action: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -22,19 +22,26 @@ def record(session: Session, fault: InstanceFault, *, now: datetime) -> bool:
     """
     if exists(session, fault.instance_uuid, fault.attempt):
         return False
-    session.add(
-        models.InstanceFault(
-            instance_uuid=fault.instance_uuid,
-            attempt=fault.attempt,
-            host=fault.host,
-            code=fault.code,
-            message=fault.message[:MESSAGE_LENGTH_MAX],
-            details=None if fault.details is None else fault.details[:DETAILS_LENGTH_MAX],
-            created_at=now,
-        )
-    )
-    session.flush()
+    add(session, [fault], now=now)
     return True
+
+
+def add(session: Session, faults: Sequence[InstanceFault], *, now: datetime) -> None:
+    """Store faults of attempts that have none, in one statement; otherwise as :func:`record`."""
+    values = [
+        {
+            "instance_uuid": fault.instance_uuid,
+            "attempt": fault.attempt,
+            "host": fault.host,
+            "code": fault.code,
+            "message": fault.message[:MESSAGE_LENGTH_MAX],
+            "details": None if fault.details is None else fault.details[:DETAILS_LENGTH_MAX],
+            "created_at": now,
+        }
+        for fault in faults
+    ]
+    if values:
+        session.execute(sa.insert(models.InstanceFault), values)
 
 
 def exists(session: Session, instance_uuid: str, attempt: int, *, host: str | None = None) -> bool:

@@ -62,28 +62,44 @@ def bury(
     *,
     now: datetime,
 ) -> bool:
-    """Insert an instance that found no host: ERROR, without a host, with its fault and action.
+    """Do what :func:`bury_all` does for one; return whether it was new."""
+    return bool(bury_all(session, context, [instance], fault, now=now))
 
-    For cell0. Returns False, and changes nothing, when the instance is there already (also when it
-    was deleted meanwhile), so doing it twice is fine.
+
+def bury_all(
+    session: Session,
+    context: RequestContext,
+    buried: Sequence[Instance],
+    fault: InstanceFault,
+    *,
+    now: datetime,
+) -> list[str]:
+    """Insert instances that found no host: in ERROR, on no host, each with the fault and an action.
+
+    For cell0; a fixed number of statements. Returns those that are new; what is there already is
+    left alone (also what was deleted meanwhile), so doing it twice is fine. ``fault`` says why, of
+    whichever instance; each gets a copy.
     """
-    buried = instance.with_values(
-        vm_state="error", task_state=None, power_state=None, host=None, node=None
-    )
-    if not insert(session, [buried], now=now):
-        return False
-    faults.record(session, fault.with_values(instance_uuid=instance.uuid), now=now)
-    started = instance.created_at or now
-    keys = actions.start(session, context, actions.CREATE, [instance], now=started)
+    in_error = [
+        instance.with_values(
+            vm_state="error", task_state=None, power_state=None, host=None, node=None
+        )
+        for instance in buried
+    ]
+    new = set(insert(session, in_error, now=now))
+    made = [instance for instance in in_error if instance.uuid in new]
+    if not made:
+        return []
+    faults.add(session, [fault.with_values(instance_uuid=uuid) for uuid in new], now=now)
+    keys = actions.start(session, context, actions.CREATE, made, now=now)
     actions.start_events(
-        session, actions.SCHEDULE_EVENT, [(keys[instance.uuid], None, 0)], now=started
+        session, actions.SCHEDULE_EVENT, [(key, None, 0) for key in keys.values()], now=now
     )
-    actions.finish_event(
-        session, instance.uuid, actions.CREATE, actions.SCHEDULE_EVENT, host=None,
-        result=actions.ERROR, details=fault.details, now=now,
-    )  # fmt: skip
-    actions.finish(session, instance.uuid, actions.CREATE, message=actions.FAILED, now=now)
-    return True
+    actions.finish_events(
+        session, list(keys.values()), actions.ERROR, details=fault.details, now=now
+    )
+    actions.finish_all(session, list(new), actions.CREATE, message=actions.FAILED, now=now)
+    return [instance.uuid for instance in made]
 
 
 def get(session: Session, instance_uuid: str, *, cell_uuid: str | None) -> Instance:

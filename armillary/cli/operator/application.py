@@ -4,33 +4,56 @@ from __future__ import annotations
 
 import argparse
 import logging
-import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 from cliff.app import App
+from cliff.command import Command
 from cliff.commandmanager import CommandManager
 from oslo_config import cfg
 
 import objects
 from armillary import exception, version
+from armillary.cli.start import EXIT_CONFIGURATION
 from armillary.conf import loader
 
-EXIT_BAD_INPUT = 127
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+
+LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}  # -q is 0, each -v one more
 
 
 class OperatorApp(App):
-    """``commands`` is the table of contents: words of a command -> its class."""
+    """``commands`` is the table of contents: words of a command -> its class.
 
-    def __init__(self, program: str, description: str, commands: Mapping[str, type]) -> None:
+    A command that raises ends with ``error_code`` when that is given; else with 78 for a mistake in
+    the configuration, and 1 for anything else. Streams may be given, for callers in a program.
+    """
+
+    LOG = logging.getLogger("armillary.cli.operator")
+
+    def __init__(
+        self,
+        program: str,
+        description: str,
+        commands: Mapping[str, type],
+        *,
+        error_code: int | None = None,
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
+    ) -> None:
+        self.NAME = program
+        self._error_code = error_code
+        self._error: BaseException | None = None
         manager = CommandManager(f"{program}.none")
         for words, command in commands.items():
             manager.add_command(words, command)
-        self._program = program
         super().__init__(
             description=description,
             version=version.version_string(),
             command_manager=manager,
+            stdout=stdout,
+            stderr=stderr,
             deferred_help=True,
         )
 
@@ -42,9 +65,14 @@ class OperatorApp(App):
     def build_option_parser(
         self, description: str | None, version: str | None, argparse_kwargs: Any = None
     ) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = super().build_option_parser(
-            description, version, {**(argparse_kwargs or {}), "prog": self._program}
-        )
+        kwargs = {
+            "prog": self.NAME,
+            "conflict_handler": "resolve",  # --version, which says the program's file name
+            "formatter_class": argparse.RawDescriptionHelpFormatter,
+            **(argparse_kwargs or {}),
+        }
+        parser: argparse.ArgumentParser = super().build_option_parser(description, version, kwargs)
+        parser.add_argument("--version", action="version", version=f"{self.NAME} {version}")
         parser.add_argument(
             "--config-file",
             action="append",
@@ -59,29 +87,50 @@ class OperatorApp(App):
         return parser
 
     def configure_logging(self) -> None:
-        """Leave logging to the configuration."""
+        """Say what went wrong in one line; the rest of logging is the configuration's."""
+        self._console = logging.StreamHandler(self.stderr)
+        self._console.setFormatter(_OneLine(f"{self.NAME}: %(message)s"))
+        self.LOG.addHandler(self._console)
+        self.LOG.propagate = False
 
     def initialize_app(self, argv: Sequence[str]) -> None:
         objects.register_all()
-        arguments = [f"--config-file={path}" for path in self.options.config_file]
-        arguments += [f"--config-dir={path}" for path in self.options.config_dir]
-        loader.load(cfg.CONF, arguments, self._program)
-        logging.getLogger().setLevel(logging.WARNING)
+        options = self.options
+        arguments = [f"--config-file={path}" for path in options.config_file]
+        arguments += [f"--config-dir={path}" for path in options.config_dir]
+        arguments += [f"--log-file={options.log_file}"] if options.log_file else []
+        try:
+            loader.load(cfg.CONF, arguments, self.NAME)
+        except exception.ConfigurationError as error:
+            self._error = error
+            raise
+        logging.getLogger().setLevel(LEVELS.get(options.verbose_level, logging.DEBUG))
+
+    def interact(self) -> None:
+        self.LOG.error("No command is given; see: %s --help", self.NAME)
+        raise SystemExit(EXIT_USAGE)
 
     def run(self, argv: Sequence[str]) -> int:
         try:
             result: int = super().run(list(argv))
-        except exception.ConfigurationError as error:
-            return self._say(error, EXIT_BAD_INPUT)
-        return result
+        finally:
+            if hasattr(self, "_console"):
+                self.LOG.removeHandler(self._console)
+        return result if self._error is None else self._exit_code(self._error)
 
-    def run_subcommand(self, argv: Sequence[str]) -> int:
-        try:
-            result: int = super().run_subcommand(list(argv))
-        except exception.ArmillaryError as error:
-            return self._say(error, getattr(error, "exit_code", 1))
-        return result
+    def clean_up(self, cmd: Command, result: int, err: BaseException | None) -> None:
+        self._error = err
 
-    def _say(self, error: exception.ArmillaryError, code: int) -> int:
-        print(f"{self._program}: {error}", file=sys.stderr)  # noqa: T201 - one line for a person
-        return code
+    def _exit_code(self, error: BaseException) -> int:
+        if self._error_code is not None:
+            return self._error_code
+        is_mistake = isinstance(error, exception.ConfigurationError)
+        return EXIT_CONFIGURATION if is_mistake else EXIT_FAILED
+
+
+class _OneLine(logging.Formatter):
+    """Joins the lines of a message; a traceback, which only ``--debug`` shows, stays as it is."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        return text if record.exc_info else " ".join(text.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 from cliff.command import Command
@@ -12,7 +13,7 @@ from cliff.show import ShowOne
 
 from armillary import exception
 from armillary.cli.buses import bus_maker
-from armillary.cli.operator.databases import DATABASES
+from armillary.cli.operator.databases import open_api
 from armillary.db import Database
 from armillary.masking import mask_passwords
 from conductor import discovery
@@ -36,9 +37,9 @@ class _CellCommand:
 
     app: Any
 
-    @property
+    @cached_property
     def database(self) -> Database:
-        return next(known for known in DATABASES if known.name == "api").open(self.app.conf)
+        return open_api(self.app.conf)
 
     def find_uuid(self, cell: str | None) -> str | None:
         """Return the UUID of a cell given by UUID or name. Raises CellNotFound."""
@@ -150,10 +151,10 @@ class CellDelete(_CellCommand, Command):
             with self.database.writer() as session:
                 cells.delete_cell(session, parsed_args.cell, force=parsed_args.force)
         except exception.CellNotFound as error:
-            self.app.stderr.write(f"{error}\n")
+            self.app.LOG.error(error)
             return EXIT_UNKNOWN_CELL
         except exception.CellInUse as error:
-            self.app.stderr.write(f"{error}\n")
+            self.app.LOG.error(error)
             return EXIT_BY_REASON[error.kwargs["because"]]
         return 0
 

@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.cli.buses import bus_maker
-from armillary.cli.operator.databases import DATABASES, Known, chosen
+from armillary.cli.operator.databases import API, chosen, is_configured, open_api
 from armillary.context import admin_context
 from conductor.api_db import cells, host_mappings
 from conductor.cells import Cells
@@ -54,10 +54,9 @@ def check_schemas(conf: cfg.ConfigOpts) -> Result:
 
 def check_cells(conf: cfg.ConfigOpts) -> Result:
     """Look whether there is an enabled cell with hosts."""
-    database = _api_database(conf)
-    if database is None:
+    if not is_configured(conf, API):
         return _NOT_HERE
-    with database.open(conf).reader() as session:
+    with open_api(conf).reader() as session:
         found = cells.list_cells(session)
         hosts = host_mappings.list_host_mappings(session)
     if not found:
@@ -71,10 +70,9 @@ def check_cells(conf: cfg.ConfigOpts) -> Result:
 
 def check_services(conf: cfg.ConfigOpts) -> Result:
     """Ask every cell for services of an older version, unmapped hosts, and an answer at all."""
-    database = _api_database(conf)
-    if database is None:
+    if not is_configured(conf, API):
         return _NOT_HERE
-    api_database = database.open(conf)
+    api_database = open_api(conf)
     links = Cells(conf, api_database, bus_maker(conf, "armillary-status"))
     try:
         answers = links.ask_all(lambda cell: cell.list_services(admin_context()))
@@ -96,11 +94,6 @@ def check_services(conf: cfg.ConfigOpts) -> Result:
             "run armillary-manage cell discover-hosts"
         )
     return Result(Code.WARNING, "; ".join(problems)) if problems else _SUCCESS
-
-
-def _api_database(conf: cfg.ConfigOpts) -> Known | None:
-    configured = chosen(conf, ())
-    return next((known for known in configured if known is DATABASES[0]), None)
 
 
 CHECKS: tuple[tuple[str, Check], ...] = (

@@ -24,8 +24,9 @@ class Known:
         return Database.from_conf(conf[self.group], self.name)
 
 
+API = Known("api", "api_database", "conductor.api_db.schema")
 DATABASES = (
-    Known("api", "api_database", "conductor.api_db.schema"),
+    API,
     Known("cell0", "cell0_database", "conductor.cell_db.schema"),
     Known("cell", "cell_database", "conductor.cell_db.schema"),
     Known("placement", "placement_database", "placement.db.schema"),
@@ -41,7 +42,7 @@ def chosen(conf: cfg.ConfigOpts, names: Sequence[str]) -> list[Known]:
     """
     if names:
         return [database for database in DATABASES if database.name in names]
-    found = [database for database in DATABASES if _is_configured(conf, database)]
+    found = [database for database in DATABASES if is_configured(conf, database)]
     if not found:
         groups = ", ".join(f"[{database.group}]" for database in DATABASES)
         raise exception.ConfigurationError(
@@ -51,6 +52,23 @@ def chosen(conf: cfg.ConfigOpts, names: Sequence[str]) -> list[Known]:
     return found
 
 
-def _is_configured(conf: cfg.ConfigOpts, database: Known) -> bool:
+def open_api(conf: cfg.ConfigOpts) -> Database:
+    """Return the API database, whose tables are those of this release.
+
+    Raises ConfigurationError when it is not configured or has other tables, and
+    DatabaseUnavailable.
+    """
+    if not is_configured(conf, API):
+        raise exception.ConfigurationError(
+            reason="[api_database] connection is not set; give the super conductor's configuration "
+            "with --config-file"
+        )
+    database = API.open(conf)
+    database.check_version(API.schema)
+    return database
+
+
+def is_configured(conf: cfg.ConfigOpts, database: Known) -> bool:
+    """Tell whether a file or the environment sets the connection."""
     found = conf.get_location("connection", database.group)
     return found is not None and bool(found.location.is_user_controlled)

@@ -11,12 +11,21 @@ from cliff.lister import Lister
 from armillary.cli.operator import databases
 
 
+def _name(text: str) -> str:
+    """Return a database's name; ``choices`` would refuse to have none at all."""
+    if text not in databases.NAMES:
+        raise argparse.ArgumentTypeError(
+            f"there is no database {text!r}; choose from {', '.join(databases.NAMES)}"
+        )
+    return text
+
+
 def _add_names(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "databases",
         nargs="*",
         metavar="DATABASE",
-        choices=[*databases.NAMES, []],
+        type=_name,
         help=f"{', '.join(databases.NAMES)}; default: all whose connection is configured",
     )
 

@@ -16,9 +16,9 @@ from conductor.api_db import models, quotas, request_specs, server_groups
 from conductor.moments import moment
 from objects.allocation import FENCE_STEP
 from objects.request_spec import RequestSpec
-from tests import builders
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
 
+UNKNOWN = "c0ffee00-0000-4000-8000-000000000009"
 Accept = Callable[..., Accepted]
 
 
@@ -150,7 +150,7 @@ def test_the_number_of_statements_does_not_depend_on_the_count(
         ({"flavor": "none"}, exception.FlavorNotFound),
         ({"image": "none"}, exception.ImageNotFound),
         ({"availability_zone": "none"}, exception.AvailabilityZoneNotFound),
-        ({"hints": {"group": [builders.a_uuid()]}}, exception.ServerGroupNotFound),
+        ({"hints": {"group": [UNKNOWN]}}, exception.ServerGroupNotFound),
         ({"hints": {"group": ["a", "b"]}}, exception.Invalid),
         ({"host": "none"}, exception.HostNotFound),
         ({"min_count": 0, "max_count": 0, "name": " "}, exception.Invalid),

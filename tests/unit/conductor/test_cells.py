@@ -116,15 +116,13 @@ def test_a_hanging_cell_holds_up_no_other(cells: Cells, two: list[str]) -> None:
 def test_too_many_waiting_calls_are_refused_at_once(cells: Cells, two: list[str]) -> None:
     """A cell that hangs does not fill the memory."""
     release = threading.Event()
-    asked = []
 
     def ask_often() -> None:
         for _ in range(200):
-            asked.append(cells.ask(two[0], lambda _: stuck(release)))
+            cells.ask(two[0], lambda _: stuck(release))
 
     with pytest.raises(exception.CellUnavailable, match="too many"):
         ask_often()
-    assert len(asked) > 2
     assert cells.ask_all(lambda _: 1).down_cells == ["cell1"]
     release.set()
 

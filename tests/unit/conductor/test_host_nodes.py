@@ -10,7 +10,7 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.cell_db import compute_nodes
 from objects.compute_node import ComputeNode
-from tests.fixtures.cell import CELL_UUID, Cell, a_node, node_uuid
+from tests.fixtures.cell import CELL_UUID, Cell, a_node, counted_statements, node_uuid
 
 AWAY = exception.DatabaseUnavailable(name="placement", reason="it restarts")
 
@@ -193,7 +193,7 @@ def test_a_report_of_five_hundred_nodes_takes_as_many_statements_as_one_of_ten(
         cell.conf.set_override("provider_refresh_seconds", 1000.0, group="cell")
         for free in (1, 2):
             nodes = [a_node(host, attributes={"free_ram_mb": free}) for host in hosts]
-            with cell.counted_statements() as statements:
+            with counted_statements(cell.database) as statements:
                 report(cell, agent, *nodes)
         counts.append(len(statements))
     assert counts[0] == counts[1] < 16

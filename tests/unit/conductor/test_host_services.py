@@ -10,7 +10,7 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.cell_db import models
 from objects.service import Service
-from tests.fixtures.cell import Cell, a_build_request, a_node, node_uuid
+from tests.fixtures.cell import Cell, a_build_request, a_node, counted_statements, node_uuid
 
 DISABLED = "COMPUTE_STATUS_DISABLED"
 AWAY = exception.DatabaseUnavailable(name="placement", reason="it restarts")
@@ -115,10 +115,10 @@ def test_a_heartbeat_of_a_thousand_hosts_takes_as_many_statements_as_one_of_ten(
     for agent, number in (("few", 10), ("many", 1000)):
         hosts = [f"{agent}-{index}" for index in range(number)]
         report(cell, agent, *hosts)
-        with cell.counted_statements() as statements:
+        with counted_statements(cell.database) as statements:
             cell.services.report(agent, hosts, {"x": 1, "y": 1}, version=1)
-        counts.append([text for text in statements if not text.startswith("BEGIN")])
-    assert len(counts[0]) == len(counts[1]) <= 3, counts[1]
+        counts.append(len(statements))
+    assert counts[0] == counts[1] <= 3
 
 
 def test_a_heartbeat_alone_changes_no_host_state(cell: Cell) -> None:

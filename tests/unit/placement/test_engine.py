@@ -47,8 +47,8 @@ def test_every_engine_answers_the_truth_after_any_writes(
     run_state_machine_as_test(
         Law,
         settings=settings(
-            max_examples=40,
-            stateful_step_count=25,
+            max_examples=15,
+            stateful_step_count=30,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],
         ),

@@ -131,6 +131,18 @@ def test_a_table_grows_with_its_providers() -> None:
     assert table.columns_of("DISK_GB").total.sum() == 4
 
 
+def test_an_aggregate_that_was_asked_for_follows_its_members() -> None:
+    """Whether one leaves or another joins."""
+    table = a_table()
+    assert table.is_member("ssd")[:3].tolist() == [True, True, False]
+    table.apply(ProviderChanges(epoch=2, gone=[0]))
+    assert table.is_member("ssd")[:3].tolist() == [False, True, False]
+    changes = ProviderChanges(epoch=3, providers=[(9, "uuid-9", 9)], aggregates={"ssd": [9]})
+    table.apply(changes)
+    row = table.row_of("uuid-9")
+    assert [number for number, is_in in enumerate(table.is_member("ssd")) if is_in] == [row, 1]
+
+
 def test_an_unknown_class_is_a_column_of_nothing() -> None:
     """As are traits and aggregates that nobody has."""
     table = a_table()

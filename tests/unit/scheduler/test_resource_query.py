@@ -140,7 +140,7 @@ def test_what_request_filters_ask_for_is_in_the_question() -> None:
     ("values", "limit"),
     [
         ({}, 5),
-        ({"scheduler_hints": {"group": [a_group("affinity").uuid]}}, None),
+        ({"scheduler_hints": {"group": ["some-uuid"]}}, None),
         ({"scheduler_hints": {"same_host": "some-uuid"}}, None),
         ({"scheduler_hints": {"different_host": ["some-uuid"]}}, None),
         ({"force_hosts": ["host1"]}, None),

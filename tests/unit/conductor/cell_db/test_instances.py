@@ -13,6 +13,7 @@ from armillary.db import Database
 from conductor.cell_db import actions, faults, instances, models
 from objects.instance import Instance
 from tests.builders import A_TIME, a_fault, a_uuid, an_image, an_instance
+from tests.fixtures.cell import counted_statements
 
 CELL = "c0ffee00-0000-4000-8000-000000000001"
 NOW = A_TIME + timedelta(hours=1)
@@ -95,6 +96,25 @@ def test_burying_twice_buries_once(database: Database) -> None:
     with database.reader() as session:
         assert len(faults.list_of(session, made.uuid)) == 1
         assert len(actions.list_of(session, made.uuid)) == 1
+
+
+def test_burying_two_hundred_takes_as_many_statements_as_burying_two(database: Database) -> None:
+    """A request for many that finds no host ends as quickly as one for a few."""
+    counts = []
+    for number in (2, 200):
+        made = [an_instance() for _ in range(number)]
+        fault = a_fault(made[0].uuid, attempt=0)
+        with database.writer() as session, counted_statements(database) as statements:
+            new = instances.bury_all(session, admin_context(), made, fault, now=NOW)
+        assert new == [instance.uuid for instance in made]
+        counts.append(len(statements))
+    assert counts[0] == counts[1]
+    assert all(found.fault for found in _errors(database))
+
+
+def _errors(database: Database) -> list[Instance]:
+    with database.reader() as session:
+        return instances.list_page(session, filters={"status": "ERROR"}, limit=1000, cell_uuid=CELL)
 
 
 def test_a_deleted_instance_is_not_found(database: Database) -> None:

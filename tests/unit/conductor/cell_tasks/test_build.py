@@ -13,7 +13,14 @@ from conductor.cell_db import models
 from conductor.cell_db.builds import Stage
 from conductor.cell_tasks.build import HOST_LOST
 from objects.build_request import BuildRequest
-from tests.fixtures.cell import FENCE, Cell, a_build_request, node_uuid, survive_kills
+from tests.fixtures.cell import (
+    FENCE,
+    Cell,
+    a_build_request,
+    counted_statements,
+    node_uuid,
+    survive_kills,
+)
 
 GONE = exception.DatabaseUnavailable(name="placement", reason="it restarts")
 
@@ -164,7 +171,7 @@ def test_storing_two_hundred_takes_as_many_statements_as_storing_two(cell: Cell)
     counts = []
     for number in (2, 200):
         requests = [a_build_request("a", "b") for _ in range(number)]
-        with cell.counted_statements() as statements:
+        with counted_statements(cell.database) as statements:
             cell.build.store(admin_context(), requests)
         counts.append(len(statements))
     assert counts[0] == counts[1] < 12

@@ -132,6 +132,15 @@ def test_success_told_by_another_agent_is_stale(cell: Cell, building: BuildReque
     assert cell.get(building.instance_uuid).vm_state == "building"
 
 
+def test_success_on_another_host_of_the_same_agent_is_stale(cell: Cell) -> None:
+    """An agent with many hosts may mix them up; the conductor does not."""
+    cell.add_agent("rack", "a", "b")
+    request = a_build_request("a", "b")
+    cell.hand_over(request)
+    assert succeeded(cell, request.instance_uuid, host="b", agent="rack") == STALE
+    assert succeeded(cell, request.instance_uuid, host="a", agent="rack") == ACCEPTED
+
+
 def test_success_of_an_alternate_that_was_not_claimed_yet_is_stale(
     cell: Cell, building: BuildRequest
 ) -> None:
