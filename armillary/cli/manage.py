@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
 
 from armillary import concurrency
+
+if TYPE_CHECKING:
+    from armillary.cli.operator.application import OperatorApp
 
 DESCRIPTION = """
 Databases and cells of an Armillary deployment.
@@ -19,6 +23,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
     argv = sys.argv[1:] if argv is None else argv
     concurrency.bootstrap(argv, "armillary-manage")
+    return make_app().run(argv)
+
+
+def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> OperatorApp:
+    """Return the application with its table of contents; the caller has bootstrapped."""
     from armillary.cli.operator import cell_commands, db_commands
     from armillary.cli.operator.application import OperatorApp
 
@@ -32,4 +41,4 @@ def main(argv: Sequence[str] | None = None) -> int:
         "cell discover-hosts": cell_commands.CellDiscoverHosts,
         "cell map-instances": cell_commands.CellMapInstances,
     }
-    return OperatorApp("armillary-manage", DESCRIPTION, commands).run(argv)
+    return OperatorApp("armillary-manage", DESCRIPTION, commands, stdout=stdout, stderr=stderr)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
 
 from armillary import concurrency
+
+if TYPE_CHECKING:
+    from armillary.cli.operator.application import OperatorApp
 
 EXIT_UNEXPECTED = 255
 
@@ -14,6 +18,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
     argv = sys.argv[1:] if argv is None else argv
     concurrency.bootstrap(argv, "armillary-status")
+    return make_app().run(argv)
+
+
+def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> OperatorApp:
+    """Return the application; the caller has bootstrapped."""
     from armillary.cli.operator.application import OperatorApp
     from armillary.cli.operator.status_commands import UpgradeCheck
 
@@ -22,4 +31,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         "Tell whether a deployment is ready for this release.",
         {"upgrade-check": UpgradeCheck},
         error_code=EXIT_UNEXPECTED,
-    ).run(argv)
+        stdout=stdout,
+        stderr=stderr,
+    )

@@ -11,7 +11,7 @@ from objects.request_spec import Destination, RequestLevelParams
 from objects.resource_query import RequestGroup
 from scheduler import resource_query
 from tests.builders import a_flavor, an_image
-from tests.fleets import a_group, a_request_spec
+from tests.fleets import a_request_spec
 
 
 def group(extra_specs: dict[str, str] | None = None, **values: Any) -> RequestGroup:

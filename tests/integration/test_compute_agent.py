@@ -1,0 +1,160 @@
+"""``armillary-compute`` as a process of its own on RabbitMQ, with real workloads, killed and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from armillary.context import admin_context
+from compute_agent.rpcapi import ComputeAPI
+from objects.instance import Instance
+from rpc.transport import Bus
+from tests import builders
+from tests.fixtures.agent import Conductor, agent_conf, an_order
+from tests.fixtures.brokers import Broker
+from tests.fixtures.programs import Program, StartProgram, start_program
+
+__all__ = ["start_program"]
+
+pytestmark = pytest.mark.rabbitmq
+
+HOST = "machine-1"
+START_SECONDS_MAX = 60.0
+CONFIGURATION = """
+[DEFAULT]
+transport_url = {url}
+host = {host}
+state_path = {state_path}
+report_interval = 1
+periodic_fuzzy_delay = 0
+graceful_shutdown_timeout = 5
+[compute]
+driver = process
+guest_poll_interval_seconds = 0.2
+[process]
+stop_grace_seconds = 1
+"""
+PROGRAM = """
+import sys
+from armillary.cli import compute
+sys.exit(compute.main(sys.argv[1:]))
+"""
+
+
+class Machine:
+    """An agent that a test starts, kills and orders about, and the conductor that it reports to."""
+
+    def __init__(self, start: Callable[[], Program], bus: Bus, state_path: Path) -> None:
+        self.conductor = Conductor()
+        self.state_path = state_path
+        self._start = start
+        self._compute = ComputeAPI(bus)
+        self._server = bus.server("cell_conductor", "conductor", [self.conductor])
+        self._server.start()
+
+    def start(self) -> Program:
+        """Start the agent, and wait until it has reported its host."""
+        self.conductor.nodes.clear()
+        program = self._start()
+        self.conductor.wait_for(lambda: HOST in self.conductor.nodes, START_SECONDS_MAX)
+        return program
+
+    def stop(self) -> None:
+        self._server.stop()
+        self._server.wait()
+
+    def build(self, command: str) -> Instance:
+        properties = {"process_command": command}
+        instance, spec = an_order(HOST, image=builders.an_image(properties=properties))
+        self.conductor.order(instance)
+        self._compute.build_instance(admin_context(), HOST, instance, spec)
+        return instance
+
+    def delete(self, instance: Instance) -> None:
+        self._compute.delete_instance(admin_context(), HOST, instance.uuid, HOST)
+
+    def wait_for_reports(self, kind: str, count: int) -> list[tuple[Any, ...]]:
+        self.conductor.wait_for(lambda: len(self.conductor.reported(kind)) >= count)
+        return self.conductor.reported(kind)
+
+    def pid(self, instance: Instance) -> int:
+        path = self.state_path / "processes" / instance.uuid / "processes.json"
+        pid: int = json.loads(path.read_text())["workload"]["pid"]
+        return pid
+
+
+@pytest.fixture(params=["threading", "eventlet"])
+def machine(
+    request: pytest.FixtureRequest, tmp_path: Path, broker: Broker, start_program: StartProgram
+) -> Iterator[Machine]:
+    """Return a machine whose agent was not started yet, with each backend."""
+    state_path = tmp_path / "state"
+    path = tmp_path / "compute.conf"
+    path.write_text(CONFIGURATION.format(url=broker.url, host=HOST, state_path=state_path))
+
+    def start() -> Program:
+        return start_program(
+            PROGRAM, f"--config-file={path}", ARMILLARY_CONCURRENCY_BACKEND=request.param
+        )
+
+    bus = Bus(agent_conf(tmp_path / "conductor"), broker.url)
+    machine = Machine(start, bus, state_path)
+    yield machine
+    machine.stop()
+    bus.close()
+
+
+def kill_9(program: Program) -> None:
+    """End the whole service: its parent and its worker."""
+    for process in [*psutil.Process(program.process.pid).children(recursive=True), program.process]:
+        os.kill(process.pid, signal.SIGKILL)
+    program.wait_for_end()
+
+
+def test_workloads_go_on_while_the_agent_is_dead(machine: Machine) -> None:
+    """The next one finds them, and knows how those ended that did meanwhile."""
+    program = machine.start()
+    long = machine.build("sleep 300")
+    short = machine.build("sh -c 'sleep 2; exit 7'")
+    machine.wait_for_reports("build_succeeded", 2)
+    kill_9(program)
+    pid = machine.pid(long)
+    psutil.Process(machine.pid(short)).wait(START_SECONDS_MAX)
+    machine.start()
+    assert machine.wait_for_reports("instance_ended", 1) == [(HOST, short.uuid, 1, 7)]
+    assert psutil.Process(pid).cmdline() == ["sleep", "300"]
+    machine.delete(long)
+    machine.delete(short)
+    machine.wait_for_reports("instance_deleted", 2)
+    assert not psutil.pid_exists(pid)
+    assert list((machine.state_path / "processes").iterdir()) == []
+
+
+def test_builds_in_hand_are_finished_by_the_next_agent(machine: Machine) -> None:
+    """Each is reported, and each has one process, whenever the first agent died."""
+    program = machine.start()
+    instances = [machine.build("sleep 300") for _ in range(10)]
+    machine.wait_for_reports("build_succeeded", 3)
+    kill_9(program)
+    machine.start()
+    machine.conductor.wait_for(
+        lambda: all(instance.vm_state == "active" for instance in instances)
+    )
+    sleeping = [p for p in psutil.process_iter(["environ"]) if is_workload(p, instances)]
+    assert len(sleeping) == len(instances)
+    for instance in instances:
+        machine.delete(instance)
+    machine.wait_for_reports("instance_deleted", len(instances))
+
+
+def is_workload(process: psutil.Process, instances: list[Instance]) -> bool:
+    uuids = {instance.uuid for instance in instances}
+    environment = process.info["environ"] or {}
+    return environment.get("ARMILLARY_INSTANCE_UUID") in uuids

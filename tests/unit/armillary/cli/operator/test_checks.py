@@ -1,0 +1,108 @@
+"""Tests of ``armillary-status upgrade-check``: each check's outcome, and the exit code of all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from armillary.db import Database
+from tests.unit.armillary.cli.operator.conftest import CellConductor, Ended, Run, register
+
+
+def details(ended: Ended, check: str) -> tuple[str, str]:
+    """Return result and details of one check."""
+    (row,) = (row for row in ended.json if row["Check"] == check)
+    return row["Result"], row["Details"]
+
+
+def test_a_complete_deployment_ends_with_0(
+    run_manage: Run, run_status: Run, cell_conductor: CellConductor
+) -> None:
+    """Tables, a cell, a mapped host, services of this release."""
+    cell_conductor.add_host("host1")
+    run_manage("cell", "discover-hosts")
+    ended = run_status("upgrade-check", "-f", "json")
+    assert ended.code == 0
+    assert {row["Result"] for row in ended.json} == {"Success"}
+
+
+def test_missing_tables_end_with_2(run_status: Run) -> None:
+    """Both databases are named, and the command that helps."""
+    ended = run_status("upgrade-check", "-f", "json")
+    assert ended.code == 2
+    result, text = details(ended, "Database schemas")
+    assert result == "Failure"
+    assert text.startswith("api has no tables, needs 0001; cell0 has no tables")
+    assert "armillary-manage db sync" in text
+
+
+@pytest.mark.usefixtures("api_database")
+def test_a_deployment_without_cells_ends_with_2(run_status: Run) -> None:
+    """No server could be created."""
+    ended = run_status("upgrade-check", "-f", "json")
+    assert ended.code == 2
+    assert details(ended, "Cells")[0] == "Failure"
+
+
+@pytest.mark.usefixtures("cell_conductor")
+def test_a_cell_without_hosts_ends_with_1(run_status: Run) -> None:
+    """As right after an installation."""
+    ended = run_status("upgrade-check", "-f", "json")
+    assert ended.code == 1
+    assert details(ended, "Cells") == (
+        "Warning",
+        "No host is mapped to any cell: start armillary-compute",
+    )
+
+
+def test_disabled_cells_are_warned_of(run_status: Run, api_database: Database) -> None:
+    """When there is no other."""
+    register(api_database, disabled=True)
+    ended = run_status("upgrade-check", "-f", "json")
+    assert details(ended, "Cells")[1] == "All cells are disabled: no server can be created"
+
+
+def test_old_services_unmapped_hosts_and_silent_cells_are_named(
+    run_status: Run, cell_conductor: CellConductor, api_database: Database
+) -> None:
+    """All in one line."""
+    cell_conductor.add_host("old", version=0)
+    register(api_database, "silent")
+    result, text = details(run_status("upgrade-check", "-f", "json"), "Services")
+    assert result == "Warning"
+    assert "cells that do not answer: silent" in text
+    assert "services of an older release on: old" in text
+    assert "hosts that no cell mapping names: old" in text
+
+
+def test_a_service_without_the_api_database_is_not_asked_for_cells(
+    run_status: Run, run_manage: Run, tmp_path: Path
+) -> None:
+    """A cell's conductor has its own database and no other."""
+    path = tmp_path / "cell.conf"
+    path.write_text(
+        f"[DEFAULT]\nstate_path = {tmp_path}\n"
+        f"[cell_database]\nconnection = sqlite:///{tmp_path}/cell.sqlite\n"
+    )
+    run_manage("db", "sync", conf_file=path)
+    ended = run_status("upgrade-check", "-f", "json", conf_file=path)
+    assert ended.code == 0
+    assert details(ended, "Cells")[1].startswith("not checked")
+
+
+def test_a_database_that_does_not_answer_is_a_failure(run_status: Run, tmp_path: Path) -> None:
+    """The reason is in the table, the password is not."""
+    path = tmp_path / "gone.conf"
+    path.write_text("[api_database]\nconnection = postgresql+psycopg2://u:geheim@127.0.0.1:1/x\n")
+    ended = run_status("upgrade-check", "-f", "json", conf_file=path)
+    assert ended.code == 2
+    assert "unavailable" in details(ended, "Database schemas")[1]
+    assert "geheim" not in ended.out + ended.err
+
+
+def test_a_check_that_cannot_be_made_ends_with_255(run_status: Run, tmp_path: Path) -> None:
+    """Such as for a file that is not there."""
+    ended = run_status("upgrade-check", conf_file=tmp_path / "nix.conf")
+    assert (ended.code, ended.err.count("\n")) == (255, 1)
+    assert "nix.conf" in ended.err
