@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,8 @@ from placement import names
 from placement.db import epochs
 from placement.db import providers as queries
 from placement.provider_report import Facts, facts_after, is_provider_name
+
+TRANSACTION_SIZE_MAX = 1000  # providers; claims wait while they are written
 
 
 class ProviderWriter:
@@ -32,9 +35,11 @@ class ProviderWriter:
         for report in reports:
             if not isinstance(report, Mapping):
                 raise exception.Invalid(reason=f"a provider is an object, not {report!r}")
-        if not reports:
-            return []
-        return self._database.run_in_writer(lambda session: _write(session, reports))
+        results: list[dict[str, Any]] = []
+        for first in range(0, len(reports), TRANSACTION_SIZE_MAX):
+            part = reports[first : first + TRANSACTION_SIZE_MAX]
+            results += self._database.run_in_writer(functools.partial(_write, reports=part))
+        return results
 
     def set_trait(self, provider: str, trait: str, *, present: bool) -> None:
         """Add or remove a trait. Raises ``ResourceProviderNotFound``, ``TraitNotFound``."""
@@ -79,7 +84,7 @@ def _write(session: Session, reports: Sequence[Mapping[str, Any]]) -> list[dict[
 def _values(
     reports: Sequence[Mapping[str, Any]], field: str, is_sound: Callable[[object], bool]
 ) -> set[str]:
-    return {value for report in reports if is_sound(value := report.get(field))}
+    return {report[field] for report in reports if is_sound(report.get(field))}
 
 
 class _Plan:

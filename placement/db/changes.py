@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
 
-from sqlalchemy import BindParameter, bindparam, func, select
+from sqlalchemy import BindParameter, Executable, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from placement.db import epochs
@@ -90,20 +89,26 @@ def get_changes(session: Session, since: int) -> ProviderChanges | None:
 
 
 def _add_facts(session: Session, changes: ProviderChanges, since: int) -> None:
-    values = {"since": since}
-    changes.gone = [row[0] for row in session.execute(_TOMBSTONES, values)]
+    changes.gone = [number for (number,) in _rows(session, _TOMBSTONES, since)]
     changes.providers = [
-        (number, uuid, root) for number, uuid, root in session.execute(_PROVIDERS, values)
+        (number, uuid, root) for number, uuid, root in _rows(session, _PROVIDERS, since)
     ]
-    for name, number, *figures in cast("Iterable[AnyRow]", session.execute(_INVENTORIES, values)):
+    for name, number, *figures in _rows(session, _INVENTORIES, since):
         changes.inventories.setdefault(name, []).append((number, Figures(*figures)))
-    for name, number in session.execute(_TRAITS, values):
+    for name, number in _rows(session, _TRAITS, since):
         changes.traits.setdefault(name, []).append(number)
-    for uuid, number in session.execute(_AGGREGATES, values):
+    for uuid, number in _rows(session, _AGGREGATES, since):
         changes.aggregates.setdefault(uuid, []).append(number)
     _add_usages(session, changes, _OTHER_USAGES, since)
 
 
-def _add_usages(session: Session, changes: ProviderChanges, statement: Any, since: int) -> None:
-    for name, number, used in session.execute(statement, {"since": since}):
+def _add_usages(
+    session: Session, changes: ProviderChanges, statement: Executable, since: int
+) -> None:
+    for name, number, used in _rows(session, statement, since):
         changes.usages.setdefault(name, []).append((number, used))
+
+
+def _rows(session: Session, statement: Executable, since: int) -> Iterable[AnyRow]:
+    """Ask the connection, row by row: there may be millions, and these are no objects."""
+    return session.connection().execute(statement, {"since": since})

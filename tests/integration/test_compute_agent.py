@@ -1,10 +1,8 @@
-"""``armillary-compute`` as a process of its own on RabbitMQ, with real workloads, killed and started again."""
+"""``armillary-compute`` on RabbitMQ with real workloads, killed and started again."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -104,7 +102,11 @@ def machine(
             PROGRAM, f"--config-file={path}", ARMILLARY_CONCURRENCY_BACKEND=request.param
         )
 
-    bus = Bus(agent_conf(tmp_path / "conductor"), broker.url)
+    locks = tmp_path / "locks"
+    locks.mkdir()
+    conductor_conf = agent_conf(tmp_path / "conductor")
+    # The directory turns on the kinds of queues that our services declare.
+    bus = Bus(conductor_conf, broker.url, process_name="conductor", lock_directory=locks)
     machine = Machine(start, bus, state_path)
     yield machine
     machine.stop()
@@ -113,8 +115,9 @@ def machine(
 
 def kill_9(program: Program) -> None:
     """End the whole service: its parent and its worker."""
-    for process in [*psutil.Process(program.process.pid).children(recursive=True), program.process]:
-        os.kill(process.pid, signal.SIGKILL)
+    parent = psutil.Process(program.process.pid)
+    for process in [*parent.children(recursive=True), parent]:
+        process.kill()
     program.wait_for_end()
 
 
@@ -144,9 +147,7 @@ def test_builds_in_hand_are_finished_by_the_next_agent(machine: Machine) -> None
     machine.wait_for_reports("build_succeeded", 3)
     kill_9(program)
     machine.start()
-    machine.conductor.wait_for(
-        lambda: all(instance.vm_state == "active" for instance in instances)
-    )
+    machine.conductor.wait_for(lambda: all(instance.vm_state == "active" for instance in instances))
     sleeping = [p for p in psutil.process_iter(["environ"]) if is_workload(p, instances)]
     assert len(sleeping) == len(instances)
     for instance in instances:

@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
     story = Story(ControlPlane(state_dir, declarations, fleet.CONFIGURATION), Screen())
     code = FAILED
     try:
-        with _ending_like_ctrl_c(signal.SIGTERM, signal.SIGHUP):
+        with _ending_like_ctrl_c(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             code = _run(story)
     finally:
         if code != FAILED and not arguments.keep:

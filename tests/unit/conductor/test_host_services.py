@@ -175,8 +175,10 @@ def test_coming_back_is_a_change_at_the_first_heartbeat(cell: Cell) -> None:
     cell.add_agent("a")
     cell.silence("a")
     cell.services.watch()
+    before = cell.updates.get(0).last_seq
     report(cell, "a", "a")
-    assert pushed(cell, "a", "service_up") is True
+    batch = cell.updates.get(before)
+    assert (batch.hosts, batch.attributes["service_up"]) == (["a"], [True])
 
 
 def test_more_than_a_batch_of_hosts_may_go_down_at_once(cell: Cell) -> None:
@@ -285,6 +287,19 @@ def test_deleting_a_service_removes_nodes_and_providers_and_tells_schedulers(cel
     assert [found.host for found in cell.services.list_all()] == ["b"]
     assert list(cell.placement.providers) == [node_uuid("b")]
     assert cell.updates.get(before).removed == [node_uuid("a")]
+
+
+def test_a_provider_that_a_report_made_again_meanwhile_is_removed_too(cell: Cell) -> None:
+    """It would take allocations for a host that nobody knows."""
+    cell.add_agent("a")
+    provider = cell.placement.providers[node_uuid("a")]
+    cell.top_bus.meanwhile(
+        "delete_provider",
+        lambda: cell.placement.providers.update({node_uuid("a"): provider}),
+        when_done=True,
+    )
+    cell.services.delete(admin_context(), service(cell, "a").uuid)
+    assert cell.placement.providers == {}
 
 
 def test_a_service_with_living_instances_is_not_deleted(cell: Cell) -> None:

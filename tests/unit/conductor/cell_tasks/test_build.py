@@ -324,9 +324,36 @@ def test_a_conductor_whose_lease_was_taken_over_does_nothing(cell: Cell) -> None
     for name in "abc":
         cell.agents[name].heartbeat()
     cell.recovery.take_up()
-    claims = len(cell.placement.claims)
     cell.build.run(admin_context(), slow)
-    assert len(cell.placement.claims) == claims
+    assert len(cell.placement.claims) == 1
+    assert len(cell.agents["b"].orders) == 1
+
+
+def test_a_conductor_that_loses_its_lease_while_it_claims_stores_nothing(cell: Cell) -> None:
+    """Placement was slow; another one has claimed and cast meanwhile."""
+    request = first_fails(cell)
+    cell.hand_over(request)
+
+    def recover() -> None:
+        cell.pass_time(31)
+        cell.recovery.take_up()
+
+    cell.top_bus.meanwhile("claim", recover)
+    cell.agents["a"].work()
+    assert len(cell.placement.claims) == 2
+    assert len(cell.agents["b"].orders) == 1
+    cell.settle()
+    cell.check(request.instance_uuid, "active", "b")
+
+
+def test_a_claim_that_took_long_leaves_the_agent_its_whole_lease(cell: Cell) -> None:
+    """Each step that was done begins a new one."""
+    request = first_fails(cell)
+    cell.hand_over(request)
+    cell.top_bus.meanwhile("claim", lambda: cell.clock.advance(25))
+    cell.agents["a"].work()
+    [row] = cell.rows(models.InstanceBuild)
+    assert row.lease_expires_at == cell.clock() + 30
 
 
 def test_a_build_that_cannot_be_worked_on_does_not_stop_the_others(cell: Cell) -> None:

@@ -220,6 +220,18 @@ def test_a_host_that_is_down_is_not_waited_for(cell: Cell) -> None:
     assert ("conductor_local_delete", "a") in events
 
 
+def test_what_is_on_no_host_is_deleted_without_one(cell: Cell) -> None:
+    """Its builds all failed: nobody is asked, and nobody is said to be down."""
+    request = two_hosts(cell)
+    fail_all(cell, request)
+    cell.hand_over(request)
+    cell.settle()
+    delete(cell, request)
+    cell.check(request.instance_uuid, "deleted")
+    events = {event.event for event in cell.rows(models.InstanceActionEvent)}
+    assert events == {"compute_build_instance"}
+
+
 def test_the_agent_reaps_what_was_deleted_while_it_was_down(cell: Cell) -> None:
     """When it is back, the list of what should be there lacks the guest."""
     request = two_hosts(cell)

@@ -284,6 +284,16 @@ def test_a_guest_gone_is_accepted_twice(cell: Cell, building: BuildRequest) -> N
     assert answers == [ACCEPTED] * 3
 
 
+def test_a_guest_gone_twice_does_not_disturb_who_frees_the_rest(
+    cell: Cell, building: BuildRequest
+) -> None:
+    """The first report's work goes on under its lease; the second has none."""
+    cell.ask_delete(building.instance_uuid)
+    _answer, leases = cell.reports.instance_deleted("a", "a", building.instance_uuid)
+    _answer, more = cell.reports.instance_deleted("a", "a", building.instance_uuid)
+    assert (len(leases), more) == (1, [])
+
+
 def test_a_guest_gone_from_a_former_host_is_stale(cell: Cell, building: BuildRequest) -> None:
     """Only the present host's word ends the delete."""
     failed(cell, building.instance_uuid)

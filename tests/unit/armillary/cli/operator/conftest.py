@@ -63,7 +63,7 @@ def conf_file(tmp_path: Path) -> Path:
     path = tmp_path / "conductor.conf"
     path.write_text(
         f"[DEFAULT]\nstate_path = {tmp_path}\n"
-        "[conductor]\ncell_timeout_seconds = 2\n"
+        "[conductor]\ncell_timeout_seconds = 1\n"
         f"[api_database]\nconnection = sqlite:///{tmp_path}/api.sqlite\n"
         f"[cell0_database]\nconnection = sqlite:///{tmp_path}/cell0.sqlite\n"
     )

@@ -55,7 +55,8 @@ def test_quiet_and_verbose_set_the_level_of_the_log(run_manage: Run) -> None:
         assert logging.getLevelName(logging.getLogger().level) == level
 
 
-def test_a_log_file_is_written(run_manage: Run, tmp_path: Path) -> None:
-    """What the configuration would log to standard error goes there."""
-    run_manage("-v", "--log-file", str(tmp_path / "a.log"), "db", "sync")
-    assert "INFO" in (tmp_path / "a.log").read_text()
+def test_a_log_file_is_written(run_manage: Run, conf_file: Path, tmp_path: Path) -> None:
+    """What would be logged to standard error goes there."""
+    conf_file.write_text(f"{conf_file.read_text()}[api]\nmisspelt = 1\n")
+    run_manage("--log-file", str(tmp_path / "a.log"), "db", "sync")
+    assert "[api] misspelt is no option of ours" in (tmp_path / "a.log").read_text()

@@ -1,0 +1,81 @@
+"""Every option that a page of the documentation names is registered."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+from oslo_log import log as oslo_log
+from oslo_messaging import conffixture
+from oslo_messaging._drivers import amqpdriver, impl_rabbit
+from oslo_policy import opts as policy_opts
+from oslo_reports import opts as report_opts
+from oslo_service import opts as service_opts
+
+from armillary.conf import register_all
+
+ROOT = Path(__file__).parents[3]
+PAGES = sorted([ROOT / "README.md", *ROOT.joinpath("docs").rglob("*.md")])
+
+GROUP = r"\[(?P<group>[A-Za-z_]+)\]"
+NAME = r"[a-z][a-z0-9_]+"
+IN_A_SENTENCE = re.compile(rf"`{GROUP} (?P<names>{NAME}(?:, {NAME})*)(?: = [^`]*)?`")
+IN_A_BLOCK = re.compile(rf"^    (?:{GROUP}|(?P<name>{NAME}) = .*)$")
+
+
+def options_in(page: Path) -> set[tuple[str, str]]:
+    """Return group and name of each option in a sentence or in an indented configuration file."""
+    found = set()
+    group = ""
+    for line in page.read_text().splitlines():
+        for match in IN_A_SENTENCE.finditer(line):
+            found |= {(match["group"], name) for name in match["names"].split(", ")}
+        block = IN_A_BLOCK.match(line)
+        if not line.startswith("    "):
+            group = ""
+        elif block and block["group"]:
+            group = block["group"]
+        elif block and group:
+            found.add((group, block["name"]))
+    return found
+
+
+DOCUMENTED = sorted({(page, *option) for page in PAGES for option in options_in(page)})
+
+
+@pytest.fixture(scope="module")
+def conf() -> cfg.ConfigOpts:
+    """Return a configuration with our options and those of the libraries."""
+    conf = cfg.ConfigOpts()
+    conffixture.ConfFixture(conf)
+    register_all(conf)
+    service_opts.register_service_opts(conf)
+    report_opts.set_defaults(conf)
+    policy_opts.set_defaults(conf)
+    oslo_log.register_options(conf)
+    conf.register_opts(impl_rabbit.rabbit_opts, group="oslo_messaging_rabbit")
+    conf.register_opts(amqpdriver.opts if hasattr(amqpdriver, "opts") else [])
+    conf([], default_config_files=[], default_config_dirs=[])
+    return conf
+
+
+def test_options_are_found() -> None:
+    """In a sentence, in a list of several, in a configuration file."""
+    names = {(group, name) for _page, group, name in DOCUMENTED}
+    assert ("conductor", "lease_seconds") in names
+    assert ("cell", "transport_url") in names
+    assert ("simulated", "failing_hosts") in names
+
+
+@pytest.mark.parametrize(
+    ("page", "group", "name"),
+    DOCUMENTED,
+    ids=[f"{page.name}-{group}-{name}" for page, group, name in DOCUMENTED],
+)
+def test_a_documented_option_is_registered(
+    page: Path, group: str, name: str, conf: cfg.ConfigOpts
+) -> None:
+    """Under this name and in this group."""
+    assert name in (conf if group == "DEFAULT" else conf[group])
