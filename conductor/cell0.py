@@ -67,8 +67,6 @@ class Cell0:
     ) -> None:
         now = moment(self._now())
 
-        def write(session: Any) -> None:
-            for instance in buried:
-                instances.bury(session, context, instance, fault, now=now)
-
-        self._database.run_in_writer(write)
+        self._database.run_in_writer(
+            lambda session: instances.bury_all(session, context, buried, fault, now=now)
+        )

@@ -7,6 +7,7 @@ plane, one cell, and this machine as a compute host, perhaps with simulated host
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import uuid
@@ -48,6 +49,8 @@ def main(argv: Sequence[str]) -> int:
     conf = cfg.CONF
     try:
         _load(conf, arguments)
+        if arguments.quiet:
+            logging.getLogger().setLevel(logging.WARNING)
         return _run(conf, quiet=arguments.quiet)
     except exception.ConfigurationError as error:
         print(f"armillary up: {error}", file=sys.stderr)  # noqa: T201 - one line for a person
@@ -79,7 +82,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         help="do not offer this machine as a host of real processes",
     )
     parser.add_argument("--config-file", action="append", default=[], help="further configuration")
-    parser.add_argument("--quiet", action="store_true", help="log warnings only")
+    parser.add_argument("--quiet", action="store_true", help="log warnings only, do not greet")
     return parser.parse_args(argv)
 
 

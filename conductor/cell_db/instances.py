@@ -54,18 +54,6 @@ def insert(session: Session, instances: Sequence[Instance], *, now: datetime) ->
     return list(new)
 
 
-def bury(
-    session: Session,
-    context: RequestContext,
-    instance: Instance,
-    fault: InstanceFault,
-    *,
-    now: datetime,
-) -> bool:
-    """Do what :func:`bury_all` does for one; return whether it was new."""
-    return bool(bury_all(session, context, [instance], fault, now=now))
-
-
 def bury_all(
     session: Session,
     context: RequestContext,

@@ -24,10 +24,9 @@ def insert(database: Database, *made: Instance) -> list[str]:
 
 
 def bury(database: Database, instance: Instance, **fault: Any) -> bool:
+    found = a_fault(instance.uuid, attempt=0, **fault)
     return database.run_in_writer(
-        lambda s: instances.bury(
-            s, admin_context(), instance, a_fault(instance.uuid, attempt=0, **fault), now=NOW
-        )
+        lambda s: bool(instances.bury_all(s, admin_context(), [instance], found, now=NOW))
     )
 
 

@@ -1,0 +1,7 @@
+"""What the tests of the files in ``etc`` share: logging undone."""
+
+from __future__ import annotations
+
+from tests.unit.armillary.conftest import keep_logging
+
+__all__ = ["keep_logging"]

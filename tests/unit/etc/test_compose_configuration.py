@@ -1,0 +1,78 @@
+"""The configuration of every service in the compose file loads without a mistake or a warning."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+from oslo_config import cfg
+from oslo_messaging import conffixture
+
+from api.app import require_authentication_or_loopback
+from api.tokens import TokenFile
+from armillary.conf import loader
+from compute_agent.virt.loader import make_drivers
+
+COMPOSE = Path(__file__).parents[3] / "etc" / "compose"
+IN_CONTAINER = "/etc/armillary/"
+SERVICES = {
+    name: service["command"]
+    for name, service in yaml.safe_load((COMPOSE / "compose.yaml").read_text())["services"].items()
+    if "--config-file" in service.get("command", [])
+}
+HOSTS = {"cell1-agent-1": 4, "cell1-agent-2": 5, "cell2-agent-1": 4, "cell2-agent-2": 4}
+
+
+def load(name: str) -> cfg.ConfigOpts:
+    """Load what a service is given, from where the files are in the tree."""
+    binary, *arguments = (str(word).replace(IN_CONTAINER, f"{COMPOSE}/") for word in SERVICES[name])
+    conf = cfg.ConfigOpts()
+    conffixture.ConfFixture(conf)
+    loader.load(conf, arguments, binary)
+    return conf
+
+
+@pytest.mark.usefixtures("keep_logging")
+@pytest.mark.parametrize("name", SERVICES)
+def test_the_configuration_of_a_service_loads(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """With a broker, and without a misspelt option."""
+    conf = load(name)
+    assert conf.transport_url.startswith("rabbit://armillary:")
+    assert "WARNING" not in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("keep_logging")
+def test_the_api_may_listen_for_everybody_as_tokens_are_asked_for() -> None:
+    """The file with the tokens is where the API looks for it."""
+    conf = load("api")
+    require_authentication_or_loopback(conf)
+    assert conf.api.token_file == f"{IN_CONTAINER}tokens.yaml"
+
+
+@pytest.mark.parametrize(
+    ("token", "roles"),
+    [("armillary-try-admin", ("admin",)), ("armillary-try-user", ("member",))],
+    ids=["admin", "user"],
+)
+def test_the_tokens_that_are_written_down_are_let_in(token: str, roles: tuple[str, ...]) -> None:
+    """Those of the README; the file holds their hashes alone."""
+    path = COMPOSE / "tokens.yaml"
+    identity = TokenFile(path, lambda: datetime.now(UTC)).find_identity(token)
+    assert identity is not None
+    assert identity.roles == roles
+    assert token in (COMPOSE / "README.md").read_text()
+    assert hashlib.sha256(token.encode()).hexdigest() in path.read_text()
+
+
+@pytest.mark.usefixtures("keep_logging")
+@pytest.mark.parametrize("name", HOSTS)
+def test_an_agent_simulates_its_hosts(name: str, tmp_path: Path) -> None:
+    """All of them have names of their own in the deployment."""
+    conf = load(name)
+    conf.set_override("state_path", str(tmp_path))
+    hosts = [driver.host for driver in make_drivers(conf)]
+    assert len(hosts) == HOSTS[name]
+    assert all(host.startswith(name[:5]) for host in hosts)
