@@ -151,10 +151,10 @@ class CellDelete(_CellCommand, Command):
             with self.database.writer() as session:
                 cells.delete_cell(session, parsed_args.cell, force=parsed_args.force)
         except exception.CellNotFound as error:
-            self.app.LOG.error(error)
+            self.app.LOG.error(error)  # noqa: TRY400 - a line, no traceback
             return EXIT_UNKNOWN_CELL
         except exception.CellInUse as error:
-            self.app.LOG.error(error)
+            self.app.LOG.error(error)  # noqa: TRY400 - a line, no traceback
             return EXIT_BY_REASON[error.kwargs["because"]]
         return 0
 
