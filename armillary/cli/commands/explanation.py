@@ -108,7 +108,9 @@ def _detail_lines(details: str | None, said: str | None) -> Iterator[str]:
 
 
 def _hosts_title(trace: Document) -> str:
-    return f"Placement knows {trace['hosts_total']:,} hosts with resources; of these:"
+    total = trace["hosts_total"]
+    hosts = "host" if total == 1 else "hosts"
+    return f"Placement knows {total:,} {hosts} with resources; of these:"
 
 
 def _hosts(trace: Document) -> Iterator[str]:
