@@ -1,4 +1,4 @@
-"""A request for a thousand instances, decided by the real scheduler and claimed in the real placement.
+"""A request for a thousand instances, decided by the real scheduler, claimed in real placement.
 
 Placement answers over RPC, on a database of its own: PostgreSQL where it runs, else SQLite.
 """
