@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from rpc.server import RpcServer
 from rpc.transport import Bus
 
 PRUNE_JITTER_SECONDS = 60.0
+SCHEMA = "placement.db.schema"
 
 
 class PlacementManager:
@@ -32,10 +34,17 @@ class PlacementManager:
     def __init__(self, conf: cfg.ConfigOpts, *, top_bus: Bus, database: Database) -> None:
         self._conf = conf
         self._top_bus = top_bus
+        self._database = database
+        self._stopping = threading.Event()
         self.engine = PlacementEngine(conf, database)
 
     def start(self) -> None:
-        """Do nothing: the table is loaded when it is first asked for."""
+        """Wait for the database; the table of providers is loaded when it is first asked for.
+
+        Raises ConfigurationError when the database's tables are not those of this release.
+        """
+        if self._database.wait_until_available(self._stopping):
+            self._database.check_version(SCHEMA)
 
     def servers(self) -> list[RpcServer]:
         """Return the server of this process, not yet started."""
@@ -53,7 +62,8 @@ class PlacementManager:
         ]
 
     def stop(self, grace_seconds: float) -> None:
-        """Do nothing: calls in hand end by themselves, and what they wrote is written."""
+        """Wait no longer for the database; calls in hand end by themselves."""
+        self._stopping.set()
 
     def reload(self) -> None:
         """Do nothing: options that may change are read when they are needed."""

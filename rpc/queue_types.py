@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import oslo_messaging
 from oslo_config import cfg
 
 GROUP = "oslo_messaging_rabbit"
+CONTROL_EXCHANGE = "armillary"
+"""Ours alone, so that a virtual host may be shared with other users of the same library."""
 
 DEFAULTS: dict[str, Any] = {
     "rabbit_quorum_queue": True,
@@ -35,3 +38,4 @@ def set_sample_defaults() -> None:
     from oslo_messaging._drivers import impl_rabbit
 
     cfg.set_defaults(impl_rabbit.rabbit_opts, **DEFAULTS)
+    oslo_messaging.set_transport_defaults(CONTROL_EXCHANGE)

@@ -87,6 +87,7 @@ def _register_options(conf: cfg.ConfigOpts) -> None:
     """
     for group, options in oslo_messaging.opts.list_opts():
         conf.register_opts(options, group=group)
+    conf.set_default("control_exchange", queue_types.CONTROL_EXCHANGE)
 
 
 def _name_queues(conf: cfg.ConfigOpts, process_name: str, lock_directory: Path | None) -> None:

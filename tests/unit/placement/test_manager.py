@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from armillary import exception
 from armillary.context import admin_context
+from armillary.db import Database
 from objects.allocation import FENCE_FINAL, ClaimStatus
 from placement.manager import PlacementManager
 from placement.rpcapi import PlacementAPI
+from rpc.transport import Bus
 from tests.builders import a_claim, a_provider, a_query, a_uuid
-from tests.fixtures.placement import PlacementService
+from tests.fixtures.placement import PlacementService, placement_conf
 
 CONTEXT = admin_context()
 
@@ -180,3 +184,26 @@ def test_the_service_forgets_periodically(placement: PlacementService) -> None:
     """The one periodic task runs on what the options say."""
     tasks = placement.manager.periodic_tasks()
     assert [(task.name, task.interval_seconds) for task in tasks] == [("prune-placement", 3600)]
+
+
+def test_a_database_without_its_tables_stops_the_start(tmp_path: Path) -> None:
+    """The operator reads what to run."""
+    manager = _a_manager(f"sqlite:///{tmp_path}/empty.sqlite")
+    with pytest.raises(exception.ConfigurationError, match="armillary-manage db sync"):
+        manager.start()
+
+
+def test_a_start_waits_for_the_database_until_it_is_told_to_stop() -> None:
+    """A database that is away is waited for; a stop ends the wait."""
+    manager = _a_manager("postgresql+psycopg2://nobody@127.0.0.1:1/none")
+    starting = threading.Thread(target=manager.start)
+    starting.start()
+    manager.stop(0.0)
+    starting.join(30)
+    assert not starting.is_alive()
+
+
+def _a_manager(url: str) -> PlacementManager:
+    conf = placement_conf()
+    bus = Bus(conf, f"kombu+memory:////{a_uuid()}")
+    return PlacementManager(conf, top_bus=bus, database=Database(url, name="placement"))

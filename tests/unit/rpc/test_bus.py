@@ -202,3 +202,9 @@ def test_an_unusable_url_is_a_configuration_error(conf):
     """The operator reads what is expected."""
     with pytest.raises(exception.ConfigurationError, match="rabbit://"):
         Bus(conf, "nonsense://x")
+
+
+def test_our_exchange_is_our_own(conf, make_bus, url):
+    """A virtual host may be shared with other users of the same library."""
+    make_bus(url)
+    assert conf.control_exchange == "armillary"
