@@ -6,6 +6,9 @@ with a conductor and two agents each; one host fails all its builds.
 
 from __future__ import annotations
 
+import json
+import subprocess
+
 import pytest
 
 from tests.fixtures.layouts import BAD_HOST, two_cells
@@ -78,3 +81,23 @@ def test_a_delete_in_the_middle_of_a_build_leaves_nothing(deployment, small):
         assert deployment.request("DELETE", f"/servers/{instance_uuid}").status_code == 204
     delete_everything(deployment)
     assert deployment.request("GET", f"/servers/{uuids[0]}").status_code == 404
+
+
+def test_no_queue_is_of_a_kind_that_newer_brokers_refuse(deployment, small):
+    """RabbitMQ 4 takes no transient queue that several connections may use: there is none."""
+    deployment.settled(deployment.create_servers(small, 2))
+    queues = [queue for vhost in deployment.virtual_hosts() for queue in queues_of(vhost)]
+    assert {"scheduler", "placement", "conductor", "cell_conductor"} <= {q["name"] for q in queues}
+    refused = [q for q in queues if not q["durable"] and not q["exclusive"]]
+    assert refused == []
+
+
+def queues_of(vhost):
+    columns = ["name", "type", "durable", "exclusive"]
+    found = subprocess.run(
+        ["rabbitmqctl", "--quiet", "--formatter", "json", "list_queues", "-p", vhost, *columns],
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    return json.loads(found.stdout)
