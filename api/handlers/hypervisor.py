@@ -77,7 +77,7 @@ def _show(
         "service": _service(node, service),
         **_amounts(attributes, usages),
         "disk_available_least": None,
-        "running_vms": None,  # known where the servers are listed
+        "running_vms": attributes["num_instances"],
         "current_workload": attributes["num_io_ops"],
         "armillary:availability_zone": None if service is None else service.availability_zone,
         "armillary:cell_uuid": node.cell_uuid,

@@ -14,9 +14,28 @@ from objects.compute_node import ComputeNode
 
 
 def list_all(session: Session, *, cell_uuid: str | None) -> list[ComputeNode]:
-    """Return all compute nodes, ordered by host and node."""
+    """Return all compute nodes, ordered by host and node, with ``num_instances`` counted here."""
     query = sa.select(models.ComputeNode).order_by(models.ComputeNode.host, models.ComputeNode.node)
-    return [to_object(row, cell_uuid=cell_uuid) for row in session.scalars(query)]
+    counts = _count_instances(session)
+    found = [to_object(row, cell_uuid=cell_uuid) for row in session.scalars(query)]
+    for node in found:
+        node.attributes = {
+            **node.attributes,
+            "num_instances": counts.get((node.host, node.node), 0),
+        }
+        node.obj_reset_changes()
+    return found
+
+
+def _count_instances(session: Session) -> dict[tuple[str | None, str | None], int]:
+    """Return how many instances live on each host and node that has any."""
+    place = (models.Instance.host, models.Instance.node)
+    query = (
+        sa.select(*place, sa.func.count())
+        .where(models.Instance.host.is_not(None), models.Instance.deleted_at.is_(None))
+        .group_by(*place)
+    )
+    return {(host, node): count for host, node, count in session.execute(query)}
 
 
 def find_known(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.db import Database
-from conductor.cell_db import compute_nodes, host_seq
-from tests.builders import A_TIME
+from conductor.cell_db import compute_nodes, host_seq, instances
+from tests.builders import A_TIME, an_instance
 from tests.fixtures.cell import node_uuid
 
 
@@ -29,7 +29,21 @@ def test_a_node_comes_back_as_it_was_added(database: Database) -> None:
     with database.reader() as session:
         first, second = compute_nodes.list_all(session, cell_uuid=None)
     assert (first.host, second.host) == ("a", "b")
-    assert (first.attributes, first.traits) == (attributes, ["HW_CPU_X86_AVX"])
+    assert first.attributes == {**attributes, "num_instances": 0}
+    assert first.traits == ["HW_CPU_X86_AVX"]
+
+
+def test_living_instances_are_counted_on_their_node(database: Database) -> None:
+    """Deleted ones and those without a host do not count."""
+    add(database, values("a"), values("b"))
+    on_a = {"host": "a", "node": "a.example.org"}
+    gone = an_instance(**on_a)
+    made = [an_instance(**on_a), an_instance(**on_a), gone, an_instance(host=None, node=None)]
+    database.run_in_writer(lambda s: instances.insert(s, made, now=A_TIME))
+    database.run_in_writer(lambda s: instances.delete_all(s, [gone.uuid], now=A_TIME))
+    with database.reader() as session:
+        nodes = compute_nodes.list_all(session, cell_uuid=None)
+    assert [node.attributes["num_instances"] for node in nodes] == [2, 0]
 
 
 def test_columns_are_set_by_uuid(database: Database) -> None:
