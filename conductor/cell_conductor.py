@@ -13,7 +13,7 @@ from oslo_config import cfg
 import rpc
 from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
-from armillary.context import RequestContext
+from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from armillary.periodic import PeriodicTask
 from compute_agent.rpcapi import ComputeAPI
@@ -23,6 +23,7 @@ from conductor.cell_tasks.build import Build
 from conductor.cell_tasks.delete import Delete
 from conductor.cell_tasks.recovery import Recovery
 from conductor.cell_tasks.reports import Reports
+from conductor.hearing import Hearing
 from conductor.host_nodes import HostNodes
 from conductor.host_services import HostServices
 from conductor.host_updates import HostUpdates
@@ -76,6 +77,7 @@ class CellConductorManager:
         cell_bus: Bus,
         database: Database,
         now: Now = time.time,
+        monotonic: Now = time.monotonic,
     ) -> None:
         if not conf.cell.uuid:
             raise exception.ConfigurationError(
@@ -97,16 +99,20 @@ class CellConductorManager:
         )
         scheduler = SchedulerAPI(top_bus, version_cap=conf.upgrade_levels.scheduler)
         compute = ComputeAPI(cell_bus, version_cap=conf.upgrade_levels.compute)
+        self._hearing = Hearing(
+            self._call_myself, down_time_seconds=conf.service_down_time, monotonic=monotonic
+        )
         shared: dict[str, Any] = {"database": database, "now": now}
-        self._build = Build(conf, placement=placement, compute=compute, **shared)
-        self._delete = Delete(conf, placement=placement, compute=compute, **shared)
+        judging: dict[str, Any] = {**shared, "may_convict": self._hearing.may_convict}
+        self._build = Build(conf, placement=placement, compute=compute, **judging)
+        self._delete = Delete(conf, placement=placement, compute=compute, **judging)
         self._reports = Reports(
             build=self._build, delete=self._delete, cell_uuid=conf.cell.uuid, **shared
         )
         self._recovery = Recovery(conf, tasks=[self._build, self._delete], **shared)
         self._providers = Providers(conf, placement=placement, **shared)
         self._nodes = HostNodes(providers=self._providers, **shared)
-        self._services = HostServices(conf, providers=self._providers, build=self._build, **shared)
+        self._services = HostServices(conf, providers=self._providers, build=self._build, **judging)
         self._objects = ObjectActions(cell_uuid=conf.cell.uuid, **shared)
         self._host_updates = HostUpdates(conf, database=database, scheduler=scheduler)
 
@@ -146,8 +152,10 @@ class CellConductorManager:
             "confirm-providers": (cell.provider_retry_seconds, self._providers.confirm_pending),
             "purge-deleted": (cell.purge_interval_seconds, self._recovery.purge),
         }
+        listen = PeriodicTask("listen", self._hearing.interval_seconds, self._hearing.listen)
         return [
             push,
+            listen,
             *(
                 PeriodicTask(name, seconds, fn, jitter_seconds=max(0.0, seconds / 4))
                 for name, (seconds, fn) in tasks.items()
@@ -162,6 +170,11 @@ class CellConductorManager:
 
     def reload(self) -> None:
         """Do nothing: options that may change are read when they are needed."""
+
+    def _call_myself(self, timeout_seconds: float) -> None:
+        """Raise ``Unavailable`` unless a call of mine comes back through the cell's broker."""
+        myself = CellConductorAPI(self._cell_bus)
+        myself.ping(admin_context(), server=self._conf.host, timeout_seconds=timeout_seconds)
 
     def _begin(self, task: Task[Any], context: RequestContext, leases: Sequence[Lease]) -> None:
         """Go on after the answer, or, when there is no room for it, leave it to recovery."""

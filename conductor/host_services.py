@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -43,12 +43,14 @@ class HostServices:
         providers: Providers,
         build: Build,
         now: Now,
+        may_convict: Callable[[], bool],
     ) -> None:
         self._conf = conf
         self._database = database
         self._providers = providers
         self._build = build
         self._now = now
+        self._may_convict = may_convict
 
     # From agents
 
@@ -115,9 +117,12 @@ class HostServices:
     # Who is up
 
     def watch(self) -> int:
-        """Note who went down, or came up, and let the schedulers know; return how many did."""
+        """Note who went down, or came up, and let the schedulers know; return how many did.
+
+        Nobody goes down while this conductor itself may be the one that is cut off.
+        """
         count = 0
-        for up in (False, True):
+        for up in (False, True) if self._may_convict() else (True,):
             while True:
                 changed = self._watch_batch(up=up)
                 count += changed

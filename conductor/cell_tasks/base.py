@@ -57,8 +57,10 @@ class Task(abc.ABC, Generic[Row]):
         table: type[Row],
         key: InstrumentedAttribute[str],
         now: Now,
+        may_convict: Callable[[], bool],
     ) -> None:
         self._conf = conf
+        self._may_convict = may_convict
         self._database = database
         self._now_seconds = now
         self.leases = Leases(
@@ -199,9 +201,12 @@ class Task(abc.ABC, Generic[Row]):
         return lease
 
     def _is_host_up(self, service: models.Service | None) -> bool:
-        return service is not None and services.is_up(
-            service, now=self._now, down_time_seconds=self._conf.service_down_time
-        )
+        """Tell whether an agent can be asked; while we hear nobody, silence proves nothing."""
+        if service is None or service.forced_down:
+            return False
+        if services.is_up(service, now=self._now, down_time_seconds=self._conf.service_down_time):
+            return True
+        return service.is_up and not self._may_convict()
 
 
 def _names(works: Sequence[Work[Any]]) -> str:

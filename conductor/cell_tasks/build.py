@@ -49,6 +49,7 @@ class Build(base.Task[models.InstanceBuild]):
         placement: PlacementAPI,
         compute: ComputeAPI,
         now: Now,
+        may_convict: Callable[[], bool],
     ) -> None:
         super().__init__(
             conf,
@@ -56,6 +57,7 @@ class Build(base.Task[models.InstanceBuild]):
             table=models.InstanceBuild,
             key=models.InstanceBuild.instance_uuid,
             now=now,
+            may_convict=may_convict,
         )
         self._placement = placement
         self._compute = compute

@@ -44,6 +44,7 @@ class Delete(base.Task[models.InstanceDelete]):
         placement: PlacementAPI,
         compute: ComputeAPI,
         now: Now,
+        may_convict: Callable[[], bool],
     ) -> None:
         super().__init__(
             conf,
@@ -51,6 +52,7 @@ class Delete(base.Task[models.InstanceDelete]):
             table=models.InstanceDelete,
             key=models.InstanceDelete.instance_uuid,
             now=now,
+            may_convict=may_convict,
         )
         self._placement = placement
         self._compute = compute

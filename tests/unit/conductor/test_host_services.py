@@ -160,6 +160,21 @@ def test_going_down_is_a_change_that_schedulers_hear_of(cell: Cell) -> None:
     assert (batch.hosts, batch.attributes["service_up"]) == (["a"], [False])
 
 
+def test_nobody_goes_down_while_the_conductor_hears_nobody(cell: Cell) -> None:
+    """It is judged when it can hear again; who comes up meanwhile is up."""
+    for name in ("a", "b"):
+        cell.add_agent(name)
+    cell.silence("b")
+    cell.services.watch()
+    cell.hears_well = False
+    cell.silence("a")
+    assert cell.services.watch() == 0
+    report(cell, "b", "b")
+    assert pushed(cell, "b", "service_up") is True
+    cell.hears_well = True
+    assert cell.services.watch() == 1
+
+
 def test_going_down_is_noted_once(cell: Cell) -> None:
     """A second look, or a second conductor, finds it noted."""
     cell.add_agent("a")

@@ -222,6 +222,26 @@ def test_a_host_that_went_down_is_left_word_to_forget_the_attempt(cell: Cell) ->
     assert orders == [("forget", 1)]
 
 
+def test_a_conductor_that_hears_nobody_gives_no_host_up(cell: Cell) -> None:
+    """The broker was away: the agent's success, which waited in its outbox, still counts."""
+    request = first_is_down(cell)
+    cell.hears_well = False
+    cell.agents["a"].is_alive = True
+    cell.hand_over(request)
+    cell.settle()
+    cell.check(request.instance_uuid, "active", "a")
+
+
+def test_a_host_that_was_down_before_is_no_better_for_it(cell: Cell) -> None:
+    """Schedulers know that it is down, and so do we."""
+    request = first_is_down(cell)
+    cell.services.watch()
+    cell.hears_well = False
+    cell.hand_over(request)
+    cell.settle()
+    cell.check(request.instance_uuid, "active", "b")
+
+
 def test_the_next_attempt_is_stored_before_it_is_claimed(cell: Cell) -> None:
     """After a failure: transaction, claim, transaction, cast."""
     request = first_fails(cell)
