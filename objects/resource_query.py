@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from oslo_utils import versionutils
+
 from objects import base, fields
 
 
@@ -36,16 +40,51 @@ class RequestGroup(base.ArmillaryObject):
 
 @base.ArmillaryObjectRegistry.register
 class ResourceQuery(base.ArmillaryObject):
-    """A question for allocation candidates. ``limit`` null means all."""
+    """A question for allocation candidates. ``limit`` null means all.
 
-    VERSION = "1.0"
+    ``root_required`` and ``root_forbidden`` are traits of the root of each candidate's tree. The
+    groups of one list in ``same_subtree`` (their suffixes) are served below a provider that serves
+    one of them. Unless ``is_nested`` no two providers of a tree are combined, as clients expect
+    that know of no trees.
+
+    Version history: 1.0 initial; 1.1 adds root_required, root_forbidden, same_subtree, is_nested.
+    """
+
+    VERSION = "1.1"
 
     fields = {
         "groups": fields.ListOfObjectsField("RequestGroup", default=[]),
         "group_policy": fields.StringField(nullable=True),
         "limit": fields.IntegerField(nullable=True),
+        "root_required": fields.ListOfStringsField(default=[]),
+        "root_forbidden": fields.ListOfStringsField(default=[]),
+        "same_subtree": fields.JSONField(default=[]),
+        "is_nested": fields.BooleanField(default=True),
     }
 
     groups: list[RequestGroup]
     group_policy: str | None
     limit: int | None
+    root_required: list[str]
+    root_forbidden: list[str]
+    same_subtree: list[list[str]]
+    is_nested: bool
+
+    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
+        """Ask the only group for the root's traits: a receiver of 1.0 knows no trees.
+
+        It refuses several groups itself, so that ``same_subtree`` is never missed.
+        """
+        super().obj_make_compatible(primitive, target_version)
+        if versionutils.convert_version_to_tuple(target_version) >= (1, 1):
+            return
+        required, forbidden = (
+            primitive.pop("root_required", []),
+            primitive.pop("root_forbidden", []),
+        )
+        primitive.pop("same_subtree", None)
+        primitive.pop("is_nested", None)
+        for group in primitive.get("groups", [])[:1]:
+            data = group[self.primitive_key("data")]
+            data["required_traits"] = [*data["required_traits"], *([trait] for trait in required)]
+            data["forbidden_traits"] = [*data["forbidden_traits"], *forbidden]

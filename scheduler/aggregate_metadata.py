@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from objects.aggregate import Aggregate
-from scheduler.host_table import HostTable, Numbers
+from scheduler.host_table import HostTable, Mask, Numbers
 
 LOG = logging.getLogger(__name__)
 
 _WARNED_MAX = 1000
+_LABEL_MAX = 2**61
 
 
 def words(aggregates: Iterable[Aggregate], key: str) -> set[str]:
@@ -26,14 +27,41 @@ def words(aggregates: Iterable[Aggregate], key: str) -> set[str]:
     }
 
 
+def per_membership(
+    hosts: HostTable,
+    aggregates: Iterable[Aggregate],
+    question: Callable[[Sequence[Aggregate]], bool],
+) -> Mask:
+    """Answer a question about the host's aggregates, once for hosts that are in the same ones.
+
+    ``aggregates`` are those that the answer may depend on; the question gets no others.
+    """
+    relevant = list(aggregates)
+    labels = np.zeros(len(hosts), dtype=np.int64)
+    for aggregate in relevant:
+        if len(labels) and labels.max() > _LABEL_MAX:
+            labels = np.unique(labels, return_inverse=True)[1]
+        labels = labels * 2 + hosts.in_aggregate(aggregate)
+    _labels, firsts, where = np.unique(labels, return_index=True, return_inverse=True)
+    known = {aggregate.uuid for aggregate in relevant}
+    answers = [
+        question([each for each in hosts.aggregates_at(position) if each.uuid in known])
+        for position in firsts.tolist()
+    ]
+    mask: Mask = np.array(answers, dtype=np.bool_)[where]
+    return mask
+
+
 class NumberOverride:
     """A number that aggregates may override for their hosts under a key; the least counts.
 
-    A value that is no number is said once in the log, and its hosts have the default.
+    A value that is no number, or not a whole one where that is wanted, is said once in the log, and
+    its hosts have the default.
     """
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, *, whole: bool = False) -> None:
         self._key = key
+        self._parse: Callable[[str], float] = int if whole else float
         self._warned: set[tuple[str, str]] = set()
 
     def column(self, hosts: HostTable, default: float) -> Numbers:
@@ -49,10 +77,16 @@ class NumberOverride:
                 least[inside] = np.minimum(least[inside], number)
         return np.where(is_bad | np.isinf(least), default, least)
 
+    def of(self, aggregates: Iterable[Aggregate], default: float) -> float:
+        """Return the number of a host in these aggregates."""
+        numbers = [self._number(each) for each in aggregates if self._key in each.metadata]
+        found = [number for number in numbers if number is not None]
+        return min(found) if found and len(found) == len(numbers) else default
+
     def _number(self, aggregate: Aggregate) -> float | None:
         text = aggregate.metadata[self._key]
         try:
-            number = float(text)
+            number = self._parse(text)
         except ValueError:
             number = math.nan
         if math.isfinite(number):

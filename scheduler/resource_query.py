@@ -3,120 +3,86 @@
 from __future__ import annotations
 
 import logging
-import math
-import re
-from collections.abc import Iterator, Mapping
 
-import os_resource_classes
-import os_traits
-
-from objects.flavor import Flavor
-from objects.request_spec import RequestSpec
+from armillary import exception
+from objects.request_spec import RequestLevelParams, RequestSpec
 from objects.resource_query import RequestGroup, ResourceQuery
+from scheduler.request_groups import UNSUFFIXED, Demands, demands_of
 
 LOG = logging.getLogger(__name__)
 
-_SCOPES = ("resources", "trait")
-_CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
-_AMOUNT = re.compile(r"[0-9]{1,10}")
-_AMOUNT_MAX = 2**31 - 1
-_MB_IN_GB = 1024
+POLICY_KEY = "group_policy"
+POLICIES = ("none", "isolate")
+
 _UNLIMITED_HINTS = ("group", "same_host", "different_host")
-_REQUIRED = "required"
-_FORBIDDEN = "forbidden"
 
 
 def build(spec: RequestSpec, *, limit: int) -> ResourceQuery:
     """Return the question for one instance of the request.
 
-    ``limit`` is the number of candidates wanted, 0 for all; a request that a limit could starve is
-    not limited. A resource class, amount or trait that cannot be right is said in the log and
-    skipped.
+    The groups are those of ``request_groups``; where several have a suffix and the flavor names no
+    ``group_policy``, one provider may serve several of them. Traits that are asked for without any
+    resources beside them are asked of the root. ``limit`` is the number of candidates wanted, 0 for
+    all; a request that a limit could starve is not limited. Raises ``RequestFilterFailed`` when
+    aggregates are asked for and every resource is in a group with a suffix.
     """
-    required, forbidden = _traits(spec)
-    group = RequestGroup.from_values(
-        resources=_amounts(spec.flavor),
-        required_traits=[[trait] for trait in required],
-        forbidden_traits=forbidden,
+    demands = demands_of(spec)
+    host = demands.pop(UNSUFFIXED)
+    params = spec.request_level_params or RequestLevelParams.from_values()
+    root_required, root_forbidden = set(params.root_required), set(params.root_forbidden)
+    groups = []
+    if host.resources:
+        groups.append(_group(UNSUFFIXED, host, params))
+    else:
+        _refuse_aggregates(params)
+        root_required |= host.required
+        root_forbidden |= host.forbidden
+    groups += [_group(suffix, item) for suffix, item in demands.items() if item.resources]
+    return ResourceQuery.from_values(
+        groups=groups,
+        group_policy=_policy(spec, sum(1 for group in groups if group.suffix)),
+        root_required=sorted(root_required),
+        root_forbidden=sorted(root_forbidden),
+        limit=None if limit == 0 or _is_for_certain_hosts(spec) else limit,
     )
-    _add_request_level(group, spec)
-    is_unlimited = limit == 0 or _is_for_certain_hosts(spec)
-    return ResourceQuery.from_values(groups=[group], limit=None if is_unlimited else limit)
 
 
-def _amounts(flavor: Flavor) -> dict[str, int]:
-    amounts = {
-        "VCPU": flavor.vcpus,
-        "MEMORY_MB": flavor.memory_mb,
-        "DISK_GB": flavor.disk_gb + math.ceil(flavor.swap_mb / _MB_IN_GB),
-    }
-    for name, text in _scoped(flavor.extra_specs, "resources", f"flavor {flavor.name}"):
-        if not (name in os_resource_classes.STANDARDS or _CUSTOM.fullmatch(name)):
-            LOG.warning("Flavor %s: resources:%s names no resource class", flavor.name, name)
-        elif not (_AMOUNT.fullmatch(text) and int(text) <= _AMOUNT_MAX):
-            LOG.warning("Flavor %s: resources:%s=%s is no amount", flavor.name, name, text)
-        else:
-            amounts[name] = int(text)
-    return {name: amount for name, amount in amounts.items() if amount}
+def traits_of(spec: RequestSpec) -> tuple[set[str], set[str]]:
+    """Return all traits that flavor and image require, and all that they forbid."""
+    demands = demands_of(spec).values()
+    return (
+        {trait for item in demands for trait in item.required},
+        {trait for item in demands for trait in item.forbidden},
+    )
 
 
-def _traits(spec: RequestSpec) -> tuple[list[str], list[str]]:
-    found: dict[str, set[str]] = {_REQUIRED: set(), _FORBIDDEN: set()}
-    flavor, image = spec.flavor, spec.image
-    for source, texts in (
-        (f"flavor {flavor.name}", flavor.extra_specs),
-        (f"image {image.id}" if image else "", image.properties if image else {}),
-    ):
-        for trait, word in _scoped(texts, "trait", source):
-            if not _is_trait(trait):
-                LOG.warning("%s: trait:%s names no trait", source, trait)
-            elif word not in found:
-                LOG.warning(
-                    "%s: trait:%s=%s is neither required nor forbidden", source, trait, word
-                )
-            else:
-                found[word].add(trait)
-    if image:
-        found[_REQUIRED].update(_image_traits(image.id, image.properties))
-    return sorted(found[_REQUIRED]), sorted(found[_FORBIDDEN])
+def _group(suffix: str, demands: Demands, params: RequestLevelParams | None = None) -> RequestGroup:
+    return RequestGroup.from_values(
+        suffix=suffix,
+        resources=demands.resources,
+        required_traits=[[trait] for trait in sorted(demands.required)],
+        forbidden_traits=sorted(demands.forbidden),
+        member_of=params.member_of if params else [],
+        forbidden_aggregates=params.forbidden_aggregates if params else [],
+    )
 
 
-def _image_traits(image_id: str, properties: Mapping[str, str]) -> Iterator[str]:
-    """Yield the traits of the image property ``traits_required``, a list with commas."""
-    for text in properties.get("traits_required", "").split(","):
-        trait = text.strip()
-        if _is_trait(trait):
-            yield trait
-        elif trait:
-            LOG.warning("image %s: traits_required names no trait %s", image_id, trait)
+def _refuse_aggregates(params: RequestLevelParams) -> None:
+    if params.member_of or params.forbidden_aggregates:
+        raise exception.RequestFilterFailed(
+            reason="aggregates, as of an availability zone, can be asked only of a request with "
+            "resources outside of groups with a suffix"
+        )
 
 
-def _is_trait(name: str) -> bool:
-    return bool(_CUSTOM.fullmatch(name)) or name in _STANDARD_TRAITS
-
-
-_STANDARD_TRAITS = frozenset(os_traits.get_traits())
-
-
-def _scoped(texts: Mapping[str, str], scope: str, source: str) -> Iterator[tuple[str, str]]:
-    """Yield what follows ``scope:`` in the keys, and the values; numbered groups are skipped."""
-    for key, text in sorted(texts.items()):
-        prefix, _colon, name = key.partition(":")
-        if prefix == scope and name:
-            yield name, text.strip()
-        elif prefix.startswith(scope) and name:
-            LOG.warning("%s: %s asks for a numbered group, which is not supported", source, key)
-
-
-def _add_request_level(group: RequestGroup, spec: RequestSpec) -> None:
-    """Add what request filters asked for."""
-    params = spec.request_level_params
-    if params is None:
-        return
-    group.required_traits = [*group.required_traits, *([trait] for trait in params.root_required)]
-    group.forbidden_traits = [*group.forbidden_traits, *params.root_forbidden]
-    group.member_of = params.member_of
-    group.forbidden_aggregates = params.forbidden_aggregates
+def _policy(spec: RequestSpec, suffixed: int) -> str | None:
+    policy = spec.flavor.extra_specs.get(POLICY_KEY)
+    if policy is not None and policy not in POLICIES:
+        LOG.warning(
+            "flavor %s: %s=%s is neither none nor isolate", spec.flavor.name, POLICY_KEY, policy
+        )
+        policy = None
+    return policy or (POLICIES[0] if suffixed > 1 else None)
 
 
 def _is_for_certain_hosts(spec: RequestSpec) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from api.call import Answer, Call
 from api.policies import server as policies
 from api.validation import invalid
 from armillary import exception
+from objects import host_query
 from objects.flavor import Flavor
 from objects.instance import Instance
 
@@ -190,8 +192,20 @@ def _hints(body: Mapping[str, Any]) -> dict[str, list[str]]:
         **body.get("os:scheduler_hints", {}),
     }
     return {
-        name: [value] if isinstance(value, str) else list(value) for name, value in given.items()
+        name: _query(value) if name == host_query.HINT else _listed(value)
+        for name, value in given.items()
     }
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _query(value: str | list[Any]) -> list[str]:
+    """Return the question to hosts as the JSON text that it may have been already."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    host_query.parse(text)
+    return [text]
 
 
 def _unknown_reference(

@@ -36,12 +36,18 @@ from api.schemas.base import (
 COUNT_MAX = 10000
 """The most that ``[conductor] max_count`` can allow."""
 
+QUERY_CHARACTERS_MAX = 16384
+"""Of the question to hosts in the hint ``query``."""
+
 _REFERENCE = text(maximum=2048, minimum=1)
 
 _HINTS: Schema = {
     "type": "object",
     "maxProperties": MAP_SIZE_MAX,
-    "properties": {"group": UUID},
+    "properties": {
+        "group": UUID,
+        "query": {"type": ["string", "array"], "maxLength": QUERY_CHARACTERS_MAX},
+    },
     "propertyNames": name(KEY_PATTERN, "A hint's name has letters, digits, spaces and -_:. only"),
     "additionalProperties": {
         "type": ["string", "array"],

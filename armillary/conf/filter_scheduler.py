@@ -5,10 +5,11 @@ from __future__ import annotations
 from oslo_config import cfg
 
 
-def _multiplier(name: str, default: float, pull: str) -> cfg.Opt:
+def _multiplier(name: str, default: float, pull: str, *, minimum: float | None = None) -> cfg.Opt:
     return cfg.FloatOpt(
         f"{name}_weight_multiplier",
         default=default,
+        min=minimum,
         mutable=True,
         help=f"""
 {pull} 0 turns the weigher off. An aggregate's metadata ``{name}_weight_multiplier`` overrides it
@@ -40,6 +41,10 @@ paths of classes (``package.module.Class``). Put first what rules out most.
                 "RAMWeigher",
                 "DiskWeigher",
                 "IoOpsWeigher",
+                "NumInstancesWeigher",
+                "HypervisorVersionWeigher",
+                "ServerGroupSoftAffinityWeigher",
+                "ServerGroupSoftAntiAffinityWeigher",
                 "BuildFailureWeigher",
             ],
             help="""
@@ -71,7 +76,38 @@ candidates. It has the same use as host_subset_size and never takes a worse host
             default=50,
             min=1,
             mutable=True,
-            help="NumInstancesFilter passes hosts that run fewer instances than this.",
+            help="""
+NumInstancesFilter passes hosts that run fewer instances than this; AggregateNumInstancesFilter,
+too, where the host's aggregates have no metadata of this name.
+""",
+        ),
+        cfg.IntOpt(
+            "max_io_ops_per_host",
+            default=8,
+            min=0,
+            mutable=True,
+            help="""
+IoOpsFilter passes hosts with fewer builds, resizes, snapshots and the like in hand than this;
+AggregateIoOpsFilter, too, where the host's aggregates have no metadata of this name.
+""",
+        ),
+        cfg.ListOpt(
+            "isolated_hosts",
+            default=[],
+            mutable=True,
+            help="Hosts that IsolatedHostsFilter keeps for isolated_images.",
+        ),
+        cfg.ListOpt(
+            "isolated_images",
+            default=[],
+            mutable=True,
+            help="Ids of the images that IsolatedHostsFilter lets run on isolated_hosts only.",
+        ),
+        cfg.BoolOpt(
+            "restrict_isolated_hosts_to_isolated_images",
+            default=True,
+            mutable=True,
+            help="Whether IsolatedHostsFilter keeps other images away from isolated_hosts.",
         ),
         cfg.StrOpt(
             "image_properties_default_architecture",
@@ -125,6 +161,31 @@ Unset, such an image may run on any.
             -1.0,
             "Below 0, hosts with fewer builds and other disk-heavy work in hand "
             "are preferred; above 0, busy ones.",
+        ),
+        _multiplier(
+            "num_instances",
+            0.0,
+            "Above 0, hosts that run more instances are preferred, so instances pack; "
+            "below 0, those that run fewer, so they spread.",
+        ),
+        _multiplier(
+            "hypervisor_version",
+            1.0,
+            "Above 0, hosts with a newer hypervisor are preferred; below 0, with an older one.",
+        ),
+        _multiplier(
+            "soft_affinity",
+            1.0,
+            "How much hosts are preferred that run members of a server group with the policy "
+            "soft-affinity.",
+            minimum=0.0,
+        ),
+        _multiplier(
+            "soft_anti_affinity",
+            1.0,
+            "How much hosts are avoided that run members of a server group with the policy "
+            "soft-anti-affinity.",
+            minimum=0.0,
         ),
         _multiplier(
             "build_failure",

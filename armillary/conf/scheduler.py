@@ -48,11 +48,50 @@ host, are never limited.
         ),
         cfg.ListOpt(
             "request_filters",
-            default=["tenant", "availability_zone", "disabled_hosts"],
+            default=[
+                "tenant",
+                "availability_zone",
+                "image_type_support",
+                "disabled_hosts",
+                "isolated_aggregates",
+                "image_metadata",
+                "accelerators",
+                "packed_virtqueue",
+                "ephemeral_encryption",
+                "virtio_sound",
+                "tpm_secret_security",
+            ],
             help="""
 Request filters, in their order: entry points of ``armillary.scheduler.request_filters``, or paths
 of classes. They turn what can be asked of placement into the question to it; without
 disabled_hosts, for one, candidates on disabled hosts come back, and only ComputeFilter drops them.
+""",
+        ),
+        cfg.BoolOpt(
+            "query_placement_for_image_type_support",
+            default=False,
+            mutable=True,
+            help="""
+Whether servers go only to hosts whose provider has the trait of their image's disk format, such as
+COMPUTE_IMAGE_TYPE_QCOW2.
+""",
+        ),
+        cfg.BoolOpt(
+            "enable_isolated_aggregate_filtering",
+            default=False,
+            mutable=True,
+            help="""
+Whether the hosts of an aggregate with the metadata ``trait:NAME`` = ``required`` take only servers
+whose flavor or image requires all of these traits.
+""",
+        ),
+        cfg.BoolOpt(
+            "image_metadata_prefilter",
+            default=False,
+            mutable=True,
+            help="""
+Whether servers go only to hosts whose provider has the traits of the buses, models and
+architectures that their image's properties name.
 """,
         ),
         cfg.BoolOpt(

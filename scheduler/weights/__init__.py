@@ -53,6 +53,10 @@ class BaseHostWeigher:
         """Answer ``host_weight`` for all hosts at once; by default host by host."""
         return np.fromiter((self.host_weight(host, spec) for host in hosts), np.float64, len(hosts))
 
+    def applies_to(self, spec: RequestSpec) -> bool:
+        """Tell whether hosts can differ for a request; where not, the weigher is left out."""
+        return True
+
     def multiplier(self) -> float:
         """Return the multiplier as configured."""
         if self.multiplier_option is None:
@@ -87,12 +91,17 @@ class _Column:
     """One weigher's part in the weights: raw, normalised over the hosts that are in, multiplied."""
 
     def __init__(
-        self, weigher: BaseHostWeigher, hosts: HostTable, spec: RequestSpec, is_in: Mask
+        self,
+        weigher: BaseHostWeigher,
+        multipliers: Numbers,
+        hosts: HostTable,
+        spec: RequestSpec,
+        is_in: Mask,
     ) -> None:
         self._weigher = weigher
         self.name = type(weigher).__name__
         self._raw = self._clamped(_weights_of(weigher, hosts, spec))
-        self._multipliers = weigher.multipliers(hosts)
+        self._multipliers = multipliers
         self._bounds = self._bounds_now(is_in)
         self.parts = self._all_parts()
 
@@ -160,7 +169,10 @@ class Ranking:
         self._columns: list[_Column] = []
         if self._count > 1:
             self._columns = [
-                _Column(weigher, self._hosts, self._spec, self._is_in) for weigher in self._weighers
+                _Column(weigher, multipliers, self._hosts, self._spec, self._is_in)
+                for weigher in self._weighers
+                if weigher.applies_to(self._spec)
+                and (multipliers := weigher.multipliers(self._hosts)).any()
             ]
         self._add_up()
 
@@ -187,7 +199,7 @@ class Ranking:
         return float(self._totals[position])
 
     def shares(self, position: int) -> dict[str, float]:
-        """Return each weigher's part of a host's weight."""
+        """Return each weigher's part of a host's weight; without those that weigh nothing here."""
         return {column.name: float(column.parts[position]) for column in self._columns}
 
     def ties(self) -> Positions:

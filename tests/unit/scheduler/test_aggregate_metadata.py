@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import pytest
 
+from objects.aggregate import Aggregate
 from scheduler import aggregate_metadata
 from scheduler.aggregate_metadata import NumberOverride
 from tests.builders import an_aggregate
@@ -67,3 +69,23 @@ def test_words_are_split_at_commas() -> None:
         an_aggregate(metadata={"other": "d"}),
     ]
     assert aggregate_metadata.words(aggregates, "zone") == {"a", "b", "c"}
+
+
+def test_a_question_about_memberships_is_asked_once_for_each_kind_of_host() -> None:
+    """However many aggregates there are; those that do not matter are not shown."""
+    names = [f"host{number}" for number in range(1, 201)]
+    aggregates = [
+        an_aggregate(f"a{number}", hosts=names[number::70], metadata={KEY: str(number)})
+        for number in range(70)
+    ]
+    other = an_aggregate("other", hosts=names)
+    table = a_table([a_host(name) for name in names], facts=some_facts([*aggregates, other]))
+    asked = []
+
+    def is_even(found: Sequence[Aggregate]) -> bool:
+        asked.append([each.name for each in found])
+        return int(found[0].metadata[KEY]) % 2 == 0
+
+    mask = aggregate_metadata.per_membership(table, aggregates, is_even)
+    assert mask.tolist() == [number % 70 % 2 == 0 for number in range(200)]
+    assert sorted(asked) == sorted([each.name] for each in aggregates)

@@ -11,7 +11,7 @@ import stevedore
 from hypothesis import given
 from hypothesis import strategies as st
 
-from objects.request_spec import RequestSpec
+from objects.request_spec import RequestSpec, SchedulerRetries
 from scheduler import filters, weights
 from scheduler.filters import BaseHostFilter
 from scheduler.host_table import HostTable
@@ -20,6 +20,7 @@ from tests.builders import a_flavor, an_aggregate, an_image
 from tests.fleets import Host, a_group, a_request_spec, a_table, scheduling_conf, some_facts
 
 INSTANCES = [f"00000000-0000-0000-0000-{number:012}" for number in range(6)]
+IMAGE = "00000000-0000-0000-0001-000000000000"
 HOST_NAMES = ["host1", "host2", "host3"]
 SMALL = st.integers(-2, 60)
 RATIOS = st.sampled_from([0.5, 1.0, 1.7, 16.0])
@@ -52,6 +53,7 @@ hosts = st.fixed_dictionaries(
         "cpu_info": CPU_INFO,
         "supported_instances": TRIPLES,
         "stats": STATS,
+        "host_ip": st.sampled_from(["", "10.0.0.1", "10.0.1.1", "no address"]),
     }
 )
 fleets = st.lists(
@@ -78,6 +80,7 @@ extra_specs = st.dictionaries(
             "capabilities:stats:colour",
             "capabilities:hypervisor_version",
             "hw:maxphysaddr_bits",
+            "aggregate_instance_extra_specs:colour",
         ]
     ),
     VALUES,
@@ -102,23 +105,72 @@ groups = st.none() | st.builds(
     st.lists(st.sampled_from(HOST_NAMES), unique=True),
     st.integers(1, 3),
 )
+hints = st.dictionaries(
+    st.sampled_from(["same_host", "different_host"]),
+    st.lists(st.sampled_from(INSTANCES), min_size=1, max_size=2),
+)
+networks = st.fixed_dictionaries(
+    {},
+    optional={
+        "build_near_host_ip": st.sampled_from(["10.0.0.7", "nowhere"]),
+        "cidr": st.sampled_from(["/16", "24"]),
+    },
+)
+QUESTIONS = [
+    '[">", "$free_ram_mb", 20]',
+    '["and", ["not", ["=", "$stats.colour", "red"]], "$service_up"]',
+    '["in", "$host", "host1", "host3"]',
+    '["=", "$hypervisor_type", "kvm"]',
+    '["or"]',
+    "nonsense",
+]
+questions = st.dictionaries(st.just("query"), st.sampled_from(QUESTIONS), max_size=1)
+retries = st.none() | st.builds(
+    lambda names: SchedulerRetries.from_values(num_attempts=1, hosts=names),
+    st.lists(st.sampled_from(HOST_NAMES), max_size=2),
+)
 specs = st.builds(
-    lambda demands, image, group, zone, uuid: a_request_spec(
+    lambda demands, image, group, zone, uuid, near, where, question, retry: a_request_spec(
         flavor=a_flavor(extra_specs=demands),
         image=image,
         instance_group=group,
         availability_zone=zone,
         instance_uuid=uuid,
+        scheduler_hints={**near, **where, **question},
+        retry=retry,
     ),
     extra_specs,
-    st.none() | st.builds(lambda found: an_image(properties=found), properties),
+    st.none()
+    | st.builds(
+        lambda found, uuid: an_image(properties=found, id=uuid),
+        properties,
+        st.sampled_from([IMAGE, INSTANCES[0]]),
+    ),
     groups,
     st.sampled_from([None, "nova", "north", "south"]),
     st.sampled_from(INSTANCES),
+    hints,
+    networks,
+    questions,
+    retries,
 )
 metadata = st.dictionaries(
-    st.sampled_from(["availability_zone", "ram_weight_multiplier", "cpu_weight_multiplier"]),
-    st.sampled_from(["north", "north, south", "2.5", "-1", ""]),
+    st.sampled_from(
+        [
+            "availability_zone",
+            "ram_weight_multiplier",
+            "cpu_weight_multiplier",
+            "max_io_ops_per_host",
+            "max_instances_per_host",
+            "instance_type",
+            "filter_tenant_id",
+            "filter_tenant_id2",
+            "colour",
+            "hypervisor_type",
+            "hw_architecture",
+        ]
+    ),
+    st.sampled_from(["north", "north, south", "2.5", "-1", "", "4", "p1", "m1.small,x", "x86_64"]),
 )
 aggregates = st.lists(
     st.builds(
@@ -155,7 +207,12 @@ def test_a_filter_answers_for_all_what_it_answers_for_each(
     each: type[BaseHostFilter], table: HostTable, spec: RequestSpec
 ) -> None:
     """And one of ours can explain each no."""
-    chosen = each(scheduling_conf(filter_scheduler__max_instances_per_host=3))
+    conf = scheduling_conf(
+        filter_scheduler__max_instances_per_host=3,
+        filter_scheduler__isolated_hosts=["host1"],
+        filter_scheduler__isolated_images=[IMAGE],
+    )
+    chosen = each(conf)
     answers = [filters.passes(chosen, host, spec) for host in table]
     assert filters.mask_of(chosen, table, spec).tolist() == answers
     for host, passed in zip(table, answers, strict=True):
@@ -176,5 +233,5 @@ def test_a_weigher_answers_for_all_what_it_answers_for_each(
 
 def test_every_plugin_of_ours_is_covered() -> None:
     """The namespaces are not empty by mistake."""
-    assert len(registered(filters.NAMESPACE)) >= 7
+    assert len(registered(filters.NAMESPACE)) >= 20
     assert len(registered(weights.NAMESPACE)) >= 5

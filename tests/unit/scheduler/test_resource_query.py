@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from armillary import exception
 from objects.request_spec import Destination, RequestLevelParams
 from objects.resource_query import RequestGroup
 from scheduler import resource_query
@@ -87,8 +88,9 @@ def test_traits_come_from_flavor_and_image() -> None:
         ({"resources:VCPU": "9" * 5000}, "is no amount"),
         ({"trait:HW_CPU_BOGUS": "required"}, "names no trait"),
         ({"trait:CUSTOM_A": "perhaps"}, "neither required nor forbidden"),
-        ({"resources1:VCPU": "1"}, "numbered group"),
-        ({"trait_DISK:CUSTOM_A": "required"}, "numbered group"),
+        ({f"resources_{'x' * 64}:VCPU": "1"}, "has no suffix that a request group can have"),
+        ({"trait_a.b:CUSTOM_A": "required"}, "has no suffix that a request group can have"),
+        ({"group_policy": "strict"}, "neither none nor isolate"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -122,16 +124,21 @@ def test_other_extra_specs_are_not_for_placement(
 
 
 def test_what_request_filters_ask_for_is_in_the_question() -> None:
-    """Beside what the flavor asks for."""
+    """Beside what the flavor asks for: of a tree's root, whoever serves the amounts."""
     params = RequestLevelParams.from_values(
         root_required=["CUSTOM_A"],
         root_forbidden=["COMPUTE_STATUS_DISABLED"],
         member_of=[["a", "b"], ["c"]],
         forbidden_aggregates=["d"],
     )
-    found = group({"trait:CUSTOM_B": "required"}, request_level_params=params)
-    assert found.required_traits == [["CUSTOM_B"], ["CUSTOM_A"]]
-    assert found.forbidden_traits == ["COMPUTE_STATUS_DISABLED"]
+    spec = a_request_spec({"trait:CUSTOM_B": "required"}, request_level_params=params)
+    query = resource_query.build(spec, limit=5)
+    assert (query.root_required, query.root_forbidden) == (
+        ["CUSTOM_A"],
+        ["COMPUTE_STATUS_DISABLED"],
+    )
+    (found,) = query.groups
+    assert (found.required_traits, found.forbidden_traits) == ([["CUSTOM_B"]], [])
     assert found.member_of == [["a", "b"], ["c"]]
     assert found.forbidden_aggregates == ["d"]
 
@@ -159,3 +166,71 @@ def test_a_request_that_a_limit_could_starve_is_not_limited(
 def test_no_limit_asks_for_all() -> None:
     """0 is the option's word for it."""
     assert resource_query.build(a_request_spec(), limit=0).limit is None
+
+
+# Groups with a suffix -----------------------------------------------------------------------------
+
+
+def test_groups_with_a_suffix_are_asked_of_one_provider_each() -> None:
+    """The flavor's size of a class is dropped when any group names the class."""
+    spec = a_request_spec(
+        {
+            "resources1:VCPU": "2",
+            "trait1:HW_NUMA_ROOT": "required",
+            "resources_NET-a:CUSTOM_VF": "1",
+            "resources_NET-a:SRIOV_NET_VF": "0",
+            "trait_NET-a:CUSTOM_OLD": "forbidden",
+            "trait:CUSTOM_A": "required",
+        }
+    )
+    query = resource_query.build(spec, limit=0)
+    assert [(each.suffix, each.resources) for each in query.groups] == [
+        ("", {"MEMORY_MB": 512, "DISK_GB": 1}),
+        ("1", {"VCPU": 2}),
+        ("_NET-a", {"CUSTOM_VF": 1}),
+    ]
+    assert [each.required_traits for each in query.groups] == [
+        [["CUSTOM_A"]],
+        [["HW_NUMA_ROOT"]],
+        [],
+    ]
+    assert [each.forbidden_traits for each in query.groups] == [[], [], ["CUSTOM_OLD"]]
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "policy"),
+    [
+        ({}, None),
+        ({"resources1:CUSTOM_VF": "1"}, None),
+        ({"resources1:CUSTOM_VF": "1", "resources2:CUSTOM_VF": "1"}, "none"),
+        ({"resources1:CUSTOM_VF": "1", "group_policy": "isolate"}, "isolate"),
+        ({"resources1:CUSTOM_VF": "1", "group_policy": "strict"}, None),
+    ],
+    ids=str,
+)
+def test_several_groups_need_a_policy(extra_specs: dict[str, str], policy: str | None) -> None:
+    """None is the one that refuses least."""
+    query = resource_query.build(a_request_spec(extra_specs), limit=0)
+    assert query.group_policy == policy
+
+
+ALL_SUFFIXED = {
+    "resources1:VCPU": "1",
+    "resources1:MEMORY_MB": "512",
+    "resources1:DISK_GB": "1",
+    "trait:CUSTOM_A": "required",
+    "trait:CUSTOM_B": "forbidden",
+}
+
+
+def test_traits_without_resources_beside_them_are_asked_of_the_root() -> None:
+    query = resource_query.build(a_request_spec(ALL_SUFFIXED), limit=0)
+    assert [each.suffix for each in query.groups] == ["1"]
+    assert (query.root_required, query.root_forbidden) == (["CUSTOM_A"], ["CUSTOM_B"])
+
+
+def test_aggregates_cannot_be_asked_of_groups_with_a_suffix_alone() -> None:
+    """It would be left out silently otherwise."""
+    params = RequestLevelParams.from_values(member_of=[["a"]])
+    with pytest.raises(exception.RequestFilterFailed, match="availability zone"):
+        resource_query.build(a_request_spec(ALL_SUFFIXED, request_level_params=params), limit=0)

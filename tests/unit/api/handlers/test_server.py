@@ -116,6 +116,32 @@ def test_a_server_may_do_without_image(
     assert conductor.requests[0]["image"] is None
 
 
+@pytest.mark.parametrize(
+    "query", ['["=", "$host", "a"]', ["=", "$host", "a"]], ids=["text", "list"]
+)
+def test_a_question_to_hosts_arrives_as_json(
+    api: Api, conductor: SuperConductor, query: Any
+) -> None:
+    """However it was written."""
+    assert ask(api, hints={"query": query}).status_code == 202
+    assert conductor.requests[0]["hints"] == {"query": ['["=", "$host", "a"]']}
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["no json", ["near", "$host"], "[" * 5000 + "]" * 5000, [["="]]],
+    ids=["text", "operator", "deep", "nested"],
+)
+def test_a_question_that_cannot_be_read_is_refused(
+    api: Api, conductor: SuperConductor, query: Any
+) -> None:
+    """The answer names the hint, nothing is asked of the conductor."""
+    answer = ask(api, hints={"query": query})
+    assert answer.status_code == 400
+    assert "the hint query" in answer.json["badRequest"]["message"]
+    assert conductor.requests == []
+
+
 def test_hints_may_come_under_their_old_name(api: Api, conductor: SuperConductor) -> None:
     """Some clients use it still."""
     body = {

@@ -24,12 +24,20 @@ class RefusingFilter(BaseRequestFilter):
 
 
 def test_the_default_request_filters_are_loaded() -> None:
-    """Tenant, zone, disabled hosts."""
+    """In the order in which the options name them."""
     found = request_filters.load_request_filters(scheduling_conf())
     assert [type(each).__name__ for each in found] == [
         "Tenant",
         "AvailabilityZone",
+        "ImageTypeSupport",
         "DisabledHosts",
+        "IsolatedAggregates",
+        "ImageMetadata",
+        "Accelerators",
+        "PackedVirtqueue",
+        "EphemeralEncryption",
+        "VirtioSound",
+        "TPMSecretSecurity",
     ]
 
 

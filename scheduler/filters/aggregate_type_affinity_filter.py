@@ -1,0 +1,39 @@
+"""Reserve aggregates for flavors, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from objects.aggregate import Aggregate
+from objects.request_spec import RequestSpec
+from scheduler import aggregate_metadata, filters
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+
+KEY = "instance_type"
+
+
+class AggregateTypeAffinityFilter(filters.BaseHostFilter):
+    """Pass hosts whose aggregates' metadata ``instance_type`` names the flavor.
+
+    The value is a flavor's name, or several with commas between them. A host without such metadata
+    passes.
+    """
+
+    run_filter_once_per_request = True
+
+    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
+        return _passes(host_state.aggregates, spec)
+
+    def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
+        return aggregate_metadata.per_membership(
+            hosts, hosts.facts.aggregates_with(KEY), lambda found: _passes(found, spec)
+        )
+
+    def explain(self, host_state: HostState, spec: RequestSpec) -> str:
+        return f"is kept for other flavors than {spec.flavor.name}"
+
+
+def _passes(aggregates: Iterable[Aggregate], spec: RequestSpec) -> bool:
+    names = aggregate_metadata.words(aggregates, KEY)
+    return not names or spec.flavor.name in names

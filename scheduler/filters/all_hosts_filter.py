@@ -1,0 +1,22 @@
+"""Rule nothing out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from objects.request_spec import RequestSpec
+from scheduler import filters
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+
+
+class AllHostsFilter(filters.BaseHostFilter):
+    """Pass every host: placement alone decides who may be weighed."""
+
+    run_filter_once_per_request = True
+
+    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
+        return True
+
+    def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
+        return np.ones(len(hosts), dtype=np.bool_)

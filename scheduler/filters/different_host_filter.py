@@ -1,0 +1,35 @@
+"""Keep away from the hosts of other servers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from objects.request_spec import RequestSpec
+from scheduler import filters
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+
+HINT = "different_host"
+
+
+class DifferentHostFilter(filters.BaseHostFilter):
+    """Pass hosts that run none of the servers in the hint ``different_host``.
+
+    The hint is a UUID or a list of them; without it all hosts pass, and a UUID that runs nowhere
+    rules out nothing.
+    """
+
+    run_filter_once_per_request = True
+
+    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
+        return host_state.instances.isdisjoint(spec.hint(HINT))
+
+    def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
+        unwanted = spec.hint(HINT)
+        if not unwanted:
+            return np.ones(len(hosts), dtype=np.bool_)
+        mask: filters.Mask = hosts.count_instances(unwanted) == 0
+        return mask
+
+    def explain(self, host_state: HostState, spec: RequestSpec) -> str:
+        return f"runs a server that {HINT} names"

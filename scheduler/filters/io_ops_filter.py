@@ -1,0 +1,16 @@
+"""Keep a host from doing too much disk-heavy work at once."""
+
+from __future__ import annotations
+
+from scheduler.filters.limits import BelowLimit
+
+
+class IoOpsFilter(BelowLimit):
+    """Pass hosts with fewer than ``[filter_scheduler] max_io_ops_per_host`` such works in hand.
+
+    Builds, resizes, snapshots, migrations, rescues and unshelves count.
+    """
+
+    attribute = "num_io_ops"
+    option = "max_io_ops_per_host"
+    has_text = "has {} disk-heavy works in hand"

@@ -1,0 +1,42 @@
+"""Keep some images to some hosts, and others away from these."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from objects.request_spec import RequestSpec
+from scheduler import filters
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+
+
+class IsolatedHostsFilter(filters.BaseHostFilter):
+    """Pass ``[filter_scheduler] isolated_hosts`` for ``isolated_images``, other hosts for others.
+
+    With ``restrict_isolated_hosts_to_isolated_images`` off, other images may use isolated hosts,
+    too. A request without an image has one that is not isolated. Where no image is isolated, only
+    that isolated hosts are kept free matters.
+    """
+
+    run_filter_once_per_request = True
+
+    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
+        return self._passes(host_state.host in self._hosts, spec)
+
+    def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
+        isolated = hosts.named(self._hosts)
+        return np.where(isolated, self._passes(True, spec), self._passes(False, spec))
+
+    def explain(self, host_state: HostState, spec: RequestSpec) -> str:
+        is_isolated = host_state.host in self._hosts
+        return "is kept for isolated images" if is_isolated else "is not for isolated images"
+
+    def _passes(self, is_isolated: bool, spec: RequestSpec) -> bool:
+        options = self._conf.filter_scheduler
+        if spec.image is not None and spec.image.id in options.isolated_images:
+            return is_isolated
+        return not (is_isolated and options.restrict_isolated_hosts_to_isolated_images)
+
+    @property
+    def _hosts(self) -> set[str]:
+        return set(self._conf.filter_scheduler.isolated_hosts)

@@ -1,0 +1,62 @@
+"""Filters that let a host have less of something than a number, which aggregates may override."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from oslo_config import cfg
+
+from objects.request_spec import RequestSpec
+from scheduler import filters
+from scheduler.aggregate_metadata import NumberOverride
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable, Numbers
+
+
+class BelowLimit(filters.BaseHostFilter):
+    """Base of these: passes hosts whose ``attribute`` is below ``[filter_scheduler] option``."""
+
+    attribute: ClassVar[str]
+    option: ClassVar[str]
+    has_text: ClassVar[str]
+    """What a host has, for the reason, such as ``runs {} instances``."""
+
+    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
+        return bool(getattr(host_state, self.attribute) < self._limit_of(host_state))
+
+    def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
+        mask: filters.Mask = np.asarray(hosts.column(self.attribute)) < self._limits(hosts)
+        return mask
+
+    def explain(self, host_state: HostState, spec: RequestSpec) -> str:
+        has = self.has_text.format(getattr(host_state, self.attribute))
+        return f"{has}, {self._limit_of(host_state):.0f} are allowed"
+
+    def _limit_of(self, host_state: HostState) -> float:
+        return self._default
+
+    def _limits(self, hosts: HostTable) -> Numbers | int:
+        return self._default
+
+    @property
+    def _default(self) -> int:
+        limit: int = self._conf.filter_scheduler[self.option]
+        return limit
+
+
+class BelowAggregateLimit(BelowLimit):
+    """The same with the host's aggregates' metadata ``option``, a whole number, before the option.
+
+    Of several the least counts; one that cannot be read counts as none.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        super().__init__(conf)
+        self._override = NumberOverride(self.option, whole=True)
+
+    def _limit_of(self, host_state: HostState) -> float:
+        return self._override.of(host_state.aggregates, self._default)
+
+    def _limits(self, hosts: HostTable) -> Numbers:
+        return self._override.column(hosts, self._default)

@@ -1,0 +1,29 @@
+"""Do not go back to a host where a build has failed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from objects.request_spec import RequestSpec
+from scheduler import filters
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+
+
+class RetryFilter(filters.BaseHostFilter):
+    """Pass hosts on which this instance was not tried yet.
+
+    Builds are retried on alternates, which are different hosts anyway; this is for requests that
+    come back to the scheduler with the hosts they tried.
+    """
+
+    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
+        return spec.retry is None or host_state.host not in spec.retry.hosts
+
+    def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
+        if spec.retry is None:
+            return np.ones(len(hosts), dtype=np.bool_)
+        return ~hosts.named(set(spec.retry.hosts))
+
+    def explain(self, host_state: HostState, spec: RequestSpec) -> str:
+        return "was tried before"

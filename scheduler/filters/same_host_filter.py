@@ -1,0 +1,36 @@
+"""Go where another server is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from objects.request_spec import RequestSpec
+from scheduler import filters
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+
+HINT = "same_host"
+
+
+class SameHostFilter(filters.BaseHostFilter):
+    """Pass hosts that run at least one of the servers in the hint ``same_host``.
+
+    The hint is a UUID or a list of them; without it all hosts pass. When none of the servers runs
+    anywhere, no host does.
+    """
+
+    run_filter_once_per_request = True
+
+    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
+        wanted = spec.hint(HINT)
+        return not wanted or not host_state.instances.isdisjoint(wanted)
+
+    def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
+        wanted = spec.hint(HINT)
+        if not wanted:
+            return np.ones(len(hosts), dtype=np.bool_)
+        mask: filters.Mask = hosts.count_instances(wanted) > 0
+        return mask
+
+    def explain(self, host_state: HostState, spec: RequestSpec) -> str:
+        return f"runs no server that {HINT} names"

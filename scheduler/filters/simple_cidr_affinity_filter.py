@@ -1,0 +1,60 @@
+"""Go near an address: into the same network."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+
+import numpy as np
+
+from objects.request_spec import RequestSpec
+from scheduler import filters
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+
+ADDRESS_HINT = "build_near_host_ip"
+NETWORK_HINT = "cidr"
+NETWORK_DEFAULT = "/24"
+
+
+class SimpleCIDRAffinityFilter(filters.BaseHostFilter):
+    """Pass hosts whose address is in the network of the hints.
+
+    ``build_near_host_ip`` is an address, ``cidr`` the size of the network around it (``/24`` unless
+    given). Without the address all hosts pass; with hints that are no network, and where a host
+    reports no address, none does.
+    """
+
+    run_filter_once_per_request = True
+
+    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
+        return not spec.hint(ADDRESS_HINT) or _question(spec)(host_state.host_ip)
+
+    def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
+        if not spec.hint(ADDRESS_HINT):
+            return np.ones(len(hosts), dtype=np.bool_)
+        question = _question(spec)
+        answers = {address: question(address) for address in set(hosts.host_ip)}
+        return np.fromiter((answers[each] for each in hosts.host_ip), np.bool_, len(hosts))
+
+    def explain(self, host_state: HostState, spec: RequestSpec) -> str:
+        return f"is not in the network {_network_text(spec)}"
+
+
+def _network_text(spec: RequestSpec) -> str:
+    return spec.hint(ADDRESS_HINT)[0] + next(iter(spec.hint(NETWORK_HINT)), NETWORK_DEFAULT)
+
+
+def _question(spec: RequestSpec) -> Callable[[str], bool]:
+    try:
+        network = ipaddress.ip_network(_network_text(spec), strict=False)
+    except ValueError:
+        return lambda _address: False
+
+    def is_inside(address: str) -> bool:
+        try:
+            return ipaddress.ip_address(address) in network
+        except ValueError:
+            return False
+
+    return is_inside

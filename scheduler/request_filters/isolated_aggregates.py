@@ -1,0 +1,36 @@
+"""Keep aggregates for requests that ask for what is special about them."""
+
+from __future__ import annotations
+
+from objects.aggregate import Aggregate
+from objects.request_spec import RequestSpec
+from scheduler import request_filters
+from scheduler.facts import Facts
+from scheduler.resource_query import traits_of
+
+
+class IsolatedAggregates(request_filters.BaseRequestFilter):
+    """Forbid aggregates that require traits which the request does not ask for.
+
+    Works when ``[scheduler] enable_isolated_aggregate_filtering`` is set. An aggregate requires a
+    trait by the metadata ``trait:NAME`` = ``required``; a request asks for traits in its flavor and
+    image. All that an aggregate requires must be asked for.
+    """
+
+    def apply(self, spec: RequestSpec, facts: Facts) -> None:
+        if not self._conf.scheduler.enable_isolated_aggregate_filtering:
+            return
+        assert spec.request_level_params is not None
+        asked, _forbidden = traits_of(spec)
+        for aggregate in facts.aggregates:
+            if _required(aggregate) - asked:
+                spec.request_level_params.forbidden_aggregates.append(aggregate.uuid)
+
+
+def _required(aggregate: Aggregate) -> set[str]:
+    return {
+        name
+        for key, value in aggregate.metadata.items()
+        for scope, _colon, name in [key.partition(":")]
+        if scope == "trait" and name and value == "required"
+    }

@@ -1,0 +1,12 @@
+"""Bring the members of a server group together where that can be had."""
+
+from __future__ import annotations
+
+from scheduler.weights.server_group import GroupMembersWeigher
+
+
+class ServerGroupSoftAffinityWeigher(GroupMembersWeigher):
+    """Prefers hosts with more members of a server group whose policy is ``soft-affinity``."""
+
+    policy = "soft-affinity"
+    multiplier_option = "soft_affinity_weight_multiplier"

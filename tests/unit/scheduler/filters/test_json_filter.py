@@ -1,0 +1,42 @@
+"""Users ask hosts a question of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler.filters.json_filter import JsonFilter
+from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf
+
+
+@pytest.mark.parametrize(
+    ("hints", "passes"),
+    [
+        ({}, True),
+        ({"query": ""}, True),
+        ({"query": '[">=", "$free_ram_mb", 1024]'}, True),
+        ({"query": ['[">=", "$free_ram_mb", 1024000]']}, False),
+        ({"query": '["=", "$host", "host1"]'}, True),
+        ({"query": '["=", "$stats.rack", "7"]'}, True),
+        ({"query": '["=", "$secret", 1]'}, False),
+        ({"query": "nonsense"}, False),
+    ],
+)
+def test_a_host_passes_when_the_question_holds(hints: dict[str, Any], passes: bool) -> None:
+    """No question is one that always holds, and what is none never does."""
+    state = a_table([a_host(stats={"rack": "7"})])[0]
+    each = JsonFilter(scheduling_conf())
+    assert each.host_passes(state, a_request_spec(scheduler_hints=hints)) is passes
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("nonsense", "Invalid input: the hint query: it is no JSON"),
+        ('["="]', "the question in the hint does not hold"),
+    ],
+)
+def test_the_reason_tells_a_no_from_a_mistake(query: str, reason: str) -> None:
+    spec = a_request_spec(scheduler_hints={"query": query})
+    assert JsonFilter(scheduling_conf()).explain(a_table([a_host()])[0], spec) == reason

@@ -1,0 +1,48 @@
+"""Aggregates that require traits are kept for requests that ask for these."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler import request_filters
+from scheduler.request_filters.isolated_aggregates import IsolatedAggregates
+from tests.builders import an_aggregate, an_image
+from tests.fleets import a_request_spec, scheduling_conf, some_facts
+
+PLAIN = an_aggregate("plain", metadata={"trait:CUSTOM_GPU": "forbidden", "ssd": "required"})
+GPU = an_aggregate("gpu", metadata={"trait:CUSTOM_GPU": "required"})
+BOTH = an_aggregate(
+    "both", metadata={"trait:CUSTOM_GPU": "required", "trait:CUSTOM_LICENSE": "required"}
+)
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "properties", "forbidden"),
+    [
+        ({}, {}, [GPU, BOTH]),
+        ({"trait:CUSTOM_GPU": "required"}, {}, [BOTH]),
+        ({"trait:CUSTOM_GPU": "forbidden"}, {}, [GPU, BOTH]),
+        ({"trait:CUSTOM_GPU": "required"}, {"trait:CUSTOM_LICENSE": "required"}, []),
+    ],
+    ids=["nothing", "one of two", "forbidden", "all"],
+)
+def test_all_that_an_aggregate_requires_must_be_asked_for(
+    extra_specs: dict[str, str], properties: dict[str, str], forbidden: list[object]
+) -> None:
+    """By flavor and image together."""
+    conf = scheduling_conf(scheduler__enable_isolated_aggregate_filtering=True)
+    spec = a_request_spec(extra_specs, image=an_image(properties=properties))
+    facts = some_facts([PLAIN, GPU, BOTH])
+    request_filters.apply_all([IsolatedAggregates(conf)], spec, facts)
+    assert spec.request_level_params is not None
+    uuids = [each.uuid for each in (GPU, BOTH) if each in forbidden]
+    assert spec.request_level_params.forbidden_aggregates == uuids
+
+
+def test_aggregates_are_not_kept_unless_configured() -> None:
+    """The option is off by default."""
+    spec = a_request_spec()
+    facts = some_facts([GPU])
+    request_filters.apply_all([IsolatedAggregates(scheduling_conf())], spec, facts)
+    assert spec.request_level_params is not None
+    assert spec.request_level_params.forbidden_aggregates == []
