@@ -9,12 +9,18 @@ MADE   := $(VENV)/.made
 TEST   := $(VENV)/.installed-test
 LINT   := $(VENV)/.installed-lint
 
+# The harness of the Placement API's public test-suite, which lies beside this repository. It gets an environment of its
+# own, with the request files; without the harness its tests are left out.
+CONFORMANCE ?= ../shared/conformance
+HARNESS     := $(if $(wildcard $(CONFORMANCE)/harness.py),$(VENV)/conformance/.made)
+REST        := armillary-placement-rest
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##### Running it
 
@@ -27,11 +33,12 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 
 ##### Testing it
 
-.PHONY: test check unit functional integration faults bench
-test: $(TEST) ## Run all tests; the closing lines say what was left out for a missing service
+.PHONY: test check unit functional integration conformance conformance-serve-cmd fuzz faults bench bench-placement
+test: $(TEST) $(HARNESS) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -f $(VENV)/left-out
 	$(PYTEST) -n 2 --left-out-log $(VENV)/left-out tests/unit
-	$(PYTEST) --left-out-log $(VENV)/left-out tests/functional tests/integration tests/faults
+	ARMILLARY_CONFORMANCE=$(CONFORMANCE) \
+	$(PYTEST) --left-out-log $(VENV)/left-out tests/functional tests/integration tests/conformance tests/faults
 
 check: format lint unit ## Before each commit: format, lint, types, imports and unit tests
 
@@ -44,11 +51,26 @@ functional: $(TEST) ## Run the whole system in one process
 integration: $(TEST) ## Run real processes on RabbitMQ, PostgreSQL and MariaDB
 	$(PYTEST) tests/integration
 
+conformance: $(TEST) $(HARNESS) ## Run the Placement API's public test-suite against our REST API
+	ARMILLARY_CONFORMANCE=$(CONFORMANCE) $(PYTEST) tests/conformance
+
+conformance-serve-cmd: ## Print the command that serves our REST API to the harness
+	@if [ -x $(VENV)/bin/$(REST) ] || ! command -v $(REST) >/dev/null; then \
+		$(MAKE) -s $(TEST) >&2; program=$(abspath $(VENV))/bin/$(REST); \
+	else program=$$(command -v $(REST)); fi; \
+	echo "exec $$program --host 127.0.0.1 --port {port} --state-dir {workdir} --config-file {conf}"
+
+fuzz: $(TEST) ## Send 10,000 odd requests to our REST API
+	ARMILLARY_FUZZ_CASES=10000 $(PYTEST) tests/conformance/test_fuzz.py
+
 faults: $(TEST) ## Kill processes in the middle of their work
 	$(PYTEST) tests/faults
 
 bench: $(TEST) ## Measure each stage on fleets of hosts
 	$(VENV)/bin/python -m tests.bench
+
+bench-placement: $(TEST) ## Measure placement; PEERS=DIR has the reference's scripts, WORK=DIR its environment
+	$(VENV)/bin/python -W ignore -m tests.bench placement $(if $(PEERS),--peers $(PEERS)) $(if $(WORK),--work $(WORK))
 
 ##### Writing it
 
@@ -91,4 +113,11 @@ $(TEST): $(MADE) setup.cfg pyproject.toml constraints.txt
 $(LINT): $(TEST)
 	@echo "Installing the tools in $(VENV) ..."
 	@$(PIP) install -c constraints.txt -e '.[test,lint]'
+	@touch $@
+
+$(VENV)/conformance/.made: $(MADE) $(wildcard $(CONFORMANCE)/requirements.txt)
+	@echo "Installing the conformance harness in $(VENV)/conformance ..."
+	@tools/make_venv.sh $(VENV)/conformance $(PYTHON)
+	@$(VENV)/conformance/bin/python -m pip -qq --disable-pip-version-check install -r $(CONFORMANCE)/requirements.txt
+	@$(VENV)/conformance/bin/python $(CONFORMANCE)/harness.py fetch-gabbits $(VENV)/conformance/gabbits >/dev/null
 	@touch $@

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import ipaddress
 
 import falcon
 from oslo_config import cfg
@@ -20,6 +19,7 @@ from api.policies.base import IS_ADMIN
 from api.routes import ROUTES
 from armillary import exception
 from armillary.context import RequestContext
+from armillary.http_server import is_loopback
 from armillary.policy import Enforcer
 from conductor.rpcapi import SuperConductorAPI
 
@@ -62,19 +62,12 @@ def make_app(conf: cfg.ConfigOpts, *, conductor: SuperConductorAPI) -> App:
 
 def require_authentication_or_loopback(conf: cfg.ConfigOpts) -> None:
     """Raise ``ConfigurationError`` when everybody on the network could do everything."""
-    if conf.api.auth_strategy == "noauth" and not _is_loopback(conf.api.bind_host):
+    if conf.api.auth_strategy == "noauth" and not is_loopback(conf.api.bind_host):
         raise exception.ConfigurationError(
             reason=f"[api] bind_host {conf.api.bind_host} with auth_strategy noauth would let "
             "everybody in who reaches it; use auth_strategy = token_file, or a bind_host of this "
             "machine alone: 127.0.0.1, ::1, localhost"
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _without_slash(prefix: str | None) -> str | None:

@@ -45,7 +45,7 @@ def bootstrap(argv: Sequence[str], binary: str | None = None) -> str:
     """
     global _selected
     wanted = _from_environment() or _from_files(argv, binary or places.binary_name(sys.argv[0]))
-    _silence_eventlet_deprecations()
+    silence_eventlet_deprecations()
     if wanted == EVENTLET:
         import eventlet
 
@@ -82,7 +82,7 @@ def _init_oslo_service(name: str) -> None:
     oslo_backend.init_backend(oslo_backend.BackendType(name))
 
 
-def _silence_eventlet_deprecations() -> None:
+def silence_eventlet_deprecations() -> None:
     """Keep quiet about eventlet's end: it is the operator's choice, and said in the manual."""
     warnings.filterwarnings("ignore", message=r"(?s).*\beventlet")  # case does not matter
 

@@ -350,13 +350,36 @@ class ResourceProviderNotFound(NotFound):
 class ResourceProviderInUse(InUse):
     """A provider with allocations cannot be deleted."""
 
-    template = "Resource provider %(provider)s has allocations."
+    template = "Unable to delete resource provider %(provider)s: Resource provider has allocations."
+
+
+class ResourceProviderHasChildren(InUse):
+    """A provider with children cannot be deleted: they come first."""
+
+    template = (
+        "Unable to delete parent resource provider %(provider)s: It has child resource providers."
+    )
+
+
+class ResourceProviderExists(Exists, Conflict):
+    """UUIDs and names of providers are unique."""
+
+    template = "Conflicting resource provider %(field)s: %(value)s already exists."
+
+
+class ProviderParentRefused(Invalid):
+    """A provider cannot be put under this parent, or not by this version of the API."""
+
+    template = "Unable to %(action)s resource provider %(provider)s: %(reason)s"
 
 
 class ResourceProviderGenerationConflict(Conflict):
     """Somebody else wrote to the provider since it was read."""
 
-    template = "Resource provider %(provider)s changed meanwhile; read it again."
+    template = (
+        "Resource provider %(provider)s changed meanwhile (resource provider generation conflict); "
+        "read it again."
+    )
 
 
 class ResourceClassNotFound(NotFound):
@@ -374,7 +397,43 @@ class TraitNotFound(NotFound):
 class InventoryInUse(InUse):
     """An inventory with allocations cannot be removed."""
 
-    template = "Inventory for %(resource_class)s on provider %(provider)s is in use."
+    template = "Inventory for '%(resource_class)s' on resource provider '%(provider)s' in use."
+
+
+class InventoryNotFound(NotFound):
+    """The provider has nothing of this class."""
+
+    template = "No inventory of class %(resource_class)s for %(provider)s."
+
+
+class InventoryExists(Exists, Conflict):
+    """The provider has an inventory of this class already."""
+
+    template = "Resource provider %(provider)s has an inventory of %(resource_class)s already."
+
+
+class ResourceClassExists(Exists, Conflict):
+    """A resource class has this name already."""
+
+    template = "Resource class %(resource_class)s exists already."
+
+
+class ResourceClassInUse(InUse):
+    """A resource class that some provider has an inventory of cannot be deleted."""
+
+    template = "Class is in use in inventory: %(resource_class)s."
+
+
+class TraitInUse(InUse):
+    """A trait that some provider has cannot be deleted."""
+
+    template = "The trait %(trait)s is in use by a resource provider."
+
+
+class StandardName(Invalid):
+    """A standard resource class or trait stays as it is."""
+
+    template = "Cannot %(verb)s standard %(kind)s %(name)s."
 
 
 class InvalidInventory(Invalid):
@@ -399,3 +458,21 @@ class ConsumerNotFound(NotFound):
     """The consumer holds nothing."""
 
     template = "No consumer %(consumer)s found."
+
+
+class CapacityExceeded(Conflict):
+    """A provider has less of a class than is asked of it, or gives it out in other portions."""
+
+    template = (
+        "Unable to allocate inventory: %(resource_class)s on resource provider %(provider)s: "
+        "%(reason)s."
+    )
+
+
+class NothingToAllocate(CapacityExceeded):
+    """A provider has nothing at all of a class that is asked of it."""
+
+    template = (
+        "Unable to allocate inventory: Inventory for '%(resource_class)s' on resource provider "
+        "'%(provider)s' does not exist."
+    )

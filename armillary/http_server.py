@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import logging
 import socket
 import threading
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 from cheroot import server as cheroot_server
@@ -25,14 +28,58 @@ DRAIN_SECONDS_MAX = 86400  # services bound it by graceful_shutdown_timeout
 POLL_SECONDS = 0.01
 STOP_DELAY_SECONDS = 0.1  # how often cheroot looks whether it is to stop
 
+# What cheroot answers by itself, in the words that clients of our APIs know.
+_WORDS = {"Malformed Content-Length Header.": "content-length header must be an integer"}
+_MALFORMED_LENGTH = next(iter(_WORDS))
+
+Refusal = Callable[[int, str], tuple[dict[str, str], bytes]]
+"""Takes status and reason, returns headers and body of an answer without the application."""
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach who listens on ``host``."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class _Headers(dict[bytes, bytes]):
+    """Takes one length alone, in digits: with two, this server and a proxy may each see another."""
+
+    def __setitem__(self, name: bytes, value: bytes) -> None:
+        if name == b"Content-Length" and (self.get(name, value) != value or not value.isdigit()):
+            raise ValueError(_MALFORMED_LENGTH)
+        super().__setitem__(name, value)
+
 
 class _Request(cheroot_server.HTTPRequest):
-    """Never reads on after a chunked body: the application may have left a part of it unread."""
+    """Never reads on after a chunked body: the application may have left a part of it unread.
+
+    What is refused before the application sees it is refused in our words.
+    """
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.inheaders = _Headers()
 
     def respond(self) -> None:
         if self.chunked_read:
             self.close_connection = True
         super().respond()
+
+    def simple_response(self, status: str, msg: str = "") -> None:
+        words = _WORDS.get(msg, msg)
+        if self.server.refusal is None:
+            super().simple_response(status, words)
+            return
+        number = int(status[:3])
+        headers, body = self.server.refusal(number, words or HTTPStatus(number).description)
+        headers |= {"Content-Length": str(len(body)), "Connection": "close"}
+        lines = [f"{self.server.protocol} {status}", *map(": ".join, headers.items())]
+        self.close_connection = True
+        with contextlib.suppress(OSError):
+            self.conn.wfile.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
 
 
 class _Connection(cheroot_server.HTTPConnection):
@@ -46,6 +93,7 @@ class _Server(wsgi.Server):
     max_request_header_size = HEADER_BYTES_MAX
     keep_alive_conn_limit = WAITING_CONNECTIONS_MAX
     expiration_interval = STOP_DELAY_SECONDS
+    refusal: Refusal | None = None
 
     @staticmethod
     def bind_socket(sock: socket.socket, bind_addr: Any) -> socket.socket:
@@ -67,7 +115,8 @@ class HttpServer:
     says which. Several processes may serve one port with ``reuse_port``: the kernel spreads the
     connections among them. A server starts once and stops once. The application guards itself
     against large bodies: an answer with status 413 closes the connection, after any other one the
-    rest of the body is read.
+    rest of the body is read. What is no request at all is answered by ``refusal``, or in plain
+    words.
     """
 
     def __init__(
@@ -78,6 +127,7 @@ class HttpServer:
         port: int,
         threads: int,
         reuse_port: bool = False,
+        refusal: Refusal | None = None,
     ) -> None:
         self._server = _Server(
             (host, port),
@@ -91,6 +141,7 @@ class HttpServer:
             accepted_queue_size=WAITING_CONNECTIONS_MAX,
             reuse_port=reuse_port,
         )
+        self._server.refusal = refusal
         self._wanted = (host, port)
         self._bound: tuple[str, int] | None = None
         self._failure: BaseException | None = None

@@ -24,6 +24,7 @@ class Enforcer:
 
     def __init__(self, conf: cfg.ConfigOpts, rules: Iterable[policy.RuleDefault]) -> None:
         self._enforcer = policy.Enforcer(conf)
+        self._enforcer.suppress_default_change_warnings = True  # one a rule, at each start
         self._enforcer.register_defaults(list(rules))
         try:
             self._enforcer.load_rules()

@@ -5,7 +5,7 @@ The super conductor, a cell's conductor, a cell's host states.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.context import RequestContext
@@ -28,11 +28,11 @@ class SuperConductorAPI(RpcClient):
 
     Errors are the classes of ``armillary.exception`` that each noun names (XNotFound, XExists,
     QuotaExceeded, Invalid …). A caller without the admin role sees its own project's servers and
-    groups only. Version history: 1.0 initial.
+    groups only. Version history: 1.0 initial; 1.1 find_orphans, sync_aggregate.
     """
 
     TOPIC = "conductor"
-    VERSION = "1.0"
+    VERSION = "1.1"
 
     # Servers
 
@@ -300,6 +300,40 @@ class SuperConductorAPI(RpcClient):
         As get_usage_totals}.
         """
         result: dict[str, Any] = self._call(context, "list_allocations", marker=marker, limit=limit)
+        return result
+
+    def find_orphans(
+        self, context: RequestContext, consumers: Mapping[str, Sequence[str]]
+    ) -> dict[str, Any]:
+        """Tell which of these consumers, said to be servers, are none; at most 1,000.
+
+        ``consumers``: UUID -> UUIDs of the providers that it holds something of. Answers
+        {"orphans": UUIDs that no build request and no cell knows, "foreign": those of them that
+        hold nothing of a host of ours, which are not among the orphans, "unsure": those that may be
+        in a cell that did not answer, "down_cells": names}. A server that is being deleted is one
+        until that is done.
+        """
+        result: dict[str, Any] = self._call(
+            context,
+            "find_orphans",
+            version="1.1",
+            consumers={uuid: list(providers) for uuid, providers in consumers.items()},
+        )
+        return result
+
+    def sync_aggregate(
+        self, context: RequestContext, aggregate: str, *, dry_run: bool
+    ) -> dict[str, Any]:
+        """Make placement's aggregate hold exactly the compute nodes of an aggregate's hosts.
+
+        Answers {"name", "added", "removed": UUIDs of providers; "unmapped_hosts",
+        "hosts_without_nodes": names; "unknown_providers": nodes that placement does not know;
+        "error": null or a sentence, "failed": "read" or "write" with an error}. A dry run changes
+        nothing. Raises AggregateNotFound.
+        """
+        result: dict[str, Any] = self._call(
+            context, "sync_aggregate", version="1.1", aggregate=aggregate, dry_run=dry_run
+        )
         return result
 
     def get_facts(self, context: RequestContext) -> dict[str, Any]:

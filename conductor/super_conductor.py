@@ -16,6 +16,7 @@ from armillary.db import Database
 from armillary.periodic import PeriodicTask
 from conductor import discovery
 from conductor.acceptance import Acceptance
+from conductor.aggregate_sync import AggregateSync
 from conductor.api_db import models
 from conductor.cell0 import Cell0
 from conductor.cells import Cells, MakeBus
@@ -26,6 +27,7 @@ from conductor.endpoints.flavors import FlavorsEndpoint
 from conductor.endpoints.hosts import HostsEndpoint
 from conductor.endpoints.images import ImagesEndpoint
 from conductor.endpoints.quotas import QuotasEndpoint
+from conductor.endpoints.repair import RepairEndpoint
 from conductor.endpoints.server_groups import ServerGroupsEndpoint
 from conductor.endpoints.servers import ServersEndpoint
 from conductor.facts import Facts
@@ -34,6 +36,7 @@ from conductor.groups import Groups
 from conductor.hosts import Hosts
 from conductor.leases import LeaseKeeper, Leases
 from conductor.moments import Now
+from conductor.orphans import Orphans
 from conductor.recovery import Recovery
 from conductor.rpcapi import SuperConductorAPI
 from conductor.servers import Servers
@@ -191,6 +194,10 @@ class SuperConductorManager:
             HostsEndpoint(hosts),
             QuotasEndpoint(conf, database),
             AllocationsEndpoint(parts.placement),
+            RepairEndpoint(
+                Orphans(database, parts.cells, parts.cell0),
+                AggregateSync(database, parts.placement),
+            ),
             FactsEndpoint(self._facts),
         ]
 

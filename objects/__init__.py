@@ -22,6 +22,7 @@ _MODULES = (
     "instance_fault",
     "instance_group",
     "instance_mapping",
+    "provider_uuids",
     "request_spec",
     "resource_query",
     "selection",

@@ -1,41 +1,76 @@
 """AllocationCandidates: placement's answer as columns.
 
-One template claims on any of the providers.
+Where each candidate is one provider, one template claims on any of them; else each candidate names
+its template and the providers that fill it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from oslo_utils import versionutils
 
 from objects import base, fields
+
+AllocationRequest = dict[str, dict[str, dict[str, int]]]
+"""Provider -> "resources" -> class -> amount: what a claim takes."""
+
+_PER_CANDIDATE = ("total", "reserved", "used", "ratio")
+_SINCE_1_1 = (
+    "templates", "template_of", "slots", "slot_uuids", "slot_ids", "provider_ids", "provider_check",
+)  # fmt: skip
 
 
 @base.ArmillaryObjectRegistry.register
 class AllocationCandidates(base.ArmillaryObject):
-    """The providers that fit, n of them, and what they have of the k resource classes asked for.
+    """The ways that fit, n of them, and what there is of the k resource classes asked for.
 
-    ``amounts`` has shape (k,): the allocation request is the same for all. ``total``, ``reserved``,
-    ``used`` (int64) and ``ratio`` (float64) have shape (n, k), before the request. ``ruled_out`` is
-    described in ``DecisionTrace``; ``providers_total`` counts all providers that have an inventory.
+    ``provider_uuids`` are the hosts: for each candidate the root of the tree that it is in. The
+    candidates of a host need not stand together. ``amounts`` has shape (k,): all that is asked for.
+    ``total``, ``reserved``, ``used`` (int64) and ``ratio`` (float64) have shape (n, k), before the
+    request; where several providers give to a candidate of a class, theirs together. ``ruled_out``
+    is described in ``DecisionTrace``; ``providers_total`` counts all providers that have an
+    inventory.
+
+    Unless every candidate is its host alone, ``templates`` lists what is taken: for each provider
+    (slot) a dict of class -> amount. Candidate i fills the template ``template_of[i]`` with the
+    providers ``slot_uuids[s]``, s being its share of ``slots``: one for each slot of its template,
+    candidate after candidate.
+
+    On the wire ``provider_ids`` may stand in the place of ``provider_uuids``, and ``slot_ids`` in
+    that of ``slot_uuids``, with ``provider_check`` over all; the client puts the UUIDs back
+    (``objects.provider_uuids``).
+
+    Version history: 1.0 initial; 1.1 adds templates, template_of, slots, slot_uuids, slot_ids,
+    provider_ids, provider_check, and packs the columns.
     """
 
-    VERSION = "1.0"
+    VERSION = "1.1"
 
     fields = {
-        "provider_uuids": fields.StringColumnField(default=[]),
+        "provider_uuids": fields.UUIDColumnField(default=[]),
+        "provider_ids": fields.PackedColumnField(nullable=True),
+        "provider_check": fields.StringField(nullable=True),
         "resource_classes": fields.ListOfStringsField(default=[]),
-        "amounts": fields.ColumnField(),
-        "total": fields.ColumnField(),
-        "reserved": fields.ColumnField(),
-        "used": fields.ColumnField(),
-        "ratio": fields.ColumnField(),
+        "amounts": fields.PackedColumnField(),
+        "total": fields.PackedColumnField(),
+        "reserved": fields.PackedColumnField(),
+        "used": fields.PackedColumnField(),
+        "ratio": fields.PackedColumnField(),
         "providers_total": fields.IntegerField(default=0),
         "ruled_out": fields.JSONField(default=[]),
+        "templates": fields.JSONField(default=[]),
+        "template_of": fields.PackedColumnField(nullable=True),
+        "slots": fields.PackedColumnField(nullable=True),
+        "slot_uuids": fields.UUIDColumnField(default=[]),
+        "slot_ids": fields.PackedColumnField(nullable=True),
     }
 
     provider_uuids: list[str]
+    provider_ids: np.ndarray | None
+    provider_check: str | None
     resource_classes: list[str]
     amounts: np.ndarray
     total: np.ndarray
@@ -44,11 +79,76 @@ class AllocationCandidates(base.ArmillaryObject):
     ratio: np.ndarray
     providers_total: int
     ruled_out: list[dict[str, Any]]
+    templates: list[list[dict[str, int]]]
+    template_of: np.ndarray | None
+    slots: np.ndarray | None
+    slot_uuids: list[str]
+    slot_ids: np.ndarray | None
 
-    def allocation_request(self, provider_uuid: str) -> dict[str, dict[str, dict[str, int]]]:
-        """Return what claims this request on one provider.
+    @property
+    def is_plain(self) -> bool:
+        """Whether every candidate is its host alone."""
+        return not self.templates
 
-        Provider -> resources -> class -> amount.
-        """
-        amounts = dict(zip(self.resource_classes, self.amounts.tolist(), strict=True))
-        return {provider_uuid: {"resources": amounts}}
+    def allocation_request(self, provider_uuid: str) -> AllocationRequest:
+        """Return what claims this request on one host, by the first of its candidates."""
+        if self.is_plain:
+            return {provider_uuid: {"resources": self._amounts()}}
+        return self.requester()(self.provider_uuids.index(provider_uuid))
+
+    def requester(self) -> Callable[[int], AllocationRequest]:
+        """Return a function from the index of a candidate to what claims it."""
+        if self.is_plain:
+            return lambda index: {self.provider_uuids[index]: {"resources": self._amounts()}}
+        template_of, slots, starts = self._filled()
+
+        def request(index: int) -> AllocationRequest:
+            template = self.templates[template_of[index]]
+            start = starts[index]
+            providers = slots[start : start + len(template)].tolist()
+            return {
+                self.slot_uuids[provider]: {"resources": dict(resources)}
+                for provider, resources in zip(providers, template, strict=True)
+            }
+
+        return request
+
+    def plain_only(self) -> AllocationCandidates:
+        """Return the candidates that are their host alone, in the plain form."""
+        if self.is_plain:
+            return self
+        is_single = [len(template) == 1 for template in self.templates]
+        template_of, slots, starts = self._filled()
+        chosen = [
+            index
+            for index, template in enumerate(template_of.tolist())
+            if is_single[template]
+            and self.slot_uuids[slots[starts[index]]] == self.provider_uuids[index]
+        ]
+        return AllocationCandidates.from_values(
+            {name: getattr(self, name) for name in self.fields if name not in _SINCE_1_1},
+            provider_uuids=[self.provider_uuids[index] for index in chosen],
+            **{name: getattr(self, name)[chosen] for name in _PER_CANDIDATE},
+        )
+
+    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
+        """Leave out what a receiver of 1.0 cannot be told: all but hosts alone."""
+        super().obj_make_compatible(primitive, target_version)
+        if versionutils.convert_version_to_tuple(target_version) >= (1, 1):
+            return
+        for name in _SINCE_1_1:
+            primitive.pop(name, None)
+        plain, uuids, column = self.plain_only(), fields.StringColumnField(), fields.ColumnField()
+        primitive["provider_uuids"] = uuids.to_primitive(self, "", plain.provider_uuids)
+        for name in ("amounts", *_PER_CANDIDATE):
+            primitive[name] = column.to_primitive(self, name, getattr(plain, name))
+
+    def _amounts(self) -> dict[str, int]:
+        return dict(zip(self.resource_classes, self.amounts.tolist(), strict=True))
+
+    def _filled(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return ``template_of``, ``slots``, and where each candidate's share of these begins."""
+        assert self.template_of is not None
+        assert self.slots is not None
+        sizes = np.array([len(template) for template in self.templates])[self.template_of]
+        return self.template_of, self.slots, np.cumsum(sizes) - sizes

@@ -14,7 +14,8 @@ class DecisionTrace(base.ArmillaryObject):
 
     - ``hosts_total``: providers with inventory that placement knows, the size of the fleet.
     - ``ruled_out``: by placement: dicts with ``kind`` (resource, trait, forbidden_trait, member_of,
-      forbidden_aggregate, disabled, request_filter), ``name``, ``count``, and for resources
+      forbidden_aggregate, in_tree, group_policy, combination (of parts that fit one by one),
+      disabled, request_filter), ``name``, ``count``, and for resources
       ``asked`` and ``best`` (the most that any of these has free). Each provider is counted once,
       at the first rule it fails.
     - ``candidates``: what placement answered; ``unknown``: candidates that are no host of the

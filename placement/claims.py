@@ -1,79 +1,44 @@
-"""Writes of allocations: claim, release, move; in one order, in shared transactions."""
+"""Claims, releases and moves as they come over RPC: what they may say, and handing them on."""
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
-
-from oslo_utils import timeutils
-from sqlalchemy.orm import Session
+from typing import Any, ClassVar, cast
 
 from armillary import exception
-from armillary.db import Database
 from objects.allocation import AllocationClaim, ClaimResult
 from placement import names
-from placement.db import allocations, epochs
-from placement.group_commit import GroupCommit
 from placement.inventory import AMOUNT_MAX
 from placement.ledger import Ledger
+from placement.ledger_commit import LedgerCommit
 
 TEXT_LENGTH_MAX = 255
 FENCE_MAX = 2**62
 
 
-class _Work(Protocol):
-    """What one call wants of the ledger."""
-
-    @property
-    def consumers(self) -> Sequence[str]: ...
-
-    @property
-    def providers(self) -> Sequence[str]: ...
-
-    def apply(self, ledger: Ledger) -> Any: ...
-
-
 class ClaimWriter:
-    """Writes allocations. Calls that come at the same time are written in one transaction.
+    """Writes allocations in the order of their fences. Doing anything twice is fine."""
 
-    Each writer of the database takes the epoch row's lock first, so what is checked here cannot
-    change before it is committed, and no lock is waited for in another order. Doing anything twice
-    is fine.
-    """
-
-    def __init__(
-        self,
-        database: Database,
-        *,
-        batch_size_max: int,
-        queue_size_max: int,
-        clock: Callable[[], dt.datetime] = timeutils.utcnow,
-    ) -> None:
-        self._database = database
-        self._batch_size_max = batch_size_max
-        self._clock = clock
-        self._group_commit = GroupCommit[_Work, Any](
-            self._commit, weight_max=batch_size_max, waiting_max=queue_size_max
-        )
+    def __init__(self, commit: LedgerCommit) -> None:
+        self._commit = commit
 
     def claim(self, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
         """Write claims, each accepted or refused on its own.
 
         Raises ``Invalid`` when one makes no sense; then none is written.
         """
-        self._check_size("claims", len(claims))
+        self._commit.check_size("claims", len(claims))
         for claim in claims:
             _check_claim(claim)
-        return cast("list[ClaimResult]", self._submit(_Claims(claims)))
+        return cast("list[ClaimResult]", self._commit.submit(_Claims(claims)))
 
     def release(self, consumers: Mapping[str, int]) -> None:
         """Drop all that these consumers (UUID -> fence) hold."""
-        self._check_size("consumers", len(consumers))
+        self._commit.check_size("consumers", len(consumers))
         for consumer, fence in consumers.items():
             _check_consumer(consumer, fence)
-        self._submit(_Release(consumers))
+        self._commit.submit(_Release(consumers))
 
     def move(self, source: str, target: str, fence: int) -> None:
         """Give all that one consumer holds to another, in one step."""
@@ -81,49 +46,13 @@ class ClaimWriter:
         _check_consumer(target, fence)
         if source == target:
             raise exception.Invalid(reason=f"source and target are both consumer {source}")
-        self._submit(_Move(source, target, fence))
-
-    def _check_size(self, what: str, size: int) -> None:
-        if size > self._batch_size_max:
-            raise exception.Invalid(
-                reason=f"{what}: {size} were given, one call may have {self._batch_size_max} "
-                "([placement] claim_batch_size_max)"
-            )
-
-    def _submit(self, work: _Work) -> Any:
-        if not work.consumers:
-            return work.apply(Ledger({}, {}, {}))
-        outcome = self._group_commit.submit(work, weight=len(work.consumers))
-        if isinstance(outcome, exception.ArmillaryError):
-            raise outcome
-        return outcome
-
-    def _commit(self, group: Sequence[_Work]) -> list[Any]:
-        return self._database.run_in_writer(lambda session: self._write(session, group))
-
-    def _write(self, session: Session, group: Sequence[_Work]) -> list[Any]:
-        epoch = epochs.lock(session)
-        ledger = allocations.get_ledger(
-            session,
-            consumers={uuid for work in group for uuid in work.consumers},
-            providers={uuid for work in group for uuid in work.providers},
-        )
-        outcomes = [_outcome(work, ledger) for work in group]
-        allocations.store(session, ledger, epoch, self._clock())
-        return outcomes
-
-
-def _outcome(work: _Work, ledger: Ledger) -> Any:
-    """Return what the work made, or why it could not be done: others share its transaction."""
-    try:
-        return work.apply(ledger)
-    except exception.ArmillaryError as error:
-        return error
+        self._commit.submit(_Move(source, target, fence))
 
 
 @dataclass(frozen=True)
 class _Claims:
     claims: Sequence[AllocationClaim]
+    classes: ClassVar[Sequence[str]] = ()
 
     @property
     def consumers(self) -> Sequence[str]:
@@ -140,14 +69,12 @@ class _Claims:
 @dataclass(frozen=True)
 class _Release:
     fences: Mapping[str, int]
+    providers: ClassVar[Sequence[str]] = ()
+    classes: ClassVar[Sequence[str]] = ()
 
     @property
     def consumers(self) -> Sequence[str]:
         return list(self.fences)
-
-    @property
-    def providers(self) -> Sequence[str]:
-        return ()
 
     def apply(self, ledger: Ledger) -> None:
         for consumer, fence in self.fences.items():
@@ -159,14 +86,12 @@ class _Move:
     source: str
     target: str
     fence: int
+    providers: ClassVar[Sequence[str]] = ()
+    classes: ClassVar[Sequence[str]] = ()
 
     @property
     def consumers(self) -> Sequence[str]:
         return [self.source, self.target]
-
-    @property
-    def providers(self) -> Sequence[str]:
-        return ()
 
     def apply(self, ledger: Ledger) -> None:
         ledger.move(self.source, self.target, self.fence)

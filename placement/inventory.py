@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from armillary import exception
+from placement import feasibility
+from placement.feasibility import Rule
 
 AMOUNT_MAX = 2**31 - 1
 RATIO_MAX = 3.40282e38  # what the Placement API allows
@@ -38,17 +40,23 @@ class Inventory:
     def refusal(self, amount: int, used: int) -> str | None:
         """Return why ``amount`` cannot be taken while ``used`` is, or None when it can.
 
-        Candidates say the same for whole columns.
+        Candidates ask the same of whole columns.
         """
-        if amount < self.min_unit:
-            return f"{amount} asked, less than min_unit {self.min_unit}"
-        if amount > self.max_unit:
-            return f"{amount} asked, more than max_unit {self.max_unit}"
-        if amount % self.step_size:
-            return f"{amount} asked, not a multiple of step_size {self.step_size}"
-        if amount > self.capacity - used:
-            return f"{amount} asked, {max(0, self.capacity - used)} free"
+        for rule, passes in feasibility.rules(amount, self, used):
+            if not passes:
+                return self._sentence(rule, amount, used)
         return None
+
+    def _sentence(self, rule: Rule, amount: int, used: int) -> str:
+        match rule:
+            case Rule.MIN_UNIT:
+                return f"{amount} asked, less than min_unit {self.min_unit}"
+            case Rule.MAX_UNIT:
+                return f"{amount} asked, more than max_unit {self.max_unit}"
+            case Rule.STEP_SIZE:
+                return f"{amount} asked, not a multiple of step_size {self.step_size}"
+            case Rule.CAPACITY:
+                return f"{amount} asked, {max(0, self.capacity - used)} free"
 
     def to_plain(self) -> dict[str, float]:
         """Return the six figures by name."""

@@ -1,12 +1,13 @@
 """The ledger: what consumers hold and providers have, and what claims, releases, moves make of it.
 
 Pure: it is filled from fresh rows, decides one piece of work after the other as if each were alone,
-and in the end knows what has to be written. What it refuses leaves no mark on it.
+and in the end knows what has to be written. What it refuses leaves no mark on it. Writes of several
+consumers as one, and of inventories with them, are a ``Settlement``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from armillary import exception
@@ -30,20 +31,46 @@ class Holding:
 
 @dataclass
 class Account:
-    """What a provider has of a class, and how much of that is used now."""
+    """What a provider has of a class, and how much of that is used now.
 
-    resource_class_id: int
+    ``resource_class_id`` is None for a class that has no number yet.
+    """
+
+    resource_class_id: int | None
     inventory: Inventory
     used: int
+
+    def refusal(self, amount: int, given_back: int) -> str | None:
+        """Return why ``amount`` cannot be taken in exchange for what is given back, or None.
+
+        Who takes no more than that is never refused for want of capacity: a provider that has
+        less than is used of it may always be given back to.
+        """
+        used = self.used - given_back
+        if amount <= given_back:
+            used = min(used, self.inventory.capacity - amount)
+        return self.inventory.refusal(amount, used)
 
 
 @dataclass
 class Provider:
-    """A provider as it is now, its accounts by class."""
+    """A provider as it is now, its accounts by class.
+
+    ``steps`` tells by how much its generation rises, ``stored_inventories`` what it had before it
+    was reshaped (None: it was not).
+    """
 
     id: int
     name: str
     accounts: dict[str, Account] = field(default_factory=dict)
+    generation: int = 0
+    steps: int = 0
+    stored_inventories: Mapping[str, Inventory] | None = None
+
+    def rise(self, steps: int = 1) -> None:
+        """Let the generation rise."""
+        self.generation += steps
+        self.steps += steps
 
 
 @dataclass
@@ -51,12 +78,14 @@ class Ledger:
     """Consumers by UUID (None: holds nothing), their fences, providers by UUID.
 
     It must know everything its work names: each consumer, and each provider that is there and is
-    either claimed or held by one of these.
+    either claimed or held by one of these. ``classes`` are those custom resource classes that the
+    work names and that are there.
     """
 
     holdings: dict[str, Holding | None]
     fences: dict[str, int]
     providers: dict[str, Provider]
+    classes: frozenset[str] = frozenset()
     changed_consumers: set[str] = field(default_factory=set)
     changed_fences: set[str] = field(default_factory=set)
     changed_accounts: set[tuple[str, str]] = field(default_factory=set)
@@ -68,8 +97,8 @@ class Ledger:
 
     @property
     def changed_providers(self) -> set[str]:
-        """The providers on which allocations changed."""
-        return {provider for provider, _ in self.changed_accounts}
+        """The providers whose generation rises."""
+        return {uuid for uuid, provider in self.providers.items() if provider.steps}
 
     def claim(self, claim: AllocationClaim) -> ClaimResult:
         """Write the allocations of one claim, or say why not."""
@@ -77,7 +106,7 @@ class Ledger:
         status, reason = self._judge(claim, amounts)
         if status == ClaimStatus.CLAIMED:
             self._raise_fence(claim.consumer_uuid, claim.fence)
-            self._hold(claim, amounts)
+            self._take(claim, amounts)
         return ClaimResult(consumer_uuid=claim.consumer_uuid, status=status, reason=reason)
 
     def release(self, consumer: str, fence: int) -> None:
@@ -88,8 +117,8 @@ class Ledger:
             self._set_fence(consumer, fence)  # even the same one: it is kept for a day from now on
         holding = self.holdings[consumer]
         if holding is not None:
-            self._book(holding.amounts, sign=-1)
-            self._put(consumer, None)
+            self.hold(consumer, None)
+            self.rise(holding.amounts)
 
     def move(self, source: str, target: str, fence: int) -> None:
         """Give all that one consumer holds to another.
@@ -104,11 +133,27 @@ class Ledger:
                 raise exception.ConsumerGenerationConflict(consumer=target)
             if self._is_late(source, fence):
                 raise exception.ConsumerGenerationConflict(consumer=source)
-            self._touch(given.amounts)
             self._put(source, None)
             self._put(target, replace(given, generation=0))
+            self.rise(given.amounts)
         self._raise_fence(source, fence)
         self._raise_fence(target, fence)
+
+    def hold(self, consumer: str, holding: Holding | None) -> None:
+        """Let a consumer hold this instead of what it holds; None: nothing. Nothing is checked."""
+        before = self.holdings[consumer]
+        given_back = before.amounts if before else {}
+        taken = holding.amounts if holding else {}
+        if given_back != taken:
+            self._book(given_back, sign=-1)
+            self._book(taken, sign=1)
+        self._put(consumer, holding)
+
+    def rise(self, providers: Iterable[str]) -> None:
+        """Let the generations of providers rise: once, however much is written at a time."""
+        for uuid in providers:
+            if not self.providers[uuid].steps:
+                self.providers[uuid].rise()
 
     def _judge(self, claim: AllocationClaim, amounts: Amounts) -> tuple[str, str | None]:
         if self._is_late(claim.consumer_uuid, claim.fence):
@@ -136,19 +181,15 @@ class Ledger:
             account = provider.accounts.get(name)
             if account is None:
                 return f"{provider.name} has no {name}"
-            used = account.used - given_back.get(name, 0)
-            refusal = account.inventory.refusal(amount, used)
+            refusal = account.refusal(amount, given_back.get(name, 0))
             if refusal is not None:
                 return f"{name} on {provider.name}: {refusal}"
         return None
 
-    def _hold(self, claim: AllocationClaim, amounts: Amounts) -> None:
+    def _take(self, claim: AllocationClaim, amounts: Amounts) -> None:
         holding = self.holdings[claim.consumer_uuid]
         if holding is not None and holding.amounts == amounts:
             return
-        if holding is not None:
-            self._book(holding.amounts, sign=-1)
-        self._book(amounts, sign=1)
         held = Holding(
             consumer_type=claim.consumer_type,
             project_id=claim.project_id,
@@ -156,7 +197,8 @@ class Ledger:
             amounts=amounts,
             generation=holding.generation if holding else 0,
         )
-        self._put(claim.consumer_uuid, held)
+        self.hold(claim.consumer_uuid, held)
+        self.rise([*amounts, *(holding.amounts if holding else ())])
 
     def _put(self, consumer: str, holding: Holding | None) -> None:
         if holding is not None:
@@ -168,11 +210,7 @@ class Ledger:
         for provider, resources in amounts.items():
             for name, amount in resources.items():
                 self.providers[provider].accounts[name].used += sign * amount
-        self._touch(amounts)
-
-    def _touch(self, amounts: Amounts) -> None:
-        for provider, resources in amounts.items():
-            self.changed_accounts.update((provider, name) for name in resources)
+                self.changed_accounts.add((provider, name))
 
     def _is_late(self, consumer: str, fence: int) -> bool:
         return fence < self.fences.get(consumer, 0)

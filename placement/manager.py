@@ -15,6 +15,7 @@ from armillary.db import Database
 from armillary.periodic import PeriodicTask
 from objects.allocation import AllocationClaim, ClaimResult
 from objects.allocation_candidates import AllocationCandidates
+from objects.provider_uuids import ProviderUUIDs
 from objects.resource_query import ResourceQuery
 from placement.engine import PlacementEngine
 from placement.rpcapi import PlacementAPI
@@ -71,9 +72,24 @@ class PlacementManager:
     @rpc.expose
     @rpc.expected_exceptions(exception.Invalid)
     def get_allocation_candidates(
-        self, context: RequestContext, query: ResourceQuery
-    ) -> AllocationCandidates:
-        return self.engine.get_candidates(query)
+        self, context: RequestContext, query: ResourceQuery, by_id: bool | None = None
+    ) -> AllocationCandidates | dict[str, Any]:
+        if by_id is None:  # a client of 1.0
+            query.obj_set_defaults_quietly()
+            primitive: dict[str, Any] = self.engine.get_candidates(query).obj_to_primitive("1.0")
+            return primitive
+        return self.engine.get_candidates(query, by_id=by_id)
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.Invalid)
+    def explain_candidates(self, context: RequestContext, query: ResourceQuery) -> dict[str, Any]:
+        return self.engine.explain(query)
+
+    @rpc.expose
+    def get_provider_uuids(
+        self, context: RequestContext, providers: ProviderUUIDs
+    ) -> ProviderUUIDs:
+        return self.engine.get_provider_uuids(providers.ids)
 
     @rpc.expose
     @rpc.expected_exceptions(exception.Invalid, exception.Unavailable)
@@ -142,3 +158,9 @@ class PlacementManager:
         self, context: RequestContext, aggregate: str, providers: Sequence[str]
     ) -> None:
         self.engine.aggregates.set_members(aggregate, providers)
+
+    @rpc.expose
+    def get_aggregate_members(
+        self, context: RequestContext, aggregate: str, providers: Sequence[str]
+    ) -> dict[str, list[str]]:
+        return self.engine.aggregates.get_members(aggregate, providers)

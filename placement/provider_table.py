@@ -7,103 +7,51 @@ It is a view of the database as of ``epoch``. It knows no database: what changed
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from objects.packing import Words, words_of
+from placement.columns import ClassColumns, Mask, Numbers, Rows
 from placement.inventory import Inventory
-
-Mask = NDArray[np.bool_]
-Rows = NDArray[np.intp]
-Numbers = NDArray[np.int64]
-Ratios = NDArray[np.float64]
+from placement.provider_changes import ChangedProvider, ProviderChanges
+from placement.provider_trees import ProviderTrees
+from placement.sharing import SHARING_TRAIT, Sharing, find_sharing
+from placement.trait_sets import SetNumbers, TraitSets
 
 EPOCH_NONE = -1
 _ROWS_MIN = 64
-
-
-@dataclass
-class ProviderChanges:
-    """What a table of an older epoch lacks, to become one of ``epoch``.
-
-    ``providers`` are the id, UUID and root's id of those that are new or have other facts, for
-    which all of ``inventories``, ``usages``, ``traits`` and ``aggregates`` are given; ``usages``
-    may name others, too.
-    """
-
-    epoch: int
-    gone: Sequence[int] = ()
-    providers: Sequence[tuple[int, str, int]] = ()
-    inventories: dict[str, list[tuple[int, Inventory]]] = field(default_factory=dict)
-    usages: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    traits: dict[str, list[int]] = field(default_factory=dict)
-    aggregates: dict[str, list[int]] = field(default_factory=dict)
-
-
-class ClassColumns:
-    """The inventories of one resource class; a row without one has zero of it and fits nothing."""
-
-    __slots__ = (
-        "allocation_ratio",
-        "capacity",
-        "max_unit",
-        "min_unit",
-        "reserved",
-        "step_size",
-        "total",
-        "used",
-    )
-
-    def __init__(self, rows: int) -> None:
-        self.total: Numbers = np.zeros(rows, np.int64)
-        self.reserved: Numbers = np.zeros(rows, np.int64)
-        self.min_unit: Numbers = np.ones(rows, np.int64)
-        self.max_unit: Numbers = np.zeros(rows, np.int64)
-        self.step_size: Numbers = np.ones(rows, np.int64)
-        self.allocation_ratio: Ratios = np.ones(rows, np.float64)
-        self.capacity: Numbers = np.zeros(rows, np.int64)
-        self.used: Numbers = np.zeros(rows, np.int64)
-
-    def grow(self, rows: int) -> None:
-        """Add blank rows at the end."""
-        more = ClassColumns(rows - len(self.total))
-        for name in self.__slots__:
-            setattr(self, name, np.concatenate((getattr(self, name), getattr(more, name))))
-
-    def blank(self, rows: Rows) -> None:
-        """Forget the inventories of some rows."""
-        for name in self.__slots__:
-            getattr(self, name)[rows] = name in ("min_unit", "step_size", "allocation_ratio")
-
-    def set_inventories(self, rows: Rows, inventories: Sequence[Inventory]) -> None:
-        """Write the inventories of some rows, one each."""
-        for name in self.__slots__:
-            if name != "used":
-                getattr(self, name)[rows] = [getattr(item, name) for item in inventories]
+_NO_ROW = -1
 
 
 class ProviderTable:
     """All providers as columns. Not thread-safe: its keeper lends it to one at a time.
 
-    Rows are reused. ``is_live`` marks those that hold a provider with an inventory; arrays have
-    ``size`` rows.
+    Rows are reused. ``root_rows`` is -1 where a row holds no provider, ``parent_rows`` also for
+    roots. ``is_live`` marks the rows that hold a provider with an inventory. ``uuid_words`` are the
+    16 bytes of each UUID. Arrays have ``size`` rows.
     """
 
     def __init__(self) -> None:
         self.epoch = EPOCH_NONE
         self.uuids: NDArray[np.object_] = np.empty(0, object)
+        self.uuid_words: Words = np.empty((0, 2), np.uint64)
         self.ids: Numbers = np.empty(0, np.int64)
-        self.root_ids: Numbers = np.empty(0, np.int64)
+        self.root_rows: Rows = np.empty(0, np.intp)
+        self.parent_rows: Rows = np.empty(0, np.intp)
         self.is_live: Mask = np.empty(0, np.bool_)
+        self.has_trees = False
         self._row_of_id: dict[int, int] = {}
         self._row_of_uuid: dict[str, int] = {}
         self._free: list[int] = []
         self._classes: dict[str, ClassColumns] = {}
         self._traits: dict[str, Mask] = {}
+        self._trait_sets = TraitSets()
         self._members: dict[str, set[int]] = {}
         self._member_rows: dict[str, Rows] = {}  # the same as arrays, made when asked for
         self._aggregates_of: dict[int, list[str]] = {}
+        self._trees: ProviderTrees | None = None  # made when asked for, as is the next
+        self._sharing: Sharing | None = None
 
     @property
     def size(self) -> int:
@@ -115,9 +63,36 @@ class ProviderTable:
         """How many providers there are, with an inventory or without."""
         return len(self._row_of_id)
 
+    @property
+    def is_there(self) -> Mask:
+        """Tell for each row whether it holds a provider, with an inventory or without."""
+        there: Mask = self.root_rows >= 0
+        return there
+
+    @property
+    def trees(self) -> ProviderTrees:
+        """The rows by trees."""
+        if self._trees is None:
+            self._trees = ProviderTrees(self.root_rows, self.parent_rows)
+        return self._trees
+
+    @property
+    def sharing(self) -> Sharing:
+        """Which providers are lent to which trees."""
+        if self._sharing is None:
+            sharers = np.flatnonzero(self.has_trait(SHARING_TRAIT)).tolist()
+            self._sharing = find_sharing(
+                sharers, self.root_rows, self._aggregates_of, self._members
+            )
+        return self._sharing
+
     def row_of(self, provider_uuid: str) -> int | None:
         """Return the row of a provider, or None."""
         return self._row_of_uuid.get(provider_uuid)
+
+    def rows_of_tree(self, root_row: int) -> Rows:
+        """Return the rows of a tree, the root first."""
+        return self.trees.rows_of(root_row)
 
     def resource_classes(self) -> Iterable[str]:
         """Return the classes that some provider has, or had, an inventory of."""
@@ -131,6 +106,18 @@ class ProviderTable:
         """Tell for each row whether it has the trait."""
         found = self._traits.get(name)
         return found if found is not None else np.zeros(self.size, np.bool_)
+
+    def traits_of(self, row: int) -> tuple[str, ...]:
+        """Return the names of a provider's traits, sorted; equal ones are one object."""
+        return self.trait_set(int(self.trait_sets_of(np.array([row], np.intp))[0]))
+
+    def trait_sets_of(self, rows: Rows) -> SetNumbers:
+        """Return a number for the traits of each row: see ``trait_set``."""
+        return self._trait_sets.numbers_of(rows, self._traits)
+
+    def trait_set(self, number: int) -> tuple[str, ...]:
+        """Return the names of a set of traits, sorted."""
+        return self._trait_sets[number]
 
     def is_member(self, aggregate: str) -> Mask:
         """Tell for each row whether it is in the aggregate."""
@@ -161,39 +148,61 @@ class ProviderTable:
         known = [provider_id for provider_id in gone if provider_id in self._row_of_id]
         rows = self._rows(known)
         self._blank(rows)
+        self._set_place(rows, np.full(len(rows), _NO_ROW), np.full(len(rows), _NO_ROW))
         for provider_id, row in zip(known, rows.tolist(), strict=True):
             del self._row_of_id[provider_id]
             del self._row_of_uuid[self.uuids[row]]
             self.uuids[row] = None
             self._free.append(row)
 
-    def _place(self, providers: Sequence[tuple[int, str, int]]) -> None:
-        known = [item[0] for item in providers if item[0] in self._row_of_id]
+    def _place(self, providers: Sequence[ChangedProvider]) -> None:
+        known = [item.id for item in providers if item.id in self._row_of_id]
         self._blank(self._rows(known))
         self._make_room(len(providers) - len(known))
-        for provider_id, uuid, root_id in providers:
-            row = self._row_of_id.get(provider_id)
+        for item in providers:
+            row = self._row_of_id.get(item.id)
             if row is None:
                 row = self._free.pop()
-            self._row_of_id[provider_id] = row
-            self._row_of_uuid[uuid] = row
-            self.ids[row] = provider_id
-            self.uuids[row] = uuid
-            self.root_ids[row] = root_id
+            self._row_of_id[item.id] = row
+            self._row_of_uuid[item.uuid] = row
+            self.ids[row] = item.id
+            self.uuids[row] = item.uuid
+        rows = self._rows(item.id for item in providers)
+        self.uuid_words[rows] = words_of([item.uuid for item in providers])
+        row_of = self._row_of_id
+        roots = [row_of[item.root_id] for item in providers]
+        parents = [
+            _NO_ROW if item.parent_id is None else row_of[item.parent_id] for item in providers
+        ]
+        self._set_place(rows, np.array(roots, np.intp), np.array(parents, np.intp))
+
+    def _set_place(self, rows: Rows, roots: Rows, parents: Rows) -> None:
+        is_same = (self.root_rows[rows] == roots) & (self.parent_rows[rows] == parents)
+        if is_same.all():
+            return
+        self.root_rows[rows] = roots
+        self.parent_rows[rows] = parents
+        self.has_trees = bool((self.parent_rows != _NO_ROW).any())
+        self._trees = self._sharing = None
 
     def _make_room(self, wanted: int) -> None:
         if wanted <= len(self._free):
             return
         old, new = self.size, max(_ROWS_MIN, self.size + wanted, self.size * 3 // 2)
-        self.uuids = np.concatenate((self.uuids, np.full(new - old, None, object)))
-        self.ids = np.concatenate((self.ids, np.zeros(new - old, np.int64)))
-        self.root_ids = np.concatenate((self.root_ids, np.zeros(new - old, np.int64)))
-        self.is_live = np.concatenate((self.is_live, np.zeros(new - old, np.bool_)))
+        more = new - old
+        self.uuids = np.concatenate((self.uuids, np.full(more, None, object)))
+        self.uuid_words = np.concatenate((self.uuid_words, np.zeros((more, 2), np.uint64)))
+        self.ids = np.concatenate((self.ids, np.zeros(more, np.int64)))
+        self.root_rows = np.concatenate((self.root_rows, np.full(more, _NO_ROW)))
+        self.parent_rows = np.concatenate((self.parent_rows, np.full(more, _NO_ROW)))
+        self.is_live = np.concatenate((self.is_live, np.zeros(more, np.bool_)))
         for columns in self._classes.values():
             columns.grow(new)
         for name, mask in self._traits.items():
-            self._traits[name] = np.concatenate((mask, np.zeros(new - old, np.bool_)))
+            self._traits[name] = np.concatenate((mask, np.zeros(more, np.bool_)))
+        self._trait_sets.grow(new)
         self._free[:0] = range(new - 1, old - 1, -1)  # popped in ascending order
+        self._trees = None
 
     def _blank(self, rows: Rows) -> None:
         if not len(rows):
@@ -203,12 +212,17 @@ class ProviderTable:
             columns.blank(rows)
         for mask in self._traits.values():
             mask[rows] = False
+        self._trait_sets.forget(rows)
         for row in rows.tolist():
-            for aggregate in self._aggregates_of.pop(row, ()):
-                self._member_rows.pop(aggregate, None)
-                self._members[aggregate].remove(row)
-                if not self._members[aggregate]:
-                    del self._members[aggregate]
+            self._leave_aggregates(row)
+
+    def _leave_aggregates(self, row: int) -> None:
+        for aggregate in self._aggregates_of.pop(row, ()):
+            self._sharing = None
+            self._member_rows.pop(aggregate, None)
+            self._members[aggregate].remove(row)
+            if not self._members[aggregate]:
+                del self._members[aggregate]
 
     def _set_inventories(self, name: str, inventories: list[tuple[int, Inventory]]) -> None:
         rows = self._rows(provider_id for provider_id, _ in inventories)
@@ -216,6 +230,7 @@ class ProviderTable:
         self.is_live[rows] = True
 
     def _add_members(self, aggregate: str, providers: Iterable[int]) -> None:
+        self._sharing = None
         members = self._members.setdefault(aggregate, set())
         self._member_rows.pop(aggregate, None)
         for row in self._rows(providers).tolist():

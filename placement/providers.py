@@ -38,7 +38,8 @@ class ProviderWriter:
         results: list[dict[str, Any]] = []
         for first in range(0, len(reports), TRANSACTION_SIZE_MAX):
             part = reports[first : first + TRANSACTION_SIZE_MAX]
-            results += self._database.run_in_writer(functools.partial(_write, reports=part))
+            write = functools.partial(_write, reports=part, clock=self._clock)
+            results += self._database.run_in_writer(write)
         return results
 
     def set_trait(self, provider: str, trait: str, *, present: bool) -> None:
@@ -52,32 +53,45 @@ class ProviderWriter:
             if old is None:
                 raise exception.ResourceProviderNotFound(provider=provider)
             traits = old.traits | {trait} if present else old.traits - {trait}
-            queries.store(session, [(old, replace(old, traits=traits))], epoch)
+            queries.store(session, [(old, replace(old, traits=traits))], epoch, self._clock())
 
         self._database.run_in_writer(write)
 
     def delete(self, provider: str) -> None:
-        """Remove a provider. Raises ``ResourceProviderInUse`` when it has allocations."""
+        """Remove a provider; gone already is fine.
+
+        Raises ``ResourceProviderInUse`` when it has allocations, ``ResourceProviderHasChildren``.
+        """
 
         def write(session: Session) -> None:
             epoch = epochs.lock(session)
             number = queries.get_ids(session, [provider]).get(provider)
-            if number is None:
-                return
-            if queries.has_allocations(session, number):
-                raise exception.ResourceProviderInUse(provider=provider)
-            queries.remove(session, number, epoch, self._clock())
+            if number is not None:
+                remove_unused(session, provider, number, epoch, self._clock())
 
         self._database.run_in_writer(write)
 
 
-def _write(session: Session, reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def remove_unused(
+    session: Session, provider: str, provider_id: int, epoch: int, now: dt.datetime
+) -> None:
+    """Delete a provider. Raises ``ResourceProviderInUse``, ``ResourceProviderHasChildren``."""
+    if queries.has_children(session, provider_id):
+        raise exception.ResourceProviderHasChildren(provider=provider)
+    if queries.has_allocations(session, provider_id):
+        raise exception.ResourceProviderInUse(provider=provider)
+    queries.remove(session, provider_id, epoch, now)
+
+
+def _write(
+    session: Session, reports: Sequence[Mapping[str, Any]], clock: Callable[[], dt.datetime]
+) -> list[dict[str, Any]]:
     epoch = epochs.lock(session)
     uuids = _values(reports, "uuid", names.is_uuid)
     wanted = _values(reports, "name", is_provider_name)
     plan = _Plan(queries.get_facts(session, uuids), queries.get_uuids_by_name(session, wanted))
     results = [plan.add(report) for report in reports]
-    queries.store(session, plan.changes, epoch)
+    queries.store(session, plan.changes, epoch, clock())
     return results
 
 

@@ -10,7 +10,7 @@ from oslo_utils import timeutils
 from sqlalchemy.orm import Session
 
 from armillary.db import Database
-from placement.db import allocations, epochs, providers
+from placement.db import consumers, epochs, providers
 
 LOG = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class Pruner:
         def write(session: Session) -> tuple[int, int]:
             epochs.lock(session)
             return (
-                allocations.prune_fences(session, before),
+                consumers.prune_fences(session, before),
                 providers.prune_tombstones(session, before),
             )
 

@@ -12,11 +12,17 @@ from placement import names
 from placement.inventory import AMOUNT_MAX
 
 LIMIT_MAX = 2**31 - 1
+GROUPS_MAX = 100
+CLASSES_MAX = 100
+_POLICIES = {None: False, "none": False, "isolate": True}
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What one provider has to have; of each inner tuple one name suffices."""
+    """What one provider has to have; of each inner tuple one name suffices.
+
+    The group without suffix may be served by several providers, each class by one of them.
+    """
 
     resources: dict[str, int]
     required_traits: tuple[tuple[str, ...], ...] = ()
@@ -24,29 +30,84 @@ class Group:
     member_of: tuple[tuple[str, ...], ...] = ()
     forbidden_aggregates: tuple[str, ...] = ()
     in_tree: str | None = None
+    suffix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question about plain providers: one group, and how many answers are wanted (None: all)."""
+    """A question: at least one group, at least one with resources, each suffix once.
 
-    group: Group
+    ``is_isolated``: groups with a suffix are served by distinct providers. ``same_subtrees``:
+    suffixes of groups that are served by descendants of one among their providers.
+    ``is_nested`` false: no two providers of a tree in one candidate. ``limit`` None: all.
+    """
+
+    groups: tuple[Group, ...]
+    is_isolated: bool = False
+    same_subtrees: tuple[frozenset[str], ...] = ()
+    root_required: tuple[str, ...] = ()
+    root_forbidden: tuple[str, ...] = ()
+    is_nested: bool = True
     limit: int | None = None
 
 
 def parse(query: ResourceQuery) -> Query:
     """Check a question from outside; raise ``InvalidResourceQuery`` with the first mistake."""
-    if len(query.groups) != 1 or query.groups[0].suffix:
-        raise _invalid(
-            f"one request group without suffix is expected, {len(query.groups)} were given"
-            f"{_suffixes(query.groups)}"
-        )
     if query.limit is not None and not 1 <= query.limit <= LIMIT_MAX:
         raise _invalid(f"limit must be from 1 to {LIMIT_MAX}, not {query.limit}")
-    return Query(group=_parse_group(query.groups[0]), limit=query.limit)
+    _check_groups(query.groups)
+    root_required = tuple(_trait(name) for name in query.root_required)
+    root_forbidden = tuple(_trait(name) for name in query.root_forbidden)
+    for name in root_required:
+        if name in root_forbidden:
+            raise _invalid(f"trait {name} of the root is both required and forbidden")
+    same_subtrees = _same_subtrees(query.same_subtree, {group.suffix for group in query.groups})
+    return Query(
+        groups=tuple(_parse_group(group, same_subtrees) for group in query.groups),
+        is_isolated=_is_isolated(query),
+        same_subtrees=same_subtrees,
+        root_required=root_required,
+        root_forbidden=root_forbidden,
+        is_nested=query.is_nested,
+        limit=query.limit,
+    )
 
 
-def _parse_group(group: RequestGroup) -> Group:
+def _check_groups(groups: Sequence[RequestGroup]) -> None:
+    if not any(group.resources for group in groups):
+        raise _invalid("at least one request group must have resources")
+    if len(groups) > GROUPS_MAX:
+        raise _invalid(f"{len(groups)} request groups were given, {GROUPS_MAX} are allowed")
+    suffixes = [group.suffix for group in groups]
+    for suffix in suffixes:
+        if suffixes.count(suffix) > 1:
+            raise _invalid(f"there are two request groups {_named(suffix)}")
+
+
+def _is_isolated(query: ResourceQuery) -> bool:
+    if query.group_policy not in _POLICIES:
+        raise _invalid(f"group_policy must be none or isolate, not {query.group_policy}")
+    numbered = sum(1 for group in query.groups if group.suffix and group.resources)
+    if query.group_policy is None and numbered > 1:
+        raise _invalid("group_policy is required with several groups that have a suffix")
+    return _POLICIES[query.group_policy]
+
+
+def _same_subtrees(value: Any, known: set[str]) -> tuple[frozenset[str], ...]:
+    if not isinstance(value, list) or not all(isinstance(inner, list) and inner for inner in value):
+        raise _invalid("same_subtree must be a list of lists with at least one suffix each")
+    for suffix in (suffix for inner in value for suffix in inner):
+        if not suffix or suffix not in known:
+            raise _invalid(f"same_subtree names {suffix!r}, which is no group's suffix")
+    return tuple(frozenset(inner) for inner in value)
+
+
+def _parse_group(group: RequestGroup, same_subtrees: Iterable[frozenset[str]]) -> Group:
+    if not group.resources and not any(group.suffix in suffixes for suffixes in same_subtrees):
+        raise _invalid(
+            f"the group {_named(group.suffix)} must name at least one resource class, or be in "
+            "same_subtree"
+        )
     parsed = Group(
         resources=_resources(group.resources),
         required_traits=_any_of("required_traits", group.required_traits, _trait),
@@ -54,6 +115,7 @@ def _parse_group(group: RequestGroup) -> Group:
         member_of=_any_of("member_of", group.member_of, _aggregate),
         forbidden_aggregates=tuple(_aggregate(uuid) for uuid in group.forbidden_aggregates),
         in_tree=group.in_tree,
+        suffix=group.suffix,
     )
     for required in parsed.required_traits:
         if set(required) <= set(parsed.forbidden_traits):
@@ -62,8 +124,8 @@ def _parse_group(group: RequestGroup) -> Group:
 
 
 def _resources(resources: dict[str, int]) -> dict[str, int]:
-    if not resources:
-        raise _invalid("resources must name at least one resource class")
+    if len(resources) > CLASSES_MAX:
+        raise _invalid(f"{len(resources)} resource classes in a group; {CLASSES_MAX} are allowed")
     for name, amount in resources.items():
         if not names.is_resource_class(name):
             raise _invalid(f"there is no resource class {name}")
@@ -90,10 +152,8 @@ def _aggregate(uuid: Any) -> str:
     return str(uuid)
 
 
-def _suffixes(groups: Sequence[RequestGroup]) -> str:
-    suffixes: Iterable[str] = (group.suffix for group in groups if group.suffix)
-    named = ", ".join(suffixes)
-    return f" (suffixes {named})" if named else ""
+def _named(suffix: str) -> str:
+    return f"with suffix {suffix}" if suffix else "without suffix"
 
 
 def _invalid(reason: str) -> exception.InvalidResourceQuery:

@@ -8,18 +8,26 @@ from typing import Any
 from armillary.context import RequestContext
 from objects.allocation import AllocationClaim, ClaimResult
 from objects.allocation_candidates import AllocationCandidates
+from objects.provider_uuids import Ids, ProviderUUIDs, UUIDBook, complete
 from objects.resource_query import ResourceQuery
 from rpc.client import RpcClient
+from rpc.transport import Bus
 
 
 class PlacementAPI(RpcClient):
     """Placement, on the top broker. Any number of processes answer; all from the same truth.
 
-    Version history: 1.0 initial.
+    Version history: 1.0 initial; 1.1 get_allocation_candidates takes by_id and queries of trees,
+    adds explain_candidates, get_provider_uuids, get_aggregate_members, updated_at in
+    list_allocations.
     """
 
     TOPIC = "placement"
-    VERSION = "1.0"
+    VERSION = "1.1"
+
+    def __init__(self, bus: Bus, **options: Any) -> None:
+        super().__init__(bus, **options)
+        self._book = UUIDBook()
 
     def get_allocation_candidates(
         self, context: RequestContext, query: ResourceQuery
@@ -28,7 +36,42 @@ class PlacementAPI(RpcClient):
 
         Raises InvalidResourceQuery.
         """
-        result: AllocationCandidates = self._call(context, "get_allocation_candidates", query=query)
+        method = "get_allocation_candidates"
+        if not self.can_send("1.1"):
+            versions = {"ResourceQuery": "1.0", "RequestGroup": "1.0"}
+            older = query.obj_to_primitive("1.0", versions)
+            plain: AllocationCandidates = self._call(context, method, query=older)
+            plain.obj_set_defaults_quietly()
+            return plain
+        found: AllocationCandidates = self._call(
+            context, method, version="1.1", query=query, by_id=True
+        )
+        if not complete(found, self._book, lambda ids: self._uuids_of(context, ids)):
+            found = self._call(context, method, version="1.1", query=query, by_id=False)
+        return found
+
+    def explain_candidates(self, context: RequestContext, query: ResourceQuery) -> dict[str, Any]:
+        """Return why a query has no candidates, or so few; for people, it takes a little longer.
+
+        A dict with ``sentence``, ``has_candidates``, ``providers_total`` (those with an inventory;
+        a tree counts as one), ``providers_left`` (that have something for each part),
+        ``ruled_out`` (as in ``DecisionTrace``), ``root`` (parts) and ``groups``: dicts with
+        ``suffix``, ``parts`` and ``nearest``. A part is a dict with ``kind``, ``name`` and
+        ``count``, the providers that it alone rules out; for resources also ``asked`` and
+        ``best``. Of the nearest misses each has ``provider`` (uuid, name, root_provider_uuid) and
+        ``lacks``: dicts with ``kind`` and ``name``, for resources also ``asked``, ``free`` and
+        ``short``. Raises InvalidResourceQuery.
+        """
+        result: dict[str, Any] = self._call(
+            context, "explain_candidates", version="1.1", query=query
+        )
+        return result
+
+    def _uuids_of(self, context: RequestContext, ids: Ids) -> ProviderUUIDs:
+        asked = ProviderUUIDs.from_values(ids=ids)
+        result: ProviderUUIDs = self._call(
+            context, "get_provider_uuids", version="1.1", providers=asked
+        )
         return result
 
     def claim(
@@ -71,8 +114,9 @@ class PlacementAPI(RpcClient):
         """Return a page of all allocations, ordered by consumer, for audits.
 
         Each is a dict with consumer_uuid, consumer_type, project_id, user_id, provider_uuid,
-        provider_name and resources (class -> amount). ``marker`` is the last consumer of the page
-        before; a consumer is never split over pages.
+        provider_name, updated_at (of the consumer, ISO text in UTC; since 1.1) and resources (class
+        -> amount). ``marker`` is the last consumer of the page before; a consumer is never split
+        over pages.
         """
         result: list[dict[str, Any]] = self._call(
             context, "list_allocations", marker=marker, limit=limit
@@ -126,5 +170,24 @@ class PlacementAPI(RpcClient):
     def set_aggregate_members(
         self, context: RequestContext, aggregate: str, providers: Sequence[str]
     ) -> None:
-        """Make the aggregate hold exactly these providers; unknown ones are skipped."""
+        """Make the aggregate hold exactly these providers; unknown ones are skipped.
+
+        Sharing providers that are in it stay.
+        """
         self._call(context, "set_aggregate_members", aggregate=aggregate, providers=list(providers))
+
+    def get_aggregate_members(
+        self, context: RequestContext, aggregate: str, providers: Sequence[str]
+    ) -> dict[str, list[str]]:
+        """Return {"members": providers in an aggregate, "unknown": those that do not exist}.
+
+        ``providers`` are those whose existence is asked about.
+        """
+        result: dict[str, list[str]] = self._call(
+            context,
+            "get_aggregate_members",
+            version="1.1",
+            aggregate=aggregate,
+            providers=list(providers),
+        )
+        return result

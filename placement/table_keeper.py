@@ -6,6 +6,8 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
+from sqlalchemy.orm import Session
+
 from armillary.db import Database
 from placement.db import changes, epochs
 from placement.provider_table import EPOCH_NONE, ProviderTable
@@ -30,17 +32,27 @@ class TableKeeper:
             needed = epochs.get_epochs(session).epoch
         with self._lock:
             if self._table.epoch < needed or needed < held:
-                self._load()
+                with self._database.reader() as session:
+                    self._load(session)
             yield self._table
 
-    def _load(self) -> None:
+    @contextlib.contextmanager
+    def table_as_of(self, session: Session) -> Iterator[ProviderTable]:
+        """Lend the table of exactly the moment that a session sees; its first statement is here.
+
+        What the session reads afterwards is of the same moment.
+        """
+        with self._lock:
+            self._load(session)
+            yield self._table
+
+    def _load(self, session: Session) -> None:
         table, self._table = self._table, ProviderTable()  # begin anew if this fails half-way
-        with self._database.reader() as session:
-            epochs.begin_snapshot(session)
-            found = changes.get_changes(session, table.epoch)
-            if found is None:
-                table = ProviderTable()
-                found = changes.get_changes(session, EPOCH_NONE)
+        epochs.begin_snapshot(session)
+        found = changes.get_changes(session, table.epoch)
+        if found is None:
+            table = ProviderTable()
+            found = changes.get_changes(session, EPOCH_NONE)
         assert found is not None, "a table that begins anew can always be loaded"
         table.apply(found)
         self._table = table

@@ -1,22 +1,34 @@
-"""Reads of usage: of the whole fleet, and of single providers."""
+"""Reads of usage: of the whole fleet, of single providers, and of a project's consumers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from armillary import exception
 from armillary.db import Database
-from placement.db import allocations
-from placement.provider_table import ClassColumns, ProviderTable
+from placement.columns import ClassColumns
+from placement.db import consumers as queries
+from placement.db import epochs, inventories
+from placement.provider_table import ProviderTable
 from placement.table_keeper import TableKeeper
 
 Usage = dict[str, float]
 
 
+@dataclass
+class TypeUsage:
+    """How many consumers of a type hold something, and how much of each class in all."""
+
+    consumer_count: int = 0
+    resources: dict[str, int] = field(default_factory=dict)
+
+
 class UsageReader:
-    """Reads usage from the provider table."""
+    """Reads usage from the provider table where that has it, else from the database."""
 
     def __init__(self, database: Database, keeper: TableKeeper) -> None:
         self._database = database
@@ -25,7 +37,7 @@ class UsageReader:
     def get_totals(self) -> dict[str, Any]:
         """Return {"consumers", "providers", "resources": {class: {"used", "capacity"}}}."""
         with self._database.reader() as session:
-            consumers = allocations.count_consumers(session)
+            consumers = queries.count_consumers(session)
         with self._keeper.table() as table:
             return {
                 "consumers": consumers,
@@ -43,6 +55,31 @@ class UsageReader:
             return {
                 provider: _usages(table, row) for provider, row in rows.items() if row is not None
             }
+
+    def get_of_provider(self, provider: str) -> tuple[int, dict[str, int]]:
+        """Return a provider's generation, and how much is used of each class that it has.
+
+        Raises ``ResourceProviderNotFound``.
+        """
+        with self._database.reader() as session:
+            found = inventories.get(session, [provider]).get(provider)
+        if found is None:
+            raise exception.ResourceProviderNotFound(provider=provider)
+        return found.generation, {name: found.used.get(name, 0) for name in found.inventories}
+
+    def get_of_project(
+        self, project_id: str, *, user_id: str | None = None, consumer_type: str | None = None
+    ) -> dict[str, TypeUsage]:
+        """Return what a project's consumers hold by consumer type; of one user or type if given."""
+        whose = queries.Whose(project_id, user_id, consumer_type)
+        with self._database.reader() as session:
+            epochs.begin_snapshot(session)
+            counts = queries.count_by_type(session, whose)
+            sums = queries.sum_amounts(session, whose)
+        usages = {type_: TypeUsage(count) for type_, count in counts.items()}
+        for type_, name, amount in sums:
+            usages[type_].resources[name] = amount
+        return usages
 
 
 def _classes(table: ProviderTable) -> list[tuple[str, ClassColumns]]:

@@ -16,6 +16,9 @@ _REMOTE_SUFFIX = "_Remote"
 class RpcClient:
     """Base of every ``rpcapi`` class, which sets ``TOPIC`` and ``VERSION``.
 
+    A method asks for the version that it came with, so that a newer client still calls an older
+    server: the first one of ``VERSION``'s major part, unless it says otherwise.
+
     A call raises ``RpcTimeout`` when no answer came (outcome unknown), ``RpcUnavailable`` when
     nothing was sent, and what the other side raised when that is a class of
     ``armillary.exception``.
@@ -28,6 +31,7 @@ class RpcClient:
         self, bus: Bus, *, version_cap: str | None = None, timeout_seconds: float = 60.0
     ) -> None:
         self._cap = version_cap
+        self._version_first = f"{self.VERSION.partition('.')[0]}.0"
         self._timeout_seconds = timeout_seconds
         self._client = bus.client(
             self.TOPIC,
@@ -61,7 +65,7 @@ class RpcClient:
     ) -> Any:
         timeout = timeout_seconds or self._timeout_seconds
         prepared = self._client.prepare(
-            version=version or self.VERSION, server=server, timeout=timeout
+            version=version or self._version_first, server=server, timeout=timeout
         )
         return self._sent(method, timeout, lambda: prepared.call(context, method, **arguments))
 
@@ -76,7 +80,7 @@ class RpcClient:
         **arguments: Any,
     ) -> None:
         prepared = self._client.prepare(
-            version=version or self.VERSION, server=server, fanout=fanout or None
+            version=version or self._version_first, server=server, fanout=fanout or None
         )
         self._sent(method, 0, lambda: prepared.cast(context, method, **arguments))
 

@@ -66,6 +66,8 @@ class NumberOverride:
 
     def column(self, hosts: HostTable, default: float) -> Numbers:
         """Return the number of each host."""
+        if not hosts.facts.aggregates_with(self._key):
+            return np.full(len(hosts), float(default))
         least = np.full(len(hosts), math.inf)
         is_bad = np.zeros(len(hosts), dtype=np.bool_)
         for aggregate in hosts.facts.aggregates_with(self._key):

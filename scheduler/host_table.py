@@ -59,6 +59,7 @@ class HostTable:
         self._columns = {} if columns is None else columns
         self._usage = usage
         self._chosen: dict[int, list[str]] = defaultdict(list)
+        self._candidate_of: dict[str, int] = {}  # those of the instances that were chosen for
         self._positions_of_host: dict[str, list[int]] | None = None
         self._positions_of_instance: dict[str, list[int]] = {}
         if usage is not None:
@@ -187,7 +188,7 @@ class HostTable:
     def consume(self, position: int, instance_uuid: str) -> None:
         """Show one more instance of this request on a host."""
         if self._usage is not None:
-            self._usage.add(position)
+            self._candidate_of[instance_uuid] = self._usage.add(position)
         self._chosen[position].append(instance_uuid)
         located = self._positions_of_instance.get(instance_uuid)
         if located is not None and position not in located:
@@ -197,12 +198,29 @@ class HostTable:
     def undo(self, position: int, instance_uuid: str) -> None:
         """Take one ``consume`` back."""
         if self._usage is not None:
-            self._usage.subtract(position)
+            self._usage.subtract(position, self._candidate_of.pop(instance_uuid))
         self._chosen[position].remove(instance_uuid)
         located = self._positions_of_instance.get(instance_uuid)
         if located is not None and instance_uuid not in self.instances_at(position):
             located.remove(position)
         self._show(position, -1)
+
+    def refuse(self, position: int, instance_uuid: str) -> bool:
+        """Take a ``consume`` back whose claim was refused; tell if the host can be tried again."""
+        has_others = self._usage is not None and self._usage.refuse(
+            position, self._candidate_of[instance_uuid]
+        )
+        self.undo(position, instance_uuid)
+        return has_others
+
+    def candidate_of(self, instance_uuid: str) -> int:
+        """Return the candidate that an instance was shown with: its index in the answer."""
+        return self._candidate_of[instance_uuid]
+
+    def candidate_at(self, position: int) -> int:
+        """Return the candidate that would be next on a host."""
+        assert self._usage is not None
+        return self._usage.candidate_at(position)
 
     def _show(self, position: int, more: int) -> None:
         self.column("num_instances")[position] += more

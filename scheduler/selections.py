@@ -98,11 +98,14 @@ class Chooser:
         return choice
 
     def refuse(self, position: int, instance_uuid: str) -> None:
-        """Take a choice back whose claim was refused: the host is out for the whole request."""
-        self.hosts.undo(position, instance_uuid)
+        """Take a choice back whose claim was refused.
+
+        The host is out for the whole request, unless placement offers it in another way, too.
+        """
+        has_others = self.hosts.refuse(position, instance_uuid)
         if self._spec.instance_group is not None:
             self._spec.instance_group.hosts.remove(self.hosts[position].host)
-        self._is_open[position] = False
+        self._is_open[position] = has_others
         self._changed.add(position)
 
     def settle(self) -> None:

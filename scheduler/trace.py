@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-import os_traits
-
+from objects import ruled_out
 from objects.allocation_candidates import AllocationCandidates
 from objects.decision_trace import DecisionTrace
 from scheduler.host_table import HostTable
 from scheduler.selections import Choice, Ranked
 
 _CONFLICTS_MAX = 10
-_PARTS_MAX = 6
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class TraceBuilder:
@@ -51,7 +47,8 @@ class TraceBuilder:
         """Note what placement says."""
         self._trace.hosts_total = candidates.providers_total
         self._trace.ruled_out = candidates.ruled_out
-        self._trace.candidates = len(candidates.provider_uuids)
+        uuids = candidates.provider_uuids
+        self._trace.candidates = len(uuids if candidates.is_plain else set(uuids))
 
     def refused_by_request_filter(self, reason: str) -> None:
         """Note that placement was not asked at all."""
@@ -129,22 +126,19 @@ def explain(
 
     ``placed`` of ``wanted`` instances had a host when none was left for the next one.
     """
-    parts = _bounded([part for part in _parts(trace, aggregate_names) if part[0]])
-    if not parts:
+    text = ruled_out.joined(_parts(trace, aggregate_names), trace.hosts_total, "host")
+    if not text:
         text = "placement knows no host" if not trace.hosts_total else "no host is left"
-    else:
-        text = "; ".join(_phrases(parts, trace.hosts_total))
     if placed:
         text = f"only {placed:,} of {wanted:,} instances found room: {text}"
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _parts(trace: DecisionTrace, names: Mapping[str, str]) -> Iterator[tuple[int, str, str]]:
-    """Yield how many hosts fail, and how: in the singular, in the plural."""
-    for rule in trace.ruled_out:
-        yield rule["count"], *_rule_text(rule, names)
-    ruled_out = sum(rule["count"] for rule in trace.ruled_out)
-    left_out = trace.hosts_total - ruled_out - trace.candidates
+def _parts(trace: DecisionTrace, names: Mapping[str, str]) -> Iterator[ruled_out.Part]:
+    """Yield how many hosts fail, and how."""
+    yield from ruled_out.parts_of(trace.ruled_out, names)
+    refused = sum(rule["count"] for rule in trace.ruled_out)
+    left_out = trace.hosts_total - refused - trace.candidates
     yield (
         max(left_out, 0),
         "was left out by max_placement_results",
@@ -156,49 +150,3 @@ def _parts(trace: DecisionTrace, names: Mapping[str, str]) -> Iterator[tuple[int
         because = f" ({entry['reason']})" if entry["reason"] else ""
         rejected = f"ruled out by {entry['name']}{because}"
         yield entry["removed"], f"is {rejected}", f"are {rejected}"
-
-
-def _rule_text(rule: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, str]:
-    name = _UUID.sub(lambda match: names.get(match[0], match[0]), str(rule["name"]))
-    match rule["kind"]:
-        case "resource" if "rule" in rule:
-            detail = f"give {name} in amounts of {rule['asked']:,} ({rule['rule']})"
-            return f"does not {detail}", f"do not {detail}"
-        case "resource":
-            detail = f"{name}: {rule['asked']:,} asked, {max(rule['best'], 0):,} free at most"
-            return f"lacks {detail}", f"lack {detail}"
-        case "trait":
-            return f"lacks {name}", f"lack {name}"
-        case "member_of":
-            return f"is not in aggregate {name}", f"are not in aggregate {name}"
-        case "forbidden_aggregate":
-            detail = f"in aggregate {name}, which is forbidden"
-            return f"is {detail}", f"are {detail}"
-        case "forbidden_trait" if name != os_traits.COMPUTE_STATUS_DISABLED:
-            return f"has {name}, which is forbidden", f"have {name}, which is forbidden"
-        case "forbidden_trait" | "disabled":
-            return "is disabled", "are disabled"
-        case _:
-            return f"is ruled out by {name}", f"are ruled out by {name}"
-
-
-def _bounded(parts: list[tuple[int, str, str]]) -> list[tuple[int, str, str]]:
-    if len(parts) <= _PARTS_MAX:
-        return parts
-    rest = sum(count for count, _one, _many in parts[_PARTS_MAX - 1 :])
-    return [*parts[: _PARTS_MAX - 1], (rest, "fails for other reasons", "fail for other reasons")]
-
-
-def _phrases(parts: list[tuple[int, str, str]], total: int) -> Iterator[str]:
-    last = len(parts) - 1
-    adds_up = sum(count for count, _one, _many in parts) == total
-    for index, (count, one, many) in enumerate(parts):
-        text = one if count == 1 else many
-        if index == 0 == last and adds_up:
-            yield f"the only host {text}" if count == 1 else f"all {count:,} hosts {text}"
-        elif index == 0:
-            yield f"{count:,} of {total:,} hosts {many if total > 1 else one}"
-        elif index == last and adds_up:
-            yield f"the other one {text}" if count == 1 else f"the other {count:,} {text}"
-        else:
-            yield f"{count:,} {text}"

@@ -47,13 +47,17 @@ _ATTRIBUTES_OF: dict[str, Callable[[Any, Any, Any, Any], dict[str, Any]]] = {
 
 
 class Usage:
-    """The resources asked for on n hosts, (n, k) for k classes; one decision's own."""
+    """The resources asked for on n hosts, (n, k) for k classes; one decision's own.
+
+    Each host stands for one candidate of placement's answer, by its index there.
+    """
 
     def __init__(
         self,
         classes: list[str],
         amounts: npt.NDArray[np.int64],
         *,
+        candidates: Positions,
         total: npt.NDArray[np.int64],
         reserved: npt.NDArray[np.int64],
         used: npt.NDArray[np.int64],
@@ -61,6 +65,7 @@ class Usage:
     ) -> None:
         self._classes = classes
         self._amounts = amounts
+        self._candidates = candidates
         self._total = total
         self._reserved = reserved
         self._used = used
@@ -77,6 +82,7 @@ class Usage:
         return cls(
             candidates.resource_classes,
             candidates.amounts,
+            candidates=chosen,
             total=candidates.total[chosen],
             reserved=candidates.reserved[chosen],
             used=candidates.used[chosen],
@@ -88,6 +94,7 @@ class Usage:
         return Usage(
             self._classes,
             self._amounts,
+            candidates=self._candidates[positions],
             total=self._total[positions],
             reserved=self._reserved[positions],
             used=self._used[positions],
@@ -117,13 +124,22 @@ class Usage:
             )
         return values
 
-    def add(self, position: int) -> None:
-        """Use the amounts asked for once more."""
-        self._used[position] += self._amounts
+    def candidate_at(self, position: int) -> int:
+        """Return the candidate that a host stands for now."""
+        return int(self._candidates[position])
 
-    def subtract(self, position: int) -> None:
+    def add(self, position: int) -> int:
+        """Use the amounts asked for once more; return the candidate that does."""
+        self._used[position] += self._amounts
+        return self.candidate_at(position)
+
+    def subtract(self, position: int, candidate: int) -> None:
         """Take one ``add`` back."""
         self._used[position] -= self._amounts
+
+    def refuse(self, position: int, candidate: int) -> bool:
+        """Note that a candidate cannot be claimed; tell whether its host has others."""
+        return False
 
     def fits(self, position: int) -> bool:
         """Tell whether the amounts asked for fit once more, as placement reckons it."""

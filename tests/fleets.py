@@ -203,7 +203,11 @@ class ArrayPlacement:
         (group,) = query.groups
         ruled_out: list[dict[str, Any]] = []
         left = np.ones(len(self.uuids), dtype=bool)
-        for entry, mask in self._rules(group):
+        root = RequestGroup.from_values(
+            required_traits=[[trait] for trait in query.root_required],
+            forbidden_traits=query.root_forbidden,
+        )
+        for entry, mask in (*self._rules(root), *self._rules(group)):
             failed = left & ~mask
             if failed.any():
                 if entry["kind"] == "resource":

@@ -14,7 +14,10 @@ from oslo_policy import generator as policy_generator
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Path("etc/armillary")
-POLICY = Path("etc/policy.yaml.sample")
+POLICIES = {  # by namespace: the HTTP API's, the Placement REST API's
+    "armillary": Path("etc/policy.yaml.sample"),
+    "armillary-placement": Path("etc/placement-policy.yaml.sample"),
+}
 
 
 def generate(into: Path) -> list[Path]:
@@ -27,10 +30,12 @@ def generate(into: Path) -> list[Path]:
             ["--config-file", str(description), "--output-file", str(into / sample)]
         )
         samples.append(sample)
-    policy_generator.generate_sample(
-        ["--namespace", "armillary", "--output-file", str(into / POLICY)], conf=cfg.ConfigOpts()
-    )
-    return [*samples, POLICY]
+    for namespace, sample in POLICIES.items():
+        policy_generator.generate_sample(
+            ["--namespace", namespace, "--output-file", str(into / sample)], conf=cfg.ConfigOpts()
+        )
+        samples.append(sample)
+    return samples
 
 
 def out_of_date() -> list[Path]:

@@ -9,15 +9,14 @@ from typing import Any
 import falcon
 from oslo_config import cfg
 
-from api.tokens import Identity, TokenFile
 from armillary import exception
 from armillary.context import RequestContext
+from armillary.tokens import Identity, TokenFile, with_implied_roles
 
 HEADER = "X-Auth-Token"
 TOKEN_CHARACTERS_MAX = 512
 
 ADMIN = "admin"
-IMPLIED_ROLES = {ADMIN: ("member", "reader"), "member": ("reader",)}
 
 Authenticate = Callable[[str | None], Identity | None]
 """Takes the token of a request, returns whose it is or None."""
@@ -61,16 +60,15 @@ class Authentication:
         return context
 
 
-def with_implied_roles(roles: tuple[str, ...]) -> list[str]:
-    """Return the roles with those they bring: an admin is a member, a member is a reader."""
-    implied = {other for role in roles for other in IMPLIED_ROLES.get(role, ())}
-    return sorted({*roles, *implied})
-
-
 def make_authenticate(conf: cfg.ConfigOpts) -> Authenticate:
     """Return what ``[api] auth_strategy`` names. Raises ``ConfigurationError``."""
     if conf.api.auth_strategy == "noauth":
         return trust
+    if conf.api.auth_strategy != "token_file":
+        raise exception.ConfigurationError(
+            reason=f"[api] auth_strategy = {conf.api.auth_strategy} is for the Placement REST API "
+            "alone; armillary-api takes noauth and token_file"
+        )
     if not conf.api.token_file:
         raise exception.ConfigurationError(
             reason="[api] token_file must be set with auth_strategy = token_file"

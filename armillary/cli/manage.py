@@ -1,4 +1,4 @@
-"""``armillary-manage``: databases and cells, for operators."""
+"""``armillary-manage``: databases, cells and allocations, for operators."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from armillary.cli.operator.application import OperatorApp
 
 DESCRIPTION = """
-Databases and cells of an Armillary deployment.
+Databases, cells and allocations of an Armillary deployment.
 
 Exit codes: 0 done; 1 refused or failed; 2 wrong usage; 78 a mistake in the configuration. "cell
-delete" has codes of its own, see its help.
+delete" and the "placement" commands have codes of their own, see their help.
 """
 
 
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> OperatorApp:
     """Return the application with its table of contents; the caller has bootstrapped."""
-    from armillary.cli.operator import cell_commands, db_commands
+    from armillary.cli.operator import cell_commands, db_commands, placement_commands
     from armillary.cli.operator.application import OperatorApp
 
     commands = {
@@ -40,5 +40,8 @@ def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> Oper
         "cell delete": cell_commands.CellDelete,
         "cell discover-hosts": cell_commands.CellDiscoverHosts,
         "cell map-instances": cell_commands.CellMapInstances,
+        "placement audit": placement_commands.PlacementAudit,
+        "placement heal-allocations": placement_commands.PlacementHealAllocations,
+        "placement sync-aggregates": placement_commands.PlacementSyncAggregates,
     }
     return OperatorApp("armillary-manage", DESCRIPTION, commands, stdout=stdout, stderr=stderr)

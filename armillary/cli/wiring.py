@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from armillary.cli.buses import MakeBus
 from armillary.db import Database
 from armillary.http_server import HttpServer
 from armillary.periodic import PeriodicTask
 from armillary.service import Manager, Server
+
+if TYPE_CHECKING:
+    from armillary.cli.buses import MakeBus
 
 
 def make_super_conductor(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> Manager:
@@ -54,21 +56,39 @@ def make_scheduler(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> 
 def make_placement(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> Manager:
     """Return placement with both its faces: RPC and REST."""
     from placement.manager import PlacementManager
-    from placement.rest.app import make_app
+    from placement.rest.manager import make_server
 
     manager = PlacementManager(
         conf,
         top_bus=make_bus(top_url),
         database=Database.from_conf(conf.placement_database, "placement"),
     )
-    rest = HttpServer(
-        make_app(manager.engine),
-        host=conf.placement.rest_bind_host,
-        port=conf.placement.rest_bind_port,
-        threads=conf.placement.rest_threads,
+    is_shared = _several(conf, conf.placement.workers)
+    return WithServers(manager, [make_server(conf, manager.engine, reuse_port=is_shared)])
+
+
+def make_placement_rest(conf: cfg.ConfigOpts, *, make_tables: bool) -> Manager:
+    """Return placement with REST alone, which needs no broker."""
+    from placement.rest.manager import RestManager
+
+    return RestManager(
+        conf,
+        database=Database.from_conf(conf.placement_database, "placement"),
         reuse_port=_several(conf, conf.placement.workers),
+        make_tables=make_tables,
     )
-    return WithServers(manager, [rest])
+
+
+def make_placement_wsgi(conf: cfg.ConfigOpts) -> Callable[..., Any]:
+    """Return placement's REST API for a WSGI server of somebody else's.
+
+    It forgets in a thread of its own. Raises ConfigurationError, also when the database is there
+    and its tables are not those of this release.
+    """
+    from placement.rest import manager
+
+    database = Database.from_conf(conf.placement_database, "placement")
+    return manager.make_standalone_app(conf, database)
 
 
 def make_compute(conf: cfg.ConfigOpts, *, cell_url: str, make_bus: MakeBus) -> Manager:

@@ -1,4 +1,8 @@
-"""[api]: where the HTTP API listens, who may come in, and how much one request may ask."""
+"""[api]: where the HTTP API listens, who may come in, and how much one request may ask.
+
+``auth_strategy`` and ``token_file`` hold for the Placement REST API, too, in the configuration of
+the programs that serve it.
+"""
 
 from __future__ import annotations
 
@@ -48,11 +52,26 @@ Number of worker processes; all of them listen on the same port. Unset means
                     "be an address of the machine itself.",
                 ),
                 (
+                    "noauth2",
+                    "Only for the Placement REST API: a token is needed and believed, USER or "
+                    "USER:PROJECT, as are X-Roles, X-Project-Id and OpenStack-System-Scope beside "
+                    "it. For tests.",
+                ),
+                (
                     "token_file",
                     "The header X-Auth-Token must hold a token whose hash is in token_file.",
                 ),
+                (
+                    "keystone",
+                    "Only for the Placement REST API: Keystone checks tokens, as the section "
+                    "[keystone_authtoken] says.",
+                ),
             ],
-            help="How a request proves whose it is.",
+            help="""
+How a request proves whose it is: to the HTTP API in the configuration of armillary-api, to the
+Placement REST API in that of armillary-placement and armillary-placement-rest. A configuration
+that several of them share is for all of them.
+""",
         ),
         cfg.StrOpt(
             "token_file",

@@ -26,6 +26,22 @@ Port on which the Placement REST API listens; 0 lets the system choose one, for 
             help="Requests that one worker process answers over REST at the same time.",
         ),
         cfg.IntOpt(
+            "rest_max_body_bytes",
+            default=16_777_216,
+            min=1024,
+            max=268_435_456,
+            help="Largest body of a request, in bytes; a larger one is refused with status 413.",
+        ),
+        cfg.IntOpt(
+            "rest_max_query_bytes",
+            default=32_768,
+            min=1024,
+            max=65_536,
+            help="""
+Longest query string of a request, in bytes; a longer one is refused with status 414.
+""",
+        ),
+        cfg.IntOpt(
             "workers",
             min=1,
             max=512,
@@ -42,6 +58,61 @@ memory, about 1 KiB a provider.
 Whether allocation candidates come in random order, so that a limited answer is a random sample.
 Otherwise they come in the order of the table, mostly that in which the providers were made, and a
 limit always takes the first.
+""",
+        ),
+        cfg.IntOpt(
+            "max_allocation_candidates",
+            default=-1,
+            min=-1,
+            mutable=True,
+            help="""
+How many candidates are generated at most for one request, whatever its limit; -1 is without
+bound. Candidates are generated one after the other and only as many as are asked for, so this
+bounds the work for requests that set no limit.
+""",
+        ),
+        cfg.StrOpt(
+            "allocation_candidates_generation_strategy",
+            default="depth-first",
+            mutable=True,
+            choices=[
+                (
+                    "depth-first",
+                    "All candidates of one tree of providers, then those of the next one.",
+                ),
+                (
+                    "breadth-first",
+                    "One candidate of each tree in turn, so that a bounded answer names as many "
+                    "trees as it can.",
+                ),
+            ],
+            help="""
+In which order candidates are generated; it decides which ones are left out by a limit or by
+``max_allocation_candidates``.
+""",
+        ),
+        cfg.IntOpt(
+            "allocation_conflict_retry_count",
+            default=10,
+            min=0,
+            help="""
+Taken over from OpenStack Placement, where a write of allocations is tried again after another
+writer changed the same provider. It has no effect here: all writers of allocations take turns, so
+none of them finds such a change.
+""",
+        ),
+        cfg.StrOpt(
+            "incomplete_consumer_project_id",
+            default="00000000-0000-0000-0000-000000000000",
+            help="""
+Project of consumers that clients wrote without naming one, which microversions below 1.8 allow.
+""",
+        ),
+        cfg.StrOpt(
+            "incomplete_consumer_user_id",
+            default="00000000-0000-0000-0000-000000000000",
+            help="""
+User of consumers that clients wrote without naming one, which microversions below 1.8 allow.
 """,
         ),
         cfg.IntOpt(

@@ -41,6 +41,12 @@ def find_instance(session: Session, instance_uuid: str) -> Instance | None:
     return Instance.obj_from_primitive(row.instance)
 
 
+def known(session: Session, instance_uuids: Collection[str]) -> set[str]:
+    """Return those of these instances that have a build request, being deleted or not."""
+    row = models.BuildRequest.instance_uuid
+    return set(session.scalars(sa.select(row).where(row.in_(instance_uuids))))
+
+
 def list_page(
     session: Session,
     *,

@@ -38,6 +38,20 @@ def node_uuids_of(session: Session, hosts: Collection[str]) -> list[str]:
     return sorted({uuid for uuids in session.scalars(query) for uuid in uuids})
 
 
+def all_node_uuids(session: Session) -> set[str]:
+    """Return the UUIDs of the compute nodes of all hosts."""
+    found = session.scalars(sa.select(models.HostMapping.node_uuids))
+    return {uuid for uuids in found for uuid in uuids}
+
+
+def nodes_by_host(session: Session, hosts: Collection[str]) -> dict[str, list[str] | None]:
+    """Return host -> UUIDs of its compute nodes; None for a host that is not mapped."""
+    host, node_uuids = models.HostMapping.host, models.HostMapping.node_uuids
+    query = sa.select(host, node_uuids).where(host.in_(hosts))
+    found = {row.host: row.node_uuids for row in session.execute(query)}
+    return {name: found.get(name) for name in sorted(hosts)}
+
+
 def map_hosts(session: Session, cell_uuid: str, hosts: Mapping[str, Collection[str]]) -> None:
     """Map hosts (host -> node UUIDs) that are not mapped yet; the others stay where they are."""
     rows = [

@@ -1,39 +1,110 @@
-"""Queries about aggregates: who is in one, and writing what is different.
+"""Queries about aggregates: who is in one, which ones somebody is in, writing what is different.
 
-All need the epoch's lock.
+All but reading needs the epoch's lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import datetime as dt
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import bindparam, delete, select
 from sqlalchemy.orm import Session
 
 from placement.db import epochs, names, providers
-from placement.db.models import ResourceProviderAggregate
+from placement.db.models import (
+    Aggregate,
+    ResourceProvider,
+    ResourceProviderAggregate,
+    ResourceProviderTrait,
+    Trait,
+)
 from placement.db.statements import any_of, execute_in, insert_rows
+from placement.provider_record import ProviderAggregates
+from placement.sharing import SHARING_TRAIT
 
 _MEMBER = ResourceProviderAggregate.table()
 _REMOVE = delete(_MEMBER).where(
     _MEMBER.c.aggregate_id == bindparam("aggregate"), _MEMBER.c.resource_provider_id.in_(any_of())
 )
+_LEAVE = delete(_MEMBER).where(
+    _MEMBER.c.resource_provider_id == bindparam("provider"), _MEMBER.c.aggregate_id.in_(any_of())
+)
+_OF_PROVIDER = (
+    select(
+        ResourceProvider.id,
+        ResourceProvider.generation,
+        ResourceProvider.updated_at,
+        Aggregate.uuid,
+    )
+    .outerjoin(
+        ResourceProviderAggregate,
+        ResourceProviderAggregate.resource_provider_id == ResourceProvider.id,
+    )
+    .outerjoin(Aggregate, Aggregate.id == ResourceProviderAggregate.aggregate_id)
+    .where(ResourceProvider.uuid == bindparam("provider"))
+    .order_by(Aggregate.id)
+)
+_SHARES = (
+    select(ResourceProviderTrait.resource_provider_id)
+    .join(Trait, Trait.id == ResourceProviderTrait.trait_id)
+    .where(Trait.name == SHARING_TRAIT)
+)
+_MEMBERS = (
+    select(ResourceProvider.uuid)
+    .join(
+        ResourceProviderAggregate,
+        ResourceProviderAggregate.resource_provider_id == ResourceProvider.id,
+    )
+    .join(Aggregate, Aggregate.id == ResourceProviderAggregate.aggregate_id)
+    .where(Aggregate.uuid == bindparam("aggregate"), ResourceProvider.id.not_in(_SHARES))
+    .order_by(ResourceProvider.uuid)
+)
+
+
+def get_members(session: Session, aggregate: str) -> list[str]:
+    """Return the UUIDs of the providers in an aggregate that do not share, sorted."""
+    return list(session.scalars(_MEMBERS, {"aggregate": aggregate}))
+
+
+def find_of_provider(session: Session, provider: str) -> ProviderAggregates | None:
+    """Return the aggregates of a provider, if there is one; of one moment without a lock, too."""
+    rows = session.execute(_OF_PROVIDER, {"provider": provider}).all()
+    if not rows:
+        return None
+    number, generation, updated_at, _ = rows[0]
+    uuids = [row.uuid for row in rows if row.uuid is not None]
+    return ProviderAggregates(number, uuids, generation, updated_at)
+
+
+def set_of_provider(session: Session, present: ProviderAggregates, wanted: Sequence[str]) -> None:
+    """Make a provider be in exactly these aggregates; the caller touches it."""
+    before = set(present.aggregates)
+    ids = names.aggregate_ids(session, [*before.difference(wanted), *wanted])
+    gone = [ids[uuid] for uuid in before.difference(wanted)]
+    execute_in(session, _LEAVE, gone, provider=present.provider_id)
+    added = [
+        {"resource_provider_id": present.provider_id, "aggregate_id": ids[uuid]}
+        for uuid in wanted
+        if uuid not in before
+    ]
+    insert_rows(session, _MEMBER, added)
 
 
 def set_members(
-    session: Session, aggregate: str, provider_ids: Collection[int], epoch: int
+    session: Session, aggregate: str, provider_ids: Collection[int], epoch: int, now: dt.datetime
 ) -> None:
-    """Make an aggregate hold exactly these providers."""
+    """Make an aggregate hold exactly these providers, beside those that share."""
     number = names.aggregate_ids(session, [aggregate])[aggregate]
     members = select(_MEMBER.c.resource_provider_id).where(_MEMBER.c.aggregate_id == number)
-    present, wanted = set(session.scalars(members)), set(provider_ids)
-    if present == wanted:
+    not_sharing = members.where(_MEMBER.c.resource_provider_id.not_in(_SHARES))
+    wanted = set(provider_ids)
+    added = wanted.difference(session.scalars(members))
+    gone = set(session.scalars(not_sharing)) - wanted
+    if not added and not gone:
         return
-    execute_in(session, _REMOVE, present - wanted, aggregate=number)
-    added = [
-        {"resource_provider_id": provider_id, "aggregate_id": number}
-        for provider_id in wanted - present
-    ]
-    insert_rows(session, _MEMBER, added)
-    providers.touch(session, present ^ wanted, epoch)
+    execute_in(session, _REMOVE, gone, aggregate=number)
+    rows = [{"resource_provider_id": provider_id, "aggregate_id": number} for provider_id in added]
+    insert_rows(session, _MEMBER, rows)
+    providers.touch(session, added | gone, epoch, now)
     epochs.publish_facts(session, epoch)

@@ -1,215 +1,169 @@
-"""Queries about consumers: the ledger's rows in and out, and pages of them for audits."""
+"""The ledger in the database: filled from its rows under the epoch's lock, and written back."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Sequence
-from typing import Any, cast
+from collections.abc import Collection, Iterable
+from typing import Any
 
-from sqlalchemy import CursorResult, delete, func, select, update
 from sqlalchemy.orm import Session
 
-from placement.db import epochs
-from placement.db.models import (
-    Allocation,
-    Consumer,
-    ConsumerFence,
-    Inventory,
-    ResourceClass,
-    ResourceProvider,
-    Usage,
-)
-from placement.db.statements import AnyRow, any_of, execute_in, insert_rows, rows_in, upsert
-from placement.inventory import Inventory as Figures
+from placement import names as known
+from placement.db import epochs, inventories, ledger_postgresql, ledger_rows, names, providers
+from placement.db.ledger_rows import Changes
+from placement.inventory import Inventory
 from placement.ledger import Account, Holding, Ledger, Provider
 
-_HELD = (
-    select(
-        Consumer.uuid,
-        Consumer.generation,
-        Consumer.consumer_type,
-        Consumer.project_id,
-        Consumer.user_id,
-        ResourceProvider.uuid.label("provider_uuid"),
-        ResourceProvider.name.label("provider_name"),
-        ResourceClass.name.label("resource_class"),
-        Allocation.amount,
-    )
-    .join(Allocation, Allocation.consumer_uuid == Consumer.uuid)
-    .join(ResourceProvider, ResourceProvider.id == Allocation.resource_provider_id)
-    .join(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
-)
-_ACCOUNTS = (
-    select(
-        ResourceProvider.uuid,
-        ResourceProvider.id,
-        ResourceProvider.name,
-        ResourceClass.name,
-        ResourceClass.id,
-        func.coalesce(Usage.used, 0),
-        Inventory.total,
-        Inventory.reserved,
-        Inventory.min_unit,
-        Inventory.max_unit,
-        Inventory.step_size,
-        Inventory.allocation_ratio,
-    )
-    .outerjoin(Inventory, Inventory.resource_provider_id == ResourceProvider.id)
-    .outerjoin(ResourceClass, ResourceClass.id == Inventory.resource_class_id)
-    .outerjoin(
-        Usage,
-        (Usage.resource_provider_id == Inventory.resource_provider_id)
-        & (Usage.resource_class_id == Inventory.resource_class_id),
-    )
-    .where(ResourceProvider.uuid.in_(any_of()))
-)
-_HELD_BY = _HELD.where(Consumer.uuid.in_(any_of()))
-_FENCES = select(ConsumerFence.consumer_uuid, ConsumerFence.fence).where(
-    ConsumerFence.consumer_uuid.in_(any_of())
-)
-_DROP_ALLOCATIONS = delete(Allocation.table()).where(Allocation.consumer_uuid.in_(any_of()))
-_DROP_CONSUMERS = delete(Consumer.table()).where(Consumer.uuid.in_(any_of()))
-_NEXT_GENERATION = (
-    update(ResourceProvider.table())
-    .where(ResourceProvider.id.in_(any_of()))
-    .values(generation=ResourceProvider.table().c.generation + 1)
-)
 
+def open_ledger(
+    session: Session,
+    *,
+    consumers: Collection[str],
+    providers: Collection[str],
+    classes: Collection[str] = (),
+) -> tuple[int, Ledger]:
+    """Return the epoch of this write, and a ledger about these consumers and providers.
 
-def get_ledger(
-    session: Session, *, consumers: Collection[str], providers: Collection[str]
-) -> Ledger:
-    """Return a ledger about these consumers, these providers, and those that they hold of."""
+    It knows of those providers, too, that the consumers hold of, and which of the resource classes
+    are there. Must be the first of its transaction, since it takes the epoch's lock.
+    """
+    found = _rows(session).lock_and_read(session, consumers, providers)
     holdings = dict[str, Holding | None].fromkeys(consumers)
-    holdings.update(_holdings(session, consumers))
-    held_providers = {
-        provider for holding in holdings.values() if holding for provider in holding.amounts
-    }
-    return Ledger(
+    holdings.update(_holdings(found.held))
+    providers_found = _providers(found.accounts)
+    ledger = Ledger(
         holdings=holdings,
-        fences={row.consumer_uuid: row.fence for row in rows_in(session, _FENCES, consumers)},
-        providers=_providers(session, held_providers.union(providers)),
+        fences=dict(found.fences),
+        providers=providers_found,
+        classes=_known_classes(session, classes, providers_found.values()),
     )
+    return found.epoch, ledger
 
 
 def store(session: Session, ledger: Ledger, epoch: int, now: dt.datetime) -> None:
     """Write what changed in a ledger; nothing when nothing did. Needs the epoch's lock."""
-    _store_holdings(session, ledger)
-    _store_accounts(session, ledger, epoch)
-    fences = [
+    _store_shapes(session, ledger, epoch, now)
+    changes = Changes(epoch, now)
+    _add_holdings(changes, ledger)
+    _add_usages(changes, ledger)
+    changes.steps = {item.id: item.steps for item in ledger.providers.values() if item.steps}
+    changes.fences = [
         {"consumer_uuid": uuid, "fence": ledger.fences[uuid], "updated_at": now}
         for uuid in ledger.changed_fences
     ]
-    upsert(session, ConsumerFence.table(), fences)
+    _rows(session).write(session, changes)
 
 
-def get_allocations(session: Session, consumers: Collection[str]) -> list[AnyRow]:
-    """Return the allocations of these consumers, one row for each provider and class."""
-    return list(rows_in(session, _HELD_BY, consumers))
+def _rows(session: Session) -> Any:
+    is_postgresql = session.get_bind().dialect.name == "postgresql"
+    return ledger_postgresql if is_postgresql else ledger_rows
 
 
-def list_allocations(session: Session, *, marker: str | None, limit: int) -> Sequence[AnyRow]:
-    """Return those of the first ``limit`` consumers after ``marker``, by their UUIDs."""
-    page = select(Consumer.uuid.label("page_uuid")).order_by(Consumer.uuid).limit(limit)
-    if marker is not None:
-        page = page.where(Consumer.uuid > marker)
-    consumers = page.subquery()
-    rows = _HELD.join(consumers, consumers.c.page_uuid == Consumer.uuid).order_by(
-        Consumer.uuid, ResourceProvider.uuid, ResourceClass.name
-    )
-    return session.execute(rows).all()
-
-
-def count_consumers(session: Session) -> int:
-    """Return how many consumers hold something."""
-    return session.execute(select(func.count()).select_from(Consumer)).scalar_one()
-
-
-def prune_fences(session: Session, before: dt.datetime) -> int:
-    """Forget the old fences of consumers that hold nothing; return how many there were."""
-    is_held = select(Consumer.uuid).where(Consumer.uuid == ConsumerFence.consumer_uuid).exists()
-    old = delete(ConsumerFence.table()).where(ConsumerFence.updated_at < before, ~is_held)
-    return cast("CursorResult[Any]", session.execute(old)).rowcount
-
-
-def _holdings(session: Session, consumers: Collection[str]) -> dict[str, Holding]:
+def _holdings(rows: Iterable[Any]) -> dict[str, Holding]:
     holdings: dict[str, Holding] = {}
-    for row in rows_in(session, _HELD_BY, consumers):
-        holding = holdings.get(row.uuid)
+    for uuid, generation, consumer_type, project, user, provider, name, amount in rows:
+        holding = holdings.get(uuid)
         if holding is None:
-            holding = holdings[row.uuid] = Holding(
-                consumer_type=row.consumer_type,
-                project_id=row.project_id,
-                user_id=row.user_id,
-                amounts={},
-                generation=row.generation,
-            )
-        holding.amounts.setdefault(row.provider_uuid, {})[row.resource_class] = row.amount
+            holding = holdings[uuid] = Holding(consumer_type, project, user, {}, generation)
+        holding.amounts.setdefault(provider, {})[name] = amount
     return holdings
 
 
-def _providers(session: Session, uuids: Collection[str]) -> dict[str, Provider]:
+def _providers(rows: Iterable[Any]) -> dict[str, Provider]:
     providers: dict[str, Provider] = {}
-    for uuid, number, name, resource_class, class_id, used, *figures in rows_in(
-        session, _ACCOUNTS, uuids
-    ):
-        provider = providers.setdefault(uuid, Provider(id=number, name=name))
+    for uuid, number, name, generation, resource_class, class_id, used, *figures in rows:
+        provider = providers.get(uuid)
+        if provider is None:
+            provider = providers[uuid] = Provider(id=number, name=name, generation=generation)
         if resource_class is not None:
-            provider.accounts[resource_class] = Account(class_id, Figures(*figures), used)
+            figures[-1] = float(figures[-1])  # JSON makes no difference between 1 and 1.0
+            provider.accounts[resource_class] = Account(class_id, Inventory(*figures), used)
     return providers
 
 
-def _store_holdings(session: Session, ledger: Ledger) -> None:
-    stored = ledger.changed_consumers & ledger.stored_consumers
-    kept = {
-        uuid: holding
-        for uuid in ledger.changed_consumers
-        if (holding := ledger.holdings[uuid]) is not None
-    }
-    execute_in(session, _DROP_ALLOCATIONS, stored)
-    execute_in(session, _DROP_CONSUMERS, stored - kept.keys())
-    consumers = [
+def _known_classes(
+    session: Session, classes: Collection[str], found: Iterable[Provider]
+) -> frozenset[str]:
+    """Return those of these custom classes that are there; what a provider has is there."""
+    custom = frozenset(name for name in classes if known.is_custom(name))
+    asked = custom.difference(*(provider.accounts for provider in found))
+    return custom.difference(names.missing_classes(session, asked) if asked else ())
+
+
+def _store_shapes(session: Session, ledger: Ledger, epoch: int, now: dt.datetime) -> None:
+    """Write the inventories of those providers that were reshaped."""
+    shapes = [
+        (
+            provider.id,
+            provider.stored_inventories,
+            {name: account.inventory for name, account in provider.accounts.items()},
+        )
+        for provider in ledger.providers.values()
+        if provider.stored_inventories is not None
+    ]
+    if not shapes:
+        return
+    inventories.store(session, shapes, now)
+    providers.touch_quietly(session, [number for number, *_ in shapes], epoch, now)
+    opened = [
+        (name, account)
+        for provider in ledger.providers.values()
+        for name, account in provider.accounts.items()
+        if account.resource_class_id is None
+    ]
+    ids = names.class_ids(session, {name for name, _ in opened}, now)
+    for name, account in opened:
+        account.resource_class_id = ids[name]
+    epochs.publish_facts(session, epoch)
+
+
+def _add_holdings(changes: Changes, ledger: Ledger) -> None:
+    for uuid in ledger.changed_consumers:
+        holding = ledger.holdings[uuid]
+        if uuid in ledger.stored_consumers:
+            changes.emptied.append(uuid)
+            if holding is None:
+                changes.gone.append(uuid)
+        if holding is not None:
+            _add_holding(changes, ledger, uuid, holding)
+
+
+def _add_holding(changes: Changes, ledger: Ledger, uuid: str, holding: Holding) -> None:
+    changes.consumers.append(
         {
             "uuid": uuid,
             "generation": holding.generation,
             "consumer_type": holding.consumer_type,
             "project_id": holding.project_id,
             "user_id": holding.user_id,
+            "updated_at": changes.now,
         }
-        for uuid, holding in kept.items()
-    ]
-    upsert(session, Consumer.table(), consumers)
-    allocations = [
-        {
-            "consumer_uuid": uuid,
-            "resource_provider_id": ledger.providers[provider].id,
-            "resource_class_id": ledger.providers[provider].accounts[name].resource_class_id,
-            "amount": amount,
-        }
-        for uuid, holding in kept.items()
-        for provider, resources in holding.amounts.items()
-        for name, amount in resources.items()
-    ]
-    insert_rows(session, Allocation.table(), allocations)
+    )
+    for provider_uuid, resources in holding.amounts.items():
+        provider = ledger.providers[provider_uuid]
+        for name, amount in resources.items():
+            changes.allocations.append(
+                {
+                    "consumer_uuid": uuid,
+                    "resource_provider_id": provider.id,
+                    "resource_class_id": provider.accounts[name].resource_class_id,
+                    "amount": amount,
+                }
+            )
 
 
-def _store_accounts(session: Session, ledger: Ledger, epoch: int) -> None:
-    usages = []
+def _add_usages(changes: Changes, ledger: Ledger) -> None:
     for uuid, name in ledger.changed_accounts:
         provider = ledger.providers[uuid]
-        account = provider.accounts[name]
+        account = provider.accounts.get(name)
+        if account is None:  # it was closed since; its row went with its inventory
+            continue
         assert account.used >= 0, f"{name} on {uuid}: less than nothing is used"
-        usages.append(
+        changes.usages.append(
             {
                 "resource_provider_id": provider.id,
                 "resource_class_id": account.resource_class_id,
                 "used": account.used,
-                "epoch": epoch,
+                "epoch": changes.epoch,
             }
         )
-    if not usages:
-        return
-    upsert(session, Usage.table(), usages)
-    providers = [ledger.providers[uuid].id for uuid in ledger.changed_providers]
-    execute_in(session, _NEXT_GENERATION, providers)
-    epochs.publish_usage(session, epoch)

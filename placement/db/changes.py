@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 
+import numpy as np
 from sqlalchemy import BindParameter, Executable, bindparam, func, select
 from sqlalchemy.orm import Session
 
@@ -21,7 +23,8 @@ from placement.db.models import (
 )
 from placement.db.statements import AnyRow
 from placement.inventory import Inventory as Figures
-from placement.provider_table import EPOCH_NONE, ProviderChanges
+from placement.provider_changes import ChangedProvider, ProviderChanges
+from placement.provider_table import EPOCH_NONE
 
 _SINCE: BindParameter[int] = bindparam("since")
 _IS_CHANGED = ResourceProvider.epoch > _SINCE
@@ -31,25 +34,24 @@ _PROVIDERS = (
         ResourceProvider.id,
         ResourceProvider.uuid,
         func.coalesce(ResourceProvider.root_provider_id, ResourceProvider.id),
+        ResourceProvider.parent_provider_id,
     )
     .where(_IS_CHANGED)
     .order_by(ResourceProvider.id)
 )
-_INVENTORIES = (
-    select(
-        ResourceClass.name,
-        Inventory.resource_provider_id,
-        Inventory.total,
-        Inventory.reserved,
-        Inventory.min_unit,
-        Inventory.max_unit,
-        Inventory.step_size,
-        Inventory.allocation_ratio,
-    )
-    .join(ResourceClass, ResourceClass.id == Inventory.resource_class_id)
-    .join(ResourceProvider, ResourceProvider.id == Inventory.resource_provider_id)
-    .where(_IS_CHANGED)
+_INVENTORIES = select(
+    Inventory.resource_class_id,
+    Inventory.resource_provider_id,
+    Inventory.total,
+    Inventory.reserved,
+    Inventory.min_unit,
+    Inventory.max_unit,
+    Inventory.step_size,
+    Inventory.allocation_ratio,
 )
+_CHANGED_INVENTORIES = _INVENTORIES.join(
+    ResourceProvider, ResourceProvider.id == Inventory.resource_provider_id
+).where(_IS_CHANGED)
 _USAGES = select(ResourceClass.name, Usage.resource_provider_id, Usage.used).join(
     ResourceClass, ResourceClass.id == Usage.resource_class_id
 )
@@ -58,18 +60,20 @@ _OTHER_USAGES = (
     _USAGES.join(ResourceProvider, ResourceProvider.id == Usage.resource_provider_id)
     .where(_IS_CHANGED, Usage.epoch <= _SINCE)
 )  # fmt: skip
-_TRAITS = (
-    select(Trait.name, ResourceProviderTrait.resource_provider_id)
-    .join(Trait, Trait.id == ResourceProviderTrait.trait_id)
-    .join(ResourceProvider, ResourceProvider.id == ResourceProviderTrait.resource_provider_id)
-    .where(_IS_CHANGED)
+_TRAITS = select(ResourceProviderTrait.trait_id, ResourceProviderTrait.resource_provider_id)
+_CHANGED_TRAITS = _TRAITS.join(
+    ResourceProvider, ResourceProvider.id == ResourceProviderTrait.resource_provider_id
+).where(_IS_CHANGED)
+_AGGREGATES = select(
+    ResourceProviderAggregate.aggregate_id, ResourceProviderAggregate.resource_provider_id
 )
-_AGGREGATES = (
-    select(Aggregate.uuid, ResourceProviderAggregate.resource_provider_id)
-    .join(Aggregate, Aggregate.id == ResourceProviderAggregate.aggregate_id)
-    .join(ResourceProvider, ResourceProvider.id == ResourceProviderAggregate.resource_provider_id)
-    .where(_IS_CHANGED)
-)
+_CHANGED_AGGREGATES = _AGGREGATES.join(
+    ResourceProvider, ResourceProvider.id == ResourceProviderAggregate.resource_provider_id
+).where(_IS_CHANGED)
+_CLASS_NAMES = select(ResourceClass.id, ResourceClass.name)
+_TRAIT_NAMES = select(Trait.id, Trait.name)
+_AGGREGATE_UUIDS = select(Aggregate.id, Aggregate.uuid)
+_FETCH_ROWS = 50_000
 
 
 def get_changes(session: Session, since: int) -> ProviderChanges | None:
@@ -84,22 +88,48 @@ def get_changes(session: Session, since: int) -> ProviderChanges | None:
     changes = ProviderChanges(epoch=now.epoch)
     if now.facts_epoch > since:
         _add_facts(session, changes, since)
-    _add_usages(session, changes, _CHANGED_USAGES, since)
+    if now.epoch > since:
+        _add_usages(session, changes, _CHANGED_USAGES, since)
     return changes
 
 
 def _add_facts(session: Session, changes: ProviderChanges, since: int) -> None:
+    """Add the facts of changed providers; of all, when a table begins: that needs no joins."""
+    is_all = since == EPOCH_NONE
     changes.gone = [number for (number,) in _rows(session, _TOMBSTONES, since)]
-    changes.providers = [
-        (number, uuid, root) for number, uuid, root in _rows(session, _PROVIDERS, since)
-    ]
-    for name, number, *figures in _rows(session, _INVENTORIES, since):
-        changes.inventories.setdefault(name, []).append((number, Figures(*figures)))
-    for name, number in _rows(session, _TRAITS, since):
-        changes.traits.setdefault(name, []).append(number)
-    for uuid, number in _rows(session, _AGGREGATES, since):
-        changes.aggregates.setdefault(uuid, []).append(number)
+    changes.providers = [ChangedProvider(*row) for row in _rows(session, _PROVIDERS, since)]
+    classes = _names(session, _CLASS_NAMES)
+    inventories = _INVENTORIES if is_all else _CHANGED_INVENTORIES
+    for number, provider, *figures in _rows(session, inventories, since):
+        found = changes.inventories.setdefault(classes[number], [])
+        found.append((provider, Figures(*figures)))
+    traits, aggregates = (
+        (_TRAITS, _AGGREGATES) if is_all else (_CHANGED_TRAITS, _CHANGED_AGGREGATES)
+    )
+    changes.traits = _by_name(session, traits, _TRAIT_NAMES, since)
+    changes.aggregates = _by_name(session, aggregates, _AGGREGATE_UUIDS, since)
     _add_usages(session, changes, _OTHER_USAGES, since)
+
+
+def _by_name(
+    session: Session, statement: Executable, names: Executable, since: int
+) -> dict[str, list[int]]:
+    """Return name -> providers, of pairs of numbers: there may be millions of them."""
+    parts = [np.empty((0, 2), np.int64)]
+    for rows in session.connection().execute(statement, {"since": since}).partitions(_FETCH_ROWS):
+        numbers = np.fromiter(itertools.chain.from_iterable(rows), np.int64, 2 * len(rows))
+        parts.append(numbers.reshape(-1, 2))
+    pairs = np.concatenate(parts)
+    if not len(pairs):
+        return {}
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    cuts = np.flatnonzero(np.diff(pairs[:, 0])) + 1
+    name_of = _names(session, names)
+    return {name_of[int(part[0, 0])]: part[:, 1].tolist() for part in np.split(pairs, cuts)}
+
+
+def _names(session: Session, statement: Executable) -> dict[int, str]:
+    return {row[0]: row[1] for row in session.connection().execute(statement)}
 
 
 def _add_usages(

@@ -18,6 +18,7 @@ from sqlalchemy import (
     Integer,
     String,
     Table,
+    text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -28,6 +29,7 @@ PROVIDER_NAME_LENGTH = 200
 # SQLite counts up by itself in columns of type INTEGER only; these hold 64 bits there.
 _Id = BigInteger().with_variant(Integer(), "sqlite")
 _NEVER_AGAIN = {"sqlite_autoincrement": True}
+_LONG_AGO = text("'1970-01-01 00:00:00'")  # rows of older releases have no other time
 
 
 class Base(DeclarativeBase):
@@ -56,23 +58,25 @@ class PlacementEpoch(Base):
 
 
 class ResourceClass(Base):
-    """A kind of resource that was used once."""
+    """A kind of resource that was made, or used once."""
 
     __tablename__ = "resource_classes"
     __table_args__ = _NEVER_AGAIN
 
     id: Mapped[int] = mapped_column(_Id, primary_key=True)
     name: Mapped[str] = mapped_column(String(NAME_LENGTH), unique=True)
+    updated_at: Mapped[dt.datetime] = mapped_column(DateTime, server_default=_LONG_AGO)
 
 
 class Trait(Base):
-    """A quality that some provider had once."""
+    """A quality that was made, or that some provider had once."""
 
     __tablename__ = "traits"
     __table_args__ = _NEVER_AGAIN
 
     id: Mapped[int] = mapped_column(_Id, primary_key=True)
     name: Mapped[str] = mapped_column(String(NAME_LENGTH), unique=True)
+    updated_at: Mapped[dt.datetime] = mapped_column(DateTime, server_default=_LONG_AGO)
 
 
 class Aggregate(Base):
@@ -89,7 +93,8 @@ class ResourceProvider(Base):
     """Something that has resources. A plain one is the root of a tree of its own.
 
     Its root is no foreign key: MySQL would not let go a row that refers to itself.
-    ``epoch`` is that of the last write to anything about it but its usage.
+    ``epoch`` is that of the last write to anything about it but its usage, ``updated_at`` the time
+    of its generation.
     """
 
     __tablename__ = "resource_providers"
@@ -104,6 +109,7 @@ class ResourceProvider(Base):
     parent_provider_id: Mapped[int | None] = mapped_column(
         ForeignKey("resource_providers.id"), index=True
     )
+    updated_at: Mapped[dt.datetime] = mapped_column(DateTime, server_default=_LONG_AGO)
 
 
 class Inventory(Base):
@@ -155,6 +161,7 @@ class Consumer(Base):
     consumer_type: Mapped[str] = mapped_column(String(NAME_LENGTH))
     project_id: Mapped[str] = mapped_column(String(NAME_LENGTH))
     user_id: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    updated_at: Mapped[dt.datetime] = mapped_column(DateTime, server_default=_LONG_AGO)
 
 
 class Allocation(Base):

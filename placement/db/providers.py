@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any, cast
 
-from sqlalchemy import Column, CursorResult, bindparam, delete, exists, select, update
+from sqlalchemy import CursorResult, bindparam, delete, exists, select, update
 from sqlalchemy.orm import Session
 
-from placement.db import epochs, names
+from placement.db import epochs, inventories, provider_traits
 from placement.db.models import (
     Allocation,
     Inventory,
@@ -25,7 +25,7 @@ from placement.db.models import (
     Trait,
     Usage,
 )
-from placement.db.statements import any_of, execute_in, insert_rows, rows_in, upsert
+from placement.db.statements import any_of, execute_in, insert_rows, rows_in
 from placement.inventory import Inventory as Figures
 from placement.provider_report import Facts
 
@@ -61,11 +61,12 @@ _TRAITS = (
     .join(Trait, Trait.id == ResourceProviderTrait.trait_id)
     .where(ResourceProviderTrait.resource_provider_id.in_(any_of()))
 )
-_TOUCH = (
+_TOUCH_QUIETLY = (
     update(_PROVIDER)
     .where(_PROVIDER.c.id.in_(any_of()))
-    .values(generation=_PROVIDER.c.generation + 1, epoch=bindparam("new_epoch"))
+    .values(epoch=bindparam("new_epoch"), updated_at=bindparam("now"))
 )
+_TOUCH = _TOUCH_QUIETLY.values(generation=_PROVIDER.c.generation + 1)
 _RENAME = (
     update(_PROVIDER)
     .where(_PROVIDER.c.id == bindparam("provider_id"))
@@ -83,16 +84,16 @@ def get_facts(session: Session, uuids: Collection[str]) -> dict[str, Facts]:
     """Return what is stored about those of these providers that are there."""
     providers = list(rows_in(session, _PROVIDERS, uuids))
     ids = [row.id for row in providers]
-    inventories: dict[int, dict[str, Figures]] = defaultdict(dict)
+    figures_of: dict[int, dict[str, Figures]] = defaultdict(dict)
     for number, name, *figures in rows_in(session, _INVENTORIES, ids):
-        inventories[number][name] = Figures(*figures)
+        figures_of[number][name] = Figures(*figures)
     used = _get_names(session, _USED, ids)
     traits = _get_names(session, _TRAITS, ids)
     return {
         row.uuid: Facts(
             uuid=row.uuid,
             name=row.name,
-            inventories=inventories[row.id],
+            inventories=figures_of[row.id],
             traits=frozenset(traits[row.id]),
             used=frozenset(used[row.id]),
             generation=row.generation,
@@ -112,24 +113,48 @@ def get_ids(session: Session, uuids: Collection[str]) -> dict[str, int]:
     return {row.uuid: row.id for row in rows_in(session, _IDS, uuids)}
 
 
-def store(session: Session, changes: Sequence[tuple[Facts | None, Facts]], epoch: int) -> None:
+def store(
+    session: Session, changes: Sequence[tuple[Facts | None, Facts]], epoch: int, now: dt.datetime
+) -> None:
     """Write facts, given each as it is stored (None: it is new) and as it shall be."""
     changes = [(old, new) for old, new in changes if old != new]
     if not changes:
         return
-    _insert_providers(session, [new for old, new in changes if old is None], epoch)
+    _insert_providers(session, [new for old, new in changes if old is None], epoch, now)
     ids = get_ids(session, [new.uuid for _, new in changes])
     numbered = [(ids[new.uuid], old, new) for old, new in changes]
-    touch(session, [number for number, old, _ in numbered if old is not None], epoch)
+    touch(session, [number for number, old, _ in numbered if old is not None], epoch, now)
     _rename(session, numbered)
-    _store_inventories(session, numbered)
-    _store_traits(session, numbered)
+    inventories.store(
+        session,
+        [
+            (number, old.inventories if old else {}, new.inventories)
+            for number, old, new in numbered
+        ],
+        now,
+    )
+    provider_traits.store(
+        session,
+        [(number, old.traits if old else frozenset(), new.traits) for number, old, new in numbered],
+        now,
+    )
     epochs.publish_facts(session, epoch)
 
 
-def touch(session: Session, ids: Collection[int], epoch: int) -> None:
+def touch(session: Session, ids: Collection[int], epoch: int, now: dt.datetime) -> None:
     """Give providers the next generation, and the epoch that tells readers to load them again."""
-    execute_in(session, _TOUCH, ids, new_epoch=epoch)
+    execute_in(session, _TOUCH, ids, new_epoch=epoch, now=now)
+
+
+def touch_quietly(session: Session, ids: Collection[int], epoch: int, now: dt.datetime) -> None:
+    """Tell readers to load providers again whose generation stays: the API wants that at times."""
+    execute_in(session, _TOUCH_QUIETLY, ids, new_epoch=epoch, now=now)
+
+
+def has_children(session: Session, provider_id: int) -> bool:
+    """Tell whether a provider is the parent of another."""
+    children = exists().where(ResourceProvider.parent_provider_id == provider_id)
+    return bool(session.execute(select(children)).scalar_one())
 
 
 def has_allocations(session: Session, provider_id: int) -> bool:
@@ -139,7 +164,7 @@ def has_allocations(session: Session, provider_id: int) -> bool:
 
 
 def remove(session: Session, provider_id: int, epoch: int, now: dt.datetime) -> None:
-    """Delete a provider without allocations, and leave a tombstone."""
+    """Delete a provider without allocations and children, and leave a tombstone."""
     for model in (Usage, Inventory, ResourceProviderTrait, ResourceProviderAggregate):
         table = model.table()
         session.execute(delete(table).where(table.c.resource_provider_id == provider_id))
@@ -168,9 +193,17 @@ def _get_names(session: Session, statement: Any, ids: Collection[int]) -> dict[i
     return found
 
 
-def _insert_providers(session: Session, providers: Sequence[Facts], epoch: int) -> None:
+def _insert_providers(
+    session: Session, providers: Sequence[Facts], epoch: int, now: dt.datetime
+) -> None:
     rows = [
-        {"uuid": facts.uuid, "name": facts.name, "generation": facts.generation, "epoch": epoch}
+        {
+            "uuid": facts.uuid,
+            "name": facts.name,
+            "generation": facts.generation,
+            "epoch": epoch,
+            "updated_at": now,
+        }
         for facts in providers
     ]
     insert_rows(session, _PROVIDER, rows)
@@ -185,47 +218,3 @@ def _rename(session: Session, providers: _Numbered) -> None:
     ]
     if renamed:
         session.execute(_RENAME, renamed)
-
-
-def _store_inventories(session: Session, providers: _Numbered) -> None:
-    written: list[tuple[int, str, Figures]] = []
-    gone: dict[str, list[int]] = defaultdict(list)
-    for number, old, new in providers:
-        before = old.inventories if old else {}
-        for name, figures in new.inventories.items():
-            if before.get(name) != figures:
-                written.append((number, name, figures))
-        for name in before.keys() - new.inventories.keys():
-            gone[name].append(number)
-    ids = names.class_ids(session, {name for _, name, _ in written} | gone.keys())
-    for name, numbers in gone.items():
-        _delete_of(session, Usage.table().c.resource_class_id, ids[name], numbers)
-        _delete_of(session, Inventory.table().c.resource_class_id, ids[name], numbers)
-    rows = [
-        {"resource_provider_id": number, "resource_class_id": ids[name], **figures.to_plain()}
-        for number, name, figures in written
-    ]
-    upsert(session, Inventory.table(), rows)
-
-
-def _store_traits(session: Session, providers: _Numbered) -> None:
-    added: list[tuple[int, str]] = []
-    gone: dict[str, list[int]] = defaultdict(list)
-    for number, old, new in providers:
-        before = old.traits if old else frozenset()
-        added.extend((number, name) for name in new.traits - before)
-        for name in before - new.traits:
-            gone[name].append(number)
-    ids = names.trait_ids(session, {name for _, name in added} | gone.keys())
-    for name, numbers in gone.items():
-        _delete_of(session, ResourceProviderTrait.table().c.trait_id, ids[name], numbers)
-    rows = [{"resource_provider_id": number, "trait_id": ids[name]} for number, name in added]
-    insert_rows(session, ResourceProviderTrait.table(), rows)
-
-
-def _delete_of(
-    session: Session, column: Column[int], value: int, provider_ids: Collection[int]
-) -> None:
-    table = column.table
-    statement = delete(table).where(column == value, table.c.resource_provider_id.in_(any_of()))
-    execute_in(session, statement, provider_ids)

@@ -1,21 +1,71 @@
-"""The Placement REST API as a WSGI application: middleware, routes, errors."""
+"""The Placement REST API as a WSGI application: middleware in order, routes, errors."""
 
 from __future__ import annotations
 
-import falcon
+import functools
+from typing import Any
 
+import falcon
+from oslo_config import cfg
+
+from armillary.policy import Enforcer
 from placement.engine import PlacementEngine
-from placement.rest import errors
+from placement.rest import errors, outer
+from placement.rest.call import Site
+from placement.rest.dispatch import Endpoint, Routes
+from placement.rest.identity import make_authenticate
+from placement.rest.middleware.authentication import Authentication
+from placement.rest.middleware.bounds import Bounds
+from placement.rest.middleware.microversion import Microversion
 from placement.rest.middleware.request_id import RequestId
-from placement.rest.routes import routes
+from placement.rest.policies import list_rules
+from placement.rest.routes import ROUTES
 
 App = falcon.App[falcon.Request, falcon.Response]
 
 
-def make_app(engine: PlacementEngine) -> App:
-    """Return the application; it shares its engine with the RPC manager of its process."""
-    app: App = falcon.App(middleware=[RequestId()])
-    errors.install(app)
-    for path, handler in routes(engine).items():
-        app.add_route(path, handler)
-    return app
+def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> outer.WsgiApp:
+    """Return the application; it may share its engine with the RPC manager of its process.
+
+    Raises ``ConfigurationError`` for a token file or a policy that cannot be used.
+    """
+    options = conf.placement
+    app = App(
+        middleware=[
+            RequestId(),
+            Microversion(),
+            Bounds(
+                max_body_bytes=options.rest_max_body_bytes,
+                max_query_bytes=options.rest_max_query_bytes,
+            ),
+            Authentication(make_authenticate(conf), public_paths=public_paths(ROUTES)),
+        ]
+    )
+    # An answer without a body has no type; Falcon knows None, its annotation does not.
+    app.resp_options.default_media_type = None  # type: ignore[assignment]
+    errors.add_to(app)
+    site = Site(
+        engine=engine,
+        policy=Enforcer(conf, list_rules()),
+        incomplete_consumer_project_id=options.incomplete_consumer_project_id,
+        incomplete_consumer_user_id=options.incomplete_consumer_user_id,
+        document=functools.cache(_document),
+    )
+    for path, methods in ROUTES.items():
+        app.add_route(path, Endpoint(methods, site))
+    return outer.wrapped(app, conf)
+
+
+def public_paths(routes: Routes) -> list[str]:
+    """Return the paths for which nobody needs a token."""
+    return [
+        path
+        for path, methods in routes.items()
+        if all(action.rule is None for action in methods.values())
+    ]
+
+
+def _document() -> dict[str, Any]:
+    from placement.rest import openapi
+
+    return openapi.document()

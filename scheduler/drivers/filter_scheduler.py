@@ -15,7 +15,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext
 from objects.allocation import AllocationClaim, ClaimStatus
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocation_candidates import AllocationCandidates, AllocationRequest
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
@@ -34,9 +34,13 @@ from scheduler.selections import (
     pick_alternates,
 )
 from scheduler.trace import TraceBuilder
+from scheduler.tree_usage import TreeUsage, hosts_and_offers
 from scheduler.usage import Usage
 
 LOG = logging.getLogger(__name__)
+
+Requester = Callable[[int], AllocationRequest]
+"""From the index of a candidate to what claims it."""
 
 # The plugin that a server group's policy stands or falls with.
 NEEDED_BY_POLICY = {
@@ -121,7 +125,8 @@ class FilterScheduler(SchedulerDriver):
             self._give_up(decision)
         with decision.trace.stage("weigh"):
             chooser = self._chooser(decision, hosts)
-        self._choose_and_claim(decision, chooser, candidates)
+        request = candidates.requester()
+        self._choose_and_claim(decision, chooser, request)
         with decision.trace.stage("alternates"):
             alternates = pick_alternates(
                 chooser,
@@ -133,7 +138,7 @@ class FilterScheduler(SchedulerDriver):
                 (chooser.hosts.value("uuid", wanted.position), wanted.instance_uuid)
                 for wanted in decision.instances
             )
-        return self._destinations(decision, chooser.hosts, candidates, alternates)
+        return self._destinations(decision, chooser.hosts, request, alternates)
 
     def _ask_placement(self, decision: _Decision) -> AllocationCandidates:
         trace, spec = decision.trace, decision.spec
@@ -151,9 +156,16 @@ class FilterScheduler(SchedulerDriver):
 
     def _known_hosts(self, decision: _Decision, candidates: AllocationCandidates) -> HostTable:
         with decision.trace.stage("hosts"):
-            hosts, found = self._fleet.view(candidates.provider_uuids)
+            if candidates.is_plain:
+                hosts, found = self._fleet.view(candidates.provider_uuids)
+                usage = Usage.of_candidates(candidates, found)
+            else:
+                offers = hosts_and_offers(candidates)
+                hosts, found = self._fleet.view(list(offers))
+                known = list(offers.values())
+                usage = TreeUsage(candidates, [known[index] for index in found.tolist()])
             decision.trace.known(len(hosts))
-            return hosts.with_usage(Usage.of_candidates(candidates, found))
+            return hosts.with_usage(usage)
 
     def _filter(self, decision: _Decision, hosts: HostTable) -> HostTable:
         spec, report = decision.spec, decision.trace.filtered
@@ -174,9 +186,7 @@ class FilterScheduler(SchedulerDriver):
             dice=self._dice,
         )
 
-    def _choose_and_claim(
-        self, decision: _Decision, chooser: Chooser, candidates: AllocationCandidates
-    ) -> None:
+    def _choose_and_claim(self, decision: _Decision, chooser: Chooser, request: Requester) -> None:
         trace, runners_up = decision.trace, self._conf.scheduler.trace_runners_up_max
 
         def choose(wanted: Wanted, spread: int) -> bool:
@@ -192,7 +202,7 @@ class FilterScheduler(SchedulerDriver):
             if decision.is_dry_run:
                 return []
             with trace.stage("claim"):
-                return self._claim(decision, chooser, candidates, waiting)
+                return self._claim(decision, chooser, request, waiting)
 
         try:
             choose_and_claim(decision.instances, choose=choose, claim=claim)
@@ -208,7 +218,7 @@ class FilterScheduler(SchedulerDriver):
         self,
         decision: _Decision,
         chooser: Chooser,
-        candidates: AllocationCandidates,
+        request: Requester,
         waiting: list[Wanted],
     ) -> list[Wanted]:
         """Claim for all that wait, in one call; return those that were refused."""
@@ -219,9 +229,7 @@ class FilterScheduler(SchedulerDriver):
                     consumer_uuid=wanted.instance_uuid,
                     project_id=decision.spec.project_id,
                     user_id=decision.spec.user_id,
-                    allocations=candidates.allocation_request(
-                        chooser.hosts.value("uuid", wanted.position)
-                    ),
+                    allocations=request(chooser.hosts.candidate_of(wanted.instance_uuid)),
                     fence=wanted.fence,
                 )
                 for wanted in waiting
@@ -255,20 +263,23 @@ class FilterScheduler(SchedulerDriver):
         self,
         decision: _Decision,
         hosts: HostTable,
-        candidates: AllocationCandidates,
+        request: Requester,
         alternates: list[list[int]],
     ) -> Destinations:
         selections: list[Selection] = []
-        index_of: dict[int, int] = {}
+        index_of: dict[tuple[int, int], int] = {}
         width = 1 + max(map(len, alternates))
         choices = np.full((len(decision.instances), width), -1, dtype=np.int64)
         zone = self._conf.default_availability_zone
         for row, (wanted, others) in enumerate(zip(decision.instances, alternates, strict=True)):
-            for column, position in enumerate((wanted.position, *others)):
-                if position not in index_of:
-                    index_of[position] = len(selections)
-                    selections.append(_selection(hosts, position, candidates, zone))
-                choices[row, column] = index_of[position]
+            chosen = (wanted.position, hosts.candidate_of(wanted.instance_uuid))
+            next_best = ((position, hosts.candidate_at(position)) for position in others)
+            for column, offer in enumerate((chosen, *next_best)):
+                if offer not in index_of:
+                    index_of[offer] = len(selections)
+                    position, candidate = offer
+                    selections.append(_selection(hosts, position, request(candidate), zone))
+                choices[row, column] = index_of[offer]
             if not decision.is_dry_run:
                 LOG.info(
                     "%s: goes to %s, %d alternates",
@@ -323,14 +334,14 @@ def _own_spec(request_spec: RequestSpec, instance_uuids: Sequence[str]) -> Reque
 
 
 def _selection(
-    hosts: HostTable, position: int, candidates: AllocationCandidates, default_zone: str
+    hosts: HostTable, position: int, allocation_request: AllocationRequest, default_zone: str
 ) -> Selection:
-    uuid, host = hosts.value("uuid", position), hosts.value("host", position)
+    host = hosts.value("host", position)
     return Selection.from_values(
-        compute_node_uuid=uuid,
+        compute_node_uuid=hosts.value("uuid", position),
         service_host=host,
         nodename=hosts.value("nodename", position),
         cell_uuid=hosts.value("cell_uuid", position),
-        allocation_request=candidates.allocation_request(uuid),
+        allocation_request=allocation_request,
         availability_zone=hosts.facts.zone_of(host, default_zone),
     )

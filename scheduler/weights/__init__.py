@@ -157,9 +157,13 @@ class Ranking:
         spec: RequestSpec,
         is_in: Mask,
     ) -> None:
-        self._weighers = weighers
         self._hosts = hosts
         self._spec = spec
+        self._weighers = [
+            (weigher, multipliers)
+            for weigher in weighers
+            if weigher.applies_to(spec) and (multipliers := weigher.multipliers(hosts)).any()
+        ]
         self.refresh(is_in)
 
     def refresh(self, is_in: Mask) -> None:
@@ -170,9 +174,7 @@ class Ranking:
         if self._count > 1:
             self._columns = [
                 _Column(weigher, multipliers, self._hosts, self._spec, self._is_in)
-                for weigher in self._weighers
-                if weigher.applies_to(self._spec)
-                and (multipliers := weigher.multipliers(self._hosts)).any()
+                for weigher, multipliers in self._weighers
             ]
         self._add_up()
 

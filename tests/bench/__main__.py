@@ -1,13 +1,21 @@
 """Print how long each stage takes: ``python -m tests.bench [NAME ...]``.
 
-Without names, all of them.
+Without names, all of them. ``python -m tests.bench placement [OPTION ...]`` measures placement as
+it is deployed, beside the reference where its scripts are given.
 """
 
 from __future__ import annotations
 
 import sys
 
-from tests.bench import decide_and_claim, embedded, placement, scheduler
+from tests.bench import (
+    decide_and_claim,
+    embedded,
+    placement,
+    placement_peers,
+    placement_trees,
+    scheduler,
+)
 
 BENCHES = {
     "select-1000": lambda: scheduler.bench_select(1_000),
@@ -15,6 +23,8 @@ BENCHES = {
     "multi-10000": lambda: scheduler.bench_multi(10_000, 1_000),
     "candidates-1000": lambda: placement.bench_candidates(1_000),
     "candidates-10000": lambda: placement.bench_candidates(10_000),
+    "candidates-plain": placement_trees.bench_plain,
+    "candidates-trees": placement_trees.bench_trees,
     "claims": placement.bench_claims,
     "request-10000": decide_and_claim.bench_request,
     "embedded": embedded.bench_create,
@@ -23,6 +33,8 @@ BENCHES = {
 
 def main(names: list[str]) -> int:
     """Run the named benches; return 2 for an unknown name."""
+    if names[:1] == ["placement"]:
+        return placement_peers.main(names[1:])
     unknown = [name for name in names if name not in BENCHES]
     if unknown:
         print(f"unknown: {', '.join(unknown)}; known: {', '.join(BENCHES)}", file=sys.stderr)

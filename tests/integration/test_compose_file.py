@@ -55,11 +55,14 @@ def test_every_file_that_a_container_names_is_there(document):
 
 
 def test_the_layout_is_that_of_the_integration_tests(document):
-    """One super conductor, two schedulers, one placement, two cells with two agents each."""
+    """One super conductor, two schedulers, one placement, two cells with two agents each.
+
+    What has to be asked for is beside it.
+    """
     ours = [
         name
         for name, service in document["services"].items()
-        if service.get("image") == "armillary"
+        if service.get("image") == "armillary" and "profiles" not in service
     ]
     assert sorted(ours) == [
         "api",

@@ -20,12 +20,15 @@ Show = Callable[[int, Mapping[str, int]], None]
 def progress(
     stream: TextIO,
     title: str,
-    total: int,
+    total: int | None,
     *,
     quiet: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Show]:
-    """Lend what shows the progress of ``total`` things on a stream while the block runs."""
+    """Lend what shows the progress of ``total`` things on a stream while the block runs.
+
+    ``total`` None: nobody knows how many there are.
+    """
     if quiet:
         yield lambda done, counts: None
     elif stream.isatty():
@@ -36,7 +39,7 @@ def progress(
 
 
 @contextmanager
-def _bar(stream: TextIO, title: str, total: int) -> Iterator[Show]:
+def _bar(stream: TextIO, title: str, total: int | None) -> Iterator[Show]:
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -50,7 +53,9 @@ def _bar(stream: TextIO, title: str, total: int) -> Iterator[Show]:
 
 
 class _Lines:
-    def __init__(self, stream: TextIO, title: str, total: int, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, stream: TextIO, title: str, total: int | None, clock: Callable[[], float]
+    ) -> None:
         self._stream = stream
         self._title = title
         self._total = total

@@ -1,1 +1,1 @@
-"""The operator's programs, armillary-manage and armillary-status, which work on the databases."""
+"""The operator's programs, armillary-manage and armillary-status: databases, brokers, services."""

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import falcon
-
-from placement.engine import PlacementEngine
+from placement.rest.call import Answer, Call
 
 
-class Health:
-    """Status 200, or 503 in the API's error shape."""
-
-    def __init__(self, engine: PlacementEngine) -> None:
-        self._engine = engine
-
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        self._engine.ping()
-        resp.media = {"status": "ok"}
+def check(call: Call) -> Answer:
+    """Tell whether the database answers."""
+    call.engine.ping()
+    return Answer({"status": "ok"})

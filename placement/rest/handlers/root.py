@@ -1,25 +1,25 @@
-"""GET /: which versions of the API there are."""
+"""What describes the API: GET / says which versions there are, GET /openapi.json the rest."""
 
 from __future__ import annotations
 
-import falcon
+from oslo_utils import timeutils
 
-MIN_VERSION = "1.0"
-MAX_VERSION = "1.0"
+from placement.rest import versions
+from placement.rest.call import Answer, Call
 
 
-class Root:
-    """The versions document."""
+def document(call: Call) -> Answer:
+    """Describe this API as an OpenAPI document."""
+    return Answer(call.site.document())
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        resp.media = {
-            "versions": [
-                {
-                    "id": "v1.0",
-                    "min_version": MIN_VERSION,
-                    "max_version": MAX_VERSION,
-                    "status": "CURRENT",
-                    "links": [{"rel": "self", "href": ""}],
-                }
-            ]
-        }
+
+def index(call: Call) -> Answer:
+    """List the versions of the API."""
+    version = {
+        "id": f"v{versions.to_text(versions.MIN)}",
+        "min_version": versions.to_text(versions.MIN),
+        "max_version": versions.to_text(versions.MAX),
+        "status": "CURRENT",
+        "links": [{"rel": "self", "href": call.root}],
+    }
+    return Answer({"versions": [version]}, last_modified=timeutils.utcnow())

@@ -1,1 +1,1 @@
-"""What happens to every request of the REST API."""
+"""What every request passes on its way in and out, one concern a file; ``app`` orders it."""

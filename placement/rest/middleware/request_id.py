@@ -1,20 +1,56 @@
-"""Give every request an id, by which its answer and its log lines are found."""
+"""Give every request an id, keep the caller's own, and log one line for each answer."""
 
 from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable
 
 import falcon
 from oslo_context import context as oslo_context
 
+from armillary.context import RequestContext
+
+LOG = logging.getLogger(__name__)
+
 HEADER = "x-openstack-request-id"
+
+_FORM = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class RequestId:
-    """Sets ``req.context.request_id`` and answers with it."""
+    """Sets ``req.context.request_id`` and ``global_request_id`` and answers with the former.
+
+    The caller's id, when it has the form ``req-UUID``, goes along as the global request id: one id
+    for a request through several services. Anything else in the header is ignored.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        req.context.started_at = self._clock()
         req.context.request_id = oslo_context.generate_request_id()
+        theirs = req.get_header(HEADER) or ""
+        req.context.global_request_id = theirs if _FORM.fullmatch(theirs) else None
+        # For log lines until it is known who asks: they would carry this thread's last request.
+        RequestContext(
+            request_id=req.context.request_id,
+            global_request_id=req.context.global_request_id,
+            overwrite=True,
+        )
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
     ) -> None:
         resp.set_header(HEADER, req.context.request_id)
+        LOG.info(
+            "%s %s %s %s: %s in %.3f s",
+            req.context.request_id,
+            req.remote_addr,
+            req.method,
+            falcon.uri.encode(req.path),
+            resp.status,
+            self._clock() - req.context.started_at,
+        )

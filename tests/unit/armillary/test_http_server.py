@@ -227,7 +227,7 @@ def test_an_unread_body_does_not_spoil_the_next_request(serve: Callable[..., Htt
     connection.close()
 
 
-@pytest.mark.parametrize("length", [b"many", b"-1"])
+@pytest.mark.parametrize("length", [b"many", b"-1", b"+1", b"1_0", b"", b"1\r\nContent-Length: 2"])
 def test_a_length_that_is_none_is_a_bad_request(
     length: bytes, serve: Callable[..., HttpServer]
 ) -> None:
@@ -235,8 +235,25 @@ def test_a_length_that_is_none_is_a_bad_request(
     server = serve(refuse_unread)
     request = b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: "
     answer = raw(server, request + length + b"\r\n\r\n")
-    assert answer.startswith(b"HTTP/1.1 4")
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b"text/plain" in answer
     assert raw(server, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+
+
+def test_what_is_no_request_is_answered_as_the_owner_wishes(
+    serve: Callable[..., HttpServer],
+) -> None:
+    """Once, since nobody knows where the next request would begin."""
+
+    def refusal(status: int, reason: str) -> tuple[dict[str, str], bytes]:
+        return {"Content-Type": "text/x-own"}, f"{status}: {reason}".encode()
+
+    answer = raw(serve(echo, refusal=refusal), b"GET\r\n\r\nGET / HTTP/1.1\r\n\r\n")
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert b"Content-Type: text/x-own" in head
+    assert b"Connection: close" in head
+    assert body == b"400: Malformed Request-Line"
 
 
 def test_endless_headers_are_refused(serve: Callable[..., HttpServer]) -> None:

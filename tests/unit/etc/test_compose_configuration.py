@@ -12,8 +12,8 @@ from oslo_config import cfg
 from oslo_messaging import conffixture
 
 from api.app import require_authentication_or_loopback
-from api.tokens import TokenFile
 from armillary.conf import loader
+from armillary.tokens import TokenFile
 from compute_agent.virt.loader import make_drivers
 
 COMPOSE = Path(__file__).parents[3] / "etc" / "compose"
@@ -76,3 +76,13 @@ def test_an_agent_simulates_its_hosts(name: str, tmp_path: Path) -> None:
     hosts = [driver.host for driver in make_drivers(conf)]
     assert len(hosts) == HOSTS[name]
     assert all(host.startswith(name[:5]) for host in hosts)
+
+
+@pytest.mark.usefixtures("keep_logging")
+def test_the_wsgi_service_serves_what_the_program_does() -> None:
+    """With the same files, which its environment names, and for those with a token."""
+    service = yaml.safe_load((COMPOSE / "compose.yaml").read_text())["services"]["placement-rest"]
+    files = service["environment"]["ARMILLARY_CONFIG_FILES"].split(":")
+    assert files == [word for word in SERVICES["placement"] if word.endswith(".conf")]
+    assert service["command"][-1] == "armillary.cli.placement_rest:application"
+    assert load("placement").api.auth_strategy == "token_file"

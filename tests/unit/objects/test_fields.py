@@ -12,6 +12,9 @@ from hypothesis.extra import numpy as hnp
 
 from objects.allocation_candidates import AllocationCandidates
 from objects.base import ArmillaryObject
+from objects.destinations import Destinations
+from objects.host_states import HostStateBatch
+from tests.builders import a_uuid
 
 
 def through_the_wire(made):
@@ -27,7 +30,7 @@ def through_the_wire(made):
 )
 def test_numeric_columns_arrive_as_they_were(array):
     """Values, type and shape survive, also of empty columns."""
-    received = through_the_wire(AllocationCandidates(amounts=array)).amounts
+    received = through_the_wire(Destinations(choices=array)).choices
     assert received.dtype == array.dtype
     assert received.shape == array.shape
     np.testing.assert_array_equal(received, array)
@@ -36,12 +39,12 @@ def test_numeric_columns_arrive_as_they_were(array):
 @given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))))
 def test_text_columns_arrive_as_they_were(texts):
     """Any text without a line break survives, also the empty one."""
-    assert through_the_wire(AllocationCandidates(provider_uuids=texts)).provider_uuids == texts
+    assert through_the_wire(HostStateBatch(hosts=texts)).hosts == texts
 
 
 def test_received_columns_can_be_changed():
     """A decision consumes resources in the columns it received."""
-    received = through_the_wire(AllocationCandidates(used=np.zeros((2, 1), dtype=np.int64))).used
+    received = through_the_wire(Destinations(choices=np.zeros((2, 1), dtype=np.int64))).choices
     received[0, 0] += 1
     assert received[0, 0] == 1
 
@@ -49,19 +52,72 @@ def test_received_columns_can_be_changed():
 def test_a_text_is_no_numeric_column():
     """A column of objects could hide anything: refused."""
     with pytest.raises(ValueError, match="numbers"):
-        AllocationCandidates(amounts=["a"])
+        Destinations(choices=["a"])
 
 
 def test_a_column_of_objects_is_refused_on_receipt():
     """A forged type never reaches NumPy's object loader."""
-    primitive = AllocationCandidates(amounts=np.zeros(1)).obj_to_primitive()
-    primitive["armillary_object.data"]["amounts"]["dtype"] = "|O"
+    primitive = Destinations(choices=np.zeros(1)).obj_to_primitive()
+    primitive["armillary_object.data"]["choices"]["dtype"] = "|O"
     with pytest.raises(ValueError, match=r"numbers|object"):
         ArmillaryObject.obj_from_primitive(primitive)
 
 
 def test_a_text_column_with_a_wrong_count_is_refused():
     """A line break inside a text would shift all rows after it."""
-    primitive = AllocationCandidates(provider_uuids=["a\nb"]).obj_to_primitive()
+    primitive = HostStateBatch(hosts=["a\nb"]).obj_to_primitive()
     with pytest.raises(ValueError, match="announced"):
         ArmillaryObject.obj_from_primitive(primitive)
+
+
+def packed_candidates():
+    return AllocationCandidates.from_values(
+        provider_uuids=[a_uuid(), a_uuid()],
+        resource_classes=["VCPU"],
+        amounts=np.array([2]),
+        total=np.array([[64], [32]]),
+        reserved=np.array([[0], [0]]),
+        used=np.array([[5], [7]]),
+        ratio=np.array([[4.0], [1.5]]),
+    )
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_packed_columns_arrive_from_peers_old_and_new(version):
+    """A newer client of an older server reads what that one sends."""
+    sent = packed_candidates()
+    primitive = json.loads(json.dumps(sent.obj_to_primitive(target_version=version)))
+    received = ArmillaryObject.obj_from_primitive(primitive)
+    assert received.provider_uuids == sent.provider_uuids
+    for name in ("amounts", "total", "reserved", "used", "ratio"):
+        assert getattr(received, name).dtype == getattr(sent, name).dtype
+        np.testing.assert_array_equal(getattr(received, name), getattr(sent, name))
+
+
+def test_an_older_receiver_finds_the_columns_that_it_knows():
+    """The wire form of 1.0: type, shape and raw bytes; one text of all UUIDs."""
+    sent = packed_candidates()
+    data = sent.obj_to_primitive(target_version="1.0")["armillary_object.data"]
+    assert data["provider_uuids"] == {"count": 2, "text": "\n".join(sent.provider_uuids)}
+    assert data["used"] == {"dtype": "<i8", "shape": [2, 1], "data": "BQAAAAAAAAAHAAAAAAAAAA=="}
+    assert "provider_ids" not in data
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        pytest.param(np.array([1, 2], np.int16), np.int64, id="whole"),
+        pytest.param(np.array([1, 2], np.float32), np.float64, id="broken"),
+        pytest.param(np.array([True]), np.bool_, id="yes or no"),
+    ],
+)
+def test_packed_columns_hold_three_types(given, kept):
+    """A narrower type is widened when it is set, not when it is received."""
+    assert AllocationCandidates(amounts=given).amounts.dtype == kept
+
+
+@pytest.mark.parametrize("array", [np.zeros(()), np.zeros((1, 1, 1))], ids=["one", "cube"])
+def test_packed_columns_have_rows(array):
+    """A number alone is no column, nor is a cube of them."""
+    with pytest.raises(ValueError, match="dimensions"):
+        AllocationCandidates(amounts=array)

@@ -17,7 +17,7 @@ objects.register_all()
 
 FINGERPRINTS = {
     "Aggregate": "1.0-2428c5e9dc9ddf2f4a5e36969c3f468a",
-    "AllocationCandidates": "1.0-227841cbec201ccb56b1274337f5840c",
+    "AllocationCandidates": "1.1-139e787e06e2c000bba28ab30fb09c6e",
     "AllocationClaim": "1.0-6e7b2303562f9bde37e6616d97153b89",
     "BuildRequest": "1.0-00268a80c168fe0c615390c923c6d8c7",
     "CellMapping": "1.0-12b5f680d2460a76fff18bc46e83808f",
@@ -36,10 +36,11 @@ FINGERPRINTS = {
     "InstanceFault": "1.0-668c5e0db8ea7854ead0890b3b93e3aa",
     "InstanceGroup": "1.0-228c8e8cf707c287109e675924ebfddc",
     "InstanceMapping": "1.0-d7951574afbfc1856f54f404f144710c",
+    "ProviderUUIDs": "1.0-ec4255ac511c5786b5d5a3baea8874e6",
     "RequestGroup": "1.0-98e34d3038dee8d10a5b3e572dff6923",
     "RequestLevelParams": "1.0-f61142e6ec52b05c1058afd8ffbcb15c",
     "RequestSpec": "1.0-5631a872fc4716c276c8078401c73d9c",
-    "ResourceQuery": "1.0-4995707d500586fa23eb86fce6be1bf9",
+    "ResourceQuery": "1.1-1744b6310acdfb16f28b97878c8b2f20",
     "SchedulerLimits": "1.0-16f09a44e72b98118a20ad179efc64df",
     "SchedulerRetries": "1.0-842099775ad19981c5dd0b1b006f2e3e",
     "Selection": "1.0-de14b4e0c722af592c45dd230626146b",

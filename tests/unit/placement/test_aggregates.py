@@ -58,6 +58,21 @@ def test_the_same_members_again_write_nothing(engine: PlacementEngine, fleet: li
         assert session.scalars(select(PlacementEpoch.epoch)).one() == before
 
 
+def test_sharing_providers_stay_whoever_the_hosts_are(
+    engine: PlacementEngine, fleet: list[str]
+) -> None:
+    """An operator put them there; hosts' aggregates know nothing of them."""
+    shared, host, other = fleet
+    engine.aggregates.set_members(AGGREGATE, fleet)
+    engine.providers.set_trait(shared, "MISC_SHARES_VIA_AGGREGATE", present=True)
+    engine.aggregates.set_members(AGGREGATE, [host])
+    found = [engine.resource_providers.get_aggregates(uuid).aggregates for uuid in fleet]
+    assert found == [[AGGREGATE], [AGGREGATE], []]
+    assert engine.aggregates.get_members(AGGREGATE, [])["members"] == [host]
+    engine.aggregates.set_members(AGGREGATE, [shared, other])
+    assert engine.aggregates.get_members(AGGREGATE, [])["members"] == [other]
+
+
 def test_an_aggregate_is_named_by_its_uuid(engine: PlacementEngine) -> None:
     """Its name of the day is no name here."""
     with pytest.raises(exception.Invalid, match="ssd"):

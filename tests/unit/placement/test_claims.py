@@ -14,7 +14,6 @@ from sqlalchemy import event, select
 from armillary import exception
 from armillary.db import Database
 from objects.allocation import AllocationClaim, ClaimStatus
-from placement.claims import ClaimWriter
 from placement.db.models import Consumer, ConsumerFence, PlacementEpoch, ResourceProvider, Usage
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider, a_uuid
@@ -184,7 +183,7 @@ def test_calls_at_the_same_time_share_a_transaction(
     assert is_first.wait(20)
     for number, thread in enumerate(threads[1:], start=1):
         thread.start()
-        while len(engine.claims._group_commit._waiting) < number:
+        while len(engine.claims._commit._group_commit._waiting) < number:
             thread.join(0.01)
     go_on.set()
     for thread in threads:
@@ -251,12 +250,9 @@ def test_a_consumer_cannot_be_moved_onto_itself(engine: PlacementEngine) -> None
         engine.claims.move(consumer, consumer, 1)
 
 
-def test_a_fence_is_dated_when_it_is_written(placement_url: str) -> None:
+def test_a_fence_is_dated_when_it_is_written(new_engine: NewEngine) -> None:
     """Its time to live begins then."""
     moment = dt.datetime(2030, 1, 31, 12, 0, 0)
-    database = Database(placement_url, name="placement")
-    writer = ClaimWriter(database, batch_size_max=10, queue_size_max=10, clock=lambda: moment)
-    writer.release({a_uuid(): 1})
-    with database.reader() as session:
-        assert session.scalars(select(ConsumerFence.updated_at)).all() == [moment]
-    database.dispose()
+    engine = new_engine(clock=lambda: moment)
+    engine.claims.release({a_uuid(): 1})
+    assert [row["updated_at"] for row in rows(engine, ConsumerFence)] == [moment]

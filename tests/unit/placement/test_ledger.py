@@ -87,6 +87,14 @@ def test_a_replacing_claim_may_use_what_it_gives_back() -> None:
     assert not ledger.claim(mine(P1, 8, replace=True)).is_claimed
 
 
+def test_a_replacing_claim_may_shrink_where_too_much_is_used() -> None:
+    """The provider's owner made it smaller than what is held."""
+    ledger = a_ledger(me=a_holding(P1, 6), you=a_holding(P1, 4))
+    assert not ledger.claim(mine(P1, 7, replace=True)).is_claimed
+    assert ledger.claim(mine(P1, 5, replace=True)).is_claimed
+    assert used(ledger)[P1] == 9
+
+
 @pytest.mark.parametrize(
     ("claim", "status", "reason"),
     [

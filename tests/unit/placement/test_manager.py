@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
 from objects.allocation import FENCE_FINAL, ClaimStatus
+from placement.inventory import Inventory
 from placement.manager import PlacementManager
 from placement.rpcapi import PlacementAPI
 from rpc.transport import Bus
@@ -116,7 +118,9 @@ def test_allocations_are_listed_with_their_owners(placement: PlacementService) -
     uuid = set_one(placement, name="host7")
     claim = a_claim(uuid, vcpus=2)
     placement.api.claim(CONTEXT, [claim])
-    assert placement.api.list_allocations(CONTEXT) == [
+    (item,) = placement.api.list_allocations(CONTEXT)
+    assert dt.datetime.fromisoformat(item.pop("updated_at")).tzinfo == dt.UTC
+    assert [item] == [
         {
             "consumer_uuid": claim.consumer_uuid,
             "consumer_type": "INSTANCE",
@@ -207,3 +211,37 @@ def _a_manager(url: str) -> PlacementManager:
     conf = placement_conf()
     bus = Bus(conf, f"kombu+memory:////{a_uuid()}")
     return PlacementManager(conf, top_bus=bus, database=Database(url, name="placement"))
+
+
+def test_a_host_with_a_device_of_its_own_is_claimed_together_with_it(
+    placement: PlacementService,
+) -> None:
+    """The candidate names the host, its allocation request both."""
+    uuid, device = set_one(placement), a_uuid()
+    engine = placement.manager.engine
+    engine.resource_providers.create(device, "device", uuid)
+    engine.inventories.set_all(device, 0, {"VGPU": Inventory(1, 0, 1, 1, 1, 1.0)})
+    query = a_query(resources={"VCPU": 1, "VGPU": 1})
+    answer = placement.api.get_allocation_candidates(CONTEXT, query)
+    assert answer.provider_uuids == [uuid]
+    claim = a_claim(uuid, allocations=answer.allocation_request(uuid))
+    assert set(claim.allocations) == {uuid, device}
+    assert placement.api.claim(CONTEXT, [claim])[0].is_claimed
+    assert placement.providers_that_fit(query) == []
+
+
+def test_an_explanation_says_in_a_sentence_what_is_short(placement: PlacementService) -> None:
+    """And names who is nearest."""
+    uuid = set_one(placement, name="small")
+    found = placement.api.explain_candidates(CONTEXT, a_query(resources={"VCPU": 9}))
+    assert found["sentence"] == "The only provider lacks VCPU: 9 asked, 8 free at most."
+    (group,) = found["groups"]
+    assert group["nearest"][0]["provider"]["uuid"] == uuid
+
+
+def test_an_explanation_of_a_question_that_makes_no_sense_is_refused(
+    placement: PlacementService,
+) -> None:
+    """As the question itself is."""
+    with pytest.raises(exception.InvalidResourceQuery, match="NO_SUCH_CLASS"):
+        placement.api.explain_candidates(CONTEXT, a_query(resources={"NO_SUCH_CLASS": 1}))

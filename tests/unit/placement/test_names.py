@@ -46,3 +46,22 @@ def test_a_text_that_a_database_may_refuse_is_none(value: object) -> None:
     """Control characters, half characters, too many characters."""
     assert not names.is_text(value, 5)
     assert names.is_text("Zoë", 5)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("c0ffee00-0000-4000-8000-00000000000a", "c0ffee00-0000-4000-8000-00000000000a"),
+        ("C0FFEE00-0000-4000-8000-00000000000A", "c0ffee00-0000-4000-8000-00000000000a"),
+        ("c0ffee0000004000800000000000000a", "c0ffee00-0000-4000-8000-00000000000a"),
+        ("c0ffee00-0000-4000-8000-00000000000", None),
+        ("1_345678123456781234567812345678_1", None),
+        ("host1", None),
+        ("", None),
+    ],
+)
+def test_a_uuid_in_another_form_becomes_the_one_that_compares(
+    value: str, expected: str | None
+) -> None:
+    """What is no UUID in any form becomes none."""
+    assert names.to_uuid(value) == expected

@@ -97,7 +97,7 @@ def test_a_refused_report_changes_nothing_and_shows_what_stands(engine: Placemen
     refused, taken = engine.providers.set_providers(
         [{**report, "inventories": {}, "traits": ["HW_CPU_X86_AVX"]}, other]
     )
-    assert refused["error"] == f"Inventory for VCPU on provider {report['uuid']} is in use."
+    assert "Inventory for 'VCPU' on resource provider" in refused["error"]
     assert refused["inventories"] == {"VCPU": {"total": 8, "max_unit": 8, **FIGURES}}
     assert taken["error"] is None
     query = a_query(required_traits=[["HW_CPU_X86_AVX"]])

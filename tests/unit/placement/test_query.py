@@ -26,13 +26,15 @@ def test_a_question_is_taken_apart_into_sound_parts() -> None:
         in_tree=AGGREGATE,
     )
     assert queries.parse(asked) == queries.Query(
-        group=queries.Group(
-            resources={"VCPU": 2},
-            required_traits=(("HW_CPU_X86_AVX", "HW_CPU_X86_AVX2"),),
-            forbidden_traits=("COMPUTE_STATUS_DISABLED",),
-            member_of=((AGGREGATE,),),
-            forbidden_aggregates=(AGGREGATE,),
-            in_tree=AGGREGATE,
+        groups=(
+            queries.Group(
+                resources={"VCPU": 2},
+                required_traits=(("HW_CPU_X86_AVX", "HW_CPU_X86_AVX2"),),
+                forbidden_traits=("COMPUTE_STATUS_DISABLED",),
+                member_of=((AGGREGATE,),),
+                forbidden_aggregates=(AGGREGATE,),
+                in_tree=AGGREGATE,
+            ),
         ),
         limit=5,
     )
@@ -41,7 +43,7 @@ def test_a_question_is_taken_apart_into_sound_parts() -> None:
 @pytest.mark.parametrize(
     ("group", "words"),
     [
-        ({"resources": {}}, "at least one resource class"),
+        ({"resources": {}}, "one request group must have resources"),
         ({"resources": {"CPUS": 1}}, "no resource class CPUS"),
         ({"resources": {"VCPU": 0}}, "amount of VCPU must be from 1"),
         ({"resources": {"VCPU": 2**31}}, "amount of VCPU must be from 1"),
@@ -71,21 +73,84 @@ def test_a_limit_out_of_bounds_is_refused(limit: int) -> None:
         queries.parse(a_query(limit=limit))
 
 
-@pytest.mark.parametrize("suffixes", [[], ["_GPU"], ["", "_GPU"]], ids=["none", "one", "two"])
-def test_other_than_one_group_without_suffix_is_refused(suffixes: list[str]) -> None:
-    """A plain provider serves everything itself."""
-    groups = [RequestGroup.from_values(suffix=suffix, resources={"VCPU": 1}) for suffix in suffixes]
-    with pytest.raises(exception.InvalidResourceQuery, match="one request group"):
-        queries.parse(ResourceQuery.from_values(groups=groups))
+def a_granular_query(*suffixes: str, **values: Any) -> ResourceQuery:
+    """Ask for one vCPU in each of some groups; suffixes that end in ? are without resources."""
+    groups = [
+        RequestGroup.from_values(
+            suffix=suffix.rstrip("?"), resources={} if suffix.endswith("?") else {"VCPU": 1}
+        )
+        for suffix in suffixes
+    ]
+    return ResourceQuery.from_values(**{"groups": groups, "group_policy": "none", **values})
+
+
+def test_a_question_of_several_groups_keeps_what_ties_them_together() -> None:
+    """Policy, subtrees, traits of the root, and what old clients expect."""
+    asked = a_granular_query(
+        "", "_A", "_B?",
+        group_policy="isolate",
+        same_subtree=[["_A", "_B", "_A"]],
+        root_required=["CUSTOM_A"],
+        root_forbidden=["CUSTOM_B"],
+        is_nested=False,
+    )  # fmt: skip
+    parsed = queries.parse(asked)
+    assert [group.suffix for group in parsed.groups] == ["", "_A", "_B"]
+    assert parsed.is_isolated
+    assert parsed.same_subtrees == (frozenset(["_A", "_B"]),)
+    assert (parsed.root_required, parsed.root_forbidden) == (("CUSTOM_A",), ("CUSTOM_B",))
+    assert not parsed.is_nested
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (a_granular_query(), "at least one request group must have resources"),
+        (a_granular_query("_A?", same_subtree=[["_A"]]), "at least one request group"),
+        (a_granular_query("_A", "_A"), "two request groups with suffix _A"),
+        (a_granular_query("", ""), "two request groups without suffix"),
+        (a_granular_query("_A", "_B?"), "with suffix _B must name at least one resource class"),
+        (a_granular_query("_A", "_B", group_policy=None), "group_policy is required"),
+        (a_granular_query("_A", group_policy="apart"), "none or isolate, not apart"),
+        (a_granular_query("_A", same_subtree=[["_B"]]), "names '_B'"),
+        (a_granular_query("", "_A", same_subtree=[[""]]), "names ''"),
+        (a_granular_query("_A", same_subtree=["_A"]), "same_subtree must be a list of lists"),
+        (a_granular_query("_A", same_subtree=[[]]), "same_subtree must be a list of lists"),
+        (a_granular_query("_A", root_required=["FAST"]), "no trait FAST"),
+        (
+            a_granular_query("_A", root_required=["CUSTOM_A"], root_forbidden=["CUSTOM_A"]),
+            "CUSTOM_A of the root is both",
+        ),
+        (a_granular_query(*map(str, range(101))), "101 request groups were given, 100"),
+        (
+            a_query(resources={f"CUSTOM_{number}": 1 for number in range(101)}),
+            "101 resource classes in a group; 100",
+        ),
+    ],
+)  # fmt: skip
+def test_groups_that_make_no_sense_together_are_refused(asked: ResourceQuery, words: str) -> None:
+    """The error says which, and what was wrong."""
+    with pytest.raises(exception.InvalidResourceQuery, match=words):
+        queries.parse(asked)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [a_granular_query("_A", group_policy=None), a_granular_query("", "_A", group_policy=None)],
+    ids=["alone", "beside the one without suffix"],
+)
+def test_one_group_with_a_suffix_needs_no_policy(asked: ResourceQuery) -> None:
+    """There is nothing to isolate it from."""
+    assert not queries.parse(asked).is_isolated
 
 
 def test_any_of_several_traits_may_include_a_forbidden_one() -> None:
     """The others still do."""
     asked = a_query(required_traits=[["CUSTOM_A", "CUSTOM_B"]], forbidden_traits=["CUSTOM_A"])
-    assert queries.parse(asked).group.forbidden_traits == ("CUSTOM_A",)
+    assert queries.parse(asked).groups[0].forbidden_traits == ("CUSTOM_A",)
 
 
 def test_a_custom_name_that_nobody_uses_is_no_mistake() -> None:
     """It rules out every provider, which is an answer."""
     asked = a_query(resources={"CUSTOM_X": 1}, in_tree=a_uuid())
-    assert queries.parse(asked).group.resources == {"CUSTOM_X": 1}
+    assert queries.parse(asked).groups[0].resources == {"CUSTOM_X": 1}

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import event, update
+from sqlalchemy import event, func, select, update
 
 from armillary.db import Database
-from placement.db.models import PlacementEpoch
+from placement.db.models import PlacementEpoch, ResourceProvider
 from placement.engine import PlacementEngine
 from placement.provider_table import ProviderTable
 from tests.builders import a_claim, a_provider, a_query
@@ -100,6 +100,23 @@ def test_a_database_that_went_back_in_time_is_loaded_anew(
     with writer._database.writer() as session:
         session.execute(update(PlacementEpoch).values(epoch=before, facts_epoch=before))
     assert provider in candidates(reader)
+
+
+def test_a_table_is_of_the_moment_that_a_session_sees(
+    two: tuple[PlacementEngine, PlacementEngine],
+) -> None:
+    """What others write meanwhile is in neither, what they wrote before is in both."""
+    writer, reader = two
+    keeper, database = reader._keeper, reader._database
+    writer.providers.set_providers([a_provider("before")])
+    with database.reader() as session:
+        with keeper.table_as_of(session) as table:
+            assert table.providers_total == 4
+        writer.providers.set_providers([a_provider("meanwhile")])
+        count = select(func.count()).select_from(ResourceProvider)
+        assert session.execute(count).scalar_one() == 4
+    with database.reader() as session, keeper.table_as_of(session) as table:
+        assert table.providers_total == 5
 
 
 def test_a_load_that_failed_half_way_leaves_nothing_behind(

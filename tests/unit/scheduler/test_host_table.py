@@ -16,6 +16,7 @@ def a_usage(used_mb: list[int], *, asked_mb: int = 1000, total_mb: int = 4000) -
     return Usage(
         ["MEMORY_MB"],
         np.array([asked_mb]),
+        candidates=np.arange(count),
         total=np.full((count, 1), total_mb),
         reserved=np.full((count, 1), 500),
         used=np.array(used_mb).reshape(count, 1),

@@ -40,7 +40,7 @@ class PlacementEndpoint:
         self._placement = placement
 
     @rpc.expose
-    def get_allocation_candidates(self, context: object, query: Any) -> Any:
+    def get_allocation_candidates(self, context: object, query: Any, by_id: bool) -> Any:
         return self._placement.get_allocation_candidates(context, query)
 
     @rpc.expose
@@ -101,7 +101,9 @@ def manager(
     conf: Any, bus: Bus, conductor: ConductorEndpoint, placement: ArrayPlacement
 ) -> Iterator[SchedulerManager]:
     peers = [
-        bus.server(PlacementAPI.TOPIC, "p1", [PlacementEndpoint(placement)]),
+        bus.server(
+            PlacementAPI.TOPIC, "p1", [PlacementEndpoint(placement)], version=PlacementAPI.VERSION
+        ),
         bus.server(SuperConductorAPI.TOPIC, "c1", [conductor]),
         bus.server(HostStatesAPI.TOPIC, CELL, [HostStatesEndpoint(conductor)]),
     ]
@@ -151,7 +153,7 @@ def test_no_valid_host_arrives_with_its_sentence_and_trace(api: SchedulerAPI) ->
 
 def test_an_unsupported_policy_arrives_as_such(api: SchedulerAPI) -> None:
     """The super conductor tells it from a lack of hosts."""
-    spec = a_request_spec(instance_group=a_group("soft-affinity"))
+    spec = a_request_spec(instance_group=a_group("rivalry"))
     with pytest.raises(exception.UnsupportedPolicy):
         api.select_destinations(admin_context(), spec, [a_uuid()], fences=[1])
 

@@ -76,6 +76,7 @@ def with_memory(free: list[int], *, asked: int = 1, **values: Any) -> HostTable:
         Usage(
             ["MEMORY_MB"],
             np.array([asked]),
+            candidates=np.arange(count),
             total=np.array(free).reshape(count, 1),
             reserved=np.zeros((count, 1), dtype=np.int64),
             used=np.zeros((count, 1), dtype=np.int64),

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from oslo_config import cfg
 
-from api.middleware.authentication import make_authenticate, with_implied_roles
+from api.middleware.authentication import make_authenticate
 from armillary import exception
 from tests.fixtures.http_api import Api
 from tests.fixtures.super_conductor import SuperConductorClient
@@ -80,22 +80,16 @@ def test_a_token_brings_its_roles(role: str, status: int, with_tokens: Api) -> N
     assert with_tokens.get("/v2.1/os-services", token=f"token-{role}").status_code == status
 
 
-@pytest.mark.parametrize(
-    ("roles", "all_roles"),
-    [
-        (("admin",), ["admin", "member", "reader"]),
-        (("member",), ["member", "reader"]),
-        (("reader",), ["reader"]),
-        (("auditor",), ["auditor"]),
-    ],
-)
-def test_roles_bring_lesser_roles(roles: tuple[str, ...], all_roles: list[str]) -> None:
-    """Who may change a thing may see it."""
-    assert with_implied_roles(roles) == all_roles
-
-
 def test_a_token_file_must_be_named(conf: cfg.ConfigOpts) -> None:
     """The line says which option is missing."""
     conf.set_override("auth_strategy", "token_file", group="api")
     with pytest.raises(exception.ConfigurationError, match=r"\[api\] token_file must be set"):
+        make_authenticate(conf)
+
+
+@pytest.mark.parametrize("strategy", ["noauth2", "keystone"])
+def test_a_strategy_of_placement_alone_is_refused(strategy: str, conf: cfg.ConfigOpts) -> None:
+    """The line says which ones are offered here."""
+    conf.set_override("auth_strategy", strategy, group="api")
+    with pytest.raises(exception.ConfigurationError, match="armillary-api takes noauth and token_"):
         make_authenticate(conf)

@@ -29,7 +29,7 @@ def test_it_listens_where_clients_look(conf: cfg.ConfigOpts) -> None:
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("auth_strategy", "keystone"),
+        ("auth_strategy", "kerberos"),
         ("max_body_bytes", 0),
         ("max_limit", 0),
         ("threads", 0),

@@ -263,11 +263,28 @@ def test_members_of_a_group_are_kept_together() -> None:
 )
 def test_a_policy_that_nobody_enforces_is_an_error(policy: str, message: str) -> None:
     """It is not ignored."""
-    driver = a_driver(
-        some_hosts(1), conf=scheduling_conf(filter_scheduler__enabled_filters=["ComputeFilter"])
+    conf = scheduling_conf(
+        filter_scheduler__enabled_filters=["ComputeFilter"],
+        filter_scheduler__weight_classes=["RAMWeigher"],
     )
+    driver = a_driver(some_hosts(1), conf=conf)
     with pytest.raises(exception.UnsupportedPolicy, match=message):
         select(driver, a_request_spec(instance_group=a_group(policy)))
+
+
+@pytest.mark.parametrize(
+    ("policy", "hosts"),
+    [("soft-affinity", {"host2"}), ("soft-anti-affinity", {"host1", "host3"})],
+)
+def test_a_soft_policy_is_kept_where_it_can_be(policy: str, hosts: set[str]) -> None:
+    """It outweighs hosts of the same size, and rules none out."""
+    member = a_uuid()
+    fleet = some_hosts(3)
+    fleet[1].values["instance_uuids"] = [member]
+    group = a_group(policy, members=[member], hosts=["host2"])
+    spec = a_request_spec(instance_group=group)
+    ((chosen, *_alternates),) = select(a_driver(fleet), spec).selections()
+    assert chosen.service_host in hosts
 
 
 # Claims that are refused --------------------------------------------------------------------------
@@ -455,7 +472,7 @@ def test_the_trace_adds_up_to_the_fleet() -> None:
 
 
 def test_the_trace_has_the_weights_of_the_winner_and_of_those_behind() -> None:
-    """As many as configured, each with its shares."""
+    """As many as configured, each with its shares: of weighers that weigh something."""
     conf = scheduling_conf(scheduler__trace_runners_up_max=1)
     (choice,) = select(a_driver(of_sizes(32, 16, 8), conf=conf)).trace.choices
     assert choice["host"] == "host1"
@@ -465,6 +482,7 @@ def test_the_trace_has_the_weights_of_the_winner_and_of_those_behind() -> None:
         "RAMWeigher",
         "DiskWeigher",
         "IoOpsWeigher",
+        "HypervisorVersionWeigher",
         "BuildFailureWeigher",
     }
     assert [each["host"] for each in choice["runners_up"]] == ["host2"]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from api.tokens import Identity, TokenFile
 from armillary import exception
+from armillary.tokens import Identity, TokenFile, with_implied_roles
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -132,3 +132,17 @@ def test_a_missing_file_stops_the_start(tmp_path: Path) -> None:
     """Rather than letting nobody in."""
     with pytest.raises(exception.ConfigurationError, match="cannot be read"):
         TokenFile(tmp_path / "nothing.yaml")
+
+
+@pytest.mark.parametrize(
+    ("roles", "all_roles"),
+    [
+        (("admin",), ["admin", "member", "reader"]),
+        (("member",), ["member", "reader"]),
+        (("reader",), ["reader"]),
+        (("auditor",), ["auditor"]),
+    ],
+)
+def test_roles_bring_lesser_roles(roles: tuple[str, ...], all_roles: list[str]) -> None:
+    """Who may change a thing may see it."""
+    assert with_implied_roles(roles) == all_roles

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,8 @@ import yaml
 from armillary import exception
 
 LOG = logging.getLogger(__name__)
+
+IMPLIED_ROLES = {"admin": ("member", "reader"), "member": ("reader",)}
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 255}
 _SCHEMA = {
@@ -59,6 +61,13 @@ class _Token:
     sha256: bytes
     identity: Identity
     expires: datetime | None
+
+
+def with_implied_roles(roles: Iterable[str]) -> list[str]:
+    """Return the roles with those they bring: an admin is a member, a member is a reader."""
+    roles = set(roles)
+    implied = {other for role in roles for other in IMPLIED_ROLES.get(role, ())}
+    return sorted(roles | implied)
 
 
 class TokenFile:

@@ -1,0 +1,170 @@
+"""Audit: which consumers of placement say they are servers and are none; release what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from armillary.cli.operator.peers import Peers
+from objects.allocation import FENCE_FINAL
+
+PAGE_SIZE = 100
+SERVER = "INSTANCE"
+"""The type of consumers that are servers; others are somebody else's."""
+
+Show = Callable[[int, Mapping[str, int]], None]
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """What to look at, and whether to release. ``provider`` None: all providers of ours."""
+
+    delete: bool
+    provider: str | None
+    min_age: timedelta
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """A consumer, and the allocations of it, one a provider."""
+
+    uuid: str
+    items: list[dict[str, Any]]
+
+    @property
+    def providers(self) -> list[str]:
+        """The UUIDs of the providers that it holds something of."""
+        return [item["provider_uuid"] for item in self.items]
+
+    @property
+    def is_server(self) -> bool:
+        """Whether it says that it is a server."""
+        return bool(self.items[0]["consumer_type"] == SERVER)
+
+    def is_younger(self, moment: datetime) -> bool:
+        """Tell whether it changed after a moment, or when is not known."""
+        updated_at = self.items[0].get("updated_at")
+        return updated_at is None or datetime.fromisoformat(updated_at) > moment
+
+    def __str__(self) -> str:
+        item = self.items[0]
+        held = "; ".join(
+            ", ".join(f"{name}={amount}" for name, amount in sorted(one["resources"].items()))
+            + f" on {one['provider_name']}"
+            for one in self.items
+        )
+        return f"{self.uuid} (project {item['project_id']}, user {item['user_id']}): {held}"
+
+
+@dataclass
+class AuditResult:
+    """What was found; numbers of consumers."""
+
+    looked_at: int = 0
+    orphans: int = 0
+    released: int = 0
+    foreign: int = 0
+    unsure: int = 0
+    young: int = 0
+    other_types: int = 0
+    down_cells: set[str] = field(default_factory=set)
+
+
+class Audit:
+    """Goes through all consumers page by page. ``say`` gets a line for each orphan."""
+
+    def __init__(
+        self,
+        peers: Peers,
+        options: AuditOptions,
+        *,
+        now: Callable[[], datetime],
+        say: Callable[[str], None],
+        tell: Callable[[str], None],
+        show: Show,
+    ) -> None:
+        self._peers = peers
+        self._options = options
+        self._now = now
+        self._say = say
+        self._tell = tell
+        self._show = show
+        self._result = AuditResult()
+
+    def run(self) -> AuditResult:
+        """Return what was found."""
+        for page in self._pages():
+            self._result.looked_at += len(page)
+            self._look_at(list(self._candidates(page)))
+            self._show(self._result.looked_at, {"orphaned": self._result.orphans})
+        return self._result
+
+    def _pages(self) -> Iterator[list[Consumer]]:
+        marker: str | None = None
+        while True:
+            items = self._peers.placement.list_allocations(
+                self._peers.context, marker=marker, limit=PAGE_SIZE
+            )
+            page = list(_by_consumer(items))
+            if not page:
+                return
+            marker = page[-1].uuid
+            yield page
+
+    def _candidates(self, page: Iterable[Consumer]) -> Iterator[Consumer]:
+        """Yield those that have to be somebody's server."""
+        oldest = self._now() - self._options.min_age
+        for consumer in page:
+            if self._options.provider not in (None, *consumer.providers):
+                continue
+            if not consumer.is_server:
+                self._result.other_types += 1
+                self._tell(f"{consumer}: not looked at, it is of type "
+                           f"{consumer.items[0]['consumer_type']}")  # fmt: skip
+            elif consumer.is_younger(oldest):
+                self._result.young += 1
+                self._tell(f"{consumer}: not looked at, it changed just now")
+            else:
+                yield consumer
+
+    def _look_at(self, candidates: list[Consumer]) -> None:
+        if not candidates:
+            return
+        found = self._peers.conductor.find_orphans(
+            self._peers.context, {one.uuid: one.providers for one in candidates}
+        )
+        self._result.down_cells.update(found["down_cells"])
+        self._result.unsure += len(found["unsure"])
+        orphans = set(found["orphans"])
+        if self._options.provider is not None:  # by name it is the operator who says whose it is
+            orphans.update(found["foreign"])
+        else:
+            self._result.foreign += len(found["foreign"])
+        foreign, unsure = set(found["foreign"]) - orphans, set(found["unsure"])
+        for consumer in candidates:
+            if consumer.uuid in foreign:
+                self._tell(f"{consumer}: no server, on no host of ours")
+            if consumer.uuid in unsure:
+                self._tell(f"{consumer}: may be in a cell that does not answer")
+        self._handle([one for one in candidates if one.uuid in orphans])
+
+    def _handle(self, orphans: list[Consumer]) -> None:
+        self._result.orphans += len(orphans)
+        if self._options.delete and orphans:
+            self._peers.placement.release(
+                self._peers.context, dict.fromkeys((one.uuid for one in orphans), FENCE_FINAL)
+            )
+            self._result.released += len(orphans)
+        for consumer in orphans:
+            self._say(f"{consumer}: {'released' if self._options.delete else 'orphaned'}")
+
+
+def _by_consumer(items: Iterable[dict[str, Any]]) -> Iterator[Consumer]:
+    """Yield the consumers of a page, which has all items of one beside each other."""
+    grouped: dict[str, list[dict[str, Any]]] = {}
+    for item in items:
+        grouped.setdefault(item["consumer_uuid"], []).append(item)
+    for uuid, own in grouped.items():
+        yield Consumer(uuid, own)

@@ -1,0 +1,30 @@
+"""Repair: what an operator has compared with placement, and put right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from armillary.context import RequestContext
+from conductor.aggregate_sync import AggregateSync
+from conductor.endpoints.exposed import exposed
+from conductor.orphans import Orphans
+
+
+class RepairEndpoint:
+    """See ``SuperConductorAPI``."""
+
+    def __init__(self, orphans: Orphans, aggregates: AggregateSync) -> None:
+        self._orphans = orphans
+        self._aggregates = aggregates
+
+    @exposed
+    def find_orphans(
+        self, context: RequestContext, consumers: dict[str, list[str]]
+    ) -> dict[str, Any]:
+        return self._orphans.find(context, consumers)
+
+    @exposed
+    def sync_aggregate(
+        self, context: RequestContext, aggregate: str, dry_run: bool
+    ) -> dict[str, Any]:
+        return self._aggregates.sync(context, aggregate, dry_run=dry_run)

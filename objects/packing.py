@@ -1,0 +1,211 @@
+"""Numbers and UUIDs in few bytes: what columns of ten thousand rows are on the wire.
+
+A broker takes longer for a message the larger it is, far longer than packing takes. A column is
+mostly one value all the way down, or whole numbers of a narrow range: it is written as its first
+number or its least, and what each row has more than that, in the narrowest type that holds it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Packed = dict[str, Any]
+Words = NDArray[np.uint64]
+
+CELLS_MAX = 50_000_000
+"""Numbers in one array; a few bytes on the wire may stand for all of them."""
+
+_KINDS = {"i": np.dtype("<i8"), "f": np.dtype("<f8"), "b": np.dtype("?")}
+_WIDTHS = (1, 2, 4, 8)
+_UUID_CHARACTERS = 36
+_UUID_DASHES = (8, 13, 18, 23)
+_UUID_PARTS = ((0, 8, 0), (8, 12, 9), (12, 16, 14), (16, 20, 19), (20, 32, 24))
+"""Where a part begins and ends among 32 hexadecimal digits, and begins in the written form."""
+_DEFLATE_FROM_BYTES = 2048
+_DEFLATE_LEVEL = 1
+_DEFLATE_SAMPLE_BYTES = 4096
+
+
+def pack_numbers(array: NDArray[Any]) -> Packed:
+    """Return the wire form of an array of int64, float64 or bool with one or two dimensions."""
+    columns = array.T if array.ndim == 2 else array[np.newaxis]
+    return {
+        "kind": array.dtype.kind,
+        "shape": list(array.shape),
+        "columns": [_pack_column(column) for column in columns] if array.size else [],
+    }
+
+
+def unpack_numbers(packed: Packed) -> NDArray[Any]:
+    """Return the array, which is the caller's own. Raises ValueError for what cannot be one."""
+    shape = [int(length) for length in packed["shape"]]
+    if packed["kind"] not in _KINDS or len(shape) not in (1, 2) or min(shape) < 0:
+        raise ValueError(f"no array of numbers: {packed['kind']!r} of shape {shape}")
+    rows, width = shape[0], shape[1] if len(shape) == 2 else 1
+    if rows * width > CELLS_MAX:
+        raise ValueError(f"an array of {rows} x {width} numbers; {CELLS_MAX} are allowed")
+    made = np.empty((width, rows), _KINDS[packed["kind"]])
+    if made.size:
+        for column, target in zip(packed["columns"], made, strict=True):
+            target[:] = _unpack_column(column, rows, made.dtype)
+    return made.T if len(shape) == 2 else made[0]
+
+
+def _pack_column(column: NDArray[Any]) -> Packed:
+    numbers = _as_numbers(column)
+    if not _are_alike(numbers):
+        steps = np.diff(numbers)
+        if steps.min() > 0:  # ids in ascending order
+            return {"first": int(numbers[0]), "steps": _pack_plain(steps)}
+    return _pack_plain(numbers)
+
+
+def _unpack_column(packed: Packed, rows: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    if "steps" in packed:
+        numbers = np.empty(rows, np.int64)
+        numbers[0] = packed["first"]
+        numbers[1:] = _unpack_plain(packed["steps"], rows - 1)
+        np.cumsum(numbers, out=numbers)
+    else:
+        numbers = _unpack_plain(packed, rows)
+    return numbers.view(dtype) if dtype.kind == "f" else numbers.astype(dtype)
+
+
+def _pack_plain(numbers: NDArray[np.int64]) -> Packed:
+    return {"all": int(numbers[0])} if _are_alike(numbers) else _pack_offsets(numbers)
+
+
+def _are_alike(numbers: NDArray[np.int64]) -> bool:
+    return bool(numbers[0] == numbers[-1]) and bool((numbers == numbers[0]).all())
+
+
+def _unpack_plain(packed: Packed, rows: int) -> NDArray[np.int64]:
+    if "all" in packed:
+        return np.full(rows, packed["all"], np.int64)
+    return _unpack_offsets(packed, rows)
+
+
+def _as_numbers(column: NDArray[Any]) -> NDArray[np.int64]:
+    """Return whole numbers that stand for a column; those of a float are its 64 bits.
+
+    Round ratios have few bits in common use, so they come out as small numbers, too.
+    """
+    if column.dtype.kind == "f":
+        return np.ascontiguousarray(column, np.float64).view(np.int64)
+    return np.ascontiguousarray(column, np.int64)
+
+
+def _pack_offsets(numbers: NDArray[np.int64]) -> Packed:
+    """Write each number as what it has more than the least, without the zero bits all end in."""
+    least = numbers.min()
+    offsets = numbers.view(np.uint64) - least.view(np.uint64)  # wraps around, as does the way back
+    bits = int(np.bitwise_or.reduce(offsets))
+    shift = (bits & -bits).bit_length() - 1 if bits else 0
+    if shift:
+        offsets >>= np.uint64(shift)
+    packed: Packed = {"least": int(least), "shift": shift}
+    if bits >> shift <= 1:
+        return {**packed, "width": 0, **_pack_bytes(np.packbits(offsets.astype(np.bool_)))}
+    width = next(width for width in _WIDTHS if bits >> shift < 1 << 8 * width)
+    return {**packed, "width": width, **_pack_bytes(offsets.astype(f"<u{width}"))}
+
+
+def _unpack_offsets(packed: Packed, rows: int) -> NDArray[np.int64]:
+    width, shift = packed["width"], packed["shift"]
+    if width not in (0, *_WIDTHS) or not 0 <= shift < 64:
+        raise ValueError(f"numbers of {width!r} bytes, {shift!r} bits further left")
+    raw = _unpack_bytes(packed, rows * width if width else (rows + 7) // 8)
+    if width:
+        offsets = np.frombuffer(raw, f"<u{width}").astype(np.uint64)
+    else:
+        offsets = np.unpackbits(np.frombuffer(raw, np.uint8), count=rows).astype(np.uint64)
+    if shift:
+        offsets <<= np.uint64(shift)
+    offsets += np.int64(packed["least"]).view(np.uint64)
+    return offsets.view(np.int64)
+
+
+def _pack_bytes(array: NDArray[Any]) -> Packed:
+    raw = array.tobytes()
+    if len(raw) >= _DEFLATE_FROM_BYTES and _deflates(raw[:_DEFLATE_SAMPLE_BYTES]):
+        deflated = zlib.compress(raw, _DEFLATE_LEVEL)
+        return {"deflated": base64.b64encode(deflated).decode("ascii")}
+    return {"raw": base64.b64encode(raw).decode("ascii")}
+
+
+def _deflates(sample: bytes) -> bool:
+    """Tell whether a column gets so much smaller that it is worth the time."""
+    return len(zlib.compress(sample, _DEFLATE_LEVEL)) < len(sample) * 3 // 4
+
+
+def _unpack_bytes(packed: Packed, size: int) -> bytes:
+    if "deflated" in packed:
+        # One byte more than there should be would show; a bomb is never blown up.
+        deflated = base64.b64decode(packed["deflated"], validate=True)
+        raw = zlib.decompressobj().decompress(deflated, size + 1)
+    else:
+        raw = base64.b64decode(packed["raw"], validate=True)
+    if len(raw) != size:
+        raise ValueError(f"a column of {len(raw)} bytes or more, {size} were announced")
+    return raw
+
+
+def pack_uuids(uuids: Sequence[str]) -> Packed:
+    """Return the wire form of texts that are mostly UUIDs; others travel as they are."""
+    raw = _bytes_of(uuids)
+    if raw is None:
+        return {"texts": list(uuids)}
+    return {"count": len(uuids), "raw": base64.b64encode(raw).decode("ascii")}
+
+
+def unpack_uuids(packed: Packed) -> list[str]:
+    """Return the texts. Raises ValueError for another number of them than was announced."""
+    if "texts" in packed:
+        return list(packed["texts"])
+    count = packed["count"]
+    return _written(_unpack_bytes(packed, 16 * count), count)
+
+
+def words_of(uuids: Sequence[str]) -> Words:
+    """Return the two 64-bit halves of each UUID, in the shape (n, 2)."""
+    raw = _bytes_of(uuids)
+    if raw is None:
+        raw = b"".join(map(_bytes_of_one, uuids))
+    return np.frombuffer(raw, ">u8").reshape(-1, 2).astype(np.uint64)
+
+
+def _bytes_of(uuids: Sequence[str]) -> bytes | None:
+    """Return 16 bytes a UUID, or None when one of the texts is not in the usual form."""
+    text = "".join(uuids)
+    if len(text) != _UUID_CHARACTERS * len(uuids) or not text.isascii() or text.lower() != text:
+        return None
+    letters = np.frombuffer(text.encode("ascii"), np.uint8).reshape(-1, _UUID_CHARACTERS)
+    if not (letters[:, _UUID_DASHES] == ord("-")).all() or set(map(len, uuids)) - {36}:
+        return None
+    try:
+        raw = bytes.fromhex(text.replace("-", ""))
+    except ValueError:
+        return None
+    return raw if len(raw) == 16 * len(uuids) else None
+
+
+def _bytes_of_one(text: str) -> bytes:
+    return _bytes_of([text]) or hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def _written(raw: bytes, count: int) -> list[str]:
+    if not count:
+        return []
+    digits = np.frombuffer(raw.hex().encode("ascii"), np.uint8).reshape(count, 32)
+    lines = np.full((count, _UUID_CHARACTERS + 1), ord("-"), np.uint8)
+    for begin, end, place in _UUID_PARTS:
+        lines[:, place : place + end - begin] = digits[:, begin:end]
+    lines[:, -1] = ord("\n")
+    return lines.tobytes().decode("ascii").split("\n")[:-1]

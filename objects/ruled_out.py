@@ -1,0 +1,78 @@
+"""What rules out hosts, or providers, in words: parts of one sentence that add up to the whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import os_traits
+
+Part = tuple[int, str, str]
+"""How many fail, and how: in the singular, in the plural."""
+
+_PARTS_MAX = 6
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def parts_of(ruled_out: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> Iterator[Part]:
+    """Yield the entries of ``DecisionTrace.ruled_out``; ``names`` are those of aggregates."""
+    for rule in ruled_out:
+        yield rule["count"], *_rule_text(rule, names)
+
+
+def joined(parts: Iterable[Part], total: int, noun: str) -> str:
+    """Return one clause for each part that counts somebody; nothing when there is none."""
+    counted = _bounded([part for part in parts if part[0]])
+    return "; ".join(_phrases(counted, total, noun))
+
+
+def _rule_text(rule: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, str]:
+    name = _UUID.sub(lambda match: names.get(match[0], match[0]), str(rule["name"]))
+    match rule["kind"]:
+        case "resource" if "rule" in rule:
+            detail = f"give {name} in amounts of {rule['asked']:,} ({rule['rule']})"
+            return f"does not {detail}", f"do not {detail}"
+        case "resource":
+            detail = f"{name}: {rule['asked']:,} asked, {max(rule['best'], 0):,} free at most"
+            return f"lacks {detail}", f"lack {detail}"
+        case "trait":
+            return f"lacks {name}", f"lack {name}"
+        case "member_of":
+            return f"is not in aggregate {name}", f"are not in aggregate {name}"
+        case "forbidden_aggregate":
+            detail = f"in aggregate {name}, which is forbidden"
+            return f"is {detail}", f"are {detail}"
+        case "in_tree":
+            return f"is not in the tree of {name}", f"are not in the tree of {name}"
+        case "forbidden_trait" if name != os_traits.COMPUTE_STATUS_DISABLED:
+            return f"has {name}, which is forbidden", f"have {name}, which is forbidden"
+        case "forbidden_trait" | "disabled":
+            return "is disabled", "are disabled"
+        case "combination" | "group_policy":
+            detail = f"each part of the request, but not all together ({name})"
+            return f"fits {detail}", f"fit {detail}"
+        case _:
+            return f"is ruled out by {name}", f"are ruled out by {name}"
+
+
+def _bounded(parts: list[Part]) -> list[Part]:
+    if len(parts) <= _PARTS_MAX:
+        return parts
+    rest = sum(count for count, _one, _many in parts[_PARTS_MAX - 1 :])
+    return [*parts[: _PARTS_MAX - 1], (rest, "fails for other reasons", "fail for other reasons")]
+
+
+def _phrases(parts: Sequence[Part], total: int, noun: str) -> Iterator[str]:
+    last = len(parts) - 1
+    adds_up = sum(count for count, _one, _many in parts) == total
+    for index, (count, one, many) in enumerate(parts):
+        text = one if count == 1 else many
+        if index == 0 == last and adds_up:
+            yield f"the only {noun} {text}" if count == 1 else f"all {count:,} {noun}s {text}"
+        elif index == 0:
+            yield f"{count:,} of {total:,} {noun}s {many if total > 1 else one}"
+        elif index == last and adds_up:
+            yield f"the other one {text}" if count == 1 else f"the other {count:,} {text}"
+        else:
+            yield f"{count:,} {text}"

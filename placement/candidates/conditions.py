@@ -1,0 +1,108 @@
+"""What a request group asks of a provider, as one column of yes and no for each part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement import feasibility
+from placement.columns import ClassColumns, Mask
+from placement.feasibility import Rule
+from placement.provider_table import ProviderTable
+from placement.query import Group
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Which rows pass; ``kind`` and ``name`` as in ``DecisionTrace``.
+
+    For resources also how much is asked, of what, and the part of the rule unless it is the room.
+    """
+
+    kind: str
+    name: str
+    passes: Mask
+    asked: int = 0
+    columns: ClassColumns | None = None
+    rule: str | None = None
+
+
+def of_places(table: ProviderTable, group: Group) -> Iterator[Condition]:
+    """Yield what a group asks of tree and aggregates."""
+    if group.in_tree is not None:
+        yield Condition("in_tree", group.in_tree, _is_in_tree(table, group.in_tree))
+    for aggregates in group.member_of:
+        passes = _any(_is_member(table, group, aggregate) for aggregate in aggregates)
+        yield Condition("member_of", any_name(aggregates), passes)
+    for aggregate in group.forbidden_aggregates:
+        yield Condition("forbidden_aggregate", aggregate, ~_is_member(table, group, aggregate))
+
+
+def of_required_traits(table: ProviderTable, group: Group) -> Iterator[Condition]:
+    """Yield the traits that a group requires."""
+    for traits in group.required_traits:
+        yield Condition("trait", any_name(traits), _any(map(table.has_trait, traits)))
+
+
+def of_forbidden_traits(table: ProviderTable, group: Group) -> Iterator[Condition]:
+    """Yield the traits that a group forbids."""
+    for trait in group.forbidden_traits:
+        yield Condition("forbidden_trait", trait, ~table.has_trait(trait))
+
+
+def of_root(
+    table: ProviderTable, required: Iterable[str], forbidden: Iterable[str]
+) -> Iterator[Condition]:
+    """Yield the traits that the root of a tree must have, or must not."""
+    for trait in required:
+        yield Condition("trait", trait, table.has_trait(trait))
+    for trait in forbidden:
+        yield Condition("forbidden_trait", trait, ~table.has_trait(trait))
+
+
+def of_resource(table: ProviderTable, name: str, amount: int) -> Iterator[Condition]:
+    """Yield the parts of the rule for one amount of one class."""
+    columns = table.columns_of(name)
+    passes = dict(feasibility.rules(amount, columns, columns.used))
+    for rule in (Rule.MIN_UNIT, Rule.STEP_SIZE):
+        yield Condition("resource", name, passes[rule], amount, columns, rule.value)
+    has_room = passes[Rule.MAX_UNIT] & passes[Rule.CAPACITY]
+    yield Condition("resource", name, has_room, amount, columns)
+
+
+def of_single_provider(table: ProviderTable, group: Group) -> Iterator[Condition]:
+    """Yield all that a group asks of a provider which is to serve it alone."""
+    yield from of_places(table, group)
+    yield from of_required_traits(table, group)
+    yield from of_forbidden_traits(table, group)
+    for name, amount in group.resources.items():
+        yield from of_resource(table, name, amount)
+
+
+def any_name(names: Sequence[str]) -> str:
+    """Name a choice whole."""
+    return " or ".join(names)
+
+
+def _is_member(table: ProviderTable, group: Group, aggregate: str) -> Mask:
+    """For the group without suffix a provider is wherever its root is, too."""
+    is_member = table.is_member(aggregate)
+    if group.suffix or not table.has_trees:
+        return is_member
+    with_root: Mask = is_member | is_member[table.root_rows]
+    return with_root
+
+
+def _is_in_tree(table: ProviderTable, provider: str) -> Mask:
+    row = table.row_of(provider)
+    if row is None:
+        return np.zeros(table.size, np.bool_)
+    mask: Mask = table.root_rows == table.root_rows[row]
+    return mask
+
+
+def _any(masks: Iterable[Mask]) -> Mask:
+    found: Mask = np.logical_or.reduce(list(masks))
+    return found

@@ -1,0 +1,120 @@
+"""All ways to serve the demands in trees of one kind, worked out as far as they are wanted."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.candidates.arrangements import count_arrangements, first_arrangements
+from placement.candidates.solver import Choice, Solver
+from placement.columns import Numbers, Rows
+
+Pattern = tuple[int, ...]
+"""For each demand the slot that serves it: slots are the distinct providers of a candidate."""
+
+_CHOICES_AT_A_TIME = 64
+
+
+@dataclass(frozen=True)
+class Ways:
+    """n ways: ``nodes`` (n, demands) serve the demands, of pattern ``patterns[which[i]]`` each."""
+
+    nodes: Rows
+    which: Numbers
+    patterns: Sequence[Pattern]
+
+
+class Plan:
+    """Some ways that the solver finds come first, then those with equal leaves exchanged; so on.
+
+    A few choices of the solver make many ways, so it is asked for a few at a time.
+    """
+
+    def __init__(self, solver: Solver) -> None:
+        self._twins = _Twins(solver.twins_before)
+        self._source = solver.choices()
+        self._choices: list[Choice] = []
+        self._total = 0
+        self._is_complete = False
+        self._ways = Ways(np.empty((0, 0), np.intp), np.empty(0, np.int64), ())
+
+    def count(self, most: int | None = None) -> int:
+        """Return how many ways there are, looking for no more than ``most``."""
+        while not self._is_complete and (most is None or self._total < most):
+            found = [*itertools.islice(self._source, _CHOICES_AT_A_TIME)]
+            self._is_complete = len(found) < _CHOICES_AT_A_TIME
+            self._choices.extend(found)
+            self._total += sum(count_arrangements(self._twins.picks(choice)) for choice in found)
+        return self._total if most is None else min(most, self._total)
+
+    def first(self, count: int) -> Ways:
+        """Return the first ways, as many as were counted or less."""
+        if len(self._ways.nodes) < count:
+            self._ways = self._make(count)
+        ways = self._ways
+        return Ways(ways.nodes[:count], ways.which[:count], ways.patterns)
+
+    def _make(self, count: int) -> Ways:
+        patterns: dict[Pattern, int] = {}
+        nodes: list[Rows] = []
+        which: list[Numbers] = []
+        missing = count
+        for start in range(0, len(self._choices), _CHOICES_AT_A_TIME):
+            choices = self._choices[start : start + _CHOICES_AT_A_TIME]
+            numbers = [patterns.setdefault(_pattern(way), len(patterns)) for way in choices]
+            nodes.append(np.array(choices, np.intp))
+            which.append(np.array(numbers, np.int64))
+            missing -= len(choices)
+            for choice, number in zip(choices, numbers, strict=True):
+                if missing <= 0:
+                    return Ways(np.concatenate(nodes), np.concatenate(which), [*patterns])
+                nodes.append(self._twins.exchanged(choice, missing))
+                which.append(np.full(len(nodes[-1]), number))
+                missing -= len(nodes[-1])
+        return Ways(np.concatenate(nodes), np.concatenate(which), [*patterns])
+
+
+class _Twins:
+    """The classes of equal leaves of a kind, and how they may be exchanged."""
+
+    def __init__(self, twins_before: Sequence[int]) -> None:
+        self._class_of: list[int] = []
+        self._members: list[list[int]] = []
+        for at, twin in enumerate(twins_before):
+            if twin < 0:
+                self._members.append([])
+            self._members[-1].append(at)
+            self._class_of.append(len(self._members) - 1)
+
+    def picks(self, choice: Choice) -> list[tuple[int, int]]:
+        """Return for each class that a choice uses its size, and how many are used."""
+        used = self._used(choice)
+        return [(len(self._members[number]), len(nodes)) for number, nodes in used.items()]
+
+    def exchanged(self, choice: Choice, most: int) -> Rows:
+        """Return the choices that differ from this one by an exchange, (n, demands)."""
+        picks = self.picks(choice)
+        count = min(most + 1, count_arrangements(picks))
+        found = np.empty((count, len(choice)), np.intp)
+        ways = first_arrangements(picks, count)
+        for (number, nodes), arranged in zip(self._used(choice).items(), ways, strict=True):
+            members = np.array(self._members[number], np.intp)
+            for demand, node in enumerate(choice):
+                if self._class_of[node] == number:
+                    found[:, demand] = members[arranged[:, nodes.index(node)]]
+        return found[1:]
+
+    def _used(self, choice: Choice) -> dict[int, list[int]]:
+        """Return class -> its nodes that are used, in their order."""
+        used: dict[int, list[int]] = {}
+        for node in sorted(set(choice)):
+            used.setdefault(self._class_of[node], []).append(node)
+        return used
+
+
+def _pattern(choice: Choice) -> Pattern:
+    slots: dict[int, int] = {}
+    return tuple(slots.setdefault(node, len(slots)) for node in choice)

@@ -1,0 +1,28 @@
+"""How candidates are generated: in which order, how many at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """Depth-first takes all candidates of a tree before those of the next; breadth-first one each.
+
+    ``candidates_max`` ends the work, however many were asked for (None: never). With dice, trees
+    and providers come in random order, so that a limited answer is a sample.
+    """
+
+    is_breadth_first: bool = False
+    candidates_max: int | None = None
+    dice: np.random.Generator | None = None
+
+    def limit(self, wanted: int | None) -> int | None:
+        """Return how many candidates to make for a question with this limit."""
+        bounds = [bound for bound in (wanted, self.candidates_max) if bound is not None]
+        return min(bounds, default=None)
+
+
+DEFAULT = Strategy()

@@ -1,0 +1,129 @@
+"""Reads about consumers: what they hold, by consumer, by provider, by project, page by page."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from sqlalchemy import CursorResult, Select, delete, func, select
+from sqlalchemy.orm import Session
+
+from placement.db.models import (
+    Allocation,
+    Consumer,
+    ConsumerFence,
+    ResourceClass,
+    ResourceProvider,
+)
+from placement.db.statements import AnyRow, any_of, rows_in
+
+_AnySelect = Select[*tuple[Any, ...]]
+
+_HELD = (
+    select(
+        Consumer.uuid,
+        Consumer.generation,
+        Consumer.consumer_type,
+        Consumer.project_id,
+        Consumer.user_id,
+        Consumer.updated_at,
+        ResourceProvider.uuid.label("provider_uuid"),
+        ResourceProvider.name.label("provider_name"),
+        ResourceProvider.generation.label("provider_generation"),
+        ResourceClass.name.label("resource_class"),
+        Allocation.amount,
+    )
+    .join(Allocation, Allocation.consumer_uuid == Consumer.uuid)
+    .join(ResourceProvider, ResourceProvider.id == Allocation.resource_provider_id)
+    .join(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
+)
+_HELD_BY = _HELD.where(Consumer.uuid.in_(any_of()))
+_HELD_OF = (
+    select(
+        ResourceProvider.generation.label("provider_generation"),
+        Consumer.uuid,
+        Consumer.generation,
+        Consumer.updated_at,
+        ResourceClass.name.label("resource_class"),
+        Allocation.amount,
+    )
+    .outerjoin(Allocation, Allocation.resource_provider_id == ResourceProvider.id)
+    .outerjoin(Consumer, Consumer.uuid == Allocation.consumer_uuid)
+    .outerjoin(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
+)
+
+
+@dataclass(frozen=True)
+class Whose:
+    """The consumers of a project; those of one user, of one type, where that is given."""
+
+    project_id: str
+    user_id: str | None = None
+    consumer_type: str | None = None
+
+
+def get_allocations(session: Session, consumers: Collection[str]) -> list[AnyRow]:
+    """Return the allocations of these consumers, one row for each provider and class."""
+    return list(rows_in(session, _HELD_BY, consumers))
+
+
+def get_allocations_of(session: Session, provider: str) -> Sequence[AnyRow]:
+    """Return the allocations of a provider, one row for each consumer and class.
+
+    One row without a consumer is a provider without allocations; no row is no provider.
+    """
+    return session.execute(_HELD_OF.where(ResourceProvider.uuid == provider)).all()
+
+
+def list_allocations(session: Session, *, marker: str | None, limit: int) -> Sequence[AnyRow]:
+    """Return those of the first ``limit`` consumers after ``marker``, by their UUIDs."""
+    page = select(Consumer.uuid.label("page_uuid")).order_by(Consumer.uuid).limit(limit)
+    if marker is not None:
+        page = page.where(Consumer.uuid > marker)
+    consumers = page.subquery()
+    rows = _HELD.join(consumers, consumers.c.page_uuid == Consumer.uuid).order_by(
+        Consumer.uuid, ResourceProvider.uuid, ResourceClass.name
+    )
+    return session.execute(rows).all()
+
+
+def count_consumers(session: Session) -> int:
+    """Return how many consumers hold something."""
+    return session.execute(select(func.count()).select_from(Consumer)).scalar_one()
+
+
+def sum_amounts(session: Session, whose: Whose) -> list[tuple[str, str, int]]:
+    """Return consumer type, class and sum of what consumers hold of it."""
+    sums: _AnySelect = (
+        select(Consumer.consumer_type, ResourceClass.name, func.sum(Allocation.amount))
+        .join(Allocation, Allocation.consumer_uuid == Consumer.uuid)
+        .join(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
+        .group_by(Consumer.consumer_type, ResourceClass.name)
+    )
+    rows = session.execute(_of(sums, whose))
+    return [(type_, name, int(amount)) for type_, name, amount in rows]
+
+
+def count_by_type(session: Session, whose: Whose) -> dict[str, int]:
+    """Return consumer type -> how many consumers hold something."""
+    counts: _AnySelect = select(Consumer.consumer_type, func.count())
+    rows = session.execute(_of(counts.group_by(Consumer.consumer_type), whose))
+    return {row[0]: row[1] for row in rows}
+
+
+def prune_fences(session: Session, before: dt.datetime) -> int:
+    """Forget the old fences of consumers that hold nothing; return how many there were."""
+    is_held = select(Consumer.uuid).where(Consumer.uuid == ConsumerFence.consumer_uuid).exists()
+    old = delete(ConsumerFence.table()).where(ConsumerFence.updated_at < before, ~is_held)
+    return cast("CursorResult[Any]", session.execute(old)).rowcount
+
+
+def _of(statement: _AnySelect, whose: Whose) -> _AnySelect:
+    statement = statement.where(Consumer.project_id == whose.project_id)
+    if whose.user_id is not None:
+        statement = statement.where(Consumer.user_id == whose.user_id)
+    if whose.consumer_type is not None:
+        statement = statement.where(Consumer.consumer_type == whose.consumer_type)
+    return statement

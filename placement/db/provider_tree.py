@@ -1,0 +1,146 @@
+"""Queries about the trees that providers form: records, making one, and giving it a parent.
+
+All that write need the epoch's lock.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+
+from sqlalchemy import bindparam, func, select, update
+from sqlalchemy.orm import Session, aliased
+
+from placement.db import epochs, providers
+from placement.db.models import ResourceProvider
+from placement.db.statements import AnyRow, any_of, execute_in, insert_rows, rows_in
+from placement.provider_record import ProviderFilters, ProviderRecord
+
+_PROVIDER = ResourceProvider.table()
+_PARENT = aliased(ResourceProvider)
+_ROOT = aliased(ResourceProvider)
+_RECORDS = (
+    select(
+        ResourceProvider.id,
+        ResourceProvider.uuid,
+        ResourceProvider.name,
+        ResourceProvider.generation,
+        _PARENT.uuid.label("parent_uuid"),
+        _ROOT.uuid.label("root_uuid"),
+        ResourceProvider.root_provider_id,
+        ResourceProvider.updated_at,
+    )
+    .outerjoin(_PARENT, _PARENT.id == ResourceProvider.parent_provider_id)
+    .outerjoin(_ROOT, _ROOT.id == ResourceProvider.root_provider_id)
+)
+_RECORDS_BY_UUID = _RECORDS.where(ResourceProvider.uuid.in_(any_of()))
+_RECORDS_BY_ID = _RECORDS.where(ResourceProvider.id.in_(any_of()))
+_UUID_OF_NAME = select(ResourceProvider.uuid).where(ResourceProvider.name == bindparam("name"))
+_ROOT_OF = func.coalesce(ResourceProvider.root_provider_id, ResourceProvider.id)
+_TREE = select(ResourceProvider.id, ResourceProvider.parent_provider_id).where(
+    ResourceProvider.root_provider_id
+    == select(_ROOT_OF).where(ResourceProvider.id == bindparam("provider")).scalar_subquery()
+)
+_RENAME = (
+    update(_PROVIDER)
+    .where(_PROVIDER.c.id == bindparam("provider"))
+    .values(name=bindparam("new_name"))
+)
+_SET_PARENT = (
+    update(_PROVIDER)
+    .where(_PROVIDER.c.id == bindparam("provider"))
+    .values(parent_provider_id=bindparam("new_parent"))
+)
+_SET_ROOT = (
+    update(_PROVIDER)
+    .where(_PROVIDER.c.id.in_(any_of()))
+    .values(root_provider_id=bindparam("new_root"))
+)
+
+
+def find_record(session: Session, uuid: str) -> ProviderRecord | None:
+    """Return a provider, or None."""
+    return next(_records(rows_in(session, _RECORDS_BY_UUID, [uuid])), None)
+
+
+def find_uuid(session: Session, name: str) -> str | None:
+    """Return the UUID of the provider that has a name, or None."""
+    return session.execute(_UUID_OF_NAME, {"name": name}).scalar()
+
+
+def list_records(session: Session, filters: ProviderFilters) -> list[ProviderRecord]:
+    """Return the providers of a name, a UUID, a tree, by age; other filters are not heeded."""
+    query = _RECORDS
+    if filters.name is not None:
+        query = query.where(ResourceProvider.name == filters.name)
+    if filters.uuid is not None:
+        query = query.where(ResourceProvider.uuid == filters.uuid)
+    if filters.in_tree is not None:
+        member = aliased(ResourceProvider)
+        root = select(member.root_provider_id).where(member.uuid == filters.in_tree)
+        query = query.where(ResourceProvider.root_provider_id == root.scalar_subquery())
+    return list(_records(session.execute(query.order_by(ResourceProvider.id))))
+
+
+def list_records_by_id(session: Session, ids: Collection[int]) -> list[ProviderRecord]:
+    """Return those of these providers that are there, by age."""
+    found = _records(rows_in(session, _RECORDS_BY_ID, ids))
+    return sorted(found, key=lambda record: record.id)
+
+
+def insert(
+    session: Session,
+    *,
+    uuid: str,
+    name: str,
+    parent: ProviderRecord | None,
+    epoch: int,
+    now: dt.datetime,
+) -> None:
+    """Make a provider of generation 0."""
+    row = {"uuid": uuid, "name": name, "generation": 0, "epoch": epoch, "updated_at": now}
+    insert_rows(session, _PROVIDER, [row])
+    number = providers.get_ids(session, [uuid])[uuid]
+    set_parent(session, number, [number], parent)
+    epochs.publish_facts(session, epoch)
+
+
+def rename(session: Session, provider_id: int, name: str) -> None:
+    """Give a provider another name."""
+    session.execute(_RENAME, {"provider": provider_id, "new_name": name})
+
+
+def get_subtree(session: Session, provider_id: int) -> list[int]:
+    """Return the ids of a provider and of all below it."""
+    children: dict[int | None, list[int]] = defaultdict(list)
+    for number, parent in session.execute(_TREE, {"provider": provider_id}):
+        children[parent].append(number)
+    found = [provider_id]
+    for number in found:  # grows while it is walked
+        found += children[number]
+    return found
+
+
+def set_parent(
+    session: Session, provider_id: int, subtree: Collection[int], parent: ProviderRecord | None
+) -> None:
+    """Hang a provider and all below it (``subtree``) under another; None makes it a root."""
+    above = parent.id if parent else None
+    session.execute(_SET_PARENT, {"provider": provider_id, "new_parent": above})
+    root = parent.root_id if parent else provider_id
+    execute_in(session, _SET_ROOT, subtree, new_root=root)
+
+
+def _records(rows: Iterable[AnyRow]) -> Iterator[ProviderRecord]:
+    for number, uuid, name, generation, parent, root, root_id, updated_at in rows:
+        yield ProviderRecord(
+            id=number,
+            uuid=uuid,
+            name=name,
+            generation=generation,
+            parent_provider_uuid=parent,
+            root_provider_uuid=root or uuid,
+            root_id=root_id or number,
+            updated_at=updated_at,
+        )

@@ -1,0 +1,87 @@
+"""What a handler is given and what it answers: one checked request, one plain answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from armillary.context import RequestContext
+from placement.engine import PlacementEngine
+from placement.rest.versions import Version
+
+
+class Policy(Protocol):
+    """Decides by the policy file and our defaults; raises ``PolicyNotAuthorized``."""
+
+    def authorize(self, rule: str, target: Mapping[str, Any], context: RequestContext) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What all requests share: made once, when the application is."""
+
+    engine: PlacementEngine
+    policy: Policy
+    incomplete_consumer_project_id: str
+    incomplete_consumer_user_id: str
+    document: Callable[[], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request whose sender is known and whose parts fit their schemas.
+
+    ``query`` has every parameter with all its values, in order; ``body`` is what the JSON said.
+    ``root`` is the path that the API is under, such as ``/placement`` or nothing, ``origin`` the
+    address that the request was sent to, such as ``http://controller:8778``.
+    """
+
+    site: Site
+    context: RequestContext
+    version: Version
+    path: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, list[str]] = field(default_factory=dict)
+    body: Any = None
+    root: str = ""
+    origin: str = ""
+
+    @property
+    def engine(self) -> PlacementEngine:
+        """The engine of this process."""
+        return self.site.engine
+
+    def authorize(self, rule: str, target: Mapping[str, Any] | None = None) -> None:
+        """Raise ``PolicyNotAuthorized`` unless the caller may do this to the target."""
+        self.site.policy.authorize(rule, target or {}, self.context)
+
+    def parameter(self, name: str) -> str | None:
+        """Return the last value of a query parameter, None when it was not sent."""
+        values = self.query.get(name)
+        return values[-1] if values else None
+
+    def link(self, path: str) -> str:
+        """Return a path of this API as it stands in ``links``."""
+        return f"{self.root}{path}"
+
+    def location(self, path: str) -> str:
+        """Return a path of this API as it stands in the header ``Location``."""
+        return f"{self.origin}{self.root}{path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A successful answer.
+
+    ``body`` is JSON-ready, or bytes that are JSON already; None sends none. ``status`` None is the
+    action's. ``last_modified`` (naive UTC) is sent with ``Cache-Control: no-cache`` from 1.15 on.
+    """
+
+    body: Any = None
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    last_modified: datetime | None = None
+
+
+Handler = Callable[[Call], Answer]

@@ -1,0 +1,203 @@
+"""Allocation candidates as JSON, written column by column: an answer may name ten thousand.
+
+Equal things have one template, whose gaps are filled for all of them at once. No tree of dicts is
+made of what goes out as text anyway.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from placement import names
+from placement.candidates.result import Batch, Found
+from placement.columns import ClassColumns, Mask, Numbers, Rows
+from placement.provider_table import ProviderTable
+from placement.rest.versions import Version
+
+_UUID_GAP = '"%s"'
+_SIGNATURE_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What an answer of some microversion holds."""
+
+    allocations_are_list: bool
+    has_traits: bool
+    has_all_classes: bool
+    has_trees: bool
+    has_mappings: bool
+
+    @classmethod
+    def of(cls, version: Version) -> Shape:
+        """Return the shape of a microversion's answers."""
+        return cls(
+            allocations_are_list=version < (1, 12),
+            has_traits=version >= (1, 17),
+            has_all_classes=version >= (1, 27),
+            has_trees=version >= (1, 29),
+            has_mappings=version >= (1, 34),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Items that are alike: a text with gaps, and for each gap what fills it, item by item."""
+
+    template: str
+    gaps: list[list[Any]]
+
+    def texts(self) -> Iterator[str]:
+        """Yield the items."""
+        return map(self.template.__mod__, zip(*self.gaps, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Sheets:
+    """All that an answer says, taken out of the provider table."""
+
+    requests: list[Lines]
+    summaries: list[Lines]
+
+    def to_json(self) -> bytes:
+        """Return the answer; most of the work, and nobody has to wait for it."""
+        requests, summaries = _joined(self.requests), _joined(self.summaries)
+        return (
+            f'{{"allocation_requests": [{requests}], "provider_summaries": {{{summaries}}}}}'
+        ).encode()
+
+
+def collect(table: ProviderTable, found: Found, asked: Iterable[str], shape: Shape) -> Sheets:
+    """Take the answer out of the table. ``asked`` are the resource classes of the question."""
+    rows = _summarized(table, found.batches, shape)
+    shown = table.resource_classes() if shape.has_all_classes else asked
+    return Sheets(
+        [_requests(table, batch, shape) for batch in found.batches if len(batch)],
+        list(_summaries(table, rows, shown, shape)),
+    )
+
+
+def _joined(items: Iterable[Lines]) -> str:
+    return ", ".join(itertools.chain.from_iterable(lines.texts() for lines in items))
+
+
+# Allocation requests --------------------------------------------------------------------------
+
+
+def _requests(table: ProviderTable, batch: Batch, shape: Shape) -> Lines:
+    template, slots = _request_template(batch, shape)
+    uuids = [table.uuids[column].tolist() for column in batch.providers.T]
+    return Lines(template, [uuids[slot] for slot in slots])
+
+
+def _request_template(batch: Batch, shape: Shape) -> tuple[str, list[int]]:
+    """Return the text of one request with gaps for UUIDs, and the slots that fill them in turn."""
+    taken = [(slot, giving) for slot, giving in enumerate(batch.resources) if giving]
+    slots = [slot for slot, _ in taken]
+    text = _allocations([giving for _, giving in taken], shape)
+    if shape.has_mappings:
+        text += f', "mappings": {{{_mappings(batch.mappings)}}}'
+        slots += [slot for mapped in batch.mappings.values() for slot in mapped]
+    return f"{{{text}}}", slots
+
+
+def _allocations(resources: Sequence[Mapping[str, int]], shape: Shape) -> str:
+    if shape.allocations_are_list:
+        start, end, each = (
+            "[",
+            "]",
+            '{{"resource_provider": {{"uuid": {uuid}}}, "resources": {taken}}}',
+        )
+    else:
+        start, end, each = "{", "}", '{uuid}: {{"resources": {taken}}}'
+    items = (each.format(uuid=_UUID_GAP, taken=json.dumps(dict(taken))) for taken in resources)
+    return f'"allocations": {start}{", ".join(items)}{end}'
+
+
+def _mappings(mappings: Mapping[str, Sequence[int]]) -> str:
+    return ", ".join(
+        f'"{suffix}": [{", ".join([_UUID_GAP] * len(slots))}]' for suffix, slots in mappings.items()
+    )
+
+
+# Provider summaries ---------------------------------------------------------------------------
+
+
+def _summarized(table: ProviderTable, batches: Iterable[Batch], shape: Shape) -> Rows:
+    """Return the providers of all requests; with trees, all providers of their trees."""
+    is_in: Mask = np.zeros(table.size, np.bool_)
+    for batch in batches:
+        is_in[batch.providers.ravel()] = True
+    if shape.has_trees:
+        is_root: Mask = np.zeros(table.size, np.bool_)
+        is_root[table.root_rows[is_in]] = True
+        is_in = table.is_there & is_root[table.root_rows]
+    return np.flatnonzero(is_in)
+
+
+def _summaries(
+    table: ProviderTable, rows: Rows, shown: Iterable[str], shape: Shape
+) -> Iterator[Lines]:
+    """Yield those of providers that have the same classes."""
+    classes = [(name, table.columns_of(name)) for name in shown]
+    classes = [(name, columns) for name, columns in classes if columns.total[rows].any()]
+    for alike, present in _by_classes(rows, classes):
+        yield _summary_lines(table, alike, present, shape)
+
+
+def _by_classes(
+    rows: Rows, classes: Sequence[tuple[str, ClassColumns]]
+) -> Iterator[tuple[Rows, list[tuple[str, ClassColumns]]]]:
+    """Yield rows that have an inventory of the same classes, with these classes."""
+    signature: Numbers = np.zeros(len(rows), np.int64)
+    for index, (_, columns) in enumerate(classes):
+        if index % _SIGNATURE_BITS == _SIGNATURE_BITS - 1:  # no room for more: number them anew
+            signature = np.unique(signature, return_inverse=True)[1].astype(np.int64)
+        signature = signature * 2 + (columns.total[rows] > 0)
+    for value in np.unique(signature).tolist():
+        alike = rows[signature == value]
+        yield alike, [item for item in classes if item[1].total[alike[0]] > 0]
+
+
+def _summary_lines(
+    table: ProviderTable, rows: Rows, classes: Sequence[tuple[str, ClassColumns]], shape: Shape
+) -> Lines:
+    resources = ", ".join(f'"{name}": {{"capacity": %d, "used": %d}}' for name, _ in classes)
+    text = f'{_UUID_GAP}: {{"resources": {{{resources}}}'
+    gaps = [table.uuids[rows].tolist()]
+    for _, columns in classes:
+        gaps += [columns.capacity[rows].tolist(), columns.used[rows].tolist()]
+    if shape.has_traits:
+        text += ', "traits": %s'
+        gaps.append(_traits(table, rows))
+    if shape.has_trees:
+        text += f', "parent_provider_uuid": %s, "root_provider_uuid": {_UUID_GAP}'
+        gaps += [_parents(table, rows), table.uuids[table.root_rows[rows]].tolist()]
+    return Lines(f"{text}}}", gaps)
+
+
+def _traits(table: ProviderTable, rows: Rows) -> list[str]:
+    """Return the traits of each row as text, written once for each set; standard ones first."""
+    numbers = table.trait_sets_of(rows).tolist()
+    texts = {
+        number: json.dumps(sorted(table.trait_set(number), key=names.is_custom))
+        for number in set(numbers)
+    }
+    return [texts[number] for number in numbers]
+
+
+def _parents(table: ProviderTable, rows: Rows) -> list[str]:
+    parents = table.parent_rows[rows]
+    if (parents < 0).all():
+        return ["null"] * len(rows)
+    uuids = table.uuids[parents].tolist()
+    return [
+        "null" if parent < 0 else f'"{uuid}"'
+        for parent, uuid in zip(parents.tolist(), uuids, strict=True)
+    ]

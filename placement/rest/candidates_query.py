@@ -1,0 +1,224 @@
+"""The query string of ``GET /allocation_candidates`` as a question to the engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from objects.resource_query import RequestGroup, ResourceQuery
+from placement.query import GROUPS_MAX, LIMIT_MAX
+from placement.rest import errors, query_values
+from placement.rest.query_values import Wanted
+from placement.rest.versions import Version
+
+GROUP_POLICIES = ("none", "isolate")
+_NESTED_SINCE = (1, 29)
+_SAME_SUBTREE_SINCE = (1, 36)
+_KEY = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
+_LIMIT = re.compile(r"[1-9][0-9]{0,18}")
+
+Parameters = Mapping[str, Sequence[str]]
+
+
+@dataclass(slots=True)
+class _Group:
+    """What was said about one group, under the names it was said."""
+
+    resources: dict[str, int] = field(default_factory=dict)
+    traits: Wanted = field(default_factory=Wanted)
+    aggregates: Wanted = field(default_factory=Wanted)
+    in_tree: str | None = None
+    keys: dict[str, str] = field(default_factory=dict)
+
+    def take(self, kind: str, key: str, values: Sequence[str], version: Version) -> None:
+        """Read one parameter of this group."""
+        self.keys[kind] = key
+        match kind:
+            case "resources":
+                self.resources = query_values.parse_resources(values[-1])
+            case "required":
+                self.traits = query_values.parse_traits(key, values, version)
+            case "member_of":
+                self.aggregates = query_values.parse_aggregates(key, values, version)
+            case _:
+                self.in_tree = query_values.parse_in_tree(key, values[-1])
+
+
+_Groups = Mapping[str, _Group]
+
+
+def parse(parameters: Parameters, version: Version) -> ResourceQuery:
+    """Return the question; answer 400 with the first mistake.
+
+    Names of parameters were held against the schema. Whether classes and traits exist is not asked.
+    """
+    groups = _groups(parameters, version)
+    same_subtree = _same_subtree(parameters.get("same_subtree", ()), groups)
+    _check_groups(groups, version, same_subtree)
+    policy = _group_policy(parameters, groups)
+    root = _root_traits(parameters.get("root_required", ()), version)
+    return ResourceQuery.from_values(
+        groups=[_request_group(suffix, group) for suffix, group in groups.items()],
+        group_policy=policy,
+        limit=_limit(parameters.get("limit")),
+        root_required=[trait for (trait,) in root.required],
+        root_forbidden=root.forbidden,
+        same_subtree=same_subtree,
+        is_nested=version >= _NESTED_SINCE,
+    )
+
+
+def resource_classes_of(query: ResourceQuery) -> set[str]:
+    """Return all classes that a question names."""
+    return {name for group in query.groups for name in group.resources}
+
+
+def traits_of(query: ResourceQuery) -> set[str]:
+    """Return all traits that a question names."""
+    return {
+        *query.root_required,
+        *query.root_forbidden,
+        *(trait for group in query.groups for trait in group.forbidden_traits),
+        *(trait for group in query.groups for any_of in group.required_traits for trait in any_of),
+    }
+
+
+def _groups(parameters: Parameters, version: Version) -> _Groups:
+    groups: dict[str, _Group] = {}
+    for key, values in parameters.items():
+        if found := _KEY.fullmatch(key):
+            kind, suffix = found.groups()
+            groups.setdefault(suffix, _Group()).take(kind, key, values, version)
+    if len(groups) > GROUPS_MAX:
+        raise _bad(f"{len(groups)} request groups are given, at most {GROUPS_MAX} are taken.")
+    return groups
+
+
+def _check_groups(groups: _Groups, version: Version, same_subtree: list[list[str]]) -> None:
+    if not groups:
+        raise errors.bad_request(
+            "At least one request group (`resources` or `resources{$S}`) is required.",
+            errors.QUERYPARAM_MISSING_VALUE,
+        )
+    if version < _SAME_SUBTREE_SINCE:
+        _refuse_orphans(groups.values())
+    else:
+        _check_resourceless(groups, same_subtree)
+    for group in groups.values():
+        _refuse_conflicts(group.keys.get("required", ""), group.traits)
+
+
+def _refuse_orphans(groups: Iterable[_Group]) -> None:
+    """Every group has to ask for resources."""
+    orphans = [group.keys for group in groups if not group.resources]
+    for kind, name in (("required", "traits"), ("member_of", "member_of")):
+        keys = sorted(keys[kind] for keys in orphans if kind in keys)
+        if keys:
+            raise _bad(
+                f"All {name} parameters must be associated with resources. "
+                f"Found the following orphaned {name} keys: {', '.join(keys)}"
+            )
+    if orphans:
+        raise _bad("All request groups must specify resources.")
+
+
+def _check_resourceless(groups: _Groups, same_subtree: list[list[str]]) -> None:
+    """Let a suffixed group ask for a provider's qualities alone, beside others with resources."""
+    if not any(group.resources for group in groups.values()):
+        raise errors.bad_request(
+            "There must be at least one resources or resources[$S] parameter.",
+            errors.QUERYPARAM_MISSING_VALUE,
+        )
+    _refuse_orphans(group for suffix, group in groups.items() if not suffix)
+    together = {suffix for suffixes in same_subtree for suffix in suffixes}
+    for suffix, group in groups.items():
+        if suffix and not group.resources and suffix not in together:
+            raise _bad(
+                "Resourceless suffixed group request should be specified in `same_subtree` "
+                f"query param: bad group(s) - {suffix}."
+            )
+
+
+def _refuse_conflicts(key: str, traits: Wanted) -> None:
+    if conflicting := query_values.conflicting_traits(traits):
+        raise _bad(
+            "Conflicting required and forbidden traits found in the following traits keys: "
+            f"{key}: ({', '.join(conflicting)})"
+        )
+
+
+def _same_subtree(values: Sequence[str], groups: _Groups) -> list[list[str]]:
+    found = []
+    for value in values:
+        suffixes = list(dict.fromkeys(query_values.items(value)))
+        if "" in suffixes:
+            raise _bad("Empty string (unsuffixed group) can not be specified in `same_subtree`")
+        if unreal := [suffix for suffix in suffixes if suffix not in groups]:
+            raise _bad(
+                "Real suffixes should be specified in `same_subtree`: "
+                f"{', '.join(unreal)} not found in {', '.join(sorted(groups))}"
+            )
+        found.append(suffixes)
+    return found
+
+
+def _group_policy(parameters: Parameters, groups: _Groups) -> str | None:
+    if "group_policy" in parameters:
+        policy = parameters["group_policy"][0]
+        if policy not in GROUP_POLICIES:
+            raise _bad(
+                f"Invalid query string parameters: {policy!r} is not one of {list(GROUP_POLICIES)}"
+            )
+        return policy
+    if sum(bool(suffix and group.resources) for suffix, group in groups.items()) > 1:
+        raise errors.bad_request(
+            'The "group_policy" parameter is required when specifying more than one '
+            '"resources{N}" parameter.',
+            errors.QUERYPARAM_MISSING_VALUE,
+        )
+    return None
+
+
+def _root_traits(values: Sequence[str], version: Version) -> Wanted:
+    if not values:
+        return Wanted()
+    if len(values) > 1:
+        raise errors.bad_request(
+            "Query parameter 'root_required' may be specified only once.",
+            errors.QUERYPARAM_DUPLICATE_KEY,
+        )
+    wanted = query_values.parse_traits("root_required", values, version)
+    if not all(len(any_of) == 1 for any_of in wanted.required):
+        raise _bad("The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' is not taken in root_required.")
+    if conflicting := query_values.conflicting_traits(wanted):
+        raise _bad(
+            "Conflicting required and forbidden traits found in root_required: "
+            f"{', '.join(conflicting)}"
+        )
+    return wanted
+
+
+def _limit(values: Sequence[str] | None) -> int | None:
+    """Of several limits the first counts."""
+    if values is None:
+        return None
+    if not _LIMIT.fullmatch(values[0]):
+        raise _bad(f"Invalid query string parameters: limit is not a positive integer: {values[0]}")
+    return min(int(values[0]), LIMIT_MAX)
+
+
+def _request_group(suffix: str, group: _Group) -> RequestGroup:
+    return RequestGroup.from_values(
+        suffix=suffix,
+        resources=group.resources,
+        required_traits=group.traits.required,
+        forbidden_traits=group.traits.forbidden,
+        member_of=group.aggregates.required,
+        forbidden_aggregates=group.aggregates.forbidden,
+        in_tree=group.in_tree,
+    )
+
+
+def _bad(detail: str) -> Exception:
+    return errors.bad_request(detail, errors.QUERYPARAM_BAD_VALUE)

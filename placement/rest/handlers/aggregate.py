@@ -1,0 +1,35 @@
+"""The aggregates that a provider is in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from placement import names
+from placement.provider_record import ProviderAggregates
+from placement.rest.call import Answer, Call
+
+GENERATION_SINCE = (1, 19)
+
+
+def show(call: Call) -> Answer:
+    """Show the aggregates of a provider."""
+    return _answer(call, call.engine.resource_providers.get_aggregates(call.path["uuid"]))
+
+
+def update(call: Call) -> Answer:
+    """Make a provider be in exactly these aggregates."""
+    has_generation = call.version >= GENERATION_SINCE
+    sent = call.body["aggregates"] if has_generation else call.body
+    generation = call.body["resource_provider_generation"] if has_generation else None
+    wanted = dict.fromkeys(uuid for text in sent if (uuid := names.to_uuid(text)))
+    found = call.engine.resource_providers.set_aggregates(
+        call.path["uuid"], list(wanted), generation
+    )
+    return _answer(call, found)
+
+
+def _answer(call: Call, found: ProviderAggregates) -> Answer:
+    body: dict[str, Any] = {"aggregates": found.aggregates}
+    if call.version >= GENERATION_SINCE:
+        body["resource_provider_generation"] = found.generation
+    return Answer(body, last_modified=found.updated_at)

@@ -1,0 +1,31 @@
+"""Allocation candidates: the ways in which providers can serve a request."""
+
+from __future__ import annotations
+
+from oslo_utils import timeutils
+
+from objects.resource_query import ResourceQuery
+from placement.rest import candidates_json, candidates_query, known_names
+from placement.rest.call import Answer, Call
+
+
+def index(call: Call) -> Answer:
+    """List the candidates."""
+    query = _question(call)
+    asked = candidates_query.resource_classes_of(query)
+    shape = candidates_json.Shape.of(call.version)
+    with call.engine.candidates(query) as (table, found):
+        sheets = candidates_json.collect(table, found, asked, shape)
+    return Answer(sheets.to_json(), last_modified=timeutils.utcnow())
+
+
+def explain(call: Call) -> Answer:
+    """Tell why there are no candidates, or so few."""
+    return Answer(call.engine.explain(_question(call)), last_modified=timeutils.utcnow())
+
+
+def _question(call: Call) -> ResourceQuery:
+    query = candidates_query.parse(call.query, call.version)
+    known_names.check_resource_classes(call.engine, candidates_query.resource_classes_of(query))
+    known_names.check_traits(call.engine, candidates_query.traits_of(query))
+    return query

@@ -1,0 +1,28 @@
+"""Allocations of resource providers: who holds what of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_utils import timeutils
+
+from armillary import exception
+from placement import names
+from placement.rest.call import Answer, Call
+from placement.rest.handlers.allocation import GENERATION_SINCE
+
+
+def index(call: Call) -> Answer:
+    """List what consumers hold of a provider."""
+    uuid = names.to_uuid(call.path["uuid"])
+    if uuid is None:
+        raise exception.ResourceProviderNotFound(provider=call.path["uuid"])
+    found = call.engine.allocations.get_of_provider(uuid)
+    allocations: dict[str, dict[str, Any]] = {
+        consumer: {"resources": resources} for consumer, resources in found.amounts.items()
+    }
+    if call.version >= GENERATION_SINCE:
+        for consumer, item in allocations.items():
+            item["consumer_generation"] = found.consumer_generations[consumer]
+    body = {"allocations": allocations, "resource_provider_generation": found.generation}
+    return Answer(body, last_modified=found.updated_at or timeutils.utcnow())

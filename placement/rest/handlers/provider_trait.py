@@ -1,0 +1,40 @@
+"""The traits of a resource provider."""
+
+from __future__ import annotations
+
+from armillary import exception
+from placement.db.provider_traits import ProviderTraits
+from placement.rest import errors
+from placement.rest.call import Answer, Call
+
+
+def index(call: Call) -> Answer:
+    """List the traits of a provider."""
+    return _answer(call.engine.traits.get_of(call.path["uuid"]))
+
+
+def update(call: Call) -> Answer:
+    """Replace the traits of a provider."""
+    provider, wanted = call.path["uuid"], call.body
+    generation = wanted["resource_provider_generation"]
+    try:
+        return _answer(call.engine.traits.set_of(provider, generation, wanted["traits"]))
+    except exception.TraitNotFound as error:
+        raise errors.bad_request(error.message) from error
+    except exception.ResourceProviderGenerationConflict as error:
+        raise errors.conflict(
+            "Resource provider's generation already changed. Please update the generation and "
+            "try again.",
+            errors.CONCURRENT_UPDATE,
+        ) from error
+
+
+def delete(call: Call) -> Answer:
+    """Take all traits from a provider."""
+    call.engine.traits.clear_of(call.path["uuid"])
+    return Answer()
+
+
+def _answer(found: ProviderTraits) -> Answer:
+    body = {"resource_provider_generation": found.generation, "traits": sorted(found.traits)}
+    return Answer(body, last_modified=found.updated_at)

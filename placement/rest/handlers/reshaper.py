@@ -1,0 +1,35 @@
+"""The reshaper: inventories and allocations moved together."""
+
+from __future__ import annotations
+
+from armillary import exception
+from placement import names
+from placement.inventory import Inventory
+from placement.rest import errors
+from placement.rest.call import Answer, Call
+from placement.rest.handlers import allocation, inventory
+
+
+def reshape(call: Call) -> Answer:
+    """Replace inventories of providers and allocations of consumers, in one step."""
+    writes = allocation.parse_all(call, call.body["allocations"])
+    try:
+        call.engine.reshaper.reshape(_shapes(call), writes)
+    except exception.ResourceProviderNotFound as error:
+        raise errors.bad_request(str(error), errors.PROVIDER_NOT_FOUND) from error
+    except exception.ResourceClassNotFound as error:
+        raise errors.bad_request(f"Unable to reshape: {error}") from error
+    return Answer()
+
+
+def _shapes(call: Call) -> dict[str, tuple[int, dict[str, Inventory]]]:
+    shapes = {}
+    for sent, given in call.body["inventories"].items():
+        inventories = {
+            name: inventory.parse(call, values, "reshape")
+            for name, values in given["inventories"].items()
+        }
+        shapes[names.to_uuid(sent) or sent] = given["resource_provider_generation"], inventories
+    if len(shapes) < len(call.body["inventories"]):
+        raise errors.bad_request("a resource provider is named twice, in two forms of its UUID")
+    return shapes

@@ -1,0 +1,53 @@
+"""Usages of projects: how much their consumers hold in all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_utils import timeutils
+
+from placement.rest.call import Answer, Call
+from placement.rest.versions import Version
+from placement.usages import TypeUsage
+
+BY_TYPE_SINCE: Version = (1, 38)
+ALL_TYPES = "all"
+
+
+def index(call: Call) -> Answer:
+    """Show how much a project, or a user in it, has in use."""
+    consumer_type = call.parameter("consumer_type")
+    usages = call.engine.usages.get_of_project(
+        call.query["project_id"][-1],
+        user_id=call.parameter("user_id"),
+        consumer_type=None if consumer_type == ALL_TYPES else consumer_type,
+    )
+    body: dict[str, Any] = {"usages": _sums(usages)}
+    if call.version >= BY_TYPE_SINCE:
+        if consumer_type == ALL_TYPES and usages:
+            usages = {ALL_TYPES: _joined(usages)}
+        body = {"usages": {type_: _shown(item) for type_, item in usages.items()}}
+    return Answer(body, last_modified=timeutils.utcnow())
+
+
+def target(call: Call) -> Mapping[str, Any]:
+    """Return whose usages are asked for, for the policy."""
+    return {"project_id": call.parameter("project_id")}
+
+
+def _joined(usages: Mapping[str, TypeUsage]) -> TypeUsage:
+    count = sum(item.consumer_count for item in usages.values())
+    return TypeUsage(count, _sums(usages))
+
+
+def _sums(usages: Mapping[str, TypeUsage]) -> dict[str, int]:
+    sums = Counter[str]()
+    for item in usages.values():
+        sums.update(item.resources)
+    return dict(sums)
+
+
+def _shown(usage: TypeUsage) -> dict[str, int]:
+    return {"consumer_count": usage.consumer_count, **usage.resources}

@@ -1,0 +1,105 @@
+"""Whose a request is, for each ``[api] auth_strategy``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import falcon
+from oslo_config import cfg
+
+from armillary import exception
+from armillary.tokens import TokenFile, with_implied_roles
+from placement.rest.middleware.authentication import HEADER, Authenticate
+
+TOKEN_CHARACTERS_MAX = 512
+
+ADMIN = "admin"
+CONFIRMED = "Confirmed"
+
+Facts = dict[str, Any]
+
+
+def make_authenticate(conf: cfg.ConfigOpts) -> Authenticate:
+    """Return what ``[api] auth_strategy`` names. Raises ``ConfigurationError``."""
+    strategy = conf.api.auth_strategy
+    if strategy == "keystone":
+        return of_keystone
+    if strategy == "noauth2":
+        return of_believed_token
+    if strategy == "noauth":
+        return of_anybody
+    if not conf.api.token_file:
+        raise exception.ConfigurationError(
+            reason="[api] token_file must be set with auth_strategy = token_file"
+        )
+    tokens = TokenFile(Path(conf.api.token_file))
+    return lambda req: of_token_file(req, tokens)
+
+
+def of_believed_token(req: falcon.Request) -> Facts | None:
+    """Believe the token ``USER`` or ``USER:PROJECT`` and the headers beside it.
+
+    The user admin has the role admin and any other one none, unless ``X-Roles`` lists roles.
+    """
+    token = _token(req)
+    return None if token is None else _believed(req, token)
+
+
+def of_anybody(req: falcon.Request) -> Facts | None:
+    """Believe a token in the same way; a request without one is the administrator's."""
+    return _believed(req, _token(req) or ADMIN)
+
+
+def of_token_file(req: falcon.Request, tokens: TokenFile) -> Facts | None:
+    """Return whose the token is by the token file."""
+    token = _token(req)
+    identity = tokens.find_identity(token) if token else None
+    if identity is None:
+        return None
+    return {
+        "user_id": identity.user,
+        "project_id": identity.project,
+        "roles": with_implied_roles(identity.roles),
+    }
+
+
+def of_keystone(req: falcon.Request) -> Facts | None:
+    """Return what keystonemiddleware, which checked the token, wrote into the headers.
+
+    It removes such headers of the client's own.
+    """
+    if req.get_header("X-Identity-Status") != CONFIRMED:
+        return None
+    return {
+        "user_id": req.get_header("X-User-Id"),
+        "project_id": req.get_header("X-Project-Id"),
+        "domain_id": req.get_header("X-Domain-Id"),
+        "user_domain_id": req.get_header("X-User-Domain-Id"),
+        "project_domain_id": req.get_header("X-Project-Domain-Id"),
+        "system_scope": req.get_header("OpenStack-System-Scope"),
+        "roles": _listed(req.get_header("X-Roles")),
+    }
+
+
+def _believed(req: falcon.Request, token: str) -> Facts | None:
+    user, _, project = token.partition(":")
+    if not user:
+        return None
+    roles = req.get_header("X-Roles")
+    return {
+        "user_id": user,
+        "project_id": req.get_header("X-Project-Id") or project or user,
+        "system_scope": req.get_header("OpenStack-System-Scope"),
+        "roles": _listed(roles) if roles else [ADMIN] if user == ADMIN else [],
+    }
+
+
+def _token(req: falcon.Request) -> str | None:
+    token = req.get_header(HEADER)
+    usable = token and len(token) <= TOKEN_CHARACTERS_MAX and token.isprintable()
+    return token if usable else None
+
+
+def _listed(roles: str | None) -> list[str]:
+    return [role.strip() for role in (roles or "").split(",") if role.strip()]

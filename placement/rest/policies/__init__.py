@@ -1,0 +1,28 @@
+"""Who may do what by default; one file a noun, every rule to be overridden in the policy file."""
+
+from __future__ import annotations
+
+from oslo_policy import policy
+
+from placement.rest.policies import (
+    aggregate,
+    allocation,
+    allocation_candidate,
+    base,
+    inventory,
+    reshaper,
+    resource_class,
+    resource_provider,
+    trait,
+    usage,
+)
+
+_NOUNS = (
+    base, resource_provider, resource_class, inventory, aggregate, usage, trait, allocation,
+    allocation_candidate, reshaper,
+)  # fmt: skip
+
+
+def list_rules() -> list[policy.RuleDefault]:
+    """Return all rules, for the enforcer and the sample policy file."""
+    return [rule for noun in _NOUNS for rule in noun.RULES]

@@ -1,0 +1,23 @@
+"""Policies of the aggregates of resource providers."""
+
+from __future__ import annotations
+
+from placement.rest.policies.base import ADMIN_OR_SERVICE, rule
+
+LIST = "placement:resource_providers:aggregates:list"
+UPDATE = "placement:resource_providers:aggregates:update"
+
+RULES = [
+    rule(
+        LIST,
+        ADMIN_OR_SERVICE,
+        "List the aggregates that a resource provider is in.",
+        [("GET", "/resource_providers/{uuid}/aggregates")],
+    ),
+    rule(
+        UPDATE,
+        ADMIN_OR_SERVICE,
+        "Say which aggregates a resource provider is in.",
+        [("PUT", "/resource_providers/{uuid}/aggregates")],
+    ),
+]

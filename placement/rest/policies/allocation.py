@@ -1,0 +1,44 @@
+"""Policies of allocations."""
+
+from __future__ import annotations
+
+from placement.rest.policies.base import ADMIN_OR_SERVICE, rule
+
+MANAGE = "placement:allocations:manage"
+LIST = "placement:allocations:list"
+UPDATE = "placement:allocations:update"
+DELETE = "placement:allocations:delete"
+PROVIDER_LIST = "placement:resource_providers:allocations:list"
+
+RULES = [
+    rule(
+        MANAGE,
+        ADMIN_OR_SERVICE,
+        "Replace the allocations of several consumers.",
+        [("POST", "/allocations")],
+    ),
+    rule(
+        LIST,
+        ADMIN_OR_SERVICE,
+        "List a consumer's allocations.",
+        [("GET", "/allocations/{consumer_uuid}")],
+    ),
+    rule(
+        UPDATE,
+        ADMIN_OR_SERVICE,
+        "Replace a consumer's allocations.",
+        [("PUT", "/allocations/{consumer_uuid}")],
+    ),
+    rule(
+        DELETE,
+        ADMIN_OR_SERVICE,
+        "Delete a consumer's allocations.",
+        [("DELETE", "/allocations/{consumer_uuid}")],
+    ),
+    rule(
+        PROVIDER_LIST,
+        ADMIN_OR_SERVICE,
+        "List the allocations on a resource provider.",
+        [("GET", "/resource_providers/{uuid}/allocations")],
+    ),
+]

@@ -1,0 +1,16 @@
+"""Policies of allocation candidates."""
+
+from __future__ import annotations
+
+from placement.rest.policies.base import ADMIN_OR_SERVICE, rule
+
+LIST = "placement:allocation_candidates:list"
+
+RULES = [
+    rule(
+        LIST,
+        ADMIN_OR_SERVICE,
+        "List allocation candidates, and why there are no others.",
+        [("GET", "/allocation_candidates"), ("GET", "/allocation_candidates/explanation")],
+    ),
+]

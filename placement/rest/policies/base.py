@@ -1,0 +1,71 @@
+"""Rules that other rules are made of, and how a rule of an operation is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oslo_policy import policy
+
+ADMIN_OR_SERVICE = "rule:admin_or_service_api"
+ADMIN_OR_PROJECT_READER_OR_SERVICE = "rule:admin_or_project_reader_or_service_api"
+SERVICE = "rule:service_api"
+
+_PROJECT_SCOPE = ["project"]
+_LEGACY = "role:admin"
+
+Operation = tuple[str, str]
+"""A method and a path."""
+
+RULES = [
+    policy.RuleDefault(
+        name="admin_api",
+        check_str="role:admin",
+        description="Administrators.",
+        scope_types=_PROJECT_SCOPE,
+    ),
+    policy.RuleDefault(
+        name="service_api",
+        check_str="role:service",
+        description="Other services.",
+        scope_types=_PROJECT_SCOPE,
+    ),
+    policy.RuleDefault(
+        name="admin_or_service_api",
+        check_str="role:admin or role:service",
+        description="Administrators and other services.",
+        scope_types=_PROJECT_SCOPE,
+    ),
+    policy.RuleDefault(
+        name="project_reader_api",
+        check_str="role:reader and project_id:%(project_id)s",
+        description="Whoever may read what belongs to the project.",
+    ),
+    policy.RuleDefault(
+        name="admin_or_project_reader_or_service_api",
+        check_str="role:admin or rule:project_reader_api or role:service",
+        description="Administrators, other services, and readers of the project.",
+        scope_types=_PROJECT_SCOPE,
+    ),
+]
+
+
+def rule(
+    name: str, check: str, description: str, operations: Sequence[Operation]
+) -> policy.DocumentedRuleDefault:
+    """Return the rule of an operation.
+
+    The role admin satisfies each as long as ``[oslo_policy] enforce_new_defaults`` is off.
+    """
+    return policy.DocumentedRuleDefault(
+        name=name,
+        check_str=check,
+        description=description,
+        operations=[{"method": method, "path": path} for method, path in operations],
+        scope_types=_PROJECT_SCOPE,
+        deprecated_rule=policy.DeprecatedRule(
+            name=name,
+            check_str=_LEGACY,
+            deprecated_reason="Services have a role of their own.",
+            deprecated_since="0.1.0",
+        ),
+    )

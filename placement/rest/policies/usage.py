@@ -1,0 +1,23 @@
+"""Policies of usages."""
+
+from __future__ import annotations
+
+from placement.rest.policies.base import ADMIN_OR_PROJECT_READER_OR_SERVICE, ADMIN_OR_SERVICE, rule
+
+SHOW_PROVIDER = "placement:resource_providers:usages"
+SHOW_TOTAL = "placement:usages"
+
+RULES = [
+    rule(
+        SHOW_PROVIDER,
+        ADMIN_OR_SERVICE,
+        "Show how much of a resource provider is in use.",
+        [("GET", "/resource_providers/{uuid}/usages")],
+    ),
+    rule(
+        SHOW_TOTAL,
+        ADMIN_OR_PROJECT_READER_OR_SERVICE,
+        "Show how much a project, or a user in it, has in use.",
+        [("GET", "/usages")],
+    ),
+]

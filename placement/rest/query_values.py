@@ -1,0 +1,172 @@
+"""The values of query parameters that several nouns take: amounts, traits, aggregates, a tree.
+
+What they may look like depends on the microversion. Every error is a 400 that names the parameter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from placement import names
+from placement.rest import errors
+from placement.rest.versions import Version
+
+_AMOUNT = re.compile(r"-?[0-9]{1,30}")
+_ANY_OF = "in:"
+_SHOWN_CHARACTERS_MAX = 200
+_FORBIDDEN_TRAITS_SINCE = (1, 22)
+_MANY_AGGREGATES_SINCE = (1, 24)
+_FORBIDDEN_AGGREGATES_SINCE = (1, 32)
+_ANY_TRAITS_SINCE = (1, 39)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Names of which each inner list needs one, and names that may not be there."""
+
+    required: list[list[str]] = field(default_factory=list)
+    forbidden: list[str] = field(default_factory=list)
+
+
+def items(value: str) -> list[str]:
+    """Return what stands between the commas, without the spaces around it."""
+    return [item.strip() for item in value.split(",")]
+
+
+def parse_resources(text: str) -> dict[str, int]:
+    """Return class -> amount of ``VCPU:2,MEMORY_MB:1024``; whether the classes exist is not asked.
+
+    A class that is named twice counts with its last amount.
+    """
+    if not text:
+        raise _bad_resources("empty string.")
+    amounts = {}
+    for item in items(text):
+        name, colon, amount = (part.strip() for part in item.partition(":"))
+        if not name or not colon or ":" in amount:
+            raise _bad_resources(f"{_shown(item)}.")
+        amounts[name] = _amount(name, amount)
+    return amounts
+
+
+def parse_traits(name: str, values: Sequence[str], version: Version) -> Wanted:
+    """Return the traits of ``required``; before 1.39 the last of several values counts alone."""
+    if version < _ANY_TRAITS_SINCE:
+        if values[-1].startswith(_ANY_OF):
+            raise _bad(
+                "Invalid query string parameters: "
+                "The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' only supported since "
+                f"microversion 1.39. Got: {_shown(values[-1])}"
+            )
+        values = values[-1:]
+    wanted = Wanted()
+    for value in values:
+        _add_traits(wanted, name, value, version)
+    return wanted
+
+
+def conflicting_traits(wanted: Wanted) -> list[str]:
+    """Return the traits that are asked for and forbidden at once."""
+    forbidden = set(wanted.forbidden)
+    return sorted(
+        {trait for any_of in wanted.required if set(any_of) <= forbidden for trait in any_of}
+    )
+
+
+def parse_aggregates(name: str, values: Sequence[str], version: Version) -> Wanted:
+    """Return the aggregates of ``member_of``."""
+    if len(values) > 1 and version < _MANY_AGGREGATES_SINCE:
+        raise _bad(f"Multiple {name} parameters are not supported")
+    wanted = Wanted()
+    for value in values:
+        is_forbidden = value.startswith("!")
+        if is_forbidden and version < _FORBIDDEN_AGGREGATES_SINCE:
+            raise _bad(
+                f"Forbidden {name} parameters are not supported in the specified microversion"
+            )
+        uuids = _aggregates(name, value.removeprefix("!"))
+        if is_forbidden:
+            wanted.forbidden.extend(uuids)
+        else:
+            wanted.required.append(uuids)
+    return wanted
+
+
+def parse_in_tree(name: str, value: str) -> str:
+    """Return the UUID of a provider."""
+    uuid = names.to_uuid(value.strip())
+    if uuid is None:
+        raise _bad(f"Expected '{name}' parameter to be a format of uuid. Got: {_shown(value)}")
+    return uuid
+
+
+def _amount(name: str, text: str) -> int:
+    if not _AMOUNT.fullmatch(text):
+        raise _bad(
+            f"Requested resource {_shown(name)} expected positive integer amount. "
+            f"Got: {_shown(text)}."
+        )
+    amount = int(text)
+    if amount < 1:
+        raise _bad(f"Requested resource {_shown(name)} requires amount >= 1. Got: {amount}.")
+    return amount
+
+
+def _add_traits(wanted: Wanted, name: str, value: str, version: Version) -> None:
+    traits = items(value.removeprefix(_ANY_OF))
+    if value.startswith(_ANY_OF):
+        if not all(trait and not trait.startswith("!") for trait in traits):
+            raise _bad_traits(name, value, version)
+        wanted.required.append(traits)
+        return
+    for trait in traits:
+        is_forbidden, bare = trait.startswith("!"), trait.removeprefix("!")
+        if not bare or (is_forbidden and version < _FORBIDDEN_TRAITS_SINCE):
+            raise _bad_traits(name, value, version)
+        if is_forbidden:
+            wanted.forbidden.append(bare)
+        else:
+            wanted.required.append([bare])
+
+
+def _aggregates(name: str, value: str) -> list[str]:
+    texts = items(value.removeprefix(_ANY_OF))
+    if len(texts) > 1 and not value.startswith(_ANY_OF):
+        raise _bad(
+            f"Multiple values for '{name}' must be prefixed with the 'in:' or '!in:' keyword "
+            f"using the valid microversion. Got: {_shown(value)}"
+        )
+    uuids = [uuid for text in texts if (uuid := names.to_uuid(text)) is not None]
+    if len(uuids) != len(texts):
+        raise _bad(
+            f"Invalid query string parameters: Expected '{name}' parameter to contain "
+            f"valid UUID(s). Got: {_shown(value)}"
+        )
+    return uuids
+
+
+def _bad_resources(got: str) -> Exception:
+    return _bad(
+        "Badly formed resources parameter. Expected resources query string parameter in form: "
+        f"?resources=VCPU:2,MEMORY_MB:1024. Got: {got}"
+    )
+
+
+def _bad_traits(name: str, value: str, version: Version) -> Exception:
+    sign = "!" if version >= _FORBIDDEN_TRAITS_SINCE else ""
+    more = " Or: in:HW_CPU_X86_VMX,CUSTOM_MAGIC." if version >= _ANY_TRAITS_SINCE else ""
+    return _bad(
+        f"Invalid query string parameters: Expected '{name}' parameter value of the form: "
+        f"HW_CPU_X86_VMX,{sign}CUSTOM_MAGIC.{more} Got: {_shown(value)}"
+    )
+
+
+def _bad(detail: str) -> Exception:
+    return errors.bad_request(detail, errors.QUERYPARAM_BAD_VALUE)
+
+
+def _shown(text: str) -> str:
+    shown = text[:_SHOWN_CHARACTERS_MAX]
+    return shown if len(shown) == len(text) else f"{shown}..."

@@ -1,0 +1,22 @@
+"""The aggregates of a provider: a bare list at first, later with the provider's generation."""
+
+from __future__ import annotations
+
+_UUIDS = {
+    "type": "array",
+    "items": {"type": "string", "format": "uuid"},
+    "uniqueItems": True,
+}
+
+UPDATE = {
+    (1, 1): _UUIDS,
+    (1, 19): {
+        "type": "object",
+        "properties": {
+            "aggregates": _UUIDS,
+            "resource_provider_generation": {"type": "integer"},
+        },
+        "required": ["aggregates", "resource_provider_generation"],
+        "additionalProperties": False,
+    },
+}

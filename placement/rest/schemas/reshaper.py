@@ -1,0 +1,32 @@
+"""The reshaper: inventories by provider, and what consumers shall hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from placement.rest.dispatch import ByVersion
+from placement.rest.schemas import allocation, inventory
+from placement.rest.validation import Schema
+
+
+def _reshape(write: Schema) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "inventories": {
+                "type": "object",
+                "patternProperties": {allocation.UUID_KEY: inventory.SET_ALL},
+                "additionalProperties": False,
+            },
+            "allocations": allocation.by_consumer(write),
+        },
+        "required": ["inventories", "allocations"],
+        "additionalProperties": False,
+    }
+
+
+RESHAPE: ByVersion = {
+    (1, 30): _reshape(allocation.WRITE_1_28),
+    (1, 34): _reshape(allocation.WRITE_1_34),
+    (1, 38): _reshape(allocation.WRITE_1_38),
+}

@@ -1,0 +1,15 @@
+"""Resource classes: custom names."""
+
+from __future__ import annotations
+
+from placement.rest.validation import Schema
+
+NAME: Schema = {"type": "string", "pattern": "^CUSTOM\\_[A-Z0-9_]+\\Z", "maxLength": 255}
+
+NAMED: Schema = {
+    "type": "object",
+    "properties": {"name": NAME},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+"""The body that makes or renames a class."""

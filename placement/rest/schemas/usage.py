@@ -1,0 +1,26 @@
+"""Usages of a project, from 1.38 on by the type of its consumers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from placement.rest.dispatch import ByVersion
+
+_ID = {"type": "string", "minLength": 1, "maxLength": 255}
+_INDEX: dict[str, Any] = {
+    "type": "object",
+    "properties": {"project_id": _ID, "user_id": _ID},
+    "required": ["project_id"],
+    "additionalProperties": False,
+}
+_TYPE = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 255,
+    "pattern": "^([A-Z0-9_]+|all|unknown)\\Z",
+}
+
+INDEX: ByVersion = {
+    (1, 9): _INDEX,
+    (1, 38): {**_INDEX, "properties": {**_INDEX["properties"], "consumer_type": _TYPE}},
+}

@@ -1,0 +1,107 @@
+"""The usage of hosts that placement offers in several ways, or together with other providers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from objects.allocation_candidates import AllocationCandidates
+from scheduler.usage import Positions, Usage
+
+_Takes = dict[str, npt.NDArray[np.int64]]
+"""Provider -> what a candidate takes of it, class by class."""
+
+
+def hosts_and_offers(candidates: AllocationCandidates) -> dict[str, list[int]]:
+    """Return host -> its candidates, both in placement's order."""
+    offers: dict[str, list[int]] = defaultdict(list)
+    for index, uuid in enumerate(candidates.provider_uuids):
+        offers[uuid].append(index)
+    return offers
+
+
+class TreeUsage(Usage):
+    """A host stands for the first of its candidates that fits.
+
+    Candidates of a host that take the same class from the same provider use each other up. Those of
+    other hosts are not looked at: placement refuses a claim when they were faster.
+    """
+
+    def __init__(self, candidates: AllocationCandidates, offers: Sequence[list[int]]) -> None:
+        first = np.array([offer[0] for offer in offers], np.int64)
+        super().__init__(
+            candidates.resource_classes,
+            candidates.amounts,
+            candidates=first,
+            total=candidates.total[first],
+            reserved=candidates.reserved[first],
+            used=candidates.used[first],
+            ratio=candidates.ratio[first],
+        )
+        self._answer = candidates
+        self._offers = [list(offer) for offer in offers]
+        self._request = candidates.requester()
+        self._used_of: dict[int, npt.NDArray[np.int64]] = {}  # where it differs from the answer's
+        self._takes_of: dict[int, _Takes] = {}
+
+    def take(self, positions: Positions) -> TreeUsage:
+        return TreeUsage(self._answer, [self._offers[position] for position in positions.tolist()])
+
+    def add(self, position: int) -> int:
+        candidate = self.candidate_at(position)
+        self._change(position, candidate, 1)
+        return candidate
+
+    def subtract(self, position: int, candidate: int) -> None:
+        self._change(position, candidate, -1)
+
+    def refuse(self, position: int, candidate: int) -> bool:
+        offers = self._offers[position]
+        if candidate in offers:
+            offers.remove(candidate)
+        return bool(offers)
+
+    def _change(self, position: int, candidate: int, sign: int) -> None:
+        for other in self._offers[position]:
+            if (shared := self._shared(candidate, other)).any():
+                self._used_of[other] = self._now_used(other) + sign * shared
+        self._move(position)
+
+    def _move(self, position: int) -> None:
+        """Let a host stand for the first of its candidates that fits, or the last of all."""
+        for candidate in self._offers[position]:
+            self._stand_for(position, candidate)
+            if self.fits(position):
+                return
+
+    def _stand_for(self, position: int, candidate: int) -> None:
+        self._candidates[position] = candidate
+        self._total[position] = self._answer.total[candidate]
+        self._reserved[position] = self._answer.reserved[candidate]
+        self._used[position] = self._now_used(candidate)
+        self._ratio[position] = self._answer.ratio[candidate]
+
+    def _now_used(self, candidate: int) -> npt.NDArray[np.int64]:
+        return self._used_of.get(candidate, self._answer.used[candidate])
+
+    def _shared(self, candidate: int, other: int) -> npt.NDArray[np.int64]:
+        """Return what a candidate takes of providers that give the other the same class."""
+        amounts = np.zeros(len(self._classes), np.int64)
+        others = self._takes(other)
+        for provider, taken in self._takes(candidate).items():
+            if provider in others:
+                amounts += np.where(others[provider] > 0, taken, 0)
+        return amounts
+
+    def _takes(self, candidate: int) -> _Takes:
+        if candidate not in self._takes_of:
+            self._takes_of[candidate] = {
+                provider: np.array(
+                    [taken["resources"].get(name, 0) for name in self._classes], np.int64
+                )
+                for provider, taken in self._request(candidate).items()
+            }
+        return self._takes_of[candidate]

@@ -1,0 +1,119 @@
+"""Time of something done again and again, and whether somebody else kept the machine busy."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import psutil
+
+BUSY_CPUS = 0.2
+"""With more processors than this in use by others a figure is marked as disturbed."""
+
+_SERVERS = ("postgres", "beam.smp", "erl_child_setup")
+
+
+@dataclass(frozen=True)
+class Times:
+    """Samples in seconds; ``others_cpus`` is how many processors others used meanwhile."""
+
+    seconds: Sequence[float]
+    elapsed_seconds: float = 0.0
+    others_cpus: float = 0.0
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def per_second(self) -> float:
+        return len(self.seconds) / self.elapsed_seconds
+
+    @property
+    def is_disturbed(self) -> bool:
+        return self.others_cpus > BUSY_CPUS
+
+    def __str__(self) -> str:
+        """Minimum, median and maximum in milliseconds, with a star where others were busy."""
+        row = (min(self.seconds), self.median, max(self.seconds))
+        text = " / ".join(milliseconds(value) for value in row)
+        return text + "\\*" * self.is_disturbed
+
+
+def milliseconds(seconds: float) -> str:
+    """Return a time in milliseconds, with three digits that mean something."""
+    value = seconds * 1e3
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def repeated(
+    work: Callable[[], object], rounds: int, *, pids: Iterable[int] = (), warm_up: int = 3
+) -> Times:
+    """Time so many rounds, after a few that fill the caches. ``pids`` work for us meanwhile."""
+    for _ in range(warm_up):
+        work()
+    return each_timed([work] * rounds, pids=pids)
+
+
+def each_timed(
+    works: Sequence[Callable[[], object]], *, clients: int = 1, pids: Iterable[int] = ()
+) -> Times:
+    """Time each piece of work, done one after another or by several clients at once."""
+    watch = _OthersWatch(pids)
+    samples: list[float] = []
+    began = time.perf_counter()
+    if clients == 1:
+        _work_off(iter(works), samples)
+    else:
+        threads = [
+            threading.Thread(target=_work_off, args=(iter(works[first::clients]), samples))
+            for first in range(clients)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    elapsed = time.perf_counter() - began
+    if len(samples) != len(works):
+        raise RuntimeError(f"{len(works) - len(samples)} of {len(works)} failed: see above")
+    return Times(samples, elapsed, watch.others_cpus())
+
+
+def _work_off(works: Iterable[Callable[[], object]], samples: list[float]) -> None:
+    for work in works:
+        began = time.perf_counter()
+        work()
+        samples.append(time.perf_counter() - began)
+
+
+class _OthersWatch:
+    """What the machine did since it was made, without us, our processes and the servers."""
+
+    def __init__(self, pids: Iterable[int]) -> None:
+        servers = [each.pid for each in psutil.process_iter() if each.name() in _SERVERS]
+        self._pids = {psutil.Process().pid, *pids, *servers}
+        self._began = time.monotonic()
+        self._busy, self._ours = _busy_seconds(), self._our_seconds()
+
+    def others_cpus(self) -> float:
+        seconds = max(0.01, time.monotonic() - self._began)
+        ours = self._our_seconds() - self._ours
+        return max(0.0, _busy_seconds() - self._busy - ours) / seconds
+
+    def _our_seconds(self) -> float:
+        total = 0.0
+        for pid in self._pids:
+            try:
+                used = psutil.Process(pid).cpu_times()
+            except psutil.NoSuchProcess:
+                continue
+            total += used.user + used.system
+        return total
+
+
+def _busy_seconds() -> float:
+    times = psutil.cpu_times()
+    return float(sum(times) - times.idle - times.iowait - times.guest - times.guest_nice)

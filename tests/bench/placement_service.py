@@ -1,0 +1,130 @@
+"""Placement as it is deployed, to be measured: a process of its own on PostgreSQL and RabbitMQ."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import requests
+from oslo_config import cfg
+from oslo_messaging import conffixture
+
+from armillary.cli.buses import bus_maker
+from armillary.conf import base as base_options
+from armillary.db import Database
+from placement.rpcapi import PlacementAPI
+from tests.fixtures.brokers import fresh_vhost
+from tests.fixtures.databases import fresh_database
+from tests.fixtures.deployment import free_port
+from tests.fixtures.services import POSTGRESQL, RABBITMQ, why_missing
+
+START_SECONDS_MAX = 60
+CALL_SECONDS_MAX = 120
+SCHEMA = "placement.db.schema"
+
+_CONFIGURATION = """
+[DEFAULT]
+transport_url = {transport_url}
+host = bench
+state_path = {folder}
+[api]
+auth_strategy = noauth2
+[placement_database]
+connection = {database_url}
+[placement]
+rest_bind_port = {port}
+workers = {workers}
+"""
+
+
+@dataclass
+class Service:
+    """A running placement service."""
+
+    folder: Path
+    transport_url: str
+    port: int
+    process: subprocess.Popen[bytes]
+
+    def pids(self) -> list[int]:
+        """Return its processes: the program itself and its workers."""
+        root = psutil.Process(self.process.pid)
+        return [root.pid, *(child.pid for child in root.children(recursive=True))]
+
+    @contextlib.contextmanager
+    def rpc(self) -> Iterator[PlacementAPI]:
+        """Lend a client over RPC, made as every service makes its own."""
+        conf = cfg.ConfigOpts()
+        conffixture.ConfFixture(conf)
+        base_options.register_opts(conf)
+        conf([], default_config_files=[], default_config_dirs=[])
+        conf.set_override("host", "bench")
+        conf.set_override("state_path", str(self.folder))
+        bus = bus_maker(conf, "bench-client")(self.transport_url)
+        try:
+            yield PlacementAPI(bus, timeout_seconds=CALL_SECONDS_MAX)
+        finally:
+            bus.close()
+
+
+def require_servers() -> None:
+    """Start PostgreSQL and RabbitMQ where we may; raise RuntimeError when one is missing."""
+    for server in (POSTGRESQL, RABBITMQ):
+        reason = why_missing(server)
+        if reason is not None:
+            raise RuntimeError(f"{server.title} is missing: {reason}")
+
+
+@contextlib.contextmanager
+def empty_database() -> Iterator[str]:
+    """Lend the URL of a PostgreSQL database with placement's tables."""
+    with fresh_database(POSTGRESQL) as url:
+        database = Database(url, name="placement")
+        database.sync(SCHEMA)
+        database.dispose()
+        yield url
+
+
+@contextlib.contextmanager
+def running_service(folder: Path, database_url: str, *, workers: int = 1) -> Iterator[Service]:
+    """Run placement on a database that has its tables, and on a virtual host of its own."""
+    with fresh_vhost() as transport_url:
+        port = free_port()
+        configuration = folder / "placement.conf"
+        configuration.write_text(
+            _CONFIGURATION.format(
+                transport_url=transport_url,
+                folder=folder,
+                database_url=database_url,
+                port=port,
+                workers=workers,
+            )
+        )
+        program = Path(sys.executable).with_name("armillary-placement")
+        log = folder / "placement.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [program, "--config-file", configuration], stdout=output, stderr=output
+            )
+        try:
+            _wait_until_it_answers(process, port, log)
+            yield Service(folder, transport_url, port, process)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _wait_until_it_answers(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    give_up_at = time.monotonic() + START_SECONDS_MAX
+    while time.monotonic() < give_up_at and process.poll() is None:
+        with contextlib.suppress(requests.ConnectionError):
+            requests.get(f"http://127.0.0.1:{port}/", timeout=START_SECONDS_MAX)
+            return
+        time.sleep(0.1)
+    raise RuntimeError(f"placement did not start:\n{log.read_text()[-2000:]}")

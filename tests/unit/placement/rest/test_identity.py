@@ -1,0 +1,163 @@
+"""Whose a request is, for each way to prove it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from armillary import exception
+from placement.engine import PlacementEngine
+from tests.fixtures.keystone import StandInKeystone
+from tests.fixtures.placement_rest import PlacementApi, rest_conf
+
+PROVIDERS = "/resource_providers"
+USAGES = "/usages?project_id=p1"
+
+
+@pytest.mark.parametrize(
+    ("token", "headers", "status"),
+    [
+        ("admin", {}, 200),
+        ("admin:p1", {}, 200),
+        ("alice", {}, 403),
+        ("alice", {"X-Roles": "admin"}, 200),
+        ("alice", {"X-Roles": "reader, service"}, 200),
+        ("admin", {"X-Roles": "reader"}, 403),
+        ("admin", {"OpenStack-System-Scope": "all"}, 403),
+        (":p1", {}, 401),
+        ("", {}, 401),
+        (None, {}, 401),
+        ("x" * 513, {"X-Roles": "admin"}, 401),
+    ],
+    ids=str,
+)
+def test_noauth2_believes_a_token_and_the_headers_beside_it(
+    api: PlacementApi, token: str | None, headers: dict[str, str], status: int
+) -> None:
+    """But wants one."""
+    assert api.get(PROVIDERS, token=token, headers=headers).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("token", "headers", "status"),
+    [
+        ("alice:p1", {}, 200),
+        ("alice:p2", {}, 403),
+        ("p1", {}, 200),
+        ("alice", {"X-Project-Id": "p1"}, 200),
+        ("alice:p1", {"X-Project-Id": "p2"}, 403),
+    ],
+    ids=str,
+)
+def test_a_reader_sees_the_usages_of_his_project(
+    api: PlacementApi, token: str, headers: dict[str, str], status: int
+) -> None:
+    """The project is the header's, the token's, or called like the user."""
+    headers = {"X-Roles": "reader", **headers}
+    assert api.get(USAGES, token=token, headers=headers).status_code == status
+
+
+def test_noauth_needs_no_token(tmp_path: Path, engine: PlacementEngine) -> None:
+    """Nobody is the administrator."""
+    api = PlacementApi(rest_conf(tmp_path, api={"auth_strategy": "noauth"}), engine)
+    assert api.get(PROVIDERS, token=None).status_code == 200
+    assert api.get(PROVIDERS, token="alice").status_code == 403
+
+
+@pytest.fixture
+def with_tokens(tmp_path: Path, engine: PlacementEngine) -> PlacementApi:
+    """Return an API that knows a token for each of three roles, in project p1."""
+    entries = [
+        {
+            "sha256": hashlib.sha256(f"token-{role}".encode()).hexdigest(),
+            "user": role,
+            "project": "p1",
+            "roles": [role],
+        }
+        for role in ("admin", "service", "member")
+    ]
+    path = tmp_path / "tokens.yaml"
+    path.write_text(yaml.safe_dump({"tokens": entries}))
+    options = {"auth_strategy": "token_file", "token_file": str(path)}
+    return PlacementApi(rest_conf(tmp_path, api=options), engine)
+
+
+@pytest.mark.parametrize(
+    ("token", "path", "status"),
+    [
+        ("token-admin", PROVIDERS, 200),
+        ("token-service", PROVIDERS, 200),
+        ("token-member", PROVIDERS, 403),
+        ("token-member", USAGES, 200),
+        ("token-member", "/usages?project_id=p2", 403),
+        ("admin", PROVIDERS, 401),
+        (None, PROVIDERS, 401),
+    ],
+)
+def test_a_token_file_says_whose_a_token_is(
+    with_tokens: PlacementApi, token: str | None, path: str, status: int
+) -> None:
+    """A member is a reader, too."""
+    assert with_tokens.get(path, token=token).status_code == status
+
+
+def test_with_a_token_file_headers_bring_no_rights(with_tokens: PlacementApi) -> None:
+    """Anybody can send them."""
+    headers = {"X-Roles": "admin", "X-Identity-Status": "Confirmed", "X-User-Id": "admin"}
+    assert with_tokens.get(PROVIDERS, token="token-member", headers=headers).status_code == 403
+
+
+def test_a_token_file_must_be_named(tmp_path: Path, engine: PlacementEngine) -> None:
+    """The line says which option is missing."""
+    conf = rest_conf(tmp_path, api={"auth_strategy": "token_file"})
+    with pytest.raises(exception.ConfigurationError, match=r"\[api\] token_file must be set"):
+        PlacementApi(conf, engine)
+
+
+@pytest.fixture
+def with_keystone(
+    tmp_path: Path, engine: PlacementEngine, keystone: StandInKeystone
+) -> PlacementApi:
+    """Return an API that asks a Keystone."""
+    conf = rest_conf(
+        tmp_path, api={"auth_strategy": "keystone"}, keystone_authtoken=keystone.client_options
+    )
+    return PlacementApi(conf, engine)
+
+
+@pytest.mark.parametrize(
+    ("token", "path", "status"),
+    [
+        ("token-admin", PROVIDERS, 200),
+        ("token-reader", PROVIDERS, 403),
+        ("token-reader", USAGES, 200),
+        ("token-reader", "/usages?project_id=p2", 403),
+        ("token-unknown", PROVIDERS, 401),
+        (None, PROVIDERS, 401),
+        (None, "/", 200),
+        ("token-unknown", "/healthcheck", 200),
+    ],
+)
+def test_keystone_says_whose_a_token_is(
+    with_keystone: PlacementApi, token: str | None, path: str, status: int
+) -> None:
+    """And the paths that need no token need none."""
+    assert with_keystone.get(path, token=token).status_code == status
+
+
+def test_with_keystone_headers_bring_no_rights(with_keystone: PlacementApi) -> None:
+    """What a client says of itself is taken out."""
+    headers = {"X-Roles": "admin", "X-Identity-Status": "Confirmed", "X-User-Id": "admin"}
+    assert with_keystone.get(PROVIDERS, token=None, headers=headers).status_code == 401
+    assert with_keystone.get(PROVIDERS, token="token-reader", headers=headers).status_code == 403
+
+
+def test_who_is_not_let_in_learns_where_tokens_are(
+    with_keystone: PlacementApi, keystone: StandInKeystone
+) -> None:
+    """In the header that is for it."""
+    challenge = with_keystone.get(PROVIDERS, token=None).headers["www-authenticate"]
+    assert f'Keystone uri="{keystone.url}"' in challenge

@@ -1,0 +1,51 @@
+"""How the results of the public suite are judged."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures import conformance
+from tests.fixtures.conformance import Outcome
+
+GOOD = Outcome("usage", "list all", is_passed=True)
+BAD = Outcome("usage", "list none", is_passed=False, findings=("status: 500 is not 200",))
+
+
+def test_a_failure_is_unexpected_unless_listed() -> None:
+    """By the names of its file and its own."""
+    assert conformance.unexpected([GOOD, BAD], {}) == [BAD]
+    assert conformance.unexpected([GOOD, BAD], {"traits": {"list none": "?"}}) == [BAD]
+    assert conformance.unexpected([GOOD, BAD], {"usage": {"list none": "?"}}) == []
+
+
+@pytest.mark.parametrize("name", ["list all", "no such test"])
+def test_a_listed_test_that_does_not_fail_is_outdated(name: str) -> None:
+    """Whether it passes or does not exist."""
+    assert conformance.outdated([GOOD, BAD], {"usage": {name: "?"}}) == [f"usage: {name}"]
+
+
+def test_a_listed_test_that_fails_is_not_outdated() -> None:
+    """The list says what is."""
+    assert conformance.outdated([GOOD, BAD], {"usage": {"list none": "?"}}) == []
+
+
+def test_a_failure_is_told_by_name_with_what_was_found() -> None:
+    """Nobody has to look for the reason."""
+    assert str(BAD) == "usage: list none\n    status: 500 is not 200"
+
+
+def test_the_serve_command_can_be_run_from_anywhere() -> None:
+    """It names the program of this environment by its whole path."""
+    _exec, program, *arguments = shlex.split(conformance.serve_command())
+    assert Path(program).is_absolute()
+    assert {"{port}", "{workdir}", "{conf}"} < set(arguments)
+
+
+def test_every_known_failure_has_a_reason() -> None:
+    """Else nobody could tell when it is gone."""
+    path = Path(__file__).parents[1] / "conformance/known_failures.yaml"
+    known = conformance.known_failures(path)
+    assert all(reason for tests in known.values() for reason in tests.values())
