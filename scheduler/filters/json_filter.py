@@ -56,6 +56,8 @@ def _question(spec: RequestSpec) -> tuple[Question | None, str | None]:
 
 def _mask(question: Question, hosts: HostTable) -> filters.Mask:
     """Ask once for hosts that are equal in all that is asked about."""
+    if not len(hosts):
+        return np.zeros(0, dtype=np.bool_)
     columns = {name: hosts.column(name) for name in question.attributes & READABLE}
     alike: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for position, key in enumerate(zip(*map(_keys, columns.values()), strict=True)):
