@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -14,15 +16,27 @@ from armillary.context import RequestContext
 
 LOG = logging.getLogger(__name__)
 
+REMEMBER_SECONDS = 1.0
+"""So long is an answer given again without looking whether the policy file changed."""
+_ANSWERS_MAX = 10_000
+
 
 class Enforcer:
     """Our rules with the operator's changes in ``[oslo_policy] policy_file`` on top.
 
-    The file is read again when it changed. Raises ``ConfigurationError`` when it cannot be read as
-    one.
+    The file is read again when it changed; that shows after ``REMEMBER_SECONDS`` at most. Raises
+    ``ConfigurationError`` when it cannot be read as one. Thread-safe.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, rules: Iterable[policy.RuleDefault]) -> None:
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        rules: Iterable[policy.RuleDefault],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._answers: dict[str, bool] = {}
+        self._answers_until = 0.0
         self._enforcer = policy.Enforcer(conf)
         self._enforcer.suppress_default_change_warnings = True  # one a rule, at each start
         self._enforcer.register_defaults(list(rules))
@@ -45,6 +59,21 @@ class Enforcer:
 
     def is_allowed(self, rule: str, target: Mapping[str, Any], context: RequestContext) -> bool:
         """Answer the same question, for callers that only leave something out."""
+        credentials = dict(context.to_policy_values())
+        question = json.dumps([rule, target, credentials], sort_keys=True, default=str)
+        answers = self._fresh_answers()
+        answer = answers.get(question)
+        if answer is None:
+            answer = answers[question] = self._answer(rule, target, context)
+        return answer
+
+    def _fresh_answers(self) -> dict[str, bool]:
+        now = self._clock()
+        if now >= self._answers_until or len(self._answers) >= _ANSWERS_MAX:
+            self._answers, self._answers_until = {}, now + REMEMBER_SECONDS
+        return self._answers
+
+    def _answer(self, rule: str, target: Mapping[str, Any], context: RequestContext) -> bool:
         try:
             return self._ask(rule, target, context)
         except (ValueError, OSError) as error:

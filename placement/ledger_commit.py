@@ -10,9 +10,9 @@ from oslo_utils import timeutils
 from sqlalchemy.orm import Session
 
 from armillary import exception
+from armillary.combining import Combiner
 from armillary.db import Database
 from placement.db import allocations
-from placement.group_commit import GroupCommit
 from placement.ledger import Ledger
 
 
@@ -51,7 +51,7 @@ class LedgerCommit:
         self._database = database
         self._batch_size_max = batch_size_max
         self._clock = clock
-        self._group_commit = GroupCommit[Work, Any](
+        self._group_commit = Combiner[Work, Any](
             self._commit, weight_max=batch_size_max, waiting_max=queue_size_max
         )
 

@@ -13,12 +13,13 @@ from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from oslo_db import exception as oslo_exception
-from sqlalchemy import Engine, event, exc, text
+from sqlalchemy import Engine, Row, event, exc, text
 from sqlalchemy.orm import ORMExecuteState, Session
 
 from armillary import exception
 from armillary.db import engines, errors, schema, sqlite
 from armillary.db.engines import DatabaseOptions as DatabaseOptions
+from armillary.db.peeks import Peeks
 from armillary.log_once import OutageLog
 from armillary.masking import mask_passwords
 
@@ -64,6 +65,9 @@ class Database:
         self.url = engines.parse_url(connection, name)
         self.options = options or DatabaseOptions()
         self._engine: Engine | None = None
+        self._writers: Engine | None = None
+        self._peeks: Peeks | None = None
+        self._inherited: list[object] = []  # of a process before its fork: never to be closed here
         self._engine_pid = 0
         self._engine_guard = threading.Lock()
 
@@ -94,9 +98,12 @@ class Database:
         with self._engine_guard:
             if self._engine is not None and self._engine_pid != os.getpid():
                 self._engine.dispose(close=False)
+                self._inherited.append(self._peeks)
                 self._engine = None
             if self._engine is None:
                 self._engine = engines.create_engine(self.url, self.options, self.name)
+                self._writers = self._engine.execution_options(**{sqlite.WRITE_OPTION: True})
+                self._peeks = Peeks(self._engine)
                 self._engine_pid = os.getpid()
             return self._engine
 
@@ -104,6 +111,8 @@ class Database:
         """Close the connections that are not in use; the next session opens new ones."""
         with self._engine_guard:
             if self._engine is not None and self._engine_pid == os.getpid():
+                if self._peeks is not None:
+                    self._peeks.close()
                 self._engine.dispose()
             self._engine = None
 
@@ -112,6 +121,19 @@ class Database:
         """Open a transaction that reads; one that tries to write raises ``RuntimeError``."""
         with self._translated(), ReaderSession(self.engine, expire_on_commit=False) as session:
             yield session
+
+    def peek(self, statement: str) -> Row[Any]:
+        """Return the only row of a query without parameters, as it was committed last.
+
+        It is asked in one message, where a reader takes several. Raises ``DatabaseUnavailable``.
+        """
+        with self._translated():
+            if self.dialect == "sqlite":  # no server: nothing to save
+                with ReaderSession(self.engine) as session:
+                    return session.connection().exec_driver_sql(statement).one()
+            engine = self.engine
+            assert self._peeks is not None, f"{engine} is there"
+            return self._peeks.one(statement)
 
     @contextlib.contextmanager
     def writer(self) -> Iterator[Session]:
@@ -207,7 +229,9 @@ class Database:
 
     @property
     def _write_engine(self) -> Engine:
-        return self.engine.execution_options(**{sqlite.WRITE_OPTION: True})
+        engine = self.engine
+        assert self._writers is not None, f"{engine} is there"
+        return self._writers
 
     @contextlib.contextmanager
     def _writer(self) -> Iterator[Session]:

@@ -11,6 +11,9 @@ _THE_ROW = PlacementEpoch.id == 1
 _SELECT = select(
     PlacementEpoch.epoch, PlacementEpoch.facts_epoch, PlacementEpoch.forgotten_epoch
 ).where(_THE_ROW)
+PEEK = "SELECT epoch FROM placement_epoch WHERE id = 1"
+"""The question whether anything was written, for ``Database.peek``."""
+
 _LOCK = _SELECT.with_for_update()
 _UPDATE = update(PlacementEpoch.table()).where(_THE_ROW)
 

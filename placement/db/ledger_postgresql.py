@@ -18,7 +18,8 @@ from placement.db.ledger_rows import Changes, Found
 
 _IS_PREPARED = "armillary_ledger_is_prepared"
 
-# Plans are made while tables may still be empty, and kept: they have to use the indexes.
+# Plans are made while tables may still be empty, and kept: they have to use the indexes. Where
+# OFFSET 0 stands, a planner that knows of no rows yet would begin with the whole table.
 _PLANNING = "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off; "
 
 _PREPARE = """
@@ -31,11 +32,12 @@ PREPARE armillary_read (varchar[], varchar[]) AS SELECT
      FROM consumer_fences WHERE consumer_uuid = ANY($1))::text,
     (SELECT json_agg(json_build_array(
         c.uuid, c.generation, c.consumer_type, c.project_id, c.user_id, p.uuid, k.name, a.amount))
-     FROM consumers c
-     JOIN allocations a ON a.consumer_uuid = c.uuid
+     FROM unnest($1) AS asked (uuid)
+     CROSS JOIN LATERAL (SELECT * FROM consumers WHERE uuid = asked.uuid OFFSET 0) c
+     CROSS JOIN LATERAL (
+        SELECT * FROM allocations WHERE consumer_uuid = asked.uuid OFFSET 0) a
      JOIN resource_providers p ON p.id = a.resource_provider_id
-     JOIN resource_classes k ON k.id = a.resource_class_id
-     WHERE c.uuid = ANY($1))::text,
+     JOIN resource_classes k ON k.id = a.resource_class_id)::text,
     (SELECT json_agg(json_build_array(
         p.uuid, p.id, p.name, p.generation, k.name, k.id, coalesce(u.used, 0),
         i.total, i.reserved, i.min_unit, i.max_unit, i.step_size, i.allocation_ratio))

@@ -74,8 +74,9 @@ class Call:
 class Answer:
     """A successful answer.
 
-    ``body`` is JSON-ready, or bytes that are JSON already; None sends none. ``status`` None is the
-    action's. ``last_modified`` (naive UTC) is sent with ``Cache-Control: no-cache`` from 1.15 on.
+    ``body`` is JSON-ready, or bytes that are JSON already, or an iterator of such bytes, which are
+    sent as they come; None sends none. ``status`` None is the action's. ``last_modified`` (naive
+    UTC) is sent with ``Cache-Control: no-cache`` from 1.15 on.
     """
 
     body: Any = None

@@ -6,11 +6,9 @@ made of what goes out as text anyway.
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +20,9 @@ from placement.rest.versions import Version
 
 _UUID_GAP = '"%s"'
 _SIGNATURE_BITS = 32
+PART_ITEMS = 2000
+"""So many items of an answer are written at a time."""
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,31 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Items that are alike: a text with gaps, and for each gap what fills it, item by item."""
+    """Items that are alike: the pieces of a text, and what stands between them, item by item."""
 
-    template: str
-    gaps: list[list[Any]]
+    pieces: list[str]
+    gaps: list[list[str]]
 
-    def texts(self) -> Iterator[str]:
-        """Yield the items."""
-        return map(self.template.__mod__, zip(*self.gaps, strict=True))
+    @classmethod
+    def of(cls, template: str, gaps: list[list[str]]) -> Lines:
+        """Return the items of a text that has ``%s`` for each gap."""
+        return cls(template.split("%s"), gaps)
+
+    def __len__(self) -> int:
+        return len(self.gaps[0])
+
+    def text(self, start: int, stop: int) -> str:
+        """Return some of the items, with a comma behind each."""
+        *pieces, last = self.pieces
+        width = 2 * len(pieces)
+        count = stop - start
+        parts = [""] * (width * count)
+        for index, (piece, gap) in enumerate(zip(pieces, self.gaps, strict=True)):
+            before = piece if index else f"{last}, {piece}"
+            parts[2 * index :: width] = [before] * count
+            parts[2 * index + 1 :: width] = gap[start:stop]
+        parts[0] = pieces[0]
+        return f"{''.join(parts)}{last}, "
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +85,19 @@ class Sheets:
 
     def to_json(self) -> bytes:
         """Return the answer; most of the work, and nobody has to wait for it."""
-        requests, summaries = _joined(self.requests), _joined(self.summaries)
-        return (
-            f'{{"allocation_requests": [{requests}], "provider_summaries": {{{summaries}}}}}'
-        ).encode()
+        return b"".join(self.parts())
+
+    def is_long(self) -> bool:
+        """Tell whether who asked should have the beginning before the end is written."""
+        return sum(map(len, self.requests)) > PART_ITEMS
+
+    def parts(self) -> Iterator[bytes]:
+        """Yield the answer in parts of some hundred kilobytes."""
+        yield b'{"allocation_requests": ['
+        yield from _parts(self.requests)
+        yield b'], "provider_summaries": {'
+        yield from _parts(self.summaries)
+        yield b"}}"
 
 
 def collect(table: ProviderTable, found: Found, asked: Iterable[str], shape: Shape) -> Sheets:
@@ -83,8 +110,15 @@ def collect(table: ProviderTable, found: Found, asked: Iterable[str], shape: Sha
     )
 
 
-def _joined(items: Iterable[Lines]) -> str:
-    return ", ".join(itertools.chain.from_iterable(lines.texts() for lines in items))
+def _parts(items: Sequence[Lines]) -> Iterator[bytes]:
+    """Yield the items, all but the last with a comma behind."""
+    held = ""
+    for lines in items:
+        for start in range(0, len(lines), PART_ITEMS):
+            if held:
+                yield held.encode()
+            held = lines.text(start, min(start + PART_ITEMS, len(lines)))
+    yield held[:-2].encode()
 
 
 # Allocation requests --------------------------------------------------------------------------
@@ -93,7 +127,7 @@ def _joined(items: Iterable[Lines]) -> str:
 def _requests(table: ProviderTable, batch: Batch, shape: Shape) -> Lines:
     template, slots = _request_template(batch, shape)
     uuids = [table.uuids[column].tolist() for column in batch.providers.T]
-    return Lines(template, [uuids[slot] for slot in slots])
+    return Lines.of(template, [uuids[slot] for slot in slots])
 
 
 def _request_template(batch: Batch, shape: Shape) -> tuple[str, list[int]]:
@@ -168,23 +202,60 @@ def _by_classes(
 def _summary_lines(
     table: ProviderTable, rows: Rows, classes: Sequence[tuple[str, ClassColumns]], shape: Shape
 ) -> Lines:
-    resources = ", ".join(f'"{name}": {{"capacity": %d, "used": %d}}' for name, _ in classes)
-    text = f'{_UUID_GAP}: {{"resources": {{{resources}}}'
-    gaps = [table.uuids[rows].tolist()]
-    for _, columns in classes:
-        gaps += [columns.capacity[rows].tolist(), columns.used[rows].tolist()]
+    text = f"{_UUID_GAP}: {{%s"
+    gaps = [table.uuids[rows].tolist(), _figures(table, rows, classes, shape)]
+    if shape.has_trees:
+        parents = table.parent_rows[rows]
+        if (parents < 0).all():
+            text += ', "parent_provider_uuid": null'
+        else:
+            text += ', "parent_provider_uuid": %s'
+            gaps.append(_parents(table, parents))
+        text += f', "root_provider_uuid": {_UUID_GAP}'
+        gaps.append(table.uuids[table.root_rows[rows]].tolist())
+    return Lines.of(f"{text}}}", gaps)
+
+
+def _figures(
+    table: ProviderTable, rows: Rows, classes: Sequence[tuple[str, ClassColumns]], shape: Shape
+) -> list[str]:
+    """Return what a summary says of amounts and traits, written once for rows that are alike.
+
+    Hosts are of few shapes, and what they use are sums of few flavors.
+    """
+    columns = [
+        column[rows] for _, found in classes for column in (found.capacity, found.used)
+    ]  # fmt: skip
+    sets = table.trait_sets_of(rows).astype(np.int64)
+    firsts, kinds = _kinds([*columns, sets] if shape.has_traits else columns, len(rows))
+    gaps = [column[firsts].tolist() for column in columns]
+    amounts = ", ".join(f'"{name}": {{"capacity": %s, "used": %s}}' for name, _ in classes)
+    text = f'"resources": {{{amounts}}}'
     if shape.has_traits:
         text += ', "traits": %s'
-        gaps.append(_traits(table, rows))
-    if shape.has_trees:
-        text += f', "parent_provider_uuid": %s, "root_provider_uuid": {_UUID_GAP}'
-        gaps += [_parents(table, rows), table.uuids[table.root_rows[rows]].tolist()]
-    return Lines(f"{text}}}", gaps)
+        gaps.append(_traits(table, sets[firsts].tolist()))
+    texts = np.empty(len(firsts), object)
+    texts[:] = [text % values for values in zip(*gaps, strict=True)] or [text] * len(firsts)
+    found_texts: list[str] = texts[kinds].tolist()
+    return found_texts
 
 
-def _traits(table: ProviderTable, rows: Rows) -> list[str]:
-    """Return the traits of each row as text, written once for each set; standard ones first."""
-    numbers = table.trait_sets_of(rows).tolist()
+def _kinds(columns: Sequence[Numbers], count: int) -> tuple[Rows, Rows]:
+    """Return the position of one row of each kind, and the kind of each row.
+
+    Rows are of a kind when they are equal in all columns.
+    """
+    mixed = np.zeros(count, np.uint64)
+    for column in columns:
+        mixed = mixed * _MULTIPLIER + column.astype(np.int64).view(np.uint64)
+    _values, firsts, kinds = np.unique(mixed, return_index=True, return_inverse=True)
+    if all(np.array_equal(column, column[firsts][kinds]) for column in columns):
+        return firsts, kinds
+    return np.arange(count), np.arange(count)  # two kinds that happen to mix to one number
+
+
+def _traits(table: ProviderTable, numbers: Sequence[int]) -> list[str]:
+    """Return trait sets as text, written once for each; standard traits first."""
     texts = {
         number: json.dumps(sorted(table.trait_set(number), key=names.is_custom))
         for number in set(numbers)
@@ -192,10 +263,7 @@ def _traits(table: ProviderTable, rows: Rows) -> list[str]:
     return [texts[number] for number in numbers]
 
 
-def _parents(table: ProviderTable, rows: Rows) -> list[str]:
-    parents = table.parent_rows[rows]
-    if (parents < 0).all():
-        return ["null"] * len(rows)
+def _parents(table: ProviderTable, parents: Rows) -> list[str]:
     uuids = table.uuids[parents].tolist()
     return [
         "null" if parent < 0 else f'"{uuid}"'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -173,7 +173,11 @@ def _send(resp: falcon.Response, version: Version, status: int, answer: Answer) 
     if answer.last_modified is not None and version >= CACHE_HEADERS_SINCE:
         resp.last_modified = answer.last_modified
         resp.set_header("Cache-Control", "no-cache")
-    if answer.body is not None:
-        body = answer.body
+    body = answer.body
+    if body is None:
+        return
+    resp.content_type = falcon.MEDIA_JSON
+    if isinstance(body, Iterator):
+        resp.stream = body
+    else:
         resp.data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        resp.content_type = falcon.MEDIA_JSON

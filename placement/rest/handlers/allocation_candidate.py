@@ -16,7 +16,8 @@ def index(call: Call) -> Answer:
     shape = candidates_json.Shape.of(call.version)
     with call.engine.candidates(query) as (table, found):
         sheets = candidates_json.collect(table, found, asked, shape)
-    return Answer(sheets.to_json(), last_modified=timeutils.utcnow())
+    body = sheets.parts() if sheets.is_long() else sheets.to_json()
+    return Answer(body, last_modified=timeutils.utcnow())
 
 
 def explain(call: Call) -> Answer:

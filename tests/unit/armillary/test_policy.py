@@ -11,7 +11,7 @@ from oslo_policy import policy
 
 from armillary import exception
 from armillary.context import RequestContext
-from armillary.policy import Enforcer
+from armillary.policy import REMEMBER_SECONDS, Enforcer
 
 RULES = [
     policy.RuleDefault("admin", "role:admin"),
@@ -77,6 +77,28 @@ def test_a_file_that_breaks_later_changes_nothing(conf: cfg.ConfigOpts, tmp_path
     os.utime(path, (0, 2_000_000_000))
     assert enforcer.is_allowed("servers:show", {}, user("p2", "reader"))
     assert not enforcer.is_allowed("servers:show", {}, user("p2"))
+
+
+def test_a_changed_file_counts_soon(conf: cfg.ConfigOpts, tmp_path: Path) -> None:
+    """An answer is remembered for a moment, for one who asks and one target alone."""
+    path, now = tmp_path / "policy.yaml", [0.0]
+    path.write_text('"servers:show": "role:reader"\n')
+    enforcer = Enforcer(conf, RULES, clock=lambda: now[0])
+    assert enforcer.is_allowed("servers:show", {}, user("p", "reader"))
+    path.write_text('"servers:show": "role:writer"\n')
+    os.utime(path, (0, 2_000_000_000))
+    assert not enforcer.is_allowed("servers:show", {}, user("p", "other"))
+    now[0] += REMEMBER_SECONDS
+    assert not enforcer.is_allowed("servers:show", {}, user("p", "reader"))
+    assert enforcer.is_allowed("servers:show", {}, user("p", "writer"))
+
+
+def test_an_answer_is_for_one_target(conf: cfg.ConfigOpts) -> None:
+    """Who may see his own does not see what is another's."""
+    enforcer = Enforcer(conf, RULES)
+    assert enforcer.is_allowed("servers:show", {"project_id": "p1"}, user("p1"))
+    assert not enforcer.is_allowed("servers:show", {"project_id": "p2"}, user("p1"))
+    assert not enforcer.is_allowed("servers:show", {"project_id": "p1"}, user("p2"))
 
 
 def test_a_rule_that_nobody_declared_is_a_mistake_of_ours(conf: cfg.ConfigOpts) -> None:

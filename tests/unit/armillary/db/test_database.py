@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import socket
@@ -198,6 +199,48 @@ def test_a_killed_connection_is_replaced_and_the_work_run_again(postgresql_url: 
     database.run_in_writer(work)
     database.dispose()
     assert len(set(pids)) == 2
+
+
+def test_a_peek_sees_what_was_committed_last(database: Database) -> None:
+    """Nothing of a peek lasts: the next one sees what was written meanwhile, a failed one harms no
+    other.
+    """
+    question = "SELECT value FROM counter"
+    database.run_in_writer(store(7))
+    seen = [database.peek(question).value]
+    database.run_in_writer(lambda session: session.execute(update(COUNTER).values(value=8)))
+    seen.append(database.peek(question).value)
+    with pytest.raises((oslo_exception.DBError, sqlalchemy.exc.SQLAlchemyError)):
+        database.peek("SELECT nothing FROM counter")
+    assert [*seen, database.peek(question).value] == [7, 8, 8]
+
+
+@pytest.mark.postgresql
+def test_a_peek_is_asked_again_when_its_connection_was_lost(postgresql_url: str) -> None:
+    """A server that was restarted between two peeks is not noticed."""
+    database = Database(postgresql_url, name="test")
+    question = "SELECT pg_backend_pid() AS pid"
+    before = database.peek(question).pid
+    with database.reader() as other:
+        other.scalar(sqlalchemy.text("SELECT pg_terminate_backend(:p)"), {"p": before})
+    assert database.peek(question).pid != before
+    database.dispose()
+
+
+@pytest.mark.postgresql
+def test_the_peeks_of_a_fork_leave_its_parent_alone(postgresql_url: str) -> None:
+    """A child asks on connections of its own, and closes none of its parent's."""
+    database = Database(postgresql_url, name="test")
+    question = "SELECT pg_backend_pid() AS pid"
+    before = database.peek(question).pid
+    pid = os.fork()
+    if pid == 0:
+        mine = database.peek(question).pid
+        gc.collect()
+        os._exit(0 if mine != before else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert database.peek(question).pid == before
+    database.dispose()
 
 
 def test_a_fork_gets_connections_of_its_own(sqlite_database: Database) -> None:

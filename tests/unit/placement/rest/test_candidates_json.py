@@ -10,6 +10,7 @@ import pytest
 
 from placement.candidates.result import Batch, Found
 from placement.provider_table import ProviderTable
+from placement.rest import candidates_json
 from placement.rest.candidates_json import Shape, collect
 from tests.fixtures.provider_tables import TableBuilder, plain_hosts
 
@@ -146,3 +147,25 @@ def test_hosts_may_have_more_classes_than_a_number_has_bits() -> None:
     found = hosts_alone(table, {"VCPU": 1})
     written = collect(table, found, {"VCPU"}, Shape.of((1, 39))).to_json()
     assert json.loads(written) == obvious(table, found, {"VCPU"}, (1, 39))
+
+
+@pytest.mark.parametrize("items", [1, 2, 3, 7, 8])
+def test_a_long_answer_is_written_in_parts(items: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever one part ends, together they are the same answer."""
+    monkeypatch.setattr(candidates_json, "PART_ITEMS", items)
+    table = plain_hosts(7)
+    found = hosts_alone(table, {"VCPU": 1})
+    sheets = collect(table, found, {"VCPU"}, Shape.of((1, 39)))
+    assert sheets.is_long() == (items < 7)
+    assert json.loads(b"".join(sheets.parts())) == obvious(table, found, {"VCPU"}, (1, 39))
+
+
+def test_hosts_whose_figures_mix_to_one_number_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Figures are compared, and not only what they are mixed to."""
+    monkeypatch.setattr(candidates_json, "_MULTIPLIER", np.uint64(0))
+    table = plain_hosts(40)
+    found = hosts_alone(table, {"VCPU": 1})
+    written = collect(table, found, {"VCPU"}, Shape.of((1, 26))).to_json()
+    assert json.loads(written) == obvious(table, found, {"VCPU"}, (1, 26))

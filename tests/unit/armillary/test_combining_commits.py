@@ -1,4 +1,4 @@
-"""Group commit: who leads, who follows, and who gets what."""
+"""Combining commits under one leader: who leads, who follows, and who gets what."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from armillary import exception
-from placement.group_commit import GroupCommit
+from armillary.combining import Combiner
 
 WAIT_SECONDS_MAX = 20
 
@@ -62,7 +62,7 @@ def commits() -> Commits:
     return Commits()
 
 
-def wait_for_queue(group_commit: GroupCommit[int, int], length: int) -> None:
+def wait_for_queue(group_commit: Combiner[int, int], length: int) -> None:
     condition = threading.Event()
     for _ in range(WAIT_SECONDS_MAX * 100):
         if len(group_commit._waiting) == length:
@@ -71,7 +71,7 @@ def wait_for_queue(group_commit: GroupCommit[int, int], length: int) -> None:
     raise AssertionError(f"{len(group_commit._waiting)} wait, not {length}")
 
 
-def begin(commits: Commits, group_commit: GroupCommit[int, int], works: list[int]) -> list[Caller]:
+def begin(commits: Commits, group_commit: Combiner[int, int], works: list[int]) -> list[Caller]:
     """Start a leader, and let the others queue up in their order behind its commit."""
     callers = [Caller(group_commit.submit, works[0])]
     assert commits.begun.acquire(timeout=WAIT_SECONDS_MAX)
@@ -83,7 +83,7 @@ def begin(commits: Commits, group_commit: GroupCommit[int, int], works: list[int
 
 def test_who_comes_during_a_commit_shares_the_next_one(commits: Commits) -> None:
     """Five calls are two transactions, and each gets its own outcome."""
-    group_commit = GroupCommit(commits, weight_max=100, waiting_max=100)
+    group_commit = Combiner(commits, weight_max=100, waiting_max=100)
     callers = begin(commits, group_commit, [1, 2, 3, 4, 5])
     commits.may_go_on.release(2)
     assert [caller.answer() for caller in callers] == [10, 20, 30, 40, 50]
@@ -92,7 +92,7 @@ def test_who_comes_during_a_commit_shares_the_next_one(commits: Commits) -> None
 
 def test_a_group_is_bounded(commits: Commits) -> None:
     """What does not fit any more goes with the next leader."""
-    group_commit = GroupCommit(commits, weight_max=2, waiting_max=100)
+    group_commit = Combiner(commits, weight_max=2, waiting_max=100)
     callers = begin(commits, group_commit, [1, 2, 3, 4])
     commits.may_go_on.release(3)
     assert [caller.answer() for caller in callers] == [10, 20, 30, 40]
@@ -101,14 +101,14 @@ def test_a_group_is_bounded(commits: Commits) -> None:
 
 def test_a_work_heavier_than_the_bound_goes_alone(commits: Commits) -> None:
     """Nobody starves for being big."""
-    group_commit = GroupCommit(commits, weight_max=2, waiting_max=100)
+    group_commit = Combiner(commits, weight_max=2, waiting_max=100)
     commits.may_go_on.release()
     assert group_commit.submit(7, weight=5) == 70
 
 
 def test_a_failed_commit_is_everybodys_error_in_its_group_only(commits: Commits) -> None:
     """Before and after it, work goes on."""
-    group_commit = GroupCommit(commits, weight_max=2, waiting_max=100)
+    group_commit = Combiner(commits, weight_max=2, waiting_max=100)
     callers = begin(commits, group_commit, [1, -2, 3, 4])
     commits.may_go_on.release(3)
     outcomes = [caller.answer() for caller in callers]
@@ -118,7 +118,7 @@ def test_a_failed_commit_is_everybodys_error_in_its_group_only(commits: Commits)
 
 def test_too_many_callers_are_turned_away(commits: Commits) -> None:
     """They learn at once that nothing was done."""
-    group_commit = GroupCommit(commits, weight_max=100, waiting_max=1)
+    group_commit = Combiner(commits, weight_max=100, waiting_max=1)
     callers = begin(commits, group_commit, [1, 2])
     with pytest.raises(exception.Unavailable, match="1 calls wait"):
         group_commit.submit(3)
@@ -128,7 +128,7 @@ def test_too_many_callers_are_turned_away(commits: Commits) -> None:
 
 def test_a_leader_that_is_interrupted_hands_over(commits: Commits) -> None:
     """Its group learns that the outcome is unknown; those behind it are committed."""
-    group_commit = GroupCommit(commits, weight_max=2, waiting_max=100)
+    group_commit = Combiner(commits, weight_max=2, waiting_max=100)
     callers = begin(commits, group_commit, [1, 0, 3, 4])
     commits.may_go_on.release(3)
     outcomes = [caller.answer() for caller in callers]
