@@ -33,12 +33,22 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 
 ##### Testing it
 
-.PHONY: test check unit functional integration conformance conformance-serve-cmd fuzz faults bench bench-placement
+.PHONY: test check unit functional integration conformance conformance-serve-cmd fuzz faults bench bench-placement bench-scheduling
 test: $(TEST) $(HARNESS) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -f $(VENV)/left-out
 	$(PYTEST) -n 2 --left-out-log $(VENV)/left-out tests/unit
-	ARMILLARY_CONFORMANCE=$(CONFORMANCE) \
-	$(PYTEST) --left-out-log $(VENV)/left-out tests/functional tests/integration tests/conformance tests/faults
+	@$(MAKE) --no-print-directory -j 2 --output-sync=line test-deployments test-placement
+
+# Services of many processes mostly wait, placement mostly computes: side by side they take little longer than one. What
+# waits has deadlines, so it goes first.
+.PHONY: test-deployments test-placement
+test-deployments:
+	$(PYTEST) --left-out-log $(VENV)/left-out --ignore tests/integration/placement \
+		tests/functional tests/integration tests/faults
+
+test-placement:
+	ARMILLARY_CONFORMANCE=$(CONFORMANCE) nice -n 10 \
+	$(PYTEST) --left-out-log $(VENV)/left-out tests/integration/placement tests/conformance
 
 check: format lint unit ## Before each commit: format, lint, types, imports and unit tests
 
@@ -69,6 +79,9 @@ faults: $(TEST) ## Kill processes in the middle of their work
 bench: $(TEST) ## Measure each stage on fleets of hosts
 	$(VENV)/bin/python -m tests.bench
 
+bench-scheduling: $(TEST) ## Measure the scheduler; PEERS=DIR and WORK=DIR as for bench-placement
+	$(VENV)/bin/python -W ignore -m tests.bench scheduling $(if $(PEERS),--peers $(PEERS)) $(if $(WORK),--work $(WORK))
+
 bench-placement: $(TEST) ## Measure placement; PEERS=DIR has the reference's scripts, WORK=DIR its environment
 	$(VENV)/bin/python -W ignore -m tests.bench placement $(if $(PEERS),--peers $(PEERS)) $(if $(WORK),--work $(WORK))
 
@@ -78,15 +91,17 @@ bench-placement: $(TEST) ## Measure placement; PEERS=DIR has the reference's scr
 format: $(LINT) ## Format the code
 	$(VENV)/bin/ruff format
 
-lint: $(LINT) ## Check style, format, types, imports and that the samples are up to date
+lint: $(LINT) ## Check style, format, types, imports and that what is generated is up to date
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-logo
 	$(VENV)/bin/python tools/samples.py --check
+	$(VENV)/bin/python tools/plugin_reference.py --check
 
-samples: $(TEST) ## Write the sample configuration and policy files in etc/
+samples: $(TEST) ## Write the sample configuration and policy files in etc/, and the reference of plugins
 	$(VENV)/bin/python tools/samples.py
+	$(VENV)/bin/python tools/plugin_reference.py
 
 docs: $(LINT) ## Check the links in the documentation, show the news of the next release
 	$(VENV)/bin/python tools/check_links.py

@@ -7,6 +7,7 @@ from api.handlers import (
     aggregate,
     allocation,
     availability_zone,
+    dry_run,
     explanation,
     extra_spec,
     flavor,
@@ -24,6 +25,7 @@ from api.handlers import (
 from api.policies import aggregate as aggregate_policies
 from api.policies import allocation as allocation_policies
 from api.policies import availability_zone as availability_zone_policies
+from api.policies import dry_run as dry_run_policies
 from api.policies import explanation as explanation_policies
 from api.policies import extra_spec as extra_spec_policies
 from api.policies import flavor as flavor_policies
@@ -39,6 +41,7 @@ from api.policies import service as service_policies
 from api.schemas import aggregate as aggregate_schemas
 from api.schemas import allocation as allocation_schemas
 from api.schemas import availability_zone as availability_zone_schemas
+from api.schemas import dry_run as dry_run_schemas
 from api.schemas import explanation as explanation_schemas
 from api.schemas import extra_spec as extra_spec_schemas
 from api.schemas import flavor as flavor_schemas
@@ -389,6 +392,14 @@ ROUTES: Routes = {
             explanation_policies.SHOW,
             explanation_schemas.SHOW_ANSWER,
             subject=server.load,
+        ),
+    },
+    "/v2.1/armillary/dry-run": {
+        "POST": Action(
+            dry_run.create,
+            dry_run_policies.CREATE,
+            dry_run_schemas.CREATE_ANSWER,
+            body=dry_run_schemas.CREATE,
         ),
     },
     "/v2.1/armillary/allocations": {

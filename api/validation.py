@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ PATH_PARAMETER_CHARACTERS_MAX = 255
 
 FORMAT_RULES = {
     "name": "A name must be printable and have no space at its ends",
+    "address": "It is not an IP address such as 192.0.2.1 or 2001:db8::1",
     "uuid": "It is not a UUID such as 4b1f3f6c-8d1a-4c43-9a59-0e2d9b0f5c11",
 }
 
@@ -42,6 +44,17 @@ def _is_name(value: object) -> bool:
 @_formats.checks("uuid")
 def _is_uuid(value: object) -> bool:
     return not isinstance(value, str) or _UUID.fullmatch(value) is not None
+
+
+@_formats.checks("address")
+def _is_address(value: object) -> bool:
+    if not isinstance(value, str):
+        return True
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_integer(checker: object, value: object) -> bool:

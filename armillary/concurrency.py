@@ -50,6 +50,9 @@ def bootstrap(argv: Sequence[str], binary: str | None = None) -> str:
         import eventlet
 
         eventlet.monkey_patch()  # makes psycopg2 give way, too, when it waits for PostgreSQL
+    else:
+        # oslo imports eventlet anyway; its resolver is of no use to threads, and slow to import.
+        os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")
     _init_oslo_service(wanted)
     _selected = wanted
     return wanted

@@ -179,6 +179,12 @@ class UnsupportedPolicy(Invalid):
     template = "Server group policy %(policy)s is not supported: %(reason)s"
 
 
+class InvalidNUMATopology(Invalid):
+    """Extra specs or image properties ask for CPUs, memory or devices in a way that cannot be."""
+
+    template = "%(key)s of %(source)s is %(found)s; allowed: %(allowed)s"
+
+
 # Building on a host -------------------------------------------------------------------------------
 
 

@@ -1,18 +1,22 @@
-"""The last checks before a build: is there still room, and does the server group allow it."""
+"""The last checks before a build: is there room, where, and does the server group allow it."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext
+from compute_agent.allocation_ratios import AllocationRatios
+from compute_agent.host_places import DoesNotFit, HostPlaces
+from compute_agent.instance_place import ANYWHERE, InstancePlace, PlaceWanted
 from compute_agent.journal import Entry, Journal, State
 from compute_agent.named_locks import NamedLocks
 from compute_agent.reserved_amounts import ReservedAmounts
+from compute_agent.virt.driver import ComputeDriver
 from conductor.rpcapi import CellConductorAPI
 from objects.instance import Instance
 from objects.instance_group import InstanceGroup
@@ -30,8 +34,9 @@ class Claims:
     """Sets an instance's resources aside on its host, one claim at a time.
 
     CPU, memory and disk are guarded by placement. What is checked here is what placement can't
-    know: the limits that filters wrote into the request spec, and the group as it stands now (two
-    schedulers may have decided for two members at the same time).
+    know: the limits that filters wrote into the request spec, NUMA cells, dedicated CPUs and PCI
+    devices, and the group as it stands now (two schedulers may have decided for two members at the
+    same time).
     """
 
     def __init__(
@@ -39,44 +44,78 @@ class Claims:
         conf: cfg.ConfigOpts,
         *,
         journal: Journal,
+        drivers: Mapping[str, ComputeDriver],
+        ratios: AllocationRatios,
         conductor: CellConductorAPI,
         agent: str,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._conf = conf
         self._journal = journal
+        self._drivers = drivers
+        self._ratios = ratios
         self._conductor = conductor
         self._agent = agent
         self._sleep = sleep
         self._locks = NamedLocks()
 
-    def claim(self, context: RequestContext, instance: Instance, spec: RequestSpec) -> bool:
-        """Claim for a build in the journal; false when it is not to be built any more.
+    def claim(
+        self, context: RequestContext, instance: Instance, spec: RequestSpec
+    ) -> InstancePlace | None:
+        """Claim for a build in the journal; None when it is not to be built any more.
 
-        Raises GroupPolicyViolation, ComputeResourcesUnavailable. Doing it twice is fine.
+        Returns where it sits. Doing it twice is fine: a place that this attempt has it keeps.
+        Raises GroupPolicyViolation, ComputeResourcesUnavailable.
         """
         group = spec.instance_group
-        if group is None or group.policy not in (AFFINITY, ANTI_AFFINITY):
-            return self._claim_resources(instance, spec.limits)
+        is_strict = group is not None and group.policy in (AFFINITY, ANTI_AFFINITY)
+        is_unchecked = self._conf.workarounds.disable_group_policy_check_upcall
+        if group is None or not is_strict or is_unchecked:
+            return self._claim_resources(instance, spec)
         with self._locks.hold(("group", group.uuid, instance.host)):
             self._check_group(context, instance, group)
-            return self._claim_resources(instance, spec.limits)
+            return self._claim_resources(instance, spec)
 
-    def _claim_resources(self, instance: Instance, limits: SchedulerLimits | None) -> bool:
+    def _claim_resources(self, instance: Instance, spec: RequestSpec) -> InstancePlace | None:
         host = str(instance.host)
         with self._locks.hold(("host", host)):
-            if limits is not None:
-                self._check_limits(instance, limits)
-            return self._journal.claim(host, instance.uuid, instance.attempt)
+            entries = self._journal.list_entries(host=host)
+            others = [entry for entry in entries if entry.instance_uuid != instance.uuid]
+            if spec.limits is not None:
+                self._check_limits(instance, spec.limits, others)
+            place = _place_kept(instance, entries)
+            if place is None:
+                place = self._find_place(instance, spec, others)
+            is_claimed = self._journal.claim(host, instance.uuid, instance.attempt, place)
+        return place if is_claimed else None
 
-    def _check_limits(self, instance: Instance, limits: SchedulerLimits) -> None:
+    def _find_place(
+        self, instance: Instance, spec: RequestSpec, others: list[Entry]
+    ) -> InstancePlace:
         host = str(instance.host)
+        try:
+            wanted = PlaceWanted.of(spec)
+            if wanted.is_anywhere:
+                return ANYWHERE
+            claimed = (entry for entry in others if entry.is_claimed)
+            places = HostPlaces.of(
+                self._drivers[host],
+                self._ratios.of(host),
+                claimed,
+                packing=self._conf.compute.packing_host_numa_cells_allocation_strategy,
+            )
+            limits = spec.limits.numa_topology if spec.limits is not None else None
+            return places.find(wanted, limits)
+        except (DoesNotFit, exception.InvalidNUMATopology) as error:
+            raise exception.ComputeResourcesUnavailable(
+                instance_uuid=instance.uuid, host=host, reason=str(error)
+            ) from error
+
+    def _check_limits(
+        self, instance: Instance, limits: SchedulerLimits, others: list[Entry]
+    ) -> None:
         reserved = ReservedAmounts.of(self._conf)
-        others = [
-            entry
-            for entry in self._journal.list_entries(host=host)
-            if entry.is_claimed and entry.instance_uuid != instance.uuid
-        ]
+        others = [entry for entry in others if entry.is_claimed]
         flavor = instance.flavor
         sums = (
             ("MiB of memory", limits.memory_mb, reserved.memory_mb, flavor.memory_mb,
@@ -90,7 +129,7 @@ class Claims:
             if limit is not None and kept_back + used + wanted > limit:
                 raise exception.ComputeResourcesUnavailable(
                     instance_uuid=instance.uuid,
-                    host=host,
+                    host=instance.host,
                     reason=f"{wanted} {what} asked, {max(0, limit - kept_back - used)} free",
                 )
 
@@ -137,6 +176,14 @@ class Claims:
                     ) from error
                 LOG.warning("%s: cannot read its server group, again: %s", instance.uuid, error)
             self._sleep(GROUP_PAUSE_SECONDS)
+
+
+def _place_kept(instance: Instance, entries: list[Entry]) -> InstancePlace | None:
+    """Return where an attempt sits already: it was claimed before the agent was killed."""
+    for entry in entries:
+        if entry.instance_uuid == instance.uuid and entry.attempt == instance.attempt:
+            return entry.place
+    return None
 
 
 def _is_settled_member(entry: Entry, group: InstanceGroup) -> bool:

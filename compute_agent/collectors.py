@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from armillary import exception
+from compute_agent.host_places import HostPlaces
+from compute_agent.instance_facts import most_frequent
 from compute_agent.journal import Entry, State
 from compute_agent.reserved_amounts import MIB_PER_GIB, ReservedAmounts
 from compute_agent.virt.driver import HostResources
@@ -31,6 +33,14 @@ class HostFigures:
     ratios: Mapping[str, float]
     """Resource class -> allocation ratio in force."""
     failed_builds: int
+    places: HostPlaces
+    """What is left of NUMA cells and PCI devices."""
+    metrics: Sequence[dict[str, Any]]
+    """What monitors measured just now."""
+
+    @property
+    def vcpus_total(self) -> int:
+        return self.resources.vcpus + self.resources.pcpus
 
     @property
     def vcpus_used(self) -> int:
@@ -60,9 +70,22 @@ class HostFigures:
             counts[f"num_proj_{entry.project_id}"] += 1
         return {**counts, "io_workload": self.num_building, "failed_builds": self.failed_builds}
 
+    def numa_topology(self) -> dict[str, Any] | None:
+        """Return the NUMA cells and what is used of them; None for a host that tells of none."""
+        return None if self.places.topology is None else self.places.topology.to_plain()
+
+    def flavors(self) -> dict[str, int]:
+        """Return flavor id -> how many instances have it; those without one are being deleted."""
+        counts = collections.Counter(e.flavor_id for e in self.entries if e.flavor_id is not None)
+        return dict(sorted(counts.items()))
+
+    def image_properties(self) -> dict[str, int]:
+        """Return "name=value" -> how many instances were made from such an image."""
+        return most_frequent(pair for entry in self.entries for pair in entry.image_pairs)
+
 
 TRACKER_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
-    "vcpus_total": lambda figures: figures.resources.vcpus,
+    "vcpus_total": lambda figures: figures.vcpus_total,
     "vcpus_used": lambda figures: figures.vcpus_used,
     "total_usable_ram_mb": lambda figures: figures.resources.memory_mb,
     "free_ram_mb": lambda figures: figures.resources.memory_mb - figures.memory_mb_used,
@@ -75,11 +98,14 @@ TRACKER_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
     "num_io_ops": lambda figures: figures.num_building,
     "failed_builds": lambda figures: figures.failed_builds,
     "stats": lambda figures: figures.stats(),
+    "numa_topology": lambda figures: figures.numa_topology(),
+    "pci_stats": lambda figures: figures.places.pools,
+    "instance_flavors": lambda figures: figures.flavors(),
+    "instance_image_properties": lambda figures: figures.image_properties(),
 }
 
-MONITOR_COLLECTORS: dict[str, Callable[[], Any]] = {
-    # This release measures nothing by monitors; schedulers see an empty list.
-    "metrics": list,
+MONITOR_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
+    "metrics": lambda figures: list(figures.metrics),
 }
 
 
@@ -91,7 +117,7 @@ def collect(figures: HostFigures, driver_values: Mapping[str, Any]) -> dict[str,
     for attribute in collected_by(Collector.DRIVER):
         values[attribute.name] = driver_values[attribute.name]
     for attribute in collected_by(Collector.MONITOR):
-        values[attribute.name] = MONITOR_COLLECTORS[attribute.name]()
+        values[attribute.name] = MONITOR_COLLECTORS[attribute.name](figures)
     return values
 
 

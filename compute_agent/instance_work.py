@@ -91,9 +91,14 @@ class InstanceWork:
             if entry.is_dirty:
                 driver.destroy(uuid)
                 self._journal.note_clean(host, uuid, entry.attempt)
-            if not self._claims.claim(context, instance, spec):
+            place = self._claims.claim(context, instance, spec)
+            if place is None:
                 return
-            guest = driver.spawn(instance)
+            if place.is_anywhere:
+                guest = driver.spawn(instance)  # a driver without cells knows of no places
+            else:
+                self._on_change(host)
+                guest = driver.spawn(instance, place)
         except (exception.BuildFailed, exception.BuildAborted) as error:
             self._note_failure(entry, error)
         except Exception as error:

@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import enum
 import fcntl
+import functools
 import json
 import logging
 import os
@@ -22,6 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from armillary import exception
+from compute_agent import journal_schema
+from compute_agent.instance_facts import image_pairs
+from compute_agent.instance_place import InstancePlace, PlaceWanted
 from objects.base import ArmillaryObject
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
@@ -29,59 +33,17 @@ from objects.request_spec import RequestSpec
 
 LOG = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 1
 NO_FURTHER_ATTEMPT = 2**31 - 1
 """A fence that is closed up to here belongs to an instance that was deleted."""
 FENCE_KEEP_SECONDS = 7 * 86400.0
 BUSY_TIMEOUT_SECONDS = 30.0
+TEXTS_CACHED_MAX = 4096
+"""Entries are read often, and what is in them changes seldom."""
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS instances (
-    host TEXT NOT NULL,
-    uuid TEXT NOT NULL,
-    attempt INTEGER NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('building', 'running', 'deleting', 'ended')),
-    is_claimed INTEGER NOT NULL DEFAULT 0,
-    is_dirty INTEGER NOT NULL DEFAULT 0,
-    is_silent INTEGER NOT NULL DEFAULT 0,
-    exit_code INTEGER,
-    vcpus INTEGER NOT NULL DEFAULT 0,
-    memory_mb INTEGER NOT NULL DEFAULT 0,
-    disk_gb INTEGER NOT NULL DEFAULT 0,
-    project_id TEXT,
-    os_type TEXT,
-    group_uuid TEXT,
-    request_id TEXT,
-    instance TEXT,
-    request_spec TEXT,
-    PRIMARY KEY (host, uuid)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS outbox (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    kind TEXT NOT NULL,
-    host TEXT NOT NULL,
-    uuid TEXT NOT NULL,
-    attempt INTEGER NOT NULL,
-    request_id TEXT,
-    payload TEXT NOT NULL,
-    UNIQUE (host, uuid, attempt, kind)
-) STRICT;
-CREATE INDEX IF NOT EXISTS outbox_uuid ON outbox (uuid);
-CREATE TABLE IF NOT EXISTS fences (
-    uuid TEXT PRIMARY KEY,
-    seen INTEGER NOT NULL,
-    closed INTEGER NOT NULL,
-    serial INTEGER NOT NULL,
-    touched_at REAL NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS hosts (
-    host TEXT PRIMARY KEY,
-    failed_builds INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-"""
 _ENTRY_COLUMNS = (
     "host, uuid, attempt, state, is_claimed, is_dirty, is_silent, exit_code, vcpus, memory_mb,"
-    " disk_gb, project_id, os_type, group_uuid, request_id"
+    " disk_gb, project_id, os_type, group_uuid, request_id, flavor_id, image_pairs, place_wanted,"
+    " place"
 )
 
 
@@ -121,7 +83,8 @@ class Entry:
     """An instance on one host, without its big parts.
 
     ``is_claimed``: the late checks are passed. ``is_dirty``: something of an older attempt may
-    still be there. ``is_silent``: its end is not reported.
+    still be there. ``is_silent``: its end is not reported. ``place`` says where on the host
+    it sits, once it is claimed and unless it sits anywhere; ``place_wanted`` what it asked for.
     """
 
     host: str
@@ -139,6 +102,11 @@ class Entry:
     os_type: str | None
     group_uuid: str | None
     request_id: str | None
+    flavor_id: str | None = None
+    image_pairs: tuple[str, ...] = ()
+    """Properties of its image, each as "name=value"."""
+    place_wanted: PlaceWanted | None = None
+    place: InstancePlace | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -191,12 +159,12 @@ class Journal:
             self._become_owner()
             self._connection = self._connect()
             self._serial = self._last_serial(self._connection)
-        except (sqlite3.Error, OSError) as error:
-            self.close()
-            raise self._corrupt(error) from error
         except exception.ArmillaryError:
             self.close()
             raise
+        except Exception as error:  # of SQLite, of the system, of an object that cannot be read
+            self.close()
+            raise self._corrupt(error) from error
 
     def close(self) -> None:
         """Let go of the file; nothing is unsaved."""
@@ -258,10 +226,15 @@ class Journal:
 
     # Steps of the work ----------------------------------------------------------------------------
 
-    def claim(self, host: str, uuid: str, attempt: int) -> bool:
-        """Note that a build passed its late checks; false when it is not to be built now."""
+    def claim(self, host: str, uuid: str, attempt: int, place: InstancePlace | None = None) -> bool:
+        """Note that a build passed its late checks and where it is to sit.
+
+        False when it is not to be built now.
+        """
         with self._transaction() as cursor:
-            return self._update_build(cursor, host, uuid, attempt, "is_claimed = 1")
+            return self._update_build(
+                cursor, host, uuid, attempt, "is_claimed = 1, place = ?", _place_text(place)
+            )
 
     def note_clean(self, host: str, uuid: str, attempt: int) -> bool:
         """Note that nothing of an older attempt is left; false when it is not to be built now."""
@@ -370,14 +343,18 @@ class Journal:
         has_ended: bool,
         exit_code: int | None,
         reports: Sequence[Kind],
+        place: InstancePlace | None = None,
     ) -> None:
-        """Take over an instance that the conductor has here and the journal does not know."""
+        """Take over an instance that the conductor has here and the journal does not know.
+
+        ``place`` is where the driver says that it sits.
+        """
         host, uuid, attempt = str(instance.host), instance.uuid, instance.attempt
         with self._transaction() as cursor:
             if self._find(cursor, host, uuid) is not None:
                 return
             state = State.ENDED if has_ended else State.RUNNING
-            self._put(cursor, instance, state, exit_code=exit_code)
+            self._put(cursor, instance, state, exit_code=exit_code, place=place)
             if Kind.BUILD_SUCCEEDED in reports:
                 self._report_built(
                     cursor, host, uuid, attempt, "shutdown" if has_ended else "running"
@@ -553,19 +530,23 @@ class Journal:
         request_spec: RequestSpec | None = None,
         is_dirty: bool = False,
         exit_code: int | None = None,
+        place: InstancePlace | None = None,
     ) -> None:
         flavor = instance.flavor
         image = instance.image
         cursor.execute(
             "INSERT OR REPLACE INTO instances (host, uuid, attempt, state, is_claimed, is_dirty,"
             " exit_code, vcpus, memory_mb, disk_gb, project_id, os_type, group_uuid, request_id,"
-            " instance, request_spec) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " instance, request_spec, flavor_id, image_pairs, place_wanted, place)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 instance.host, instance.uuid, instance.attempt, state, state is not State.BUILDING,
                 is_dirty, exit_code, flavor.vcpus, flavor.memory_mb, flavor.disk_gb,
                 instance.project_id, image.properties.get("os_type") if image else None,
                 _group_uuid(instance, request_spec), instance.request_id, _primitive(instance),
                 _primitive(request_spec) if request_spec is not None else None,
+                flavor.flavorid, json.dumps(image_pairs(image)), _wanted_text(request_spec),
+                _place_text(place),
             ),
         )  # fmt: skip
 
@@ -666,8 +647,7 @@ class Journal:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             self._check(connection)
-            connection.executescript(_SCHEMA)
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            journal_schema.bring_up(connection)
         except BaseException:
             connection.close()
             raise
@@ -680,8 +660,8 @@ class Journal:
         problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if problem != "ok":
             raise exception.JournalCorrupt(path=str(self._path), reason=problem)
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version > SCHEMA_VERSION:
+        version = journal_schema.version_of(connection)
+        if version > journal_schema.SCHEMA_VERSION:
             raise exception.JournalCorrupt(
                 path=str(self._path), reason=f"a newer release wrote it, version {version}"
             )
@@ -697,17 +677,56 @@ class Journal:
         return exception.JournalCorrupt(**facts)
 
 
+@functools.lru_cache(maxsize=TEXTS_CACHED_MAX)
+def _pairs(text: str | None) -> tuple[str, ...]:
+    return tuple(json.loads(text)) if text else ()
+
+
+@functools.lru_cache(maxsize=TEXTS_CACHED_MAX)
+def _place_wanted(text: str | None) -> PlaceWanted | None:
+    return PlaceWanted.from_plain(json.loads(text)) if text else None
+
+
+@functools.lru_cache(maxsize=TEXTS_CACHED_MAX)
+def _place(text: str | None) -> InstancePlace | None:
+    return InstancePlace.from_plain(json.loads(text)) if text else None
+
+
+_ENTRY_FIELDS = tuple(field.name for field in dataclasses.fields(Entry))
+"""In the order of the columns."""
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "state": State,
+    "is_claimed": bool,
+    "is_dirty": bool,
+    "is_silent": bool,
+    "image_pairs": _pairs,
+    "place_wanted": _place_wanted,
+    "place": _place,
+}
+
+
 def _entry(row: tuple[Any, ...]) -> Entry:
-    host, uuid, attempt, state, is_claimed, is_dirty, is_silent, *rest = row
-    return Entry(
-        host, uuid, attempt, State(state), bool(is_claimed), bool(is_dirty), bool(is_silent), *rest
-    )
+    values = dict(zip(_ENTRY_FIELDS, row, strict=True))
+    for name, read in _READERS.items():
+        values[name] = read(values[name])
+    return Entry(**values)
+
+
+def _place_text(place: PlaceWanted | InstancePlace | None) -> str | None:
+    return None if place is None or place.is_anywhere else json.dumps(place.to_plain())
 
 
 def _group_uuid(instance: Instance, request_spec: RequestSpec | None) -> str | None:
     if request_spec is not None and request_spec.instance_group is not None:
         return request_spec.instance_group.uuid
     return instance.group_uuid
+
+
+def _wanted_text(spec: RequestSpec | None) -> str | None:
+    """Return what a spec asks of cells and devices; one that cannot be read fails at its claim."""
+    with contextlib.suppress(exception.Invalid, KeyError, TypeError, ValueError):
+        return _place_text(None if spec is None else PlaceWanted.of(spec))
+    return None
 
 
 def _primitive(item: ArmillaryObject) -> str:

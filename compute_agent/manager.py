@@ -15,9 +15,12 @@ from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext
 from armillary.periodic import PeriodicTask
 from compute_agent import collectors
+from compute_agent.allocation_ratios import AllocationRatios
 from compute_agent.claims import Claims
+from compute_agent.host_places import misplaced
 from compute_agent.instance_work import InstanceWork
 from compute_agent.journal import Journal
+from compute_agent.monitors import HostMonitors, load_plugins
 from compute_agent.node_identity import NodeIdentity
 from compute_agent.orders import Orders
 from compute_agent.outbox import SENDERS, Outbox
@@ -40,6 +43,8 @@ REPORT_TIMEOUT_SECONDS = 15.0
 """A report is sent again sooner than other calls: it may be taken twice."""
 RESUME_INTERVAL_SECONDS = 10.0
 PRUNE_INTERVAL_SECONDS = 3600.0
+NAMED_MAX = 10
+"""So many instances are named in a warning."""
 TALK_STOP_SECONDS_MAX = 2.0
 """Whoever waits for an answer when the agent stops is not waited for: it is asked again later."""
 
@@ -84,7 +89,16 @@ class ComputeManager:
             senders=WorkerPool(SENDERS, f"{agent}-outbox", queue_size_max=SENDERS),
             on_stale=lambda report: self._orders.forget_stale(report),
         )
-        self._claims = Claims(conf, journal=self._journal, conductor=self._conductor, agent=agent)
+        self._ratios = AllocationRatios(conf)
+        self._monitor_plugins = load_plugins(conf)
+        self._claims = Claims(
+            conf,
+            journal=self._journal,
+            drivers=self._drivers,
+            ratios=self._ratios,
+            conductor=self._conductor,
+            agent=agent,
+        )
         self._work = InstanceWork(
             journal=self._journal,
             drivers=self._drivers,
@@ -123,6 +137,7 @@ class ComputeManager:
         for driver in self._drivers.values():
             driver.init_host(self._journal.list_instances(driver.host))
             collectors.check_driver_values(driver.host, driver.get_attributes())
+            self._warn_of_misplaced(driver)
         self._reporter = self._make_reporter()
         self._work.resume()
         self._outbox.start()
@@ -198,6 +213,15 @@ class ComputeManager:
 
     # Within ---------------------------------------------------------------------------------------
 
+    def _warn_of_misplaced(self, driver: ComputeDriver) -> None:
+        uuids = misplaced(driver, self._journal.list_entries(host=driver.host))
+        if uuids:
+            LOG.warning(
+                "Host %s does not give away any more the CPUs or devices that %d instances have; "
+                "delete these, or restore cpu_dedicated_set and device_spec: %s",
+                driver.host, len(uuids), ", ".join(uuids[:NAMED_MAX]),
+            )  # fmt: skip
+
     def _touch(self, host: str) -> None:
         if self._reporter is not None:
             self._reporter.touch(host)
@@ -218,6 +242,8 @@ class ComputeManager:
                     self._conf,
                     driver=driver,
                     journal=self._journal,
+                    ratios=self._ratios,
+                    monitors=HostMonitors(self._conf, self._monitor_plugins, driver),
                     node_uuid=self._identity.node_uuid(host),
                 )
                 for host, driver in self._drivers.items()

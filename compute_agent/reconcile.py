@@ -130,6 +130,7 @@ class Reconciler:
                     has_ended=action.has_ended,
                     exit_code=action.exit_code,
                     reports=action.reports,
+                    place=action.place,
                 )
                 self._outbox.wake()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
+from compute_agent.instance_place import InstancePlace
 from compute_agent.journal import Entry, Kind, Snapshot, State
 from compute_agent.virt.driver import GuestInfo
 from objects.instance import Instance
@@ -46,6 +47,7 @@ class Adopt:
     has_ended: bool
     exit_code: int | None
     reports: tuple[Kind, ...]
+    place: InstancePlace | None = None
 
     @property
     def key(self) -> Key:
@@ -122,4 +124,5 @@ def _adopt(guest: GuestInfo | None, instance: Instance) -> Iterator[Action]:
     if has_ended and instance.vm_state != "stopped":
         reports.append(Kind.INSTANCE_ENDED)
     exit_code = guest.exit_code if guest is not None else None
-    yield Adopt(instance, has_ended, exit_code, tuple(reports))
+    place = guest.place if guest is not None else None
+    yield Adopt(instance, has_ended, exit_code, tuple(reports), place)

@@ -7,50 +7,65 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+import os_traits
 from oslo_config import cfg
 
 from compute_agent import collectors
+from compute_agent.allocation_ratios import RATIO_OPTIONS, AllocationRatios
+from compute_agent.host_places import HostPlaces
 from compute_agent.journal import Journal
+from compute_agent.monitors import HostMonitors
 from compute_agent.reserved_amounts import ReservedAmounts
 from compute_agent.virt.driver import ComputeDriver, HostResources
 from objects.compute_node import ComputeNode
 
 LOG = logging.getLogger(__name__)
 
-COMPUTE_NODE_TRAIT = "COMPUTE_NODE"
+OWN_TRAITS = frozenset({"COMPUTE_NODE", "OWNER_NOVA"} & set(os_traits.get_traits()))
+"""Of every compute node: what it is, and that its provider is the agent's to write."""
+CELL_TRAIT = "COMPUTE_SOCKET_PCI_NUMA_AFFINITY"
+"""Of hosts with NUMA cells: devices are looked for on the same socket, when that is asked."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _ResourceClass:
-    """A kind of resource, and where its figures are in resources, reserve and options."""
+    """A kind of resource, and where its figures are in resources and, perhaps, in the reserve."""
 
     name: str
     field: str
-    ratio_option: str
+    reserve_field: str | None
 
 
 RESOURCE_CLASSES = (
-    _ResourceClass("VCPU", "vcpus", "cpu_allocation_ratio"),
-    _ResourceClass("MEMORY_MB", "memory_mb", "ram_allocation_ratio"),
-    _ResourceClass("DISK_GB", "disk_gb", "disk_allocation_ratio"),
+    _ResourceClass("VCPU", "vcpus", "vcpus"),
+    _ResourceClass("PCPU", "pcpus", None),
+    _ResourceClass("MEMORY_MB", "memory_mb", "memory_mb"),
+    _ResourceClass("DISK_GB", "disk_gb", "disk_gb"),
 )
 
 
 class ResourceTracker:
     """The figures of one host, worked out anew from driver, journal and options each time.
 
-    Of allocation ratios an explicit option wins over the value in placement, which wins over
-    ``initial_*``. Placement decides: it is sent the explicit value, or none, and the initial one
-    beside it.
+    Of allocation ratios placement decides: it is sent the explicit value, or none, and the initial
+    one beside it. A dedicated CPU is never handed out twice.
     """
 
     def __init__(
-        self, conf: cfg.ConfigOpts, *, driver: ComputeDriver, journal: Journal, node_uuid: str
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        driver: ComputeDriver,
+        journal: Journal,
+        ratios: AllocationRatios,
+        monitors: HostMonitors,
+        node_uuid: str,
     ) -> None:
         self._conf = conf
         self._driver = driver
         self._journal = journal
-        self._placement_ratios: dict[str, float] = {}
+        self._ratios = ratios
+        self._monitors = monitors
         self._warned_of: set[str] = set()
         self.node_uuid = node_uuid
 
@@ -61,12 +76,21 @@ class ResourceTracker:
     def compute_node(self) -> ComputeNode:
         """Return the host's record as it is now."""
         resources = self._driver.get_resources()
+        ratios = self._ratios.of(self.host)
+        entries = self._journal.list_entries(host=self.host)
         figures = collectors.HostFigures(
             resources=resources,
             reserved=ReservedAmounts.of(self._conf),
-            entries=self._journal.list_entries(host=self.host),
-            ratios=self._ratios(),
+            entries=entries,
+            ratios=ratios,
             failed_builds=self._failed_builds(),
+            places=HostPlaces.of(
+                self._driver,
+                ratios,
+                entries,
+                packing=self._conf.compute.packing_host_numa_cells_allocation_strategy,
+            ),
+            metrics=self._monitors.metrics(),
         )
         return ComputeNode.from_values(
             uuid=self.node_uuid,
@@ -74,23 +98,16 @@ class ResourceTracker:
             node=self._driver.node,
             attributes=collectors.collect(figures, self._driver.get_attributes()),
             inventories=self._inventories(resources, figures.reserved),
-            traits=sorted({*self._driver.get_traits(), COMPUTE_NODE_TRAIT}),
+            traits=self._traits(has_cells=figures.places.topology is not None),
         )
 
     def note_ratios(self, ratios: Mapping[str, float]) -> bool:
         """Take over the ratios as they stand in placement; return whether that changed any."""
-        before = self._ratios()
-        self._placement_ratios = dict(ratios)
-        return self._ratios() != before
+        return self._ratios.note(self.host, ratios)
 
-    def _ratios(self) -> dict[str, float]:
-        return {kind.name: self._ratio(kind) for kind in RESOURCE_CLASSES}
-
-    def _ratio(self, kind: _ResourceClass) -> float:
-        explicit = self._conf[kind.ratio_option]
-        if explicit is not None:
-            return float(explicit)
-        return self._placement_ratios.get(kind.name, self._conf[f"initial_{kind.ratio_option}"])
+    def _traits(self, *, has_cells: bool) -> list[str]:
+        traits = self._driver.get_traits() | OWN_TRAITS
+        return sorted(traits | {CELL_TRAIT} if has_cells else traits)
 
     def _failed_builds(self) -> int:
         if not self._conf.compute.consecutive_build_service_disable_threshold:
@@ -105,16 +122,25 @@ class ResourceTracker:
             total = getattr(resources, kind.field)
             if total < 1:  # an inventory of nothing is no inventory
                 continue
+            kept_back = getattr(reserved, kind.reserve_field) if kind.reserve_field else 0
             inventories[kind.name] = {
                 "total": total,
-                "reserved": self._reserved(kind, total, getattr(reserved, kind.field)),
+                "reserved": self._reserved(kind, total, kept_back),
                 "min_unit": 1,
                 "max_unit": total,
                 "step_size": 1,
-                "allocation_ratio": self._conf[kind.ratio_option],
-                "initial_allocation_ratio": self._conf[f"initial_{kind.ratio_option}"],
+                **self._ratio_values(kind),
             }
         return inventories
+
+    def _ratio_values(self, kind: _ResourceClass) -> dict[str, float | None]:
+        option = RATIO_OPTIONS.get(kind.name)
+        if option is None:
+            return {"allocation_ratio": 1.0, "initial_allocation_ratio": 1.0}
+        return {
+            "allocation_ratio": self._conf[option],
+            "initial_allocation_ratio": self._conf[f"initial_{option}"],
+        }
 
     def _reserved(self, kind: _ResourceClass, total: int, reserved: int) -> int:
         if reserved <= total:

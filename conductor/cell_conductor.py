@@ -22,11 +22,12 @@ from conductor.cell_tasks.base import Task
 from conductor.cell_tasks.build import Build
 from conductor.cell_tasks.delete import Delete
 from conductor.cell_tasks.recovery import Recovery
-from conductor.cell_tasks.reports import Reports
+from conductor.cell_tasks.reports import ACCEPTED, Reports
 from conductor.hearing import Hearing
 from conductor.host_nodes import HostNodes
 from conductor.host_services import HostServices
 from conductor.host_updates import HostUpdates
+from conductor.instance_updates import InstanceUpdates
 from conductor.leases import Lease
 from conductor.moments import Now
 from conductor.object_actions import ObjectActions
@@ -105,7 +106,14 @@ class CellConductorManager:
         shared: dict[str, Any] = {"database": database, "now": now}
         judging: dict[str, Any] = {**shared, "may_convict": self._hearing.may_convict}
         self._build = Build(conf, placement=placement, compute=compute, **judging)
-        self._delete = Delete(conf, placement=placement, compute=compute, **judging)
+        self._instance_updates = InstanceUpdates(conf, database=database, scheduler=scheduler)
+        self._delete = Delete(
+            conf,
+            placement=placement,
+            compute=compute,
+            on_gone=self._instance_updates.gone,
+            **judging,
+        )
         self._reports = Reports(
             build=self._build, delete=self._delete, cell_uuid=conf.cell.uuid, **shared
         )
@@ -152,10 +160,21 @@ class CellConductorManager:
             "confirm-providers": (cell.provider_retry_seconds, self._providers.confirm_pending),
             "purge-deleted": (cell.purge_interval_seconds, self._recovery.purge),
         }
+        tell = PeriodicTask(
+            "tell-instances", cell.host_push_interval_seconds, self._instance_updates.push
+        )
+        sync = PeriodicTask(
+            "sync-instances",
+            self._conf.scheduler.scheduler_instance_sync_interval,
+            self._instance_updates.sync,
+            initial_delay_seconds=cell.host_push_interval_seconds,
+        )
         listen = PeriodicTask("listen", self._hearing.interval_seconds, self._hearing.listen)
         return [
             push,
             listen,
+            tell,
+            sync,
             *(
                 PeriodicTask(name, seconds, fn, jitter_seconds=max(0.0, seconds / 4))
                 for name, (seconds, fn) in tasks.items()
@@ -300,9 +319,12 @@ class CellConductorManager:
         attempt: int,
         power_state: str,
     ) -> str:
-        return self._reports.build_succeeded(
+        answer = self._reports.build_succeeded(
             agent, host, instance_uuid, attempt, power_state=power_state
         )
+        if answer == ACCEPTED:
+            self._instance_updates.placed(host, instance_uuid)
+        return answer
 
     @rpc.expose
     @_expected

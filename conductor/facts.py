@@ -63,6 +63,27 @@ class Facts:
             self._mirror(aggregate)
         self.tell_schedulers()
 
+    def aggregate_changed(self, changed: Aggregate, *, is_gone: bool = False) -> None:
+        """Do the same for one aggregate, in a message that does not grow with the others.
+
+        A scheduler that has missed the change before it asks for the facts.
+        """
+        if not self._scheduler.can_send("1.1"):
+            self.aggregates_changed([changed])
+            return
+        self._mirror(changed)
+        with self._database.reader() as session:
+            seq = facts_seq.get_seq(session)
+        try:
+            if is_gone:
+                self._scheduler.delete_aggregate(admin_context(), changed.uuid, seq=seq)
+            else:
+                self._scheduler.update_aggregates(admin_context(), [changed], seq=seq)
+        except Exception as error:
+            LOG.warning("Schedulers were not told of change %d: %s", seq, error)
+        else:
+            self._seq_told = seq
+
     def aggregates_of_hosts_changed(self, hosts: Iterable[str]) -> None:
         """Tell placement of the aggregates that hold one of these hosts, whose nodes changed."""
         named = set(hosts)

@@ -97,7 +97,8 @@ class HostServices:
             )
         back = [host for host, row in known.items() if not row.is_up and not row.forced_down]
         services.mark_up(session, back, up=True)
-        host_seq.touch_hosts(session, back)
+        changed = [host for host, row in known.items() if row.version != version]
+        host_seq.touch_hosts(session, {*back, *changed})
         for host in new:
             LOG.info("Host %s is new, carried by agent %s", host, agent)
         for host in back:

@@ -145,6 +145,7 @@ def _cell_facts(service: models.Service | None, living: Sequence[str]) -> dict[s
         "instance_uuids": list(living),
         "service_up": service is not None and service.is_up,
         "service_disabled": service is None or service.disabled,
+        "service_version": 0 if service is None else service.version,
     }
 
 

@@ -22,17 +22,26 @@ from objects.instance_group import InstanceGroup
 from objects.service import Service
 from rpc.client import RpcClient
 
+_OBJECTS_OF_CELL_1_0 = {
+    "BuildRequest": "1.0",
+    "Destination": "1.0",
+    "RequestSpec": "1.0",
+    "SchedulerLimits": "1.0",
+    "Selection": "1.0",
+}
+
 
 class SuperConductorAPI(RpcClient):
     """The super conductor, on the top broker; what the API and the schedulers ask. All are calls.
 
     Errors are the classes of ``armillary.exception`` that each noun names (XNotFound, XExists,
     QuotaExceeded, Invalid …). A caller without the admin role sees its own project's servers and
-    groups only. Version history: 1.0 initial; 1.1 find_orphans, sync_aggregate.
+    groups only. Version history: 1.0 initial; 1.1 find_orphans, sync_aggregate;
+    1.2 dry_run, with_hosts in explain_server.
     """
 
     TOPIC = "conductor"
-    VERSION = "1.1"
+    VERSION = "1.2"
 
     # Servers
 
@@ -93,14 +102,41 @@ class SuperConductorAPI(RpcClient):
         )
         return result
 
-    def explain_server(self, context: RequestContext, instance_uuid: str) -> dict[str, Any]:
+    def explain_server(
+        self, context: RequestContext, instance_uuid: str, *, with_hosts: bool | None = None
+    ) -> dict[str, Any]:
         """Return why an instance is where it is.
 
         {"instance": Instance, "trace": primitive dict of DecisionTrace's fields with ``choices``
         cut down to this instance, or null, "faults": [InstanceFault] of every attempt, "attempts":
-        [{"attempt", "host", "result", "reason"}]}. Host names for administrators only.
+        [{"attempt", "host", "result", "reason"}]}. Names of hosts, and what may hold them, are left
+        out without ``with_hosts``; unless that is said, and with an older conductor, they are for
+        administrators.
         """
-        result: dict[str, Any] = self._call(context, "explain_server", instance_uuid=instance_uuid)
+        newer: dict[str, Any] = {}
+        if with_hosts is not None and self.can_send("1.2"):
+            newer = {"version": "1.2", "with_hosts": with_hosts}
+        result: dict[str, Any] = self._call(
+            context, "explain_server", instance_uuid=instance_uuid, **newer
+        )
+        return result
+
+    def dry_run(
+        self, context: RequestContext, request: dict[str, Any], *, with_hosts: bool
+    ) -> dict[str, Any]:
+        """Return where servers would go now; nothing is claimed, stored or held against a quota.
+
+        ``request`` has ``server``, a dict as ``create_servers`` takes it (the name may be left
+        out; max_count counts), or ``request_spec``, a dict of RequestSpec's fields (see
+        ``conductor.plain_specs``). Answers {"hosts": for each instance a dict with host, node,
+        availability_zone, allocations, alternates (hosts), "trace": primitive dict of
+        DecisionTrace's fields}; no hosts, and a sentence in the trace, when none fits. Names of
+        hosts are left out without ``with_hosts``. Raises as ``create_servers`` but QuotaExceeded,
+        and UnsupportedPolicy, CellUnavailable, Unavailable.
+        """
+        result: dict[str, Any] = self._call(
+            context, "dry_run", version="1.2", request=request, with_hosts=with_hosts
+        )
         return result
 
     # Flavors and images
@@ -351,11 +387,11 @@ class CellConductorAPI(RpcClient):
 
     It is asked by the super conductor and by the cell's agents. A host speaks for itself only:
     every report names its host and is checked against the sender's agent. Version history: 1.0
-    initial.
+    initial; 1.1 build_instances takes RequestSpec 1.1.
     """
 
     TOPIC = "cell_conductor"
-    VERSION = "1.0"
+    VERSION = "1.1"
 
     # From the super conductor
 
@@ -366,12 +402,20 @@ class CellConductorAPI(RpcClient):
         *,
         timeout_seconds: float | None = None,
     ) -> None:
-        """Store the build requests, then answer; handing the same over twice is fine."""
+        """Store the build requests, then answer; handing the same over twice is fine.
+
+        Raises Invalid for what an older cell cannot be given.
+        """
+        is_older = not self.can_send("1.1")
         self._call(
             context,
             "build_instances",
+            version="1.0" if is_older else "1.1",
             timeout_seconds=timeout_seconds,
-            build_requests=list(build_requests),
+            build_requests=[
+                one.obj_to_primitive("1.0", _OBJECTS_OF_CELL_1_0) if is_older else one
+                for one in build_requests
+            ],
         )
 
     def get_instance(self, context: RequestContext, instance_uuid: str) -> Instance:

@@ -11,9 +11,11 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from conductor.api_db import aggregates, flavors, host_mappings, images, models, server_groups
+from objects import pci
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance_group import InstanceGroup
+from objects.local_resources import local_resources_of
 from objects.request_spec import Destination, RequestSpec
 
 GROUP_HINT = "group"
@@ -45,6 +47,8 @@ class ServerRequest:
     zone: ZoneAsked
     destination: Destination | None
     group: InstanceGroup | None
+    networks: list[dict[str, Any]]
+    local_resources: dict[str, Any]
     hints: dict[str, list[str]]
     metadata: dict[str, str]
 
@@ -65,6 +69,8 @@ class ServerRequest:
             force_hosts=[] if self.zone.host is None else [self.zone.host],
             force_nodes=[] if self.zone.node is None else [self.zone.node],
             requested_destination=self.destination,
+            requested_networks=self.networks,
+            **self.local_resources,
         )
 
 
@@ -86,6 +92,8 @@ def resolve(
         zone=_zone(session, conf, context, request.get("availability_zone")),
         destination=_destination(session, request.get("host"), request.get("node")),
         group=_group(session, context, hints),
+        networks=list(request.get("networks") or []),
+        local_resources=local_resources_of(flavor, image, pci.parse_aliases(conf.pci.alias)),
         hints=hints,
         metadata=dict(request.get("metadata") or {}),
     )

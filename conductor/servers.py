@@ -11,7 +11,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor import traces
-from conductor.api_db import build_requests, instance_mappings
+from conductor.api_db import aggregates, build_requests, instance_mappings
 from conductor.api_db import traces as traces_db
 from conductor.cell0 import Cell0
 from conductor.cell_db.actions import BUILD_EVENT, CLAIM_EVENT, CREATE, ERROR
@@ -98,14 +98,18 @@ class Servers:
             lambda: self._cell0.list_actions(instance_uuid),
         )
 
-    def explain(self, context: RequestContext, instance_uuid: str) -> dict[str, Any]:
+    def explain(
+        self, context: RequestContext, instance_uuid: str, *, with_hosts: bool | None = None
+    ) -> dict[str, Any]:
         """Return why a server is where it is; see ``SuperConductorAPI.explain_server``."""
         instance = self.get_server(context, instance_uuid)
         with self._database.reader() as session:
             trace = traces_db.find_trace(session, instance_uuid)
+            if trace is not None:
+                trace = traces.with_names(trace, lambda: aggregates.names_by_uuid(session))
         faults = self._list_faults(context, instance_uuid)
         attempts = _attempts(self.list_actions(context, instance_uuid), faults)
-        if not context.is_admin:
+        if not (context.is_admin if with_hosts is None else with_hosts):
             trace = None if trace is None else traces.without_hosts(trace)
             instance = instance.with_values(host=None, node=None)
             faults = [fault.with_values(host=None, details=None) for fault in faults]

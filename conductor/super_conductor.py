@@ -20,8 +20,10 @@ from conductor.aggregate_sync import AggregateSync
 from conductor.api_db import models
 from conductor.cell0 import Cell0
 from conductor.cells import Cells, MakeBus
+from conductor.dry_runs import DryRuns
 from conductor.endpoints.aggregates import AggregatesEndpoint
 from conductor.endpoints.allocations import AllocationsEndpoint
+from conductor.endpoints.dry_runs import DryRunsEndpoint
 from conductor.endpoints.facts import FactsEndpoint
 from conductor.endpoints.flavors import FlavorsEndpoint
 from conductor.endpoints.hosts import HostsEndpoint
@@ -39,11 +41,13 @@ from conductor.moments import Now
 from conductor.orphans import Orphans
 from conductor.recovery import Recovery
 from conductor.rpcapi import SuperConductorAPI
+from conductor.scheduling import Scheduling
 from conductor.servers import Servers
 from conductor.tasks import base
 from conductor.tasks.base import Parts, Watch
 from conductor.tasks.build import Builds
 from conductor.tasks.delete import Deletes
+from objects import pci
 from placement.rpcapi import PlacementAPI
 from rpc.server import RpcServer
 from rpc.transport import Bus
@@ -92,7 +96,11 @@ class SuperConductorManager:
         self._endpoints = self._make_endpoints(now)
 
     def start(self) -> None:
-        """Wait for the databases. Raises ConfigurationError when their tables are not ours."""
+        """Wait for the databases.
+
+        Raises ConfigurationError when their tables are not ours, or [pci] alias makes no sense.
+        """
+        pci.parse_aliases(self._conf.pci.alias)  # read with each request; bad ones are said now
         for database, schema in (
             (self._database, API_SCHEMA),
             (self._cell0_database, CELL_SCHEMA),
@@ -163,13 +171,19 @@ class SuperConductorManager:
         reservations = Leases(models.Reservation, models.Reservation.reservation_id, **lease)
         caps = self._conf.upgrade_levels
         timeout_seconds = self._conf.rpc.response_timeout_seconds
+        scheduler = SchedulerAPI(
+            self._top_bus, version_cap=caps.scheduler, timeout_seconds=timeout_seconds
+        )
         return Parts(
             conf=self._conf,
             database=self._database,
             cells=self._cells,
             cell0=Cell0(self._cell0_database, now),
-            scheduler=SchedulerAPI(
-                self._top_bus, version_cap=caps.scheduler, timeout_seconds=timeout_seconds
+            scheduler=scheduler,
+            scheduling=Scheduling(
+                scheduler,
+                messages_max=self._conf.conductor.scheduling_messages_max,
+                instances_max=self._conf.conductor.scheduling_batch_size_max,
             ),
             placement=PlacementAPI(
                 self._top_bus, version_cap=caps.placement, timeout_seconds=timeout_seconds
@@ -187,6 +201,7 @@ class SuperConductorManager:
         hosts = Hosts(conf, database, self._cells, parts.placement, self._facts)
         return [
             ServersEndpoint(acceptance, self._builds, self._deletes, servers),
+            DryRunsEndpoint(DryRuns(conf, database, self._cells, parts.scheduler)),
             FlavorsEndpoint(database, now),
             ImagesEndpoint(database, now),
             AggregatesEndpoint(database, self._facts, now),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from objects import ruled_out
 from objects.decision_trace import DecisionTrace
 
-_DETAILS = ("ruled_out", "filters", "timings_ms")
+_OF_AGGREGATES = {"member_of", "forbidden_aggregate"}
+_DETAILS = ("ruled_out", "nearest", "filters", "timings_ms")
 
 
 def split(
@@ -39,11 +42,27 @@ def from_error(primitive: dict[str, Any] | None) -> DecisionTrace | None:
     return trace
 
 
+def with_names(trace: dict[str, Any], names: Callable[[], Mapping[str, str]]) -> dict[str, Any]:
+    """Return a plain trace that calls aggregates by their names; asked for only if there are any.
+
+    One that is gone by now keeps its UUID.
+    """
+    rules = trace.get("ruled_out", [])
+    if not any(rule["kind"] in _OF_AGGREGATES for rule in rules):
+        return trace
+    known = names()
+    named = [{**rule, "name": ruled_out.named(str(rule["name"]), known)} for rule in rules]
+    return {**trace, "ruled_out": named}
+
+
 def without_hosts(trace: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy of a plain trace that names no host, for users who may not know them."""
+    """Return a copy of a plain trace that names no host, for users who may not know them.
+
+    The reasons of filters are free of names from the beginning (``scheduler.reasons``).
+    """
     return {
         **trace,
-        "filters": [{**one, "reason": None} for one in trace.get("filters", [])],
+        "nearest": [{**one, "host": None} for one in trace.get("nearest", [])],
         "choices": [_anonymous(choice) for choice in trace.get("choices", [])],
     }
 

@@ -25,6 +25,7 @@ _MODULES = (
     "provider_uuids",
     "request_spec",
     "resource_query",
+    "scheduling_batch",
     "selection",
     "service",
 )

@@ -7,7 +7,7 @@ its template and the providers that fill it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from oslo_utils import versionutils
@@ -28,7 +28,8 @@ class AllocationCandidates(base.ArmillaryObject):
     """The ways that fit, n of them, and what there is of the k resource classes asked for.
 
     ``provider_uuids`` are the hosts: for each candidate the root of the tree that it is in. The
-    candidates of a host need not stand together. ``amounts`` has shape (k,): all that is asked for.
+    candidates of a host need not stand together. ``amounts`` has shape (k,): all that is asked for
+    (the scheduler joins answers to different questions: then it has a row for each candidate).
     ``total``, ``reserved``, ``used`` (int64) and ``ratio`` (float64) have shape (n, k), before the
     request; where several providers give to a candidate of a class, theirs together. ``ruled_out``
     is described in ``DecisionTrace``; ``providers_total`` counts all providers that have an
@@ -84,6 +85,9 @@ class AllocationCandidates(base.ArmillaryObject):
     slots: np.ndarray | None
     slot_uuids: list[str]
     slot_ids: np.ndarray | None
+    meaning_of_ids = cast("object", None)
+    """Set by the client that put the UUIDs back: ids of two answers with the same one mean the same
+    providers. It does not travel."""
 
     @property
     def is_plain(self) -> bool:

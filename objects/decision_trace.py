@@ -5,7 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from objects import base, fields
+from oslo_utils import versionutils
+
+from objects import base, fields, trace_forms
+
+Plain = dict[str, Any]
 
 
 @base.ArmillaryObjectRegistry.register
@@ -18,25 +22,33 @@ class DecisionTrace(base.ArmillaryObject):
       disabled, request_filter), ``name``, ``count``, and for resources
       ``asked`` and ``best`` (the most that any of these has free). Each provider is counted once,
       at the first rule it fails.
+    - ``nearest``: of a dry run that placement has no candidates for: dicts with ``suffix`` (of the
+      part of the request), ``host`` (the provider's name) and ``lacks``: dicts with ``kind`` and
+      ``name``, for resources also ``asked``, ``free`` and ``short``.
     - ``candidates``: what placement answered; ``unknown``: candidates that are no host of the
       table.
-    - ``filters``: in order, dicts with ``name``, ``before``, ``removed``, ``reason`` (of one
-      removed host).
+    - ``filters``: in order, dicts with ``name``, ``before``, ``removed`` and ``reasons``: dicts
+      with ``reason`` and ``count``, the most frequent first. The counts add up to ``removed`` when
+      all hosts were asked; otherwise each is the least that it may be.
     - ``choices``: for each instance a dict with ``instance_uuid``, ``host``, ``node``, ``weight``,
-      ``shares``
-      (weigher -> part of the weight), ``runners_up`` (dicts host, weight, shares) and ``conflicts``
-      (dicts host, reason: refused claims).
+      ``shares`` (weigher -> ``raw``; ``normalised`` over the hosts; ``weight``, that multiplied:
+      these add up), ``runners_up`` (dicts host, weight, shares) and ``conflicts`` (dicts host,
+      reason: refused claims).
     - ``timings_ms``: stage -> milliseconds.
     - ``sentence``: for a failed request, what would have to change, in one sentence.
+
+    Version history: 1.0 initial, a filter has the ``reason`` of one host, a share is its weight;
+    1.1 adds nearest, reasons and counts, raw and normalised.
     """
 
-    VERSION = "1.0"
+    VERSION = "1.1"
 
     fields = {
         "request_id": fields.StringField(nullable=True),
         "created_at": fields.DateTimeField(nullable=True),
         "hosts_total": fields.IntegerField(default=0),
         "ruled_out": fields.JSONField(default=[]),
+        "nearest": fields.JSONField(default=[]),
         "candidates": fields.IntegerField(default=0),
         "unknown": fields.IntegerField(default=0),
         "filters": fields.JSONField(default=[]),
@@ -48,10 +60,22 @@ class DecisionTrace(base.ArmillaryObject):
     request_id: str | None
     created_at: datetime | None
     hosts_total: int
-    ruled_out: list[dict[str, Any]]
+    ruled_out: list[Plain]
+    nearest: list[Plain]
     candidates: int
     unknown: int
-    filters: list[dict[str, Any]]
-    choices: list[dict[str, Any]]
+    filters: list[Plain]
+    choices: list[Plain]
     timings_ms: dict[str, float]
     sentence: str | None
+
+    def obj_make_compatible(self, primitive: Plain, target_version: str) -> None:
+        """Say it as an older receiver reads it: one reason a filter, one number a share."""
+        super().obj_make_compatible(primitive, target_version)
+        if versionutils.convert_version_to_tuple(target_version) >= (1, 1):
+            return
+        primitive.pop("nearest", None)
+        if "filters" in primitive:
+            primitive["filters"] = [trace_forms.older_filter(each) for each in primitive["filters"]]
+        if "choices" in primitive:
+            primitive["choices"] = [trace_forms.older_choice(each) for each in primitive["choices"]]

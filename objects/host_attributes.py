@@ -77,6 +77,7 @@ HOST_ATTRIBUTES = _declare(
     ("instance_uuids", Kind.JSON, "list of UUID", Collector.CELL, Rollup.NONE, ()),
     ("service_up", Kind.BOOL, "1", Collector.CELL, Rollup.ANY, False),
     ("service_disabled", Kind.BOOL, "1", Collector.CELL, Rollup.NONE, False),
+    ("service_version", Kind.INT, "version", Collector.CELL, Rollup.NONE, 0),
     ("hypervisor_type", Kind.TEXT, "name", Collector.DRIVER, Rollup.UNION, ""),
     ("hypervisor_version", Kind.INT, "packed version", Collector.DRIVER, Rollup.MAX, 0),
     ("hypervisor_hostname", Kind.TEXT, "name", Collector.DRIVER, Rollup.NONE, ""),
@@ -85,6 +86,11 @@ HOST_ATTRIBUTES = _declare(
     ("supported_instances", Kind.JSON, "list of [arch, type, mode]", Collector.DRIVER,
      Rollup.UNION, ()),
     ("stats", Kind.JSON, "dict", Collector.TRACKER, Rollup.NONE, None),
+    ("numa_topology", Kind.JSON, "dict", Collector.TRACKER, Rollup.NONE, None),
+    ("pci_stats", Kind.JSON, "list of pools", Collector.TRACKER, Rollup.NONE, ()),
+    ("instance_flavors", Kind.JSON, "dict of counts", Collector.TRACKER, Rollup.NONE, None),
+    ("instance_image_properties", Kind.JSON, "dict of counts", Collector.TRACKER, Rollup.NONE,
+     None),
     ("metrics", Kind.JSON, "list of dict", Collector.MONITOR, Rollup.NONE, ()),
 )  # fmt: skip
 

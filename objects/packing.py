@@ -54,7 +54,7 @@ def unpack_numbers(packed: Packed) -> NDArray[Any]:
     made = np.empty((width, rows), _KINDS[packed["kind"]])
     if made.size:
         for column, target in zip(packed["columns"], made, strict=True):
-            target[:] = _unpack_column(column, rows, made.dtype)
+            _unpack_into(target, column)
     return made.T if len(shape) == 2 else made[0]
 
 
@@ -67,15 +67,20 @@ def _pack_column(column: NDArray[Any]) -> Packed:
     return _pack_plain(numbers)
 
 
-def _unpack_column(packed: Packed, rows: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _unpack_into(target: NDArray[Any], packed: Packed) -> None:
+    rows, dtype = len(target), target.dtype
+    if "all" in packed:
+        number = np.int64(packed["all"])
+        target[:] = number.view(dtype) if dtype.kind == "f" else number
+        return
     if "steps" in packed:
         numbers = np.empty(rows, np.int64)
         numbers[0] = packed["first"]
         numbers[1:] = _unpack_plain(packed["steps"], rows - 1)
         np.cumsum(numbers, out=numbers)
     else:
-        numbers = _unpack_plain(packed, rows)
-    return numbers.view(dtype) if dtype.kind == "f" else numbers.astype(dtype)
+        numbers = _unpack_offsets(packed, rows)
+    target[:] = numbers.view(dtype) if dtype.kind == "f" else numbers
 
 
 def _pack_plain(numbers: NDArray[np.int64]) -> Packed:

@@ -54,14 +54,15 @@ def complete(
 ) -> bool:
     """Put UUIDs in the place of an answer's ids; ``ask`` is for those that are not in the book.
 
-    Return False when that cannot be done: a provider has gone meanwhile, or the book is wrong. Then
-    it is forgotten.
+    The hosts' ids stay, for whoever keeps something by id (``meaning_of_ids``). Return False when
+    that cannot be done: a provider has gone meanwhile, or the book is wrong. Then it is forgotten.
     """
     roles = [role for role in _ROLES if getattr(found, f"{role}_ids") is not None]
     if not roles:
         return True
     ids_of = {role: getattr(found, f"{role}_ids") for role in roles}
     ids = np.concatenate(list(ids_of.values()))
+    meaning = book.meaning
     named = book.find(ids)
     if named is None:
         page = ask(book.unknown(ids))
@@ -73,9 +74,9 @@ def complete(
     start = 0
     for role, part in ids_of.items():
         setattr(found, f"{role}_uuids", named[0][start : start + len(part)])
-        setattr(found, f"{role}_ids", None)
         start += len(part)
-    found.provider_check = None
+    found.slot_ids = found.provider_check = None
+    found.meaning_of_ids = meaning
     found.obj_reset_changes()
     return True
 
@@ -93,6 +94,8 @@ class UUIDBook:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pages = _BLANK
+        self.meaning = object()
+        """Another one whenever ids may mean somebody else than before."""
 
     def find(self, ids: Ids) -> tuple[list[str], str] | None:
         """Return the UUIDs of these ids and their checksum, or None when one is unknown."""
@@ -132,3 +135,4 @@ class UUIDBook:
     def forget(self) -> None:
         """Begin anew."""
         self._pages = _BLANK
+        self.meaning = object()

@@ -4,47 +4,76 @@ from __future__ import annotations
 
 from typing import Any
 
+from oslo_utils import versionutils
+
+from armillary import exception
 from objects import base, fields
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance_group import InstanceGroup
+
+REBUILD = "rebuild"
 
 
 @base.ArmillaryObjectRegistry.register
 class Destination(base.ArmillaryObject):
     """Where the user wants it: a host, perhaps a node, perhaps within one cell.
 
-    Filters still run.
+    Filters still run. With ``allow_cross_cell_move`` the cell is where a move comes from: others
+    are allowed, and less liked.
+
+    Version history: 1.0 initial; 1.1 adds allow_cross_cell_move.
     """
 
-    VERSION = "1.0"
+    VERSION = "1.1"
 
     fields = {
         "host": fields.StringField(nullable=True),
         "node": fields.StringField(nullable=True),
         "cell_uuid": fields.UUIDField(nullable=True),
+        "allow_cross_cell_move": fields.BooleanField(default=False),
     }
 
     host: str | None
     node: str | None
     cell_uuid: str | None
+    allow_cross_cell_move: bool
+
+    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
+        """Leave a move within its cell: that is where an older receiver looks for a host."""
+        super().obj_make_compatible(primitive, target_version)
+        if _is_before(target_version, (1, 1)):
+            primitive.pop("allow_cross_cell_move", None)
 
 
 @base.ArmillaryObjectRegistry.register
 class SchedulerLimits(base.ArmillaryObject):
-    """Limits that filters wrote for the chosen host, held against the local claim."""
+    """Limits that filters wrote for the chosen host, held against the local claim.
 
-    VERSION = "1.0"
+    ``numa_topology`` holds the ratios that a fit into NUMA cells has to keep.
+
+    Version history: 1.0 initial; 1.1 adds numa_topology.
+    """
+
+    VERSION = "1.1"
 
     fields = {
         "memory_mb": fields.IntegerField(nullable=True),
         "disk_gb": fields.IntegerField(nullable=True),
         "vcpu": fields.IntegerField(nullable=True),
+        "numa_topology": fields.JSONField(nullable=True),
     }
 
     memory_mb: int | None
     disk_gb: int | None
     vcpu: int | None
+    numa_topology: dict[str, Any] | None
+
+    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
+        """Leave out the limits of cells: an older receiver fits nothing into cells."""
+        super().obj_make_compatible(primitive, target_version)
+        if _is_before(target_version, (1, 1)):
+            primitive.pop("numa_topology", None)
 
 
 @base.ArmillaryObjectRegistry.register
@@ -86,9 +115,19 @@ class RequestLevelParams(base.ArmillaryObject):
 
 @base.ArmillaryObjectRegistry.register
 class RequestSpec(base.ArmillaryObject):
-    """One for each instance; those of one request are equal but for ``instance_uuid``."""
+    """One for each instance; those of one request are equal but for ``instance_uuid``.
 
-    VERSION = "1.0"
+    ``numa_topology`` is the wire form of ``objects.numa.InstanceTopology``, ``pci_requests`` a list
+    of those of ``objects.pci.PciRequest``. ``requested_networks`` is a list of dicts with
+    ``network`` (UUID) and ``remote_managed``. ``check_type`` is "rebuild" when the question is
+    whether an instance may stay on its host with another image. ``is_bfv``: its root disk is a
+    volume, which takes nothing of a host's disk.
+
+    Version history: 1.0 initial; 1.1 adds numa_topology, pci_requests, requested_networks,
+    check_type and is_bfv.
+    """
+
+    VERSION = "1.1"
 
     fields = {
         "instance_uuid": fields.UUIDField(nullable=True),
@@ -107,6 +146,11 @@ class RequestSpec(base.ArmillaryObject):
         "limits": fields.ObjectField("SchedulerLimits", nullable=True),
         "retry": fields.ObjectField("SchedulerRetries", nullable=True),
         "request_level_params": fields.ObjectField("RequestLevelParams", nullable=True),
+        "numa_topology": fields.JSONField(nullable=True),
+        "pci_requests": fields.JSONField(default=[]),
+        "requested_networks": fields.JSONField(default=[]),
+        "check_type": fields.StringField(nullable=True),
+        "is_bfv": fields.BooleanField(default=False),
     }
 
     instance_uuid: str | None
@@ -125,6 +169,48 @@ class RequestSpec(base.ArmillaryObject):
     limits: SchedulerLimits | None
     retry: SchedulerRetries | None
     request_level_params: RequestLevelParams | None
+    numa_topology: dict[str, Any] | None
+    pci_requests: list[dict[str, Any]]
+    requested_networks: list[dict[str, Any]]
+    check_type: str | None
+    is_bfv: bool
+
+    obj_relationships = {
+        "flavor": [("1.0", "1.0")],
+        "image": [("1.0", "1.0")],
+        "instance_group": [("1.0", "1.0")],
+        "requested_destination": [("1.0", "1.0"), ("1.1", "1.1")],
+        "limits": [("1.0", "1.0"), ("1.1", "1.1")],
+        "retry": [("1.0", "1.0")],
+        "request_level_params": [("1.0", "1.0")],
+    }
+
+    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
+        """Leave out what a receiver of 1.0 does not know.
+
+        Raises ``Invalid`` where the receiver would do something else without it: it would pin
+        nothing, pass no device, or place an instance that only asks whether it may stay.
+        """
+        super().obj_make_compatible(primitive, target_version)
+        if not _is_before(target_version, (1, 1)):
+            return
+        lost = [name for name in ("numa_topology", "pci_requests", "check_type")
+                if primitive.pop(name, None)]  # fmt: skip
+        primitive.pop("is_bfv", None)  # it asks for the root disk, too: too much, never too little
+        networks = primitive.pop("requested_networks", None) or []
+        if any(network.get("remote_managed") for network in networks):
+            lost.append("requested_networks")
+        if lost:
+            raise exception.Invalid(
+                reason=f"a request with {' and '.join(lost)} cannot be given to a service that "
+                f"knows RequestSpec {target_version} only; upgrade it, and what "
+                "[upgrade_levels] says of it"
+            )
+
+    @property
+    def is_rebuild_check(self) -> bool:
+        """Whether nothing is to be placed: only filters that run on rebuild are asked."""
+        return self.check_type == REBUILD
 
     @property
     def is_forced(self) -> bool:
@@ -135,3 +221,7 @@ class RequestSpec(base.ArmillaryObject):
         """Return a scheduler hint as a list of texts; absent is an empty list."""
         value: Any = self.scheduler_hints.get(name, [])
         return [value] if isinstance(value, str) else list(value)
+
+
+def _is_before(version: str, since: tuple[int, int]) -> bool:
+    return bool(versionutils.convert_version_to_tuple(version) < since)

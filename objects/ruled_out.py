@@ -12,6 +12,13 @@ Part = tuple[int, str, str]
 """How many fail, and how: in the singular, in the plural."""
 
 _PARTS_MAX = 6
+_UNITS = {
+    "VCPU": ("vCPU", "vCPUs"),
+    "PCPU": ("dedicated CPU", "dedicated CPUs"),
+    "MEMORY_MB": ("MiB of memory", "MiB of memory"),
+    "DISK_GB": ("GiB of disk", "GiB of disk"),
+}
+"""Resource classes whose unit people know, in the singular and in the plural."""
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -27,8 +34,40 @@ def joined(parts: Iterable[Part], total: int, noun: str) -> str:
     return "; ".join(_phrases(counted, total, noun))
 
 
+def named(text: str, names: Mapping[str, str]) -> str:
+    """Return a text with the names of aggregates in the place of their UUIDs."""
+    return _UUID.sub(lambda match: names.get(match[0], match[0]), text)
+
+
+def nearest_miss(ruled_out: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return how much the host lacks that comes nearest by amounts.
+
+    None when it is not amounts that the last hosts fail by, those that passed all other rules.
+    """
+    short = [
+        ((rule["asked"] - max(rule["best"], 0)) / rule["asked"], rule)
+        for rule in ruled_out
+        if _is_short(rule)
+    ]
+    if not short or not _is_short(ruled_out[-1]):
+        return None
+    _share, rule = min(short, key=lambda each: each[0])
+    return amount_text(rule["name"], rule["asked"] - max(rule["best"], 0))
+
+
+def _is_short(rule: Mapping[str, Any]) -> bool:
+    is_amount = rule["kind"] == "resource" and "rule" not in rule
+    return is_amount and bool(rule["asked"] > rule["best"])
+
+
+def amount_text(resource_class: str, amount: int) -> str:
+    """Return an amount of a resource class with its unit, such as ``2,048 MiB of memory``."""
+    one, many = _UNITS.get(resource_class, (resource_class, resource_class))
+    return f"{amount:,} {one if amount == 1 else many}"
+
+
 def _rule_text(rule: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, str]:
-    name = _UUID.sub(lambda match: names.get(match[0], match[0]), str(rule["name"]))
+    name = named(str(rule["name"]), names)
     match rule["kind"]:
         case "resource" if "rule" in rule:
             detail = f"give {name} in amounts of {rule['asked']:,} ({rule['rule']})"

@@ -6,8 +6,11 @@ from datetime import datetime
 
 from objects import base, fields
 
-CURRENT_VERSION = 1
-"""The version number that this release's services write into their records."""
+CURRENT_VERSION = 2
+"""The version number that this release's services write into their records.
+
+1 initial; 2 compute services report the trait OWNER_NOVA.
+"""
 
 
 @base.ArmillaryObjectRegistry.register
@@ -27,7 +30,7 @@ class Service(base.ArmillaryObject):
         "binary": fields.StringField(),
         "agent": fields.StringField(nullable=True),
         "cell_uuid": fields.UUIDField(nullable=True),
-        "version": fields.IntegerField(default=CURRENT_VERSION),
+        "version": fields.IntegerField(default=1),
         "disabled": fields.BooleanField(default=False),
         "disabled_reason": fields.StringField(nullable=True),
         "forced_down": fields.BooleanField(default=False),

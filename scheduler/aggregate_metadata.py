@@ -64,10 +64,10 @@ class NumberOverride:
         self._parse: Callable[[str], float] = int if whole else float
         self._warned: set[tuple[str, str]] = set()
 
-    def column(self, hosts: HostTable, default: float) -> Numbers:
-        """Return the number of each host."""
+    def column(self, hosts: HostTable, default: float | Numbers) -> Numbers:
+        """Return the number of each host; ``default`` is one for all, or one for each."""
         if not hosts.facts.aggregates_with(self._key):
-            return np.full(len(hosts), float(default))
+            return np.full(len(hosts), default, dtype=np.float64)
         least = np.full(len(hosts), math.inf)
         is_bad = np.zeros(len(hosts), dtype=np.bool_)
         for aggregate in hosts.facts.aggregates_with(self._key):

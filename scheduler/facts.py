@@ -11,7 +11,11 @@ from objects.cell_mapping import CELL0_UUID
 
 
 class Facts:
-    """The facts at one moment, replaced as a whole. ``seq`` grows with each change."""
+    """The facts at one moment, replaced as a whole. ``seq`` grows with each change.
+
+    ``service_version_min`` is the oldest version of a compute service in any cell, 0 as long as
+    that is not known; the fleet keeps it up to date.
+    """
 
     def __init__(
         self,
@@ -21,6 +25,7 @@ class Facts:
         aggregates: Iterable[Aggregate] = (),
     ) -> None:
         self.seq = seq
+        self.service_version_min = 0
         self.cell_names: dict[str, str] = {}
         self.enabled_cells: set[str] = set()
         for cell in cells:
@@ -38,6 +43,20 @@ class Facts:
     def from_plain(cls, facts: Mapping[str, Any]) -> Self:
         """Make facts from what ``SuperConductorAPI.get_facts`` answers."""
         return cls(seq=facts["seq"], cells=facts["cells"], aggregates=facts["aggregates"])
+
+    def changed(
+        self, aggregates: Iterable[Aggregate] = (), removed: Iterable[str] = (), *, seq: int
+    ) -> Facts:
+        """Return other facts: with these aggregates, and without those (UUIDs)."""
+        by_uuid = {each.uuid: each for each in self.aggregates}
+        by_uuid.update({each.uuid: each for each in aggregates})
+        for uuid in removed:
+            by_uuid.pop(uuid, None)
+        cells = [
+            {"uuid": uuid, "name": name, "disabled": uuid not in self.enabled_cells}
+            for uuid, name in self.cell_names.items()
+        ]
+        return Facts(seq=seq, cells=cells, aggregates=by_uuid.values())
 
     def aggregates_of(self, host: str) -> tuple[Aggregate, ...]:
         """Return the aggregates that a host is in."""

@@ -37,6 +37,16 @@ class HostState:
         return f"<HostState {self.host} {self.nodename}>"
 
     @property
+    def table(self) -> HostTable:
+        """The table that this is a row of."""
+        return self._hosts
+
+    @property
+    def position(self) -> int:
+        """Which row it is."""
+        return self._position
+
+    @property
     def aggregates(self) -> tuple[Aggregate, ...]:
         """The aggregates that the host is in."""
         return self._hosts.aggregates_at(self._position)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Self
 
@@ -13,9 +13,13 @@ import numpy.typing as npt
 
 from objects import host_attributes
 from objects.aggregate import Aggregate
+from objects.allocation_candidates import AllocationRequest
 from objects.host_attributes import HostAttribute, Kind
+from scheduler import plugin_calls
+from scheduler.cell_usage import CellDemand, Cells, CellUsage
 from scheduler.facts import Facts
 from scheduler.host_state import HostState
+from scheduler.packed_uuids import which_have_any
 from scheduler.usage import Positions, Usage
 
 Numbers = npt.NDArray[Any]
@@ -25,18 +29,22 @@ Mask = npt.NDArray[np.bool_]
 DTYPES: dict[Kind, type] = {Kind.INT: np.int64, Kind.FLOAT: np.float64, Kind.BOOL: np.bool_}
 """The kinds of attributes that are arrays; the others are lists."""
 
+_RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio")
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
     """All hosts that a scheduler knows, at one moment; nobody writes to it any more.
 
     ``columns`` are the host attributes, ``uuid``, ``host``, ``nodename``, the index ``cell`` into
-    ``cells`` (UUIDs), and ``in_flight_uuids``: what was claimed and not reported yet.
+    ``cells`` (UUIDs), and ``in_flight_uuids``: what was claimed and not reported yet. ``demands``
+    has the row of those among these that ask for NUMA cells or devices, and what they ask for.
     """
 
     columns: Mapping[str, Column]
     cells: tuple[str, ...]
     facts: Facts
+    demands: Mapping[str, tuple[int, CellDemand]] = dataclasses.field(default_factory=dict)
 
 
 class HostTable:
@@ -53,11 +61,14 @@ class HostTable:
         rows: Positions,
         columns: dict[str, Column] | None = None,
         usage: Usage | None = None,
+        demand: CellDemand | None = None,
     ) -> None:
         self._snapshot = snapshot
         self._rows = rows
         self._columns = {} if columns is None else columns
         self._usage = usage
+        self._demand = demand
+        self._cell_usage = None if demand is None else CellUsage(demand)
         self._chosen: dict[int, list[str]] = defaultdict(list)
         self._candidate_of: dict[str, int] = {}  # those of the instances that were chosen for
         self._positions_of_host: dict[str, list[int]] | None = None
@@ -92,7 +103,8 @@ class HostTable:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[HostState]:
-        return (HostState(self, position) for position in range(len(self)))
+        states = (HostState(self, position) for position in range(len(self)))
+        return plugin_calls.in_turn(states)
 
     def __getitem__(self, position: int) -> HostState:
         return HostState(self, int(position))
@@ -103,6 +115,11 @@ class HostTable:
         return self.column(name)
 
     # Reading --------------------------------------------------------------------------------------
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Where all of this comes from."""
+        return self._snapshot
 
     @property
     def facts(self) -> Facts:
@@ -143,14 +160,18 @@ class HostTable:
 
     def named(self, names: Collection[str]) -> Mask:
         """Return which hosts have one of these names."""
+        mask = np.zeros(len(self), dtype=np.bool_)
+        mask[self.positions_named(names)] = True
+        return mask
+
+    def positions_named(self, names: Iterable[str]) -> list[int]:
+        """Return where the hosts with these names are: several where one has several nodes."""
         if self._positions_of_host is None:
             self._positions_of_host = defaultdict(list)
             for position, name in enumerate(self.column("host")):
                 self._positions_of_host[name].append(position)
         known = self._positions_of_host
-        mask = np.zeros(len(self), dtype=np.bool_)
-        mask[[position for name in names for position in known.get(name, ())]] = True
-        return mask
+        return [position for name in names for position in known.get(name, ())]
 
     def in_aggregate(self, aggregate: Aggregate) -> Mask:
         """Return which hosts are in an aggregate."""
@@ -170,9 +191,37 @@ class HostTable:
         """Tell whether what is asked for fits on a host once more."""
         return self._usage is None or self._usage.fits(position)
 
-    def with_usage(self, usage: Usage) -> HostTable:
-        """Return the same hosts with free and used amounts as placement has them."""
-        return HostTable(self._snapshot, self._rows, dict(self._columns), usage)
+    def fit_mask(self) -> Mask:
+        """Answer ``fits`` for all hosts."""
+        if self._usage is None:
+            return np.ones(len(self), dtype=np.bool_)
+        return self._usage.fit_mask()
+
+    def positions_of(self, rows: Mapping[str, int]) -> dict[str, int]:
+        """Return where these nodes are, given their rows; those that are not here are left out."""
+        if not rows:
+            return {}
+        uuids = self._snapshot.columns["uuid"]
+        position_of = np.full(len(uuids), -1, dtype=np.int64)
+        position_of[self._rows] = np.arange(len(self))
+        found = {
+            uuid: int(position_of[row])
+            for uuid, row in rows.items()
+            if row < len(uuids) and uuids[row] == uuid
+        }
+        return {uuid: position for uuid, position in found.items() if position >= 0}
+
+    def with_usage(self, usage: Usage, demand: CellDemand | None = None) -> HostTable:
+        """Return the same hosts with free and used amounts as placement has them.
+
+        ``demand`` is what each instance will use of NUMA cells and devices; with it, what was
+        claimed of these and not reported yet counts as used.
+        """
+        columns = {
+            name: column for name, column in self._columns.items() if name not in Cells._fields
+        }
+        snapshot = self._snapshot if demand is None else _with_claimed_cells(self._snapshot)
+        return HostTable(snapshot, self._rows, columns, usage, demand)
 
     def take(self, positions: Positions) -> HostTable:
         """Return a table of some of these hosts; only before any of them was consumed."""
@@ -183,7 +232,7 @@ class HostTable:
             if isinstance(column, np.ndarray)
         }
         usage = None if self._usage is None else self._usage.take(positions)
-        return HostTable(self._snapshot, self._rows[positions], kept, usage)
+        return HostTable(self._snapshot, self._rows[positions], kept, usage, self._demand)
 
     def consume(self, position: int, instance_uuid: str) -> None:
         """Show one more instance of this request on a host."""
@@ -194,9 +243,29 @@ class HostTable:
         if located is not None and position not in located:
             located.append(position)
         self._show(position, 1)
+        if self._cell_usage is not None:
+            self._show_cells(position, self._with_one_more(position, instance_uuid))
+
+    def consume_other(self, position: int, instance_uuid: str, amounts: Mapping[str, int]) -> None:
+        """Show an instance of another request on a host, which takes these amounts of it."""
+        if self._usage is not None:
+            self._usage.use(position, amounts)
+        self._chosen[position].append(instance_uuid)
+        located = self._positions_of_instance.get(instance_uuid)
+        if located is not None and position not in located:
+            located.append(position)
+        self._show(position, 1)
+
+    def promise(self, position: int, amounts: Mapping[str, int]) -> None:
+        """Show amounts of a host as used that others were promised."""
+        if self._usage is not None:
+            self._usage.use(position, amounts)
+            self._show_usage(position)
 
     def undo(self, position: int, instance_uuid: str) -> None:
         """Take one ``consume`` back."""
+        if self._cell_usage is not None:
+            self._show_cells(position, self._cell_usage.remove(position, instance_uuid))
         if self._usage is not None:
             self._usage.subtract(position, self._candidate_of.pop(instance_uuid))
         self._chosen[position].remove(instance_uuid)
@@ -222,12 +291,50 @@ class HostTable:
         assert self._usage is not None
         return self._usage.candidate_at(position)
 
+    def prune(self, position: int, by: str, keep: Callable[[AllocationRequest], bool]) -> bool:
+        """Withdraw the candidates of a host that a filter refuses; tell whether one is left.
+
+        Asked again ``by`` the same filter, another answer may give some back.
+        """
+        if self._usage is None:
+            return True
+        before = self._usage.candidate_at(position)
+        has_some = self._usage.prune(position, by, keep)
+        if self._usage.candidate_at(position) != before:
+            self._show_usage(position)
+        return has_some
+
+    @property
+    def has_several_candidates(self) -> bool:
+        """Whether placement offers some host in several ways, or with other providers."""
+        return self._usage is not None and self._usage.has_several_candidates
+
     def _show(self, position: int, more: int) -> None:
         self.column("num_instances")[position] += more
         self.column("num_io_ops")[position] += more
+        self._show_usage(position)
+
+    def _show_usage(self, position: int) -> None:
         if self._usage is not None:
             for name, value in self._usage.attributes_at(position).items():
                 self._columns[name][position] = value
+
+    def _with_one_more(self, position: int, instance_uuid: str) -> Cells:
+        assert self._cell_usage is not None
+        allocations = None
+        if self._usage is not None:
+            allocations = self._usage.allocations(self._candidate_of[instance_uuid])
+        return self._cell_usage.add(
+            position,
+            instance_uuid,
+            Cells(self.value("numa_topology", position), self.value("pci_stats", position)),
+            limits={name: self.value(name, position) for name in _RATIOS},
+            allocations=allocations,
+        )
+
+    def _show_cells(self, position: int, cells: Cells) -> None:
+        for name, value in cells._asdict().items():
+            self.column(name)[position] = value
 
     def _load(self, name: str) -> Column:
         if name == "cell_uuid":
@@ -247,16 +354,34 @@ class HostTable:
         if not uuids:
             return
         where: dict[str, list[int]] = {uuid: [] for uuid in uuids}
-        columns = zip(self.column("instance_uuids"), self.column("in_flight_uuids"), strict=True)
-        for position, (reported, in_flight) in enumerate(columns):
-            if not uuids.isdisjoint(reported or ()) or not uuids.isdisjoint(in_flight):
-                for uuid in uuids & self.instances_at(position):
-                    where[uuid].append(position)
+        in_flight = self.column("in_flight_uuids")
+        positions = {
+            *which_have_any(list(self.column("instance_uuids")), uuids),
+            *(at for at, some in enumerate(in_flight) if some and not uuids.isdisjoint(some)),
+        }
+        for position in sorted(positions):
+            for uuid in uuids & self.instances_at(position):
+                where[uuid].append(position)
         for position, chosen in self._chosen.items():
             for uuid in uuids.intersection(chosen):
                 if position not in where[uuid]:
                     where[uuid].append(position)
         self._positions_of_instance.update(where)
+
+
+def _with_claimed_cells(snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot that shows used what no host reports yet."""
+    if not snapshot.demands:
+        return snapshot
+    columns = dict(snapshot.columns)
+    shown = [list(columns[name]) for name in Cells._fields]
+    for row, demand in snapshot.demands.values():
+        limits = {name: float(columns[name][row]) for name in _RATIOS}
+        cells = demand.used_up(Cells(*(column[row] for column in shown)), limits, None)
+        for column, value in zip(shown, cells, strict=True):
+            column[row] = value
+    columns.update(zip(Cells._fields, shown, strict=True))
+    return dataclasses.replace(snapshot, columns=columns)
 
 
 def _column(attribute: HostAttribute, hosts: Sequence[Mapping[str, Any]]) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Sequence
@@ -12,20 +13,29 @@ from oslo_config import cfg
 
 import rpc
 from armillary import exception
-from armillary.context import RequestContext
+from armillary.context import RequestContext, admin_context
 from armillary.periodic import PeriodicTask
 from conductor.rpcapi import HostStatesAPI, SuperConductorAPI
+from objects.aggregate import Aggregate
 from objects.decision_trace import DecisionTrace
 from objects.destinations import Destinations
 from objects.host_states import HostStateBatch
 from objects.request_spec import RequestSpec
+from objects.scheduling_batch import SchedulingAnswers, SchedulingBatch
 from placement.rpcapi import PlacementAPI
 from rpc.server import RpcServer
 from rpc.transport import Bus
+from scheduler import answers
 from scheduler.drivers.base import load_driver
 from scheduler.fleet import Fleet
-from scheduler.rpcapi import SchedulerAPI
+from scheduler.instance_info import InstanceInfo
+from scheduler.plugin_watch import PluginStuck, PluginWatch
+from scheduler.rpcapi import OBJECTS_OF_1_0, SchedulerAPI
+from scheduler.scheduling_request import Outcome, SchedulingRequest
 from scheduler.state_sync import StateSync
+from scheduler.trace import TraceBuilder
+
+LOG = logging.getLogger(__name__)
 
 
 class SchedulerManager:
@@ -58,6 +68,8 @@ class SchedulerManager:
             ),
             host_states=HostStatesAPI(top_bus, version_cap=conf.upgrade_levels.cell_conductor),
         )
+        self._watch = PluginWatch(conf)
+        self._instance_info = InstanceInfo(conf, fleet=self._fleet, ask_cells=self._sync.ask_cells)
 
     # The service ----------------------------------------------------------------------------------
 
@@ -78,9 +90,11 @@ class SchedulerManager:
         return [
             PeriodicTask("facts", options.facts_interval_seconds, self._sync.refresh_facts),
             PeriodicTask("host_states", options.sync_interval_seconds, self._sync.look_after),
+            PeriodicTask("driver", options.periodic_task_interval, self._driver.refresh),
         ]
 
     def stop(self, grace_seconds: float) -> None:
+        self._watch.stop()
         self._sync.stop(grace_seconds)
 
     def reload(self) -> None:
@@ -107,28 +121,72 @@ class SchedulerManager:
         dry_run: bool = False,
     ) -> Destinations:
         """Decide, as ``SchedulerAPI`` promises; shortly after a start, wait for the hosts."""
-        if not instance_uuids or len(fences) != len(set(instance_uuids)):
-            raise exception.Invalid(
-                reason=f"{len(instance_uuids)} instances with {len(fences)} fences: there "
-                "must be at least one, none twice, each with its fence"
+        request = SchedulingRequest(
+            context, request_spec, instance_uuids, fences, return_alternates, dry_run
+        )
+        request.check()
+        self._wait_until_ready()
+        try:
+            found = self._watch.run(
+                context,
+                lambda: self._driver.select_destinations(
+                    context,
+                    request_spec,
+                    instance_uuids,
+                    fences=fences,
+                    return_alternates=return_alternates,
+                    dry_run=dry_run,
+                ),
             )
+        except PluginStuck as stuck:
+            raise _as_asked(_stuck(context, stuck), request_spec) from stuck
+        except exception.NoValidHost as error:
+            self._refuse_too_early_no(error)
+            raise _as_asked(error, request_spec) from error
+        return _answer_as_asked(found, request_spec)
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.Invalid, exception.Unavailable)
+    def select_destinations_many(
+        self, context: RequestContext, batch: SchedulingBatch
+    ) -> SchedulingAnswers:
+        """Decide all that travelled together, each on its own."""
+        asked = [
+            SchedulingRequest(
+                admin_context(each.request_id),
+                each.request_spec,
+                each.instance_uuids,
+                each.fences,
+                each.return_alternates,
+            )
+            for each in batch.unpacked()
+        ]
+        for request in asked:
+            request.check()
+        self._wait_until_ready()
+        try:
+            outcomes = self._watch.run(context, lambda: self._driver.select_many(asked))
+        except PluginStuck as stuck:
+            return SchedulingAnswers.of(_stuck(each.context, stuck) for each in asked)
+        return SchedulingAnswers.of(map(self._considered, outcomes))
+
+    def _wait_until_ready(self) -> None:
         self._sync.wait_ready(self._conf.scheduler.first_sync_wait_seconds)
         if not self._sync.has_facts:
             raise exception.Unavailable(
                 reason="the scheduler has just started and does not know cells and hosts yet"
             )
+
+    def _considered(self, outcome: Outcome) -> Outcome:
+        """Return an outcome, or Unavailable in the place of a no that comes too early."""
         try:
-            return self._driver.select_destinations(
-                context,
-                request_spec,
-                instance_uuids,
-                fences=fences,
-                return_alternates=return_alternates,
-                dry_run=dry_run,
-            )
-        except exception.NoValidHost as error:
-            self._refuse_too_early_no(error)
-            raise
+            if isinstance(outcome, exception.NoValidHost):
+                self._refuse_too_early_no(outcome)
+        except exception.Unavailable as error:
+            return error
+        if isinstance(outcome, Exception) and not isinstance(outcome, exception.ArmillaryError):
+            LOG.error("A request failed for a reason that nobody expects", exc_info=outcome)
+        return outcome
 
     def _refuse_too_early_no(self, error: exception.NoValidHost) -> None:
         """Raise Unavailable when hosts that fit may only not be known here yet.
@@ -136,10 +194,14 @@ class SchedulerManager:
         A cell that does not answer counts as down once it had ``service_down_time`` to do so.
         """
         unknown = DecisionTrace.obj_from_primitive(error.kwargs["trace"]).unknown
+        if not unknown and self._driver.uses_allocation_candidates:
+            return  # placement knows them all, whichever are known here
         is_young = time.monotonic() - self._started < self._conf.service_down_time
-        if unknown and is_young and not self._sync.is_complete:
+        if is_young and not self._sync.is_complete:
+            self._driver.refresh()
             raise exception.Unavailable(
-                reason=f"the scheduler has just started and does not know {unknown} hosts yet"
+                reason="the scheduler has just started and does not know "
+                f"{unknown or 'some'} hosts yet"
             ) from error
 
     @rpc.expose
@@ -151,3 +213,63 @@ class SchedulerManager:
     def update_facts(self, context: RequestContext, facts: dict[str, Any]) -> None:
         """Take over what the super conductor pushed."""
         self._sync.take_facts(facts)
+
+    @rpc.expose
+    def update_aggregates(
+        self, context: RequestContext, aggregates: list[Aggregate], seq: int | None = None
+    ) -> None:
+        """Take over changed aggregates."""
+        self._sync.take_aggregates(aggregates, [], seq)
+
+    @rpc.expose
+    def delete_aggregate(
+        self, context: RequestContext, aggregate: str, seq: int | None = None
+    ) -> None:
+        """Forget an aggregate."""
+        self._sync.take_aggregates([], [aggregate], seq)
+
+    @rpc.expose
+    def update_instance_info(self, context: RequestContext, hosts: dict[str, list[str]]) -> None:
+        """Take over which instances have come to hosts."""
+        self._instance_info.update(hosts)
+
+    @rpc.expose
+    def delete_instance_info(self, context: RequestContext, hosts: dict[str, list[str]]) -> None:
+        """Take over which instances are gone from hosts."""
+        self._instance_info.delete(hosts)
+
+    @rpc.expose
+    def sync_instance_info(self, context: RequestContext, hosts: dict[str, list[str]]) -> None:
+        """Compare what hosts have with what is known here."""
+        self._instance_info.sync(hosts)
+
+
+def _stuck(context: RequestContext, stuck: PluginStuck) -> exception.NoValidHost:
+    """Return how a request ends that could not be decided."""
+    LOG.info("%s: no valid host: %s", context.request_id, stuck)
+    trace = TraceBuilder(
+        request_id=context.request_id,
+        created_at=datetime.now(UTC),
+        clock=time.perf_counter,
+        choices_max=0,
+    )
+    return answers.no_valid_host(trace.failed(reason=str(stuck)))
+
+
+def _is_of_1_0(request_spec: RequestSpec) -> bool:
+    """Tell whether who asks knows no newer answers than its question."""
+    return bool(request_spec.VERSION == "1.0")
+
+
+def _answer_as_asked(found: Destinations, request_spec: RequestSpec) -> Any:
+    if not _is_of_1_0(request_spec):
+        return found
+    return found.obj_to_primitive("1.0", OBJECTS_OF_1_0)
+
+
+def _as_asked(error: exception.NoValidHost, request_spec: RequestSpec) -> exception.NoValidHost:
+    if not _is_of_1_0(request_spec):
+        return error
+    trace = DecisionTrace.obj_from_primitive(error.kwargs["trace"])
+    older = trace.obj_to_primitive(OBJECTS_OF_1_0["DecisionTrace"])
+    return exception.NoValidHost(**{**error.kwargs, "trace": older})

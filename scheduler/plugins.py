@@ -23,6 +23,14 @@ class PluginBroke(Exception):
         super().__init__(f"{self.plugin} is broken: {detail}")
 
 
+class CannotDecide(PluginBroke):
+    """A plugin works, and says why it cannot answer as things are, such as a figure that lacks."""
+
+    def __init__(self, plugin: object, why: str) -> None:
+        Exception.__init__(self, f"{type(plugin).__name__} cannot decide: {why}")
+        self.plugin = type(plugin).__name__
+
+
 def load(
     namespace: str,
     names: Sequence[str],
@@ -39,6 +47,11 @@ def load(
     """
     known = {point.name: point for point in _entry_points(namespace)}
     return [_made(name, _class(name, known, base, option), make, option) for name in names]
+
+
+def names(namespace: str) -> list[str]:
+    """Return the names of all entry points in a namespace, sorted."""
+    return sorted(point.name for point in _entry_points(namespace))
 
 
 def _entry_points(namespace: str) -> list[EntryPoint]:

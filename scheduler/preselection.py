@@ -21,7 +21,7 @@ def preselect(hosts: HostTable, spec: RequestSpec, report: Report) -> HostTable:
         kept = np.flatnonzero(rule(hosts))
         if len(kept) < before:
             hosts = hosts.take(kept)
-            report(name, before, before - len(kept), reason)
+            report(name, before, before - len(kept), [(reason, before - len(kept))])
     return hosts
 
 
@@ -29,7 +29,7 @@ def _rules(spec: RequestSpec) -> Iterator[_Rule]:
     """Yield the rules in an order in which ignoring a host wins over forcing it."""
     destination = spec.requested_destination
     cell_uuid = destination.cell_uuid if destination else None
-    if cell_uuid:
+    if cell_uuid and destination and not destination.allow_cross_cell_move:
         yield "cell", "in another cell", lambda hosts: _equal(hosts.cell_uuid, {cell_uuid})
     else:
         yield "enabled_cells", "in a disabled cell", lambda hosts: hosts.cell_enabled

@@ -9,30 +9,24 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-import os_resource_classes
 import os_traits
 
-from objects.flavor import Flavor
+from armillary import exception
+from objects import extra_specs, numa
+from objects.numa import CpuDemand
+from objects.numa.instance import ISOLATE, REQUIRE
 from objects.request_spec import RequestSpec
+from scheduler import derived_demands, pci_groups
 
 LOG = logging.getLogger(__name__)
 
 UNSUFFIXED = ""
-REQUIRED = "required"
-FORBIDDEN = "forbidden"
 
-_KEY = re.compile(r"(resources|trait)([A-Za-z0-9_-]{0,64}):(.+)")
-_LIKE_A_KEY = re.compile(r"(resources|trait)(_|\d)[^:]*:.+")
-_CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
-_AMOUNT = re.compile(r"[0-9]{1,10}")
-_AMOUNT_MAX = 2**31 - 1
 _MB_IN_GB = 1024
-_STANDARD_TRAITS = frozenset(os_traits.get_traits())
 
 
 @dataclass
@@ -44,9 +38,41 @@ class Demands:
     forbidden: set[str] = field(default_factory=set)
 
 
-def demands_of(spec: RequestSpec) -> dict[str, Demands]:
-    """Return what flavor and image ask for, by suffix; there always is a group without."""
+@dataclass(frozen=True)
+class Asked:
+    """All that is asked: by suffix, there always is a group without; and of the root of the tree.
+
+    ``pinned_cpus`` counts the dedicated ones.
+    """
+
+    groups: dict[str, Demands]
+    root_required: set[str]
+    pinned_cpus: int
+
+
+def demands_of(spec: RequestSpec, *, pins_cpus: bool = True, has_devices: bool = False) -> Asked:
+    """Return what flavor and image ask for.
+
+    Unless ``pins_cpus`` all CPUs are asked for as shared ones. With ``has_devices`` the PCI devices
+    that are asked for are groups, too. Raises ``RequestFilterFailed`` for CPUs or devices that
+    cannot be asked for.
+    """
     found: dict[str, Demands] = defaultdict(Demands, {UNSUFFIXED: Demands()})
+    _add_named(found, spec)
+    cpus = _cpus(spec)
+    _add_sizes(found, spec, cpus if pins_cpus else _shared_only(spec))
+    if has_devices:
+        for suffix, resource_class, traits in pci_groups.groups_of(spec):
+            found[suffix] = Demands({resource_class: 1}, required=traits)
+    return Asked(
+        groups={suffix: found[suffix] for suffix in sorted(found)},
+        root_required=set(derived_demands.of_root(spec)),
+        pinned_cpus=cpus.pcpus,
+    )
+
+
+def _add_named(found: Mapping[str, Demands], spec: RequestSpec) -> None:
+    """Add what extra specs and image properties name themselves."""
     sources = [(f"flavor {spec.flavor.name}", spec.flavor.extra_specs)]
     if spec.image is not None:
         sources.append((f"image {spec.image.id}", spec.image.properties))
@@ -58,52 +84,73 @@ def demands_of(spec: RequestSpec) -> dict[str, Demands]:
                 _add_resource(found[suffix], source, name, text)
     if spec.image is not None:
         found[UNSUFFIXED].required.update(_image_traits(spec.image.id, spec.image.properties))
-    _add_sizes(found, spec.flavor)
-    return {suffix: found[suffix] for suffix in sorted(found)}
 
 
-def _add_sizes(found: Mapping[str, Demands], flavor: Flavor) -> None:
-    """Add the flavor's sizes, but for classes that some group names; drop those of amount 0."""
+def _add_sizes(found: Mapping[str, Demands], spec: RequestSpec, cpus: CpuDemand) -> None:
+    """Add what follows from sizes, but for classes that some group names; drop amounts of 0."""
+    flavor, unsuffixed = spec.flavor, found[UNSUFFIXED]
+    derived, traits = derived_demands.of_providers(spec)
+    disk_gb = flavor.ephemeral_gb if spec.is_bfv else flavor.disk_gb
     sizes = {
-        "VCPU": flavor.vcpus,
+        "VCPU": cpus.vcpus,
+        "PCPU": cpus.pcpus,
         "MEMORY_MB": flavor.memory_mb,
-        "DISK_GB": flavor.disk_gb + math.ceil(flavor.swap_mb / _MB_IN_GB),
+        "DISK_GB": disk_gb + math.ceil(flavor.swap_mb / _MB_IN_GB),
+        **derived,
     }
     named = {name for demands in found.values() for name in demands.resources}
-    unsuffixed = found[UNSUFFIXED]
     unsuffixed.resources = {
         **{name: amount for name, amount in sizes.items() if name not in named},
         **unsuffixed.resources,
     }
     for demands in found.values():
         demands.resources = {name: amount for name, amount in demands.resources.items() if amount}
+    unsuffixed.required |= traits
+    if cpus.pcpus and cpus.thread_policy == REQUIRE:
+        unsuffixed.required.add(os_traits.HW_CPU_HYPERTHREADING)
+    if cpus.pcpus and cpus.thread_policy == ISOLATE:
+        unsuffixed.forbidden.add(os_traits.HW_CPU_HYPERTHREADING)
+
+
+def _shared_only(spec: RequestSpec) -> CpuDemand:
+    return CpuDemand(vcpus=spec.flavor.vcpus, pcpus=0, thread_policy=None)
+
+
+def _cpus(spec: RequestSpec) -> CpuDemand:
+    if not spec.flavor.extra_specs and not (spec.image and spec.image.properties):
+        return _shared_only(spec)
+    try:
+        return numa.cpu_demand(spec.flavor, spec.image)
+    except exception.Invalid as error:
+        raise exception.RequestFilterFailed(reason=error.message) from error
 
 
 def _entries(texts: Mapping[str, str], source: str) -> Iterator[tuple[str, str, str, str]]:
     """Yield scope, suffix, name and value of the keys that are for placement."""
     for key, text in sorted(texts.items()):
-        match = _KEY.fullmatch(key)
-        if match is not None:
-            yield match[1], match[2], match[3], text.strip()
-        elif _LIKE_A_KEY.fullmatch(key):
+        group = extra_specs.group_key(key)
+        if group is not None:
+            yield *group, text.strip()
+        elif extra_specs.is_like_a_group_key(key):
             LOG.warning("%s: %s has no suffix that a request group can have", source, key[:80])
 
 
 def _add_resource(demands: Demands, source: str, name: str, text: str) -> None:
-    if not (name in os_resource_classes.STANDARDS or _CUSTOM.fullmatch(name)):
+    amount = extra_specs.amount(text)
+    if not extra_specs.is_resource_class(name):
         LOG.warning("%s: resources:%s names no resource class", source, name)
-    elif not (_AMOUNT.fullmatch(text) and int(text) <= _AMOUNT_MAX):
+    elif amount is None:
         LOG.warning("%s: resources:%s=%s is no amount", source, name, text)
     else:
-        demands.resources[name] = int(text)
+        demands.resources[name] = amount
 
 
 def _add_trait(demands: Demands, source: str, name: str, word: str) -> None:
-    if not _is_trait(name):
+    if not extra_specs.is_trait(name):
         LOG.warning("%s: trait:%s names no trait", source, name)
-    elif word == REQUIRED:
+    elif word == extra_specs.REQUIRED:
         demands.required.add(name)
-    elif word == FORBIDDEN:
+    elif word == extra_specs.FORBIDDEN:
         demands.forbidden.add(name)
     else:
         LOG.warning("%s: trait:%s=%s is neither required nor forbidden", source, name, word)
@@ -113,11 +160,7 @@ def _image_traits(image_id: str, properties: Mapping[str, str]) -> Iterator[str]
     """Yield the traits of the image property ``traits_required``, a list with commas."""
     for text in properties.get("traits_required", "").split(","):
         trait = text.strip()
-        if _is_trait(trait):
+        if extra_specs.is_trait(trait):
             yield trait
         elif trait:
             LOG.warning("image %s: traits_required names no trait %s", image_id, trait)
-
-
-def _is_trait(name: str) -> bool:
-    return bool(_CUSTOM.fullmatch(name)) or name in _STANDARD_TRAITS

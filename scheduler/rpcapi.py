@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.context import RequestContext
+from objects.aggregate import Aggregate
 from objects.destinations import Destinations
 from objects.host_states import HostStateBatch
 from objects.request_spec import RequestSpec
+from objects.scheduling_batch import Answer, BatchedRequest, SchedulingAnswers, SchedulingBatch
 from rpc.client import RpcClient
+
+OBJECTS_OF_1_0 = {
+    "DecisionTrace": "1.0",
+    "Destinations": "1.0",
+    "SchedulerLimits": "1.0",
+    "Selection": "1.0",
+}
+"""What a caller of 1.0 knows of an answer."""
+
+InstancesOfHosts = Mapping[str, Sequence[str]]
+"""Host -> UUIDs of instances."""
 
 
 class SchedulerAPI(RpcClient):
     """The scheduler, on the top broker. Any number of processes; each can answer everything.
 
-    Version history: 1.0 initial.
+    Version history: 1.0 initial; 1.1 select_destinations takes RequestSpec 1.1 and answers
+    SchedulerLimits and DecisionTrace 1.1, adds select_destinations_many, update_aggregates,
+    delete_aggregate, update_instance_info, delete_instance_info, sync_instance_info.
     """
 
     TOPIC = "scheduler"
-    VERSION = "1.0"
+    VERSION = "1.1"
 
     def select_destinations(
         self,
@@ -36,19 +51,43 @@ class SchedulerAPI(RpcClient):
 
         All or nothing: raises NoValidHost (``kwargs["trace"]`` is the primitive of the
         DecisionTrace, ``kwargs["reason"]`` the sentence) with every claim of this call released.
-        ``fences`` are those of the claims, one an instance. ``dry_run`` claims nothing.
+        ``fences`` are those of the claims, one an instance. ``dry_run`` claims nothing. Raises
+        Invalid for what an older scheduler cannot be asked.
         """
+        is_older = not self.can_send("1.1")
         result: Destinations = self._call(
             context,
             "select_destinations",
+            version="1.0" if is_older else "1.1",
             timeout_seconds=timeout_seconds,
-            request_spec=request_spec,
+            request_spec=request_spec.obj_to_primitive("1.0") if is_older else request_spec,
             instance_uuids=list(instance_uuids),
             fences=list(fences),
             return_alternates=return_alternates,
             dry_run=dry_run,
         )
         return result
+
+    def select_destinations_many(
+        self,
+        context: RequestContext,
+        requests: Sequence[BatchedRequest],
+        *,
+        timeout_seconds: float | None = None,
+    ) -> list[Answer]:
+        """Do ``select_destinations`` for many requests in one message (since 1.1), all claiming.
+
+        Each is answered on its own: by its destinations, or by the error that it would have raised.
+        Raises ``Invalid`` when one of them makes no sense, with nothing done for any.
+        """
+        answers: SchedulingAnswers = self._call(
+            context,
+            "select_destinations_many",
+            version="1.1",
+            timeout_seconds=timeout_seconds,
+            batch=SchedulingBatch.of(requests),
+        )
+        return answers.unpacked()
 
     def update_host_states(self, context: RequestContext, batch: HostStateBatch) -> None:
         """Push changed host states to every scheduler (fanout); may be lost, the sequence tells."""
@@ -60,3 +99,51 @@ class SchedulerAPI(RpcClient):
         See SuperConductorAPI.get_facts.
         """
         self._cast(context, "update_facts", fanout=True, facts=facts)
+
+    # Small news, since 1.1: an older scheduler is not told, and has the pushed states and facts.
+
+    def update_aggregates(
+        self, context: RequestContext, aggregates: Sequence[Aggregate], *, seq: int | None = None
+    ) -> None:
+        """Tell every scheduler (fanout) of new and changed aggregates.
+
+        ``seq`` is that of the facts which these are the whole change to; None for a sender that
+        does not number them, whose word holds until the next facts.
+        """
+        if self.can_send("1.1"):
+            self._fan_out(context, "update_aggregates", aggregates=list(aggregates), seq=seq)
+
+    def delete_aggregate(
+        self, context: RequestContext, aggregate: str, *, seq: int | None = None
+    ) -> None:
+        """Tell every scheduler (fanout) that an aggregate, by its UUID, is gone; ``seq`` as above.
+
+        Telling it twice is fine.
+        """
+        if self.can_send("1.1"):
+            self._fan_out(context, "delete_aggregate", aggregate=aggregate, seq=seq)
+
+    def update_instance_info(self, context: RequestContext, hosts: InstancesOfHosts) -> None:
+        """Tell every scheduler (fanout) which instances have come to hosts, beside others there.
+
+        This and the next one hold until the host's state is pushed.
+        """
+        if self.can_send("1.1"):
+            self._fan_out(context, "update_instance_info", hosts=_plain(hosts))
+
+    def delete_instance_info(self, context: RequestContext, hosts: InstancesOfHosts) -> None:
+        """Tell every scheduler (fanout) which instances are gone from hosts."""
+        if self.can_send("1.1"):
+            self._fan_out(context, "delete_instance_info", hosts=_plain(hosts))
+
+    def sync_instance_info(self, context: RequestContext, hosts: InstancesOfHosts) -> None:
+        """Tell every scheduler (fanout) all instances of hosts, for it to notice what it missed."""
+        if self.can_send("1.1"):
+            self._fan_out(context, "sync_instance_info", hosts=_plain(hosts))
+
+    def _fan_out(self, context: RequestContext, method: str, **arguments: Any) -> None:
+        self._cast(context, method, version="1.1", fanout=True, **arguments)
+
+
+def _plain(hosts: InstancesOfHosts) -> dict[str, list[str]]:
+    return {host: list(uuids) for host, uuids in hosts.items()}

@@ -1,20 +1,22 @@
-"""Choose a host for one instance after another, claim for all at once, and pick alternates."""
+"""Choose a host for one instance after another, and pick alternates."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from armillary import exception
 from objects.request_spec import RequestSpec
-from scheduler import filters
+from scheduler import filters, plugin_calls
 from scheduler.filters import BaseHostFilter
 from scheduler.host_table import HostTable, Mask
-from scheduler.weights import BaseHostWeigher, Ranking
+from scheduler.reasons import EXPLAINED_MAX, Reasons
+from scheduler.usage import Positions
+from scheduler.weights import BaseHostWeigher, Ranking, Share
 
 CLAIM_ROUNDS_MAX = 30
 """So often are hosts chosen again for instances whose claims were refused."""
@@ -23,21 +25,13 @@ _SPREAD_DOUBLINGS_MAX = 10
 _ALTERNATES_MAX = 50  # different ones in a cell for one request; more make the answer long
 
 
-class NoHostLeft(Exception):
-    """No host is left for an instance; ``placed`` of the request's instances had one before."""
-
-    def __init__(self, placed: int) -> None:
-        super().__init__(f"no host is left after {placed} instances")
-        self.placed = placed
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ranked:
     """A host with its weight, and each weigher's share in it."""
 
     position: int
     weight: float
-    shares: dict[str, float]
+    shares: dict[str, Share]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,6 +59,7 @@ class Chooser:
         subset_size: int,
         shuffle_ties: bool,
         dice: random.Random,
+        explained_max: int = EXPLAINED_MAX,
     ) -> None:
         self.hosts = hosts
         self._spec = spec
@@ -72,11 +67,16 @@ class Chooser:
         self._subset_size = subset_size
         self._shuffle_ties = shuffle_ties
         self._dice = dice
+        self._explained_max = explained_max
         self._is_open = np.ones(len(hosts), dtype=np.bool_)  # no claim was refused there
         self._has_room = np.ones(len(hosts), dtype=np.bool_)
         self._passes = np.ones(len(hosts), dtype=np.bool_)
         self._changed: set[int] = set()
+        self._is_stale = False  # all is to be asked again
         self._ranking = Ranking(weighers, hosts, spec, self._is_in)
+        self._judges_apart = self._ranking.is_apart and all(
+            plugin_calls.ask(each, each.is_apart, spec) for each in repeated
+        )
 
     @property
     def _is_in(self) -> Mask:
@@ -105,21 +105,47 @@ class Chooser:
         has_others = self.hosts.refuse(position, instance_uuid)
         if self._spec.instance_group is not None:
             self._spec.instance_group.hosts.remove(self.hosts[position].host)
+            self._is_stale = True  # the group may have other hosts back
         self._is_open[position] = has_others
+        self._changed.add(position)
+
+    def take_back(self, position: int, instance_uuid: str) -> None:
+        """Take a choice back that is not to be claimed after all."""
+        self.hosts.undo(position, instance_uuid)
+        if self._spec.instance_group is not None:
+            self._spec.instance_group.hosts.remove(self.hosts[position].host)
+        self._is_stale = True
+
+    def note(self, position: int, instance_uuid: str, amounts: Mapping[str, int]) -> None:
+        """Show an instance that another decision just chose this host for."""
+        self.hosts.consume_other(position, instance_uuid, amounts)
         self._changed.add(position)
 
     def settle(self) -> None:
         """Bring filters and weights up to date with the choices so far."""
+        if self._is_stale:
+            self._has_room = self.hosts.fit_mask()
+            self._changed.clear()
+            self._recheck_all()
+            self._is_stale = False
+            return
         if not self._changed:
             return
         for position in self._changed:
             self._has_room[position] = self.hosts.fits(position)
-        if self._spec.instance_group is not None:
-            self._recheck_all()
-        else:
-            for position in sorted(self._changed):
+        if self._judges_apart:
+            for position in sorted(self._changed | self._nodes_beside()):
                 self._recheck(position)
+        else:
+            self._recheck_all()
         self._changed.clear()
+
+    def _nodes_beside(self) -> set[int]:
+        """Return the other nodes of changed hosts: a group's policy is about hosts."""
+        if self._spec.instance_group is None:
+            return set()
+        names = {self.hosts.value("host", position) for position in self._changed}
+        return set(self.hosts.positions_named(names))
 
     def best_in_cells(self, wanted: dict[int, int], excluded: set[int]) -> dict[int, list[int]]:
         """Return for each cell at most so many best hosts as wanted, without the excluded ones."""
@@ -131,26 +157,29 @@ class Chooser:
             for cell, count in wanted.items()
         }
 
-    def why_none(self) -> Iterator[tuple[str, int, int, str | None]]:
+    def why_none(self) -> Iterator[tuple[str, int, int, Reasons]]:
         """Yield what took hosts away since they passed all filters: name, before, removed, why."""
         left = np.ones(len(self.hosts), dtype=np.bool_)
-        reasons: list[tuple[str, Mask, str | None]] = [
+        rules: list[tuple[str, Mask, str | BaseHostFilter]] = [
             ("claim", self._is_open, "taken by other requests meanwhile"),
             ("room", self._has_room, "filled by this request's own instances"),
         ]
         for each in self._repeated:
             mask = filters.mask_of(each, self.hosts, self._spec)
-            failed = np.flatnonzero(left & ~mask)
-            reason = None
-            if len(failed):
-                reason = filters.explain(each, self.hosts[failed[0]], self._spec)
-            reasons.append((type(each).__name__, mask, reason))
-        for name, mask, reason in reasons:
-            before = int(np.count_nonzero(left))
+            rules.append((type(each).__name__, mask, each))
+        for name, mask, why in rules:
+            removed = np.flatnonzero(left & ~mask)
+            if len(removed):
+                before = int(np.count_nonzero(left))
+                yield name, before, len(removed), self._reasons(why, removed)
             left &= mask
-            removed = before - int(np.count_nonzero(left))
-            if removed:
-                yield name, before, removed, reason
+
+    def _reasons(self, why: str | BaseHostFilter, removed: Positions) -> Reasons:
+        if isinstance(why, str):
+            return [(why, len(removed))]
+        return filters.reasons_of(
+            why, self.hosts, removed, self._spec, explained_max=self._explained_max
+        )
 
     def _pick(self, subset_size: int) -> int | None:
         if self._shuffle_ties and len(ties := self._ranking.ties()) > subset_size:
@@ -196,31 +225,9 @@ class Wanted:
     is_claimed: bool = False
 
 
-def choose_and_claim(
-    instances: Sequence[Wanted],
-    *,
-    choose: Callable[[Wanted, int], bool],
-    claim: Callable[[list[Wanted]], list[Wanted]],
-) -> None:
-    """Choose and claim hosts for all instances, and again for those whose claims are refused.
-
-    ``choose`` gives an instance a position, spread over so many best hosts, or answers False;
-    ``claim`` claims them all at once and returns those that were refused. From the second refusal
-    on choices are spread: whoever was faster reads the same ranking. Raises ``NoHostLeft``, and
-    ``Unavailable`` when other requests keep being faster; what was claimed by then is marked so.
-    """
-    waiting = list(instances)
-    for claim_round in range(CLAIM_ROUNDS_MAX):
-        spread = 2 ** min(max(claim_round - 1, 0), _SPREAD_DOUBLINGS_MAX)
-        for index, wanted in enumerate(waiting):
-            if not choose(wanted, spread):
-                raise NoHostLeft(len(instances) - len(waiting) + index)
-        waiting = claim(waiting)
-        if not waiting:
-            return
-    raise exception.Unavailable(
-        reason=f"claims were refused {CLAIM_ROUNDS_MAX} times in a row, other requests were faster"
-    )
+def spread_of(claim_round: int) -> int:
+    """Return over how many best hosts choices are spread in a round; the first is 0."""
+    return int(2 ** min(max(claim_round - 1, 0), _SPREAD_DOUBLINGS_MAX))
 
 
 def pick_alternates(chooser: Chooser, positions: Sequence[int], count: int) -> list[list[int]]:
@@ -245,4 +252,30 @@ def pick_alternates(chooser: Chooser, positions: Sequence[int], count: int) -> l
         turn[cell] += count
         taken = min(count, len(hosts))
         alternates.append([hosts[(start + index) % len(hosts)] for index in range(taken)])
+    return alternates
+
+
+def pick_alternates_of_many(
+    chooser: Chooser, choices: Sequence[int], count: int
+) -> list[list[int]]:
+    """Return alternates for the only instance of each of several requests, which take turns, too.
+
+    Only its own host is none of a request's alternates: those chosen for others may be.
+    """
+    if count <= 0:
+        return [[] for _ in choices]
+    chooser.settle()
+    cell_of = [int(chooser.hosts.cell[position]) for position in choices]
+    wanted: dict[int, int] = defaultdict(lambda: 1)
+    for cell in cell_of:
+        wanted[cell] = min(wanted[cell] + count, max(count, _ALTERNATES_MAX) + 1)
+    best = chooser.best_in_cells(wanted, set())
+    turn: dict[int, int] = defaultdict(int)
+    alternates = []
+    for cell, chosen in zip(cell_of, choices, strict=True):
+        hosts, start = best[cell], turn[cell]
+        turn[cell] += count
+        next_best = (hosts[(start + index) % len(hosts)] for index in range(len(hosts)))
+        others = (position for position in next_best if position != chosen)
+        alternates.append(list(itertools.islice(others, count)))
     return alternates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -14,6 +14,7 @@ from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import admin_context
 from armillary.log_once import OutageLog
 from conductor.rpcapi import HostStatesAPI, SuperConductorAPI
+from objects.aggregate import Aggregate
 from objects.host_states import HostStateBatch
 from scheduler.facts import Facts
 from scheduler.fleet import Fleet, Outcome
@@ -94,6 +95,29 @@ class StateSync:
     def take_facts(self, facts: Mapping[str, Any]) -> None:
         """Take over pushed facts, unless they are older than those here."""
         self._set_facts(facts)
+
+    def take_aggregates(
+        self, changed: Iterable[Aggregate], removed: Iterable[str], seq: int | None
+    ) -> None:
+        """Take over a change of aggregates; ask for the facts when one before it is missing.
+
+        Without a number it holds until other facts come.
+        """
+        with self._lock:
+            facts = self._fleet.facts
+            is_next = seq is not None and seq == facts.seq + 1
+            if not self.has_facts or (seq is not None and seq <= facts.seq):
+                return
+            if is_next or seq is None:
+                made = facts.changed(changed, removed, seq=facts.seq if seq is None else seq)
+                self._fleet.set_facts(made)
+                return
+        self._ask(_FACTS)
+
+    def ask_cells(self, cell_uuids: Iterable[str]) -> None:
+        """Ask cells for what changed since they were heard last."""
+        for cell_uuid in sorted(cell_uuids):
+            self._ask(cell_uuid)
 
     # What is asked for ----------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from objects import ruled_out
 from objects.allocation_candidates import AllocationCandidates
 from objects.decision_trace import DecisionTrace
 from scheduler.host_table import HostTable
+from scheduler.reasons import Reasons
 from scheduler.selections import Choice, Ranked
 
 _CONFLICTS_MAX = 10
@@ -43,12 +44,33 @@ class TraceBuilder:
             timings = self._trace.timings_ms
             timings[name] = timings.get(name, 0.0) + self._milliseconds_since(started)
 
+    def adopt(self, other: TraceBuilder) -> None:
+        """Take over what was found out for several requests at once."""
+        mine, found = self._trace, other._trace
+        mine.hosts_total, mine.ruled_out = found.hosts_total, found.ruled_out
+        mine.candidates, mine.unknown = found.candidates, found.unknown
+        mine.nearest = found.nearest
+        mine.filters, mine.timings_ms = list(found.filters), dict(found.timings_ms)
+
     def answered(self, candidates: AllocationCandidates) -> None:
         """Note what placement says."""
         self._trace.hosts_total = candidates.providers_total
         self._trace.ruled_out = candidates.ruled_out
         uuids = candidates.provider_uuids
         self._trace.candidates = len(uuids if candidates.is_plain else set(uuids))
+
+    def looked_at(self, hosts: int) -> None:
+        """Note how many hosts a driver chooses among that does not ask placement."""
+        self._trace.hosts_total = self._trace.candidates = hosts
+
+    def missed(self, nearest: list[dict[str, Any]]) -> None:
+        """Note who comes nearest, as ``DecisionTrace.nearest`` describes it."""
+        self._trace.nearest = nearest
+
+    @property
+    def has_candidates(self) -> bool:
+        """Whether placement had any host."""
+        return self._trace.candidates > 0
 
     def refused_by_request_filter(self, reason: str) -> None:
         """Note that placement was not asked at all."""
@@ -58,10 +80,15 @@ class TraceBuilder:
         """Note how many of the candidates are hosts that the scheduler knows."""
         self._trace.unknown = self._trace.candidates - hosts
 
-    def filtered(self, name: str, before: int, removed: int, reason: str | None) -> None:
+    def filtered(self, name: str, before: int, removed: int, reasons: Reasons) -> None:
         """Note what a filter, or another rule, left."""
         self._trace.filters.append(
-            {"name": name, "before": before, "removed": removed, "reason": reason}
+            {
+                "name": name,
+                "before": before,
+                "removed": removed,
+                "reasons": [{"reason": reason, "count": count} for reason, count in reasons],
+            }
         )
 
     def chosen(self, instance_uuid: str, hosts: HostTable, choice: Choice) -> None:
@@ -129,6 +156,8 @@ def explain(
     text = ruled_out.joined(_parts(trace, aggregate_names), trace.hosts_total, "host")
     if not text:
         text = "placement knows no host" if not trace.hosts_total else "no host is left"
+    if not trace.candidates and (miss := ruled_out.nearest_miss(trace.ruled_out)):
+        text = f"{text}; the nearest miss lacks {miss}"
     if placed:
         text = f"only {placed:,} of {wanted:,} instances found room: {text}"
     return f"{text[0].upper()}{text[1:]}."
@@ -147,6 +176,18 @@ def _parts(trace: DecisionTrace, names: Mapping[str, str]) -> Iterator[ruled_out
     what = "not known to this scheduler (yet)"
     yield trace.unknown, f"is {what}", f"are {what}"
     for entry in trace.filters:
-        because = f" ({entry['reason']})" if entry["reason"] else ""
-        rejected = f"ruled out by {entry['name']}{because}"
+        rejected = f"ruled out by {entry['name']}{_because(entry)}"
         yield entry["removed"], f"is {rejected}", f"are {rejected}"
+
+
+def _because(entry: Mapping[str, Any]) -> str:
+    """Return the reason of all, or the most frequent one, in brackets; nothing when unsaid."""
+    match entry["reasons"]:
+        case []:
+            return ""
+        case [{"reason": reason, "count": count}, *others]:
+            if not others:
+                return f" ({reason})"
+            known = sum(each["count"] for each in entry["reasons"]) == entry["removed"]
+            return f" ({'' if known else 'at least '}{count:,}: {reason})"
+    raise AssertionError(entry)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocation_candidates import AllocationCandidates, AllocationRequest
 from scheduler.usage import Positions, Usage
 
 _Takes = dict[str, npt.NDArray[np.int64]]
@@ -46,9 +46,13 @@ class TreeUsage(Usage):
         self._request = candidates.requester()
         self._used_of: dict[int, npt.NDArray[np.int64]] = {}  # where it differs from the answer's
         self._takes_of: dict[int, _Takes] = {}
+        self._withdrawn: dict[int, dict[str, set[int]]] = {}  # by which filter
 
     def take(self, positions: Positions) -> TreeUsage:
-        return TreeUsage(self._answer, [self._offers[position] for position in positions.tolist()])
+        return TreeUsage(
+            self._answer,
+            [self._open(position) or self._offers[position] for position in positions.tolist()],
+        )
 
     def add(self, position: int) -> int:
         candidate = self.candidate_at(position)
@@ -62,7 +66,29 @@ class TreeUsage(Usage):
         offers = self._offers[position]
         if candidate in offers:
             offers.remove(candidate)
-        return bool(offers)
+        return bool(self._open(position))
+
+    def prune(self, position: int, by: str, keep: Callable[[AllocationRequest], bool]) -> bool:
+        refused = {each for each in self._offers[position] if not keep(self._request(each))}
+        if refused or position in self._withdrawn:
+            self._withdrawn.setdefault(position, {})[by] = refused
+            self._move(position)
+        return bool(self._open(position))
+
+    @property
+    def has_several_candidates(self) -> bool:
+        return True
+
+    def allocations(self, candidate: int) -> AllocationRequest:
+        return self._request(candidate)
+
+    def _open(self, position: int) -> list[int]:
+        """Return the candidates of a host that no filter has withdrawn."""
+        withdrawn = self._withdrawn.get(position)
+        if withdrawn is None:
+            return self._offers[position]
+        refused = set[int]().union(*withdrawn.values())
+        return [each for each in self._offers[position] if each not in refused]
 
     def _change(self, position: int, candidate: int, sign: int) -> None:
         for other in self._offers[position]:
@@ -72,7 +98,7 @@ class TreeUsage(Usage):
 
     def _move(self, position: int) -> None:
         """Let a host stand for the first of its candidates that fits, or the last of all."""
-        for candidate in self._offers[position]:
+        for candidate in self._open(position):
             self._stand_for(position, candidate)
             if self.fits(position):
                 return
@@ -83,6 +109,11 @@ class TreeUsage(Usage):
         self._reserved[position] = self._answer.reserved[candidate]
         self._used[position] = self._now_used(candidate)
         self._ratio[position] = self._answer.ratio[candidate]
+
+    def _amounts_at(self, position: int | slice) -> npt.NDArray[np.int64]:
+        """Return what is asked for there; not the same everywhere where answers were joined."""
+        amounts = self._answer.amounts
+        return amounts if amounts.ndim == 1 else amounts[self._candidates[position]]
 
     def _now_used(self, candidate: int) -> npt.NDArray[np.int64]:
         return self._used_of.get(candidate, self._answer.used[candidate])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocation_candidates import AllocationCandidates, AllocationRequest
 
 Positions = npt.NDArray[np.int64]
 
@@ -70,10 +70,11 @@ class Usage:
         self._reserved = reserved
         self._used = used
         self._ratio = ratio
+        by_all = amounts if amounts.ndim == 1 else amounts.min(axis=0, initial=1)
         self._known = [
             (index, _ATTRIBUTES_OF[name])
             for index, name in enumerate(classes)
-            if name in _ATTRIBUTES_OF
+            if name in _ATTRIBUTES_OF and by_all[index]
         ]
 
     @classmethod
@@ -141,7 +142,39 @@ class Usage:
         """Note that a candidate cannot be claimed; tell whether its host has others."""
         return False
 
+    def prune(self, position: int, by: str, keep: Callable[[AllocationRequest], bool]) -> bool:
+        """Withdraw the candidates that a filter does not keep; tell whether one is left.
+
+        A host that has only itself to offer is for the filter to judge as a host.
+        """
+        return True
+
+    @property
+    def has_several_candidates(self) -> bool:
+        """Whether hosts have candidates of their own, which filters may withdraw."""
+        return False
+
+    def allocations(self, candidate: int) -> AllocationRequest | None:
+        """Return what claims a candidate; None when it takes from its host alone."""
+        return None
+
+    def use(self, position: int, amounts: Mapping[str, int]) -> None:
+        """Show what another request takes of a host."""
+        self._used[position] += np.array(
+            [amounts.get(name, 0) for name in self._classes], dtype=np.int64
+        )
+
+    def fit_mask(self) -> npt.NDArray[np.bool_]:
+        """Answer ``fits`` for all hosts."""
+        capacity = (self._total - self._reserved) * self._ratio
+        amounts = self._amounts_at(slice(None))
+        mask: npt.NDArray[np.bool_] = np.all(self._used + amounts <= capacity, axis=1)
+        return mask
+
     def fits(self, position: int) -> bool:
         """Tell whether the amounts asked for fit once more, as placement reckons it."""
         capacity = (self._total[position] - self._reserved[position]) * self._ratio[position]
-        return bool(np.all(self._used[position] + self._amounts <= capacity))
+        return bool(np.all(self._used[position] + self._amounts_at(position) <= capacity))
+
+    def _amounts_at(self, position: int | slice) -> npt.NDArray[np.int64]:
+        return self._amounts

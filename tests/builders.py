@@ -16,7 +16,7 @@ from objects.instance_action import InstanceAction, InstanceActionEvent
 from objects.instance_fault import InstanceFault
 from objects.instance_group import InstanceGroup
 from objects.resource_query import RequestGroup, ResourceQuery
-from objects.service import Service
+from objects.service import CURRENT_VERSION, Service
 
 A_TIME = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
 
@@ -93,6 +93,7 @@ def a_service(host: str = "host1", **values: Any) -> Service:
         "binary": "armillary-compute",
         "agent": host,
         "cell_uuid": a_uuid(),
+        "version": CURRENT_VERSION,
         "last_seen_up": A_TIME,
         "up": True,
         "availability_zone": "nova",

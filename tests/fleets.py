@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 from oslo_config import cfg
 
-from armillary.conf import base, conductor, filter_scheduler, rpc, scheduler
+from armillary.conf import (
+    base,
+    compute,
+    conductor,
+    filter_scheduler,
+    metrics,
+    rpc,
+    scheduler,
+    trusted_computing,
+    workarounds,
+)
 from objects import host_attributes
 from objects.aggregate import Aggregate
 from objects.allocation import AllocationClaim, ClaimResult, ClaimStatus
@@ -50,7 +60,10 @@ A_HOST = {
 def scheduling_conf(**values: Any) -> cfg.ConfigOpts:
     """Return a configuration with the scheduler's options; ``group__option=value`` changes one."""
     conf = messaging_conf()
-    for module in (base, conductor, rpc, scheduler, filter_scheduler):
+    for module in (
+        base, compute, conductor, rpc, scheduler, filter_scheduler, metrics, trusted_computing,
+        workarounds,
+    ):  # fmt: skip
         module.register_opts(conf)
     for name, value in values.items():
         group, _, option = name.rpartition("__")

@@ -6,6 +6,8 @@ from typing import Any
 
 from api import times
 from api.call import Answer, Call
+from api.validation import invalid
+from objects import aggregate_metadata
 from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate
 
 
@@ -63,7 +65,10 @@ def remove_host(call: Call) -> Answer:
 
 def set_metadata(call: Call) -> Answer:
     """Set metadata of an aggregate; null removes a key."""
-    return _update(call, {"metadata": call.body["set_metadata"]["metadata"]})
+    metadata = call.body["set_metadata"]["metadata"]
+    for key, rule in aggregate_metadata.mistakes(metadata):
+        raise invalid(f"set_metadata.metadata.{key}", metadata[key], rule)
+    return _update(call, {"metadata": metadata})
 
 
 def _update(call: Call, values: dict[str, Any]) -> Answer:

@@ -7,14 +7,17 @@ from typing import Any
 from api import times
 from api.call import Answer, Call
 from api.handlers.server import status_of
+from api.policies import explanation as policies
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 
 
 def show(call: Call) -> Answer:
     """Show how it was decided where a server goes, and how each attempt went."""
-    explained = call.conductor.explain_server(call.context, call.path["server_id"])
-    shows_hosts = bool(call.context.is_admin)
+    shows_hosts = call.allows(policies.SHOW_HOSTS)
+    explained = call.conductor.explain_server(
+        call.context, call.path["server_id"], with_hosts=shows_hosts
+    )
     explanation = {
         "server": _server(explained["instance"], shows_hosts=shows_hosts),
         "trace": explained["trace"],

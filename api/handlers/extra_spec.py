@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from api.call import Answer, Call
 from api.validation import invalid
 from armillary import exception
+from objects import extra_specs, numa
+from objects.flavor import Flavor
 
 
 def index(call: Call) -> Answer:
@@ -22,16 +25,24 @@ def show(call: Call) -> Answer:
 
 def create(call: Call) -> Answer:
     """Set extra specs of a flavor; those not named stay."""
-    specs = {**_specs(call), **call.body["extra_specs"]}
+    given = call.body["extra_specs"]
+    _check(given, "extra_specs.")
+    flavor = _flavor(call)
+    specs = {**flavor.extra_specs, **given}
+    _check_together(flavor, specs, given)
     _store(call, specs)
-    return Answer({"extra_specs": call.body["extra_specs"]})
+    return Answer({"extra_specs": given})
 
 
 def update(call: Call) -> Answer:
-    """Set one extra spec of a flavor."""
+    """Set one extra spec of a flavor.
+
+    What it says together with others is not looked at: they are set one by one.
+    """
     key = call.path["key"]
     if key not in call.body:
         raise invalid(next(iter(call.body)), key, f"The only field must be '{key}', as in the path")
+    _check(call.body)
     _store(call, {**_specs(call), **call.body})
     return Answer(dict(call.body))
 
@@ -44,8 +55,29 @@ def delete(call: Call) -> Answer:
     return Answer()
 
 
+def _flavor(call: Call) -> Flavor:
+    return call.conductor.get_flavor(call.context, call.path["flavor_id"])
+
+
 def _specs(call: Call) -> dict[str, str]:
-    return call.conductor.get_flavor(call.context, call.path["flavor_id"]).extra_specs
+    return _flavor(call).extra_specs
+
+
+def _check(specs: Mapping[str, str], parent: str = "") -> None:
+    """Refuse what cannot be right, whatever the others say."""
+    for key, rule in extra_specs.mistakes(specs):
+        raise invalid(f"{parent}{key}", specs[key], rule)
+
+
+def _check_together(flavor: Flavor, specs: dict[str, str], given: Mapping[str, str]) -> None:
+    """Refuse CPUs and NUMA cells that no server of the flavor could have, if these are given."""
+    if not any(key.startswith("hw:") for key in given):
+        return
+    try:
+        numa.topology_of(flavor.with_values(extra_specs=specs), None)
+    except exception.InvalidNUMATopology as error:
+        key = error.kwargs["key"]
+        raise invalid(f"extra_specs.{key}", specs.get(key, ""), error.message) from error
 
 
 def _store(call: Call, specs: dict[str, Any]) -> None:

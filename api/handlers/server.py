@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -71,12 +72,12 @@ def show(call: Call) -> Answer:
 def create(call: Call) -> Answer:
     """Ask for one server or several; they are built after this answer."""
     wanted = call.body["server"]
-    _authorize_targets(call, wanted)
-    request = _request(call.body)
+    authorize_targets(call, wanted)
+    request = request_of(call.body)
     try:
         accepted = call.conductor.create_servers(call.context, request)
     except tuple(REFERENCES) as error:
-        raise _unknown_reference(error, call.body) from error
+        raise unknown_reference(error, call.body) from error
     return _created(call, accepted, only_reservation=wanted.get("return_reservation_id", False))
 
 
@@ -136,7 +137,7 @@ def _list_answer(call: Call, listed: dict[str, Any], servers: list[dict[str, Any
 # Creating -----------------------------------------------------------------------------------------
 
 
-def _authorize_targets(call: Call, wanted: Mapping[str, Any]) -> None:
+def authorize_targets(call: Call, wanted: Mapping[str, Any]) -> None:
     """Let only those choose a host who may."""
     if ":" in wanted.get("availability_zone", ""):
         call.authorize(policies.CREATE_FORCED_HOST)
@@ -144,7 +145,7 @@ def _authorize_targets(call: Call, wanted: Mapping[str, Any]) -> None:
         call.authorize(policies.CREATE_REQUESTED_DESTINATION)
 
 
-def _request(body: Mapping[str, Any]) -> dict[str, Any]:
+def request_of(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request in the super conductor's words."""
     wanted = body["server"]
     min_count, max_count = _counts(wanted)
@@ -157,6 +158,7 @@ def _request(body: Mapping[str, Any]) -> dict[str, Any]:
         "max_count": max_count,
         "availability_zone": _zone(wanted.get("availability_zone")),
         "metadata": wanted.get("metadata", {}),
+        "networks": _networks(wanted.get("networks")),
         "hints": _hints(body),
         "host": wanted.get("host"),
         "node": wanted.get("hypervisor_hostname"),
@@ -186,15 +188,41 @@ def _zone(zone: str | None) -> str | None:
     return zone
 
 
+def _networks(networks: str | list[dict[str, Any]] | None) -> list[dict[str, Any]]:
+    """Return the networks that are named; ``none`` and ``auto`` name none."""
+    if networks is None or isinstance(networks, str):
+        return []
+    return [
+        {
+            "network": network["uuid"].lower(),
+            "remote_managed": network.get("remote_managed", False),
+        }
+        for network in networks
+    ]
+
+
 def _hints(body: Mapping[str, Any]) -> dict[str, list[str]]:
     given = {
         **body.get("OS-SCH-HNT:scheduler_hints", {}),
         **body.get("os:scheduler_hints", {}),
     }
+    _check_network(given)
     return {
         name: _query(value) if name == host_query.HINT else _listed(value)
         for name, value in given.items()
     }
+
+
+def _check_network(hints: Mapping[str, Any]) -> None:
+    """Refuse a size that no network around the address can have."""
+    address, size = hints.get("build_near_host_ip"), hints.get("cidr")
+    if address is None or size is None:
+        return
+    try:
+        ipaddress.ip_network(f"{address}{size}", strict=False)
+    except ValueError as error:
+        rule = f"There is no network of this size around {address}"
+        raise invalid("os:scheduler_hints.cidr", size, rule) from error
 
 
 def _listed(value: str | list[str]) -> list[str]:
@@ -208,7 +236,7 @@ def _query(value: str | list[Any]) -> list[str]:
     return [text]
 
 
-def _unknown_reference(
+def unknown_reference(
     error: exception.ArmillaryError, body: Mapping[str, Any]
 ) -> exception.Invalid:
     """Return the error that names the field: 404 is for what the path names."""

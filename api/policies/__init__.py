@@ -9,6 +9,7 @@ from api.policies import (
     allocation,
     availability_zone,
     base,
+    dry_run,
     explanation,
     extra_spec,
     flavor,
@@ -25,7 +26,7 @@ from api.policies import (
 
 _NOUNS = (
     base, server, instance_action, flavor, extra_spec, image, hypervisor, service, aggregate,
-    availability_zone, server_group, quota_set, limit, explanation, allocation, health,
+    availability_zone, server_group, quota_set, limit, explanation, dry_run, allocation, health,
 )  # fmt: skip
 
 

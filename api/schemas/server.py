@@ -41,11 +41,25 @@ QUERY_CHARACTERS_MAX = 16384
 
 _REFERENCE = text(maximum=2048, minimum=1)
 
+_UUIDS: Schema = {
+    "type": ["string", "array"],
+    "format": "uuid",
+    "items": UUID,
+    "maxItems": MAP_SIZE_MAX,
+}
+
 _HINTS: Schema = {
     "type": "object",
     "maxProperties": MAP_SIZE_MAX,
     "properties": {
         "group": UUID,
+        "same_host": _UUIDS,
+        "different_host": _UUIDS,
+        "build_near_host_ip": {"type": "string", "format": "address"},
+        "cidr": {
+            "type": "string",
+            **ruled({"pattern": r"^/\d{1,3}$"}, "It is the size of a network, such as /24"),
+        },
         "query": {"type": ["string", "array"], "maxLength": QUERY_CHARACTERS_MAX},
     },
     "propertyNames": name(KEY_PATTERN, "A hint's name has letters, digits, spaces and -_:. only"),
@@ -57,6 +71,20 @@ _HINTS: Schema = {
     },
 }
 
+NETWORKS_MAX = 64
+
+_NETWORKS = ruled(
+    {
+        "type": ["string", "array"],
+        "pattern": "^(none|auto)$",
+        "minItems": 1,
+        "maxItems": NETWORKS_MAX,
+        "items": fields({"uuid": UUID, "remote_managed": BOOLEAN}, required=["uuid"]),
+    },
+    "Networking is not part of this service: taken are 'none' and 'auto', which do nothing, and a "
+    "list of networks by uuid, which choose the hosts",
+)
+
 _SERVER = fields(
     {
         "name": name(),
@@ -66,11 +94,7 @@ _SERVER = fields(
         "min_count": integer(1, COUNT_MAX),
         "max_count": integer(1, COUNT_MAX),
         "metadata": text_map(),
-        "networks": ruled(
-            {"enum": ["none", "auto"]},
-            "Networking is not part of this service: only 'none' and 'auto', which do nothing, "
-            "are taken",
-        ),
+        "networks": _NETWORKS,
         "return_reservation_id": BOOLEAN,
         "host": HOST,
         "hypervisor_hostname": HOST,

@@ -16,6 +16,8 @@ OPTION_MODULES = (
     "api",
     "scheduler",
     "filter_scheduler",
+    "trusted_computing",
+    "workarounds",
     "conductor",
     "compute",
     "quota",

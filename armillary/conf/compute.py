@@ -1,4 +1,4 @@
-"""[compute], [process], [simulated], and in [DEFAULT] what hosts offer and how they build."""
+"""[compute], [process], [simulated], [pci], and in [DEFAULT] what hosts offer, how they build."""
 
 from __future__ import annotations
 
@@ -83,6 +83,15 @@ Seconds between two full reports of what the hosts have and use. 0 means 60 seco
 off; changes by builds and deletes are reported at once in any case.
 """,
         ),
+        cfg.ListOpt(
+            "compute_monitors",
+            default=[],
+            help="""
+Monitors that measure each host for the MetricsFilter and the MetricsWeigher, by name, separated by
+commas: ``cpu.virt_driver`` (frequency, times and percentages of the CPUs), or those that a plugin
+installs under ``armillary.compute.monitors``. One of each kind, which is the name up to the dot.
+""",
+        ),
     ],
     "compute": [
         cfg.ListOpt(
@@ -92,6 +101,31 @@ off; changes by builds and deletes are reported at once in any case.
 What carries the workloads: ``process`` (operating-system processes on this machine, one host),
 ``simulated`` (any number of hosts on which nothing runs), or a driver that a plugin installs under
 ``armillary.compute.drivers``. Several, separated by commas, work side by side in one agent.
+""",
+        ),
+        cfg.StrOpt(
+            "cpu_shared_set",
+            help="""
+CPUs of this machine that vCPUs share (resource class VCPU), such as ``0-3,8,^2``. Unset: all, or,
+when ``cpu_dedicated_set`` is given, none. For the driver ``process``; workloads without CPUs of
+their own run on these alone.
+""",
+        ),
+        cfg.StrOpt(
+            "cpu_dedicated_set",
+            help="""
+CPUs of this machine that are given to one vCPU each (resource class PCPU), such as ``4-15,^8``; for
+flavors with ``hw:cpu_policy=dedicated`` or ``mixed``. None of them is in ``cpu_shared_set``. For
+the driver ``process``.
+""",
+        ),
+        cfg.BoolOpt(
+            "packing_host_numa_cells_allocation_strategy",
+            default=False,
+            help="""
+Whether guests that ask for NUMA cells get the fullest of a host's cells that have room, which keeps
+the others free for large guests, and not the emptiest. Give it to schedulers, too, with the same
+value.
 """,
         ),
         cfg.StrOpt(
@@ -152,6 +186,33 @@ made at start, too, and when the conductor was out of reach for longer than ``se
 What to do with a guest of this agent that should not be here, after the cell conductor has answered
 that it does not know it on this host. Use ``keep`` while a cell's database is being restored from a
 backup.
+""",
+        ),
+    ],
+    "pci": [
+        cfg.MultiStrOpt(
+            "alias",
+            default=[],
+            help="""
+Kinds of PCI devices that flavors may ask for by name, as ``pci_passthrough:alias=NAME:COUNT``: a
+JSON object of ``name``, ``vendor_id`` and ``product_id`` (four hexadecimal digits),
+``device_type`` (``type-PCI``, ``type-PF``, ``type-VF``; left out: any but ``type-PF``) and
+``numa_policy``: how near the devices have to be to the guest's NUMA cells, ``required`` (in the
+same cell), ``socket`` (on the same socket), ``preferred`` (as near as there are) or ``legacy`` (in
+the same cell, or in none; the default). Where placement counts devices, also ``resource_class`` and
+``traits`` (a text with commas), by which it does. Several with one name are alternatives. Give the
+option several times for several kinds; the super conductor reads it.
+""",
+        ),
+        cfg.MultiStrOpt(
+            "device_spec",
+            default=[],
+            help="""
+PCI devices of this machine that workloads may have, for the driver ``process``: a JSON object of
+``vendor_id`` and ``product_id`` (four hexadecimal digits, or ``*``), ``address`` (such as
+``0000:06:00.1``, with ``*`` and ``?`` as in a shell), ``physical_network`` (what the device is
+plugged into) and ``tags`` (an object of texts). What is left out matches any device; the first line
+that matches counts. Give the option several times for devices of different kinds.
 """,
         ),
     ],
@@ -231,7 +292,10 @@ oldest are dropped.
 Hosts to simulate, as ``name=sim-{01..20}:vcpus=16:memory_mb=65536:disk_gb=500``, perhaps with
 ``:traits=HW_CPU_X86_AVX2+CUSTOM_FAST``. ``{01..20}`` stands for each number of the range, in as
 many digits. Give the option several times, or several of them separated by commas, for hosts of
-different sizes.
+different sizes. Further parts: ``numa=2`` (cells, evenly split), ``pcpus=8`` (dedicated CPUs beside
+the vCPUs), ``siblings=2`` (threads of a core), ``hugepages=2048@512`` (KiB, and how many),
+``pci=8086/10ed/VF@4`` (vendor, product, perhaps type, and how many) and
+``metrics=cpu.percent@0.25``; of the last three several are joined by ``+``.
 """,
         ),
         cfg.FloatOpt(

@@ -114,6 +114,27 @@ and the step is done again. Doubled each time, up to [rpc] long_timeout_seconds.
         help="How many servers are handed over to a cell in one message at most.",
     ),
     cfg.IntOpt(
+        "scheduling_batch_size_max",
+        default=100,
+        min=1,
+        max=10000,
+        help="""
+How many servers are in one message to a scheduler at most, where several requests wait for one. A
+request with more is sent alone.
+""",
+    ),
+    cfg.IntOpt(
+        "scheduling_messages_max",
+        default=4,
+        min=1,
+        max=1000,
+        help="""
+How many such messages each worker process has under way at a time. Only requests that come while so
+many are wait for the next one, and share it. At least as many as there are schedulers keep all of
+them at work.
+""",
+    ),
+    cfg.IntOpt(
         "scheduling_deadline_seconds",
         default=600,
         min=1,
@@ -170,17 +191,6 @@ change is sent at once, this is for those who missed it.
 """,
     ),
     cfg.IntOpt(
-        "trace_keep_days",
-        default=7,
-        min=0,
-        max=3650,
-        mutable=True,
-        help="""
-Days that the trace of a scheduling decision is kept after its servers were deleted; 0 removes it
-with them.
-""",
-    ),
-    cfg.IntOpt(
         "trace_size_max",
         default=262144,
         min=4096,
@@ -196,7 +206,8 @@ and the counts remain).
         default=3600.0,
         max=86400.0,
         help="""
-Seconds between two looks for traces past trace_keep_days; zero or less turns them off.
+Seconds between two looks for what [scheduler] trace_retention_hours keeps no longer; zero or less
+turns them off.
 """,
     ),
 ]

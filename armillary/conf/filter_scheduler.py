@@ -20,6 +20,16 @@ for the aggregate's hosts; of several, the least counts.
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "filter_scheduler": [
+        cfg.MultiStrOpt(
+            "available_filters",
+            default=["all_filters"],
+            help="""
+Filters that enabled_filters may call by the name of their class; may be given several times. Each
+is all_filters, which stands for every entry point of ``armillary.scheduler.filters``; or the path
+of a class; or the path of something that is called without arguments and returns classes. Classes
+whose names begin with an underscore are left out. A path in enabled_filters needs no entry here.
+""",
+        ),
         cfg.ListOpt(
             "enabled_filters",
             default=[
@@ -42,14 +52,28 @@ paths of classes (``package.module.Class``). Put first what rules out most.
                 "DiskWeigher",
                 "IoOpsWeigher",
                 "NumInstancesWeigher",
+                "PCIWeigher",
                 "HypervisorVersionWeigher",
                 "ServerGroupSoftAffinityWeigher",
                 "ServerGroupSoftAntiAffinityWeigher",
                 "BuildFailureWeigher",
+                "CrossCellWeigher",
+                "MetricsWeigher",
+                "ImagePropertiesWeigher",
             ],
             help="""
 Weighers whose weights, each normalised and multiplied, add up to a host's weight: entry points of
-``armillary.scheduler.weighers``, or paths of classes.
+``armillary.scheduler.weighers``, or paths of classes. ``all_weighers`` stands for every entry
+point, those of other packages among them.
+""",
+        ),
+        cfg.BoolOpt(
+            "track_instance_changes",
+            default=True,
+            help="""
+Whether cell conductors tell schedulers at once which instances came to a host or are gone from it,
+and schedulers listen. Without it, filters and weighers that ask which instances a host has see a
+change when its host state is pushed ([cell] host_push_interval_seconds later).
 """,
         ),
         cfg.IntOpt(
@@ -108,6 +132,20 @@ AggregateIoOpsFilter, too, where the host's aggregates have no metadata of this 
             default=True,
             mutable=True,
             help="Whether IsolatedHostsFilter keeps other images away from isolated_hosts.",
+        ),
+        cfg.StrOpt(
+            "aggregate_image_properties_isolation_namespace",
+            mutable=True,
+            help="""
+AggregateImagePropertiesIsolation looks only at metadata whose keys begin with this and the
+separator. The image's property has the same long name. Unset, it looks at all keys.
+""",
+        ),
+        cfg.StrOpt(
+            "aggregate_image_properties_isolation_separator",
+            default=".",
+            mutable=True,
+            help="What stands between aggregate_image_properties_isolation_namespace and the rest.",
         ),
         cfg.StrOpt(
             "image_properties_default_architecture",
@@ -169,6 +207,13 @@ Unset, such an image may run on any.
             "below 0, those that run fewer, so they spread.",
         ),
         _multiplier(
+            "pci",
+            1.0,
+            "How much hosts are preferred that have fewer free PCI devices, by requests with and "
+            "without devices.",
+            minimum=0.0,
+        ),
+        _multiplier(
             "hypervisor_version",
             1.0,
             "Above 0, hosts with a newer hypervisor are preferred; below 0, with an older one.",
@@ -192,6 +237,43 @@ Unset, such an image may run on any.
             1000000.0,
             "Above 0, hosts whose builds failed lately are avoided, "
             "the more the more of them failed. The default outweighs everything else.",
+        ),
+        _multiplier(
+            "cross_cell_move",
+            1000000.0,
+            "Above 0, moves that may leave their cell prefer hosts within it; below 0, hosts in "
+            "other cells. The default outweighs everything else but failed builds.",
+        ),
+        cfg.BoolOpt(
+            "pci_in_placement",
+            default=False,
+            mutable=True,
+            help="""
+Whether placement keeps count of PCI devices, as inventories of providers below those of the hosts.
+Then each device that a flavor asks for by an alias becomes a request group of its own, for the
+alias's ``resource_class``, else CUSTOM_PCI_<vendor>_<product>, and its ``traits``.
+""",
+        ),
+        cfg.FloatOpt(
+            "image_props_weight_multiplier",
+            default=0.0,
+            mutable=True,
+            help="""
+Above 0, hosts are preferred that run instances of images with the same properties, so these pack;
+below 0, such hosts are avoided. 0, the default, turns the weigher off, also where an aggregate has
+the metadata ``image_props_weight_multiplier``; else that overrides it for the aggregate's hosts, of
+several the least.
+""",
+        ),
+        cfg.ListOpt(
+            "image_props_weight_setting",
+            default=[],
+            mutable=True,
+            help="""
+Image properties that ImagePropertiesWeigher compares, each with its weight: ``os_distro=2.0``, with
+commas between them. Unset, all properties of the requested image count 1. What cannot be read is
+left out, with a warning.
+""",
         ),
     ],
 }

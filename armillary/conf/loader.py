@@ -56,6 +56,17 @@ def load(conf: cfg.ConfigOpts, argv: Sequence[str], binary: str) -> None:
         LOG.warning("%s", warning)
 
 
+def read_files(files: Sequence[str]) -> tuple[cfg.ConfigOpts, list[str]]:
+    """Return a configuration of these files alone, and a warning for each name that is no option.
+
+    For programs that are no service: logging is left alone, no other file is read. Raises as
+    ``load``.
+    """
+    argv = [f"--config-file={path}" for path in files]
+    conf = _parse_apart(argv)
+    return conf, list(_unknown_options(places.config_files(argv, "")) if files else ())
+
+
 def mutate(conf: cfg.ConfigOpts) -> bool:
     """Read the files again and take over the options that may change while running.
 
@@ -109,17 +120,22 @@ def _parse(conf: cfg.ConfigOpts, argv: Sequence[str], binary: str) -> None:
 
 def _parse_a_copy(conf: cfg.ConfigOpts) -> None:
     """Raise what ``load`` would raise for the files of ``conf`` as they are now."""
-    probe = cfg.ConfigOpts()
-    register_all(probe)
-    service_opts.register_service_opts(probe)
     files = [f"--config-file={path}" for path in conf.config_file or ()]
     folders = [f"--config-dir={path}" for path in conf.config_dir or ()]
+    _parse_apart([*files, *folders])
+
+
+def _parse_apart(argv: Sequence[str]) -> cfg.ConfigOpts:
+    conf = cfg.ConfigOpts()
+    register_all(conf)
+    service_opts.register_service_opts(conf)
     try:
-        probe([*files, *folders], project=PROJECT, default_config_files=[], default_config_dirs=[])
+        conf(list(argv), project=PROJECT, default_config_files=[], default_config_dirs=[])
     except (cfg.Error, OSError) as error:
         raise exception.ConfigurationError(_one_line(error)) from error
-    _check_values(probe)
-    _check_relations(probe)
+    _check_values(conf)
+    _check_relations(conf)
+    return conf
 
 
 def _check_values(conf: cfg.ConfigOpts) -> None:

@@ -11,7 +11,30 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default="filter_scheduler",
             help="""
 Name of the driver that decides: an entry point of ``armillary.scheduler.driver``, or the path of a
-class.
+class. filter_scheduler asks placement, filters, weighs and claims. caching_scheduler filters and
+weighs hosts as they were at its last refresh and claims nothing, chance_scheduler takes any host
+that is up, fake_scheduler is for tests of a deployment. All schedulers must have the same one.
+""",
+        ),
+        cfg.FloatOpt(
+            "plugin_timeout_seconds",
+            default=10.0,
+            min=0.1,
+            max=600.0,
+            mutable=True,
+            help="""
+Seconds that a filter, weigher or request filter has for one question. A plugin that takes longer
+ends its request without a host, with the reason, where it looks at the next host; while one does
+not come back at all, every request ends that way, at once.
+""",
+        ),
+        cfg.IntOpt(
+            "periodic_task_interval",
+            default=60,
+            min=1,
+            max=3600,
+            help="""
+Seconds between two refreshes of what a driver keeps of the hosts; for caching_scheduler.
 """,
         ),
         cfg.IntOpt(
@@ -57,9 +80,12 @@ host, are never limited.
                 "image_metadata",
                 "accelerators",
                 "packed_virtqueue",
+                "routed_networks",
+                "remote_managed_ports",
                 "ephemeral_encryption",
                 "virtio_sound",
                 "tpm_secret_security",
+                "owner",
             ],
             help="""
 Request filters, in their order: entry points of ``armillary.scheduler.request_filters``, or paths
@@ -74,6 +100,16 @@ disabled_hosts, for one, candidates on disabled hosts come back, and only Comput
             help="""
 Whether servers go only to hosts whose provider has the trait of their image's disk format, such as
 COMPUTE_IMAGE_TYPE_QCOW2.
+""",
+        ),
+        cfg.BoolOpt(
+            "query_placement_for_routed_network_aggregates",
+            default=False,
+            mutable=True,
+            help="""
+Whether servers that ask for a network go only to the hosts of those aggregates that name it in
+their metadata ``routed_network``: one aggregate for each segment of a routed network. A network
+that no aggregate names is no limit.
 """,
         ),
         cfg.BoolOpt(
@@ -134,6 +170,17 @@ this is for the push that got lost.
 """,
         ),
         cfg.IntOpt(
+            "scheduler_instance_sync_interval",
+            default=120,
+            min=0,
+            max=86400,
+            help="""
+Seconds between two times that a cell's conductors tell all schedulers which instances its hosts
+have, so that a scheduler asks for what it missed; 0 never does. Only with [filter_scheduler]
+track_instance_changes.
+""",
+        ),
+        cfg.IntOpt(
             "sync_interval_seconds",
             default=5,
             min=1,
@@ -161,6 +208,17 @@ its hosts. After that it is decided with the hosts that are known by then.
 """,
         ),
         cfg.IntOpt(
+            "trace_retention_hours",
+            default=168,
+            min=1,
+            max=87600,
+            mutable=True,
+            help="""
+Hours that the super conductors keep the trace of a decision, which explains where a server is, and
+what they know of a deleted server.
+""",
+        ),
+        cfg.IntOpt(
             "trace_choices_max",
             default=1000,
             min=0,
@@ -178,6 +236,17 @@ weights.
             max=100,
             mutable=True,
             help="How many of the next best hosts a choice in the trace shows with their weights.",
+        ),
+        cfg.IntOpt(
+            "trace_explained_hosts_max",
+            default=100,
+            min=0,
+            max=100000,
+            help="""
+How many of the hosts that a filter removes are asked for their reason, some microseconds each.
+Where there are more, they are picked evenly, and the trace says "at least" with its counts; filters
+whose reason depends on a few figures are counted exactly without that. 0 asks none of them.
+""",
         ),
     ],
 }

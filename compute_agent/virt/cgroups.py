@@ -8,13 +8,17 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from objects.numa import format_cpus
 
 LOG = logging.getLogger(__name__)
 
 PARENT_NAME = "armillary"
 LIMITING = frozenset({"cpu", "memory"})
+USED = LIMITING | {"cpuset"}
+"""Controllers that are passed on where they are; cpuset is a help, not a need."""
 CPU_PERIOD_US = 100_000
 EMPTY_SECONDS_MAX = 5.0
 TICK_SECONDS = 0.02
@@ -41,8 +45,20 @@ class Cgroups:
         """Whether memory and CPU can be limited."""
         return self.controllers >= LIMITING
 
-    def create(self, name: str, *, memory_mb: int, swap_mb: int, vcpus: int) -> Path:
-        """Make a cgroup with these limits, or set them anew; return its path. Raises OSError."""
+    def create(
+        self,
+        name: str,
+        *,
+        memory_mb: int,
+        swap_mb: int,
+        vcpus: int,
+        cpus: Iterable[int] | None = None,
+        cells: Iterable[int] | None = None,
+    ) -> Path:
+        """Make a cgroup with these limits, or set them anew; return its path. Raises OSError.
+
+        ``cpus``, and ``cells`` whose memory it gets, hold where there is the controller cpuset.
+        """
         path = self._parent / name
         path.mkdir(exist_ok=True)
         if "memory" in self.controllers:
@@ -52,6 +68,10 @@ class Cgroups:
                 _write(path / "memory.swap.max", str(swap_mb * MIB))
         if "cpu" in self.controllers:
             _write(path / "cpu.max", f"{vcpus * CPU_PERIOD_US} {CPU_PERIOD_US}")
+        if "cpuset" in self.controllers and cpus is not None:
+            _write(path / "cpuset.cpus", format_cpus(cpus))
+            if cells is not None:
+                _write(path / "cpuset.mems", format_cpus(cells))
         return path
 
     def destroy(self, name: str) -> None:
@@ -136,7 +156,7 @@ def _enable(path: Path) -> None:
     """Pass each of our controllers on to the children, if it is there and that is allowed."""
     have = (path / "cgroup.controllers").read_text(encoding="ascii").split()
     active = (path / "cgroup.subtree_control").read_text(encoding="ascii").split()
-    for controller in sorted((LIMITING & set(have)) - set(active)):
+    for controller in sorted((USED & set(have)) - set(active)):
         with contextlib.suppress(OSError):
             _write(path / "cgroup.subtree_control", f"+{controller}")
 

@@ -4,31 +4,48 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
+from compute_agent.instance_place import ANYWHERE, InstancePlace
+from compute_agent.pci_devices import PciDevice
 from objects.instance import Instance
+from objects.numa import HostCell
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GuestInfo:
     """A guest as the driver sees it. ``power_state`` is running or shutdown.
 
-    ``exit_code`` of an ended one.
+    ``exit_code`` of an ended one. ``place`` as it was given to ``spawn``, if the driver remembers.
     """
 
     instance_uuid: str
     power_state: str
     exit_code: int | None = None
+    place: InstancePlace | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostResources:
-    """What a host has, whole, before anything is reserved: vCPUs, MiB, GiB."""
+    """What a host has, whole, before anything is reserved: vCPUs, MiB, GiB, dedicated CPUs.
+
+    ``vcpus`` are the CPUs that are shared; ``pcpus`` come on top of them.
+    """
 
     vcpus: int
     memory_mb: int
     disk_gb: int
+    pcpus: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Readings:
+    """What was measured, metric -> value, and when (UTC)."""
+
+    values: Mapping[str, float]
+    at: datetime
 
 
 class ComputeDriver(abc.ABC):
@@ -70,8 +87,8 @@ class ComputeDriver(abc.ABC):
         """Return the standard traits of the host (os-traits names)."""
 
     @abc.abstractmethod
-    def spawn(self, instance: Instance) -> GuestInfo:
-        """Build and start the guest; blocks until it runs.
+    def spawn(self, instance: Instance, place: InstancePlace = ANYWHERE) -> GuestInfo:
+        """Build and start the guest at its place on the host; blocks until it runs.
 
         Raises BuildFailed when another host may do, BuildAborted when none can. What was begun is
         undone.
@@ -84,6 +101,21 @@ class ComputeDriver(abc.ABC):
     @abc.abstractmethod
     def list_guests(self) -> list[GuestInfo]:
         """Return every guest on this host that this driver made."""
+
+    def get_numa_cells(self) -> Sequence[HostCell]:
+        """Return the host's NUMA cells, whole; none: no instance with a topology can come here."""
+        return ()
+
+    def get_pci_devices(self) -> Sequence[PciDevice]:
+        """Return the PCI devices that instances may have, whether or not one has them."""
+        return ()
+
+    def get_cpu_readings(self) -> Readings | None:
+        """Return what is measured of the host's CPUs, for the monitor ``cpu.virt_driver``.
+
+        The names are ``monitors.cpu_virt_driver.METRICS``. None: this driver measures nothing.
+        """
+        return None
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
         """Let go of threads and files; guests go on."""

@@ -9,6 +9,7 @@ HOME and working directory, and a small process beside it that outlives the agen
 from __future__ import annotations
 
 import collections
+import dataclasses
 import json
 import logging
 import os
@@ -16,18 +17,24 @@ import pwd
 import shlex
 import shutil
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from oslo_config import cfg
 
 from armillary import exception
-from compute_agent.virt import cgroups, machine
-from compute_agent.virt.driver import ComputeDriver, GuestInfo, HostResources
+from compute_agent.instance_place import ANYWHERE, InstancePlace
+from compute_agent.pci_devices import PciDevice
+from compute_agent.virt import cgroups, machine, machine_numa, machine_pci
+from compute_agent.virt.cpu_split import CpuSplit
+from compute_agent.virt.device_spec import DeviceSpec, pick
+from compute_agent.virt.driver import ComputeDriver, GuestInfo, HostResources, Readings
+from compute_agent.virt.machine_cpu import CpuMeter
 from compute_agent.virt.process_guest import ProcessGuest, ProcessSpec, ProcessStatus
 from objects.flavor import Flavor
 from objects.instance import Instance
+from objects.numa import HostCell, format_cpus
 
 LOG = logging.getLogger(__name__)
 
@@ -37,6 +44,9 @@ COMMAND_PROPERTY = "process_command"
 ENVIRONMENT_PROPERTY = "process_environment"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 UUID_VARIABLE = "ARMILLARY_INSTANCE_UUID"
+CPUS_VARIABLE = "ARMILLARY_CPUS"
+CELLS_VARIABLE = "ARMILLARY_NUMA_CELLS"
+DEVICES_VARIABLE = "ARMILLARY_PCI_DEVICES"
 
 
 class ProcessDriver(ComputeDriver):
@@ -50,6 +60,11 @@ class ProcessDriver(ComputeDriver):
         self._processor = machine.processor()
         self._host_ip = conf.my_ip or machine.own_address()
         self._prepare_lock = threading.Lock()
+        self._cpu_meter = CpuMeter()
+        available = frozenset(os.sched_getaffinity(0))
+        self._split = CpuSplit(available, frozenset(), is_configured=False)
+        self._cells: tuple[HostCell, ...] = ()
+        self._devices: tuple[PciDevice, ...] = ()
 
     @classmethod
     def make_hosts(cls, conf: cfg.ConfigOpts, state_path: Path) -> list[Self]:
@@ -73,9 +88,23 @@ class ProcessDriver(ComputeDriver):
             ) from error
         self._check_user(options.workload_user)
         self._cgroups = self._find_cgroups()
+        self._look_inside()
 
     def get_resources(self) -> HostResources:
-        return machine.resources(self._directory)
+        return dataclasses.replace(
+            machine.resources(self._directory),
+            vcpus=len(self._split.shared),
+            pcpus=len(self._split.dedicated),
+        )
+
+    def get_numa_cells(self) -> Sequence[HostCell]:
+        return self._cells
+
+    def get_pci_devices(self) -> Sequence[PciDevice]:
+        return self._devices
+
+    def get_cpu_readings(self) -> Readings | None:
+        return self._cpu_meter.read()
 
     def get_attributes(self) -> dict[str, Any]:
         return {
@@ -89,15 +118,19 @@ class ProcessDriver(ComputeDriver):
 
     def get_traits(self) -> frozenset[str]:
         traits = self._processor.traits()
-        return traits | {"HW_CPU_HYPERTHREADING"} if machine.has_hyperthreading() else traits
+        has_threads = any(cell.siblings for cell in self._cells) or (
+            not self._cells and machine.has_hyperthreading()
+        )
+        return traits | {"HW_CPU_HYPERTHREADING"} if has_threads else traits
 
-    def spawn(self, instance: Instance) -> GuestInfo:
+    def spawn(self, instance: Instance, place: InstancePlace = ANYWHERE) -> GuestInfo:
         argv, environment = self._command(instance)
+        environment |= self._place_environment(place)
         guest = self._guest(instance.uuid)
         status = guest.status()
         if status is None or not status.is_known:
             self._clear(guest)  # what a crash in the middle of a build may have left
-            status = self._start(guest, instance, argv, environment)
+            status = self._start(guest, instance, place, argv, environment)
         if self._has_failed(status):
             raise self._undone(guest, self._exit_error(guest, status))
         return _info(guest, status)
@@ -139,12 +172,28 @@ class ProcessDriver(ComputeDriver):
         home = str(self._guest(instance.uuid).home)
         return argv, {"PATH": PATH, "HOME": home, **environment, UUID_VARIABLE: instance.uuid}
 
+    def _place_environment(self, place: InstancePlace) -> dict[str, str]:
+        """Return what a workload is told of its place; nothing if it sits anywhere."""
+        told = {}
+        topology = place.numa_topology
+        if topology is not None:
+            told[CPUS_VARIABLE] = format_cpus(place.cpus(self._cells) or ())
+            told[CELLS_VARIABLE] = format_cpus(topology.host_cells)
+        if place.pci_devices:
+            told[DEVICES_VARIABLE] = ",".join(device.address for device in place.pci_devices)
+        return told
+
     def _start(
-        self, guest: ProcessGuest, instance: Instance, argv: list[str], environment: dict[str, str]
+        self,
+        guest: ProcessGuest,
+        instance: Instance,
+        place: InstancePlace,
+        argv: list[str],
+        environment: dict[str, str],
     ) -> ProcessStatus:
         try:
             with self._prepare_lock:  # CPUs are chosen by what the others have written down
-                guest.prepare(self._spec(instance, argv, environment))
+                guest.prepare(self._spec(instance, place, argv, environment))
             guest.start(self._conf.process.start_timeout_seconds)
         except (exception.BuildFailed, exception.BuildAborted) as error:
             raise self._undone(guest, error) from error
@@ -157,7 +206,11 @@ class ProcessDriver(ComputeDriver):
         return guest.settle(self._conf.process.settle_seconds)
 
     def _spec(
-        self, instance: Instance, argv: list[str], environment: dict[str, str]
+        self,
+        instance: Instance,
+        place: InstancePlace,
+        argv: list[str],
+        environment: dict[str, str],
     ) -> ProcessSpec:
         options = self._conf.process
         flavor = instance.flavor
@@ -165,27 +218,48 @@ class ProcessDriver(ComputeDriver):
         return ProcessSpec(
             argv=argv,
             environment=environment,
-            cgroup=self._make_cgroup(instance.uuid, flavor),
+            cgroup=self._make_cgroup(instance.uuid, flavor, place),
             rlimits=_rlimits(flavor, limits_memory="memory" not in controllers),
-            cpus=None if "cpu" in controllers else self._choose_cpus(flavor.vcpus),
+            cpus=self._cpus(flavor.vcpus, place, has_quota="cpu" in controllers),
             user=options.workload_user,
             stop_grace_seconds=options.stop_grace_seconds,
             console_max_bytes=options.console_max_bytes,
+            place=None if place.is_anywhere else place.to_plain(),
         )
 
-    def _make_cgroup(self, uuid: str, flavor: Flavor) -> str | None:
+    def _make_cgroup(self, uuid: str, flavor: Flavor, place: InstancePlace) -> str | None:
         if self._cgroups is None:
             return None
+        topology = place.numa_topology
         path = self._cgroups.create(
-            uuid, memory_mb=flavor.memory_mb, swap_mb=flavor.swap_mb, vcpus=max(1, flavor.vcpus)
+            uuid,
+            memory_mb=flavor.memory_mb,
+            swap_mb=flavor.swap_mb,
+            vcpus=max(1, flavor.vcpus),
+            cpus=self._own_or_shared(place),
+            cells=topology.host_cells if topology is not None else None,
         )
         return str(path)
 
+    def _cpus(self, vcpus: int, place: InstancePlace, *, has_quota: bool) -> list[int] | None:
+        """Return the CPUs a workload may run on; None: wherever the agent may."""
+        if place.numa_topology is None and not has_quota:
+            return self._choose_cpus(vcpus)
+        cpus = self._own_or_shared(place)
+        return None if cpus is None else sorted(cpus)
+
+    def _own_or_shared(self, place: InstancePlace) -> frozenset[int] | None:
+        """Return the CPUs of its place, else those that are shared if these are not simply all."""
+        own = place.cpus(self._cells)
+        if own is None and self._split.is_configured:
+            return self._split.shared
+        return own
+
     def _choose_cpus(self, vcpus: int) -> list[int] | None:
         """Return the CPUs that the fewest workloads share; None when all of them are asked."""
-        available = os.sched_getaffinity(0)
+        available = self._split.shared
         if vcpus >= len(available):
-            return None
+            return sorted(available) if self._split.is_configured else None
         shares: collections.Counter[int] = collections.Counter()
         for guest in self._guests():
             shares.update((guest.spec() or {}).get("cpus") or ())
@@ -226,6 +300,18 @@ class ProcessDriver(ComputeDriver):
         guest.remove()
 
     # At start -------------------------------------------------------------------------------------
+
+    def _look_inside(self) -> None:
+        """Read CPUs, NUMA cells and devices once; they change when the machine starts anew."""
+        self._split = CpuSplit.of(self._conf, frozenset(os.sched_getaffinity(0)))
+        specs = [DeviceSpec.parse(text) for text in self._conf.pci.device_spec]
+        try:
+            self._cells = machine_numa.cells(self._split)
+        except (OSError, ValueError) as error:
+            LOG.warning("The NUMA cells of this machine cannot be read, none are told: %s", error)
+        if specs:
+            self._devices = pick(machine_pci.devices(), specs)
+            LOG.info("%d PCI devices are for workloads ([pci] device_spec)", len(self._devices))
 
     def _check_user(self, name: str | None) -> None:
         if name is None:
@@ -283,6 +369,8 @@ def _aborted(instance: Instance, reason: str) -> exception.BuildAborted:
 
 
 def _info(guest: ProcessGuest, status: ProcessStatus) -> GuestInfo:
+    noted = (guest.spec() or {}).get("place")
+    place = InstancePlace.from_plain(noted) if noted else None
     if status.is_running:
-        return GuestInfo(guest.uuid, "running")
-    return GuestInfo(guest.uuid, "shutdown", status.exit_code)
+        return GuestInfo(guest.uuid, "running", place=place)
+    return GuestInfo(guest.uuid, "shutdown", status.exit_code, place)

@@ -47,6 +47,8 @@ class ProcessSpec:
     user: str | None
     stop_grace_seconds: float
     console_max_bytes: int
+    place: dict[str, Any] | None = None
+    """Where it sits on the host, for an agent that has lost its journal."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,18 +6,22 @@ import fnmatch
 import json
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from oslo_config import cfg
+from oslo_utils import timeutils
 
 from armillary import exception
+from compute_agent.instance_place import ANYWHERE, InstancePlace
+from compute_agent.pci_devices import PciDevice
 from compute_agent.virt import machine
-from compute_agent.virt.driver import ComputeDriver, GuestInfo, HostResources
+from compute_agent.virt.driver import ComputeDriver, GuestInfo, HostResources, Readings
 from compute_agent.virt.simulated_hosts import SimulatedHost, parse_hosts
 from compute_agent.virt.simulated_store import SimulatedStore
 from objects.instance import Instance
+from objects.numa import HostCell
 
 FILE_NAME = "simulated-guests.sqlite"
 HYPERVISOR_TYPE = "simulated"
@@ -45,6 +49,7 @@ class SimulatedDriver(ComputeDriver):
         self._store = store
         self._host_ip = host_ip
         self._sleep = sleep
+        self._declared_at = timeutils.utcnow(with_timezone=True)  # declared values do not age
 
     @classmethod
     def make_hosts(cls, conf: cfg.ConfigOpts, state_path: Path) -> list[Self]:
@@ -82,7 +87,18 @@ class SimulatedDriver(ComputeDriver):
     def get_traits(self) -> frozenset[str]:
         return self._declared.traits
 
-    def spawn(self, instance: Instance) -> GuestInfo:
+    def get_numa_cells(self) -> Sequence[HostCell]:
+        return self._declared.cells
+
+    def get_pci_devices(self) -> Sequence[PciDevice]:
+        return self._declared.devices
+
+    def get_cpu_readings(self) -> Readings | None:
+        if not self._declared.cpu_metrics:
+            return None
+        return Readings(self._declared.cpu_metrics, self._declared_at)
+
+    def spawn(self, instance: Instance, place: InstancePlace = ANYWHERE) -> GuestInfo:
         if instance.uuid not in self._store.list_uuids(self.host):
             self._pretend_to_build(instance.uuid)
             self._store.add(self.host, instance.uuid)

@@ -5,30 +5,38 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import os_traits
 
 from armillary import exception
+from compute_agent.pci_devices import PciDevice
+from compute_agent.virt import simulated_layout
 from compute_agent.virt.driver import HostResources
+from objects.numa import HostCell
 
 HOSTS_MAX = 100_000
+PCPUS_MAX = 4096
 _RANGE = re.compile(r"\{(\d{1,6})\.\.(\d{1,6})\}")
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,253}[A-Za-z0-9])?")
 _AMOUNTS = ("vcpus", "memory_mb", "disk_gb")
 _AMOUNT_MAX = 2**31 - 1
-_KEYS = ("name", *_AMOUNTS, "traits")
+_REQUIRED = ("name", *_AMOUNTS)
+_KEYS = (*_REQUIRED, "traits", "numa", "pcpus", "siblings", "hugepages", "pci", "metrics")
 _CUSTOM_TRAIT = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
 _EXAMPLE = "name=sim-{01..20}:vcpus=16:memory_mb=65536:disk_gb=500"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SimulatedHost:
-    """A host that is only said to be there."""
+    """A host that is only said to be there. ``cpu_metrics`` is what a monitor finds."""
 
     name: str
     resources: HostResources
     traits: frozenset[str]
+    cells: tuple[HostCell, ...] = ()
+    devices: tuple[PciDevice, ...] = ()
+    cpu_metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 def parse_hosts(declarations: Iterable[str]) -> list[SimulatedHost]:
@@ -50,15 +58,36 @@ def parse_hosts(declarations: Iterable[str]) -> list[SimulatedHost]:
 
 def _parse(text: str) -> Iterator[SimulatedHost]:
     values = _split(text)
-    amounts = {key: _amount(text, key, values[key]) for key in _AMOUNTS}
-    traits = frozenset(filter(None, values.get("traits", "").split("+")))
-    for trait in sorted(traits):
-        if trait not in os_traits.get_traits() and not _CUSTOM_TRAIT.fullmatch(trait):
-            raise _wrong(text, f"{trait} is neither a standard trait nor CUSTOM_...")
+    host = _host(text, values)
     for name in _expand(text, values["name"]):
         if not _HOST_NAME.fullmatch(name):
             raise _wrong(text, f"'{name}' is not a host name")
-        yield SimulatedHost(name, HostResources(**amounts), traits)
+        yield dataclasses.replace(host, name=name)
+
+
+def _host(text: str, values: Mapping[str, str]) -> SimulatedHost:
+    """Return what all hosts of a declaration have, under the name as it was written."""
+    traits = _traits(text, values.get("traits", ""))
+    amounts = {key: _amount(text, key, values[key]) for key in _AMOUNTS}
+    try:
+        pcpus = simulated_layout.whole(values, "pcpus", 0, PCPUS_MAX)
+        resources = HostResources(**amounts, pcpus=pcpus)
+        cells = simulated_layout.cells(values, resources)
+        devices = simulated_layout.devices(values.get("pci", ""), len(cells))
+        metrics = simulated_layout.metrics(values.get("metrics", ""))
+    except ValueError as error:
+        raise _wrong(text, str(error)) from error
+    if any(cell.siblings for cell in cells):
+        traits |= {os_traits.HW_CPU_HYPERTHREADING}
+    return SimulatedHost(values["name"], resources, traits, cells, devices, metrics)
+
+
+def _traits(text: str, value: str) -> frozenset[str]:
+    traits = frozenset(filter(None, value.split("+")))
+    for trait in sorted(traits):
+        if trait not in os_traits.get_traits() and not _CUSTOM_TRAIT.fullmatch(trait):
+            raise _wrong(text, f"{trait} is neither a standard trait nor CUSTOM_...")
+    return traits
 
 
 def _split(text: str) -> dict[str, str]:
@@ -70,7 +99,7 @@ def _split(text: str) -> dict[str, str]:
         if key in values:
             raise _wrong(text, f"{key} is given twice")
         values[key] = value
-    missing = [key for key in _KEYS[:-1] if key not in values]
+    missing = [key for key in _REQUIRED if key not in values]
     if missing:
         raise _wrong(text, f"{', '.join(missing)} is missing")
     return values

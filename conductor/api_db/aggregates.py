@@ -50,6 +50,12 @@ def list_aggregates(session: Session) -> list[Aggregate]:
     return [_to_object(row, hosts.get(row.id, [])) for row in rows]
 
 
+def names_by_uuid(session: Session) -> dict[str, str]:
+    """Return UUID -> name of all aggregates."""
+    found = session.execute(sa.select(models.Aggregate.uuid, models.Aggregate.name))
+    return dict(found.tuples().all())
+
+
 def get_aggregate(session: Session, aggregate: str) -> Aggregate:
     """Find by id or UUID (as text). Raises AggregateNotFound."""
     row = _get_row(session, aggregate)

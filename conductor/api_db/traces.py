@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.api_db import models
+from objects import trace_forms
 
 
 def store_trace(
@@ -16,9 +18,11 @@ def store_trace(
     reservation_id: str,
     shared: dict[str, Any],
     choices: Mapping[str, dict[str, Any]],
+    *,
+    now: datetime,
 ) -> None:
     """Replace the trace of a reservation; the last decision is the one that counts."""
-    session.merge(models.DecisionTrace(reservation_id=reservation_id, trace=shared))
+    session.merge(models.DecisionTrace(reservation_id=reservation_id, trace=shared, stored_at=now))
     session.execute(
         sa.delete(models.InstanceChoice).where(
             models.InstanceChoice.reservation_id == reservation_id
@@ -45,7 +49,7 @@ def find_trace(session: Session, instance_uuid: str) -> dict[str, Any] | None:
     if shared is None:
         return None
     choice = session.get(models.InstanceChoice, instance_uuid)
-    return {**shared, "choices": [] if choice is None else [choice.choice]}
+    return trace_forms.upgraded({**shared, "choices": [] if choice is None else [choice.choice]})
 
 
 def delete_choices(session: Session, instance_uuids: Collection[str]) -> None:
@@ -55,6 +59,33 @@ def delete_choices(session: Session, instance_uuids: Collection[str]) -> None:
             models.InstanceChoice.instance_uuid.in_(instance_uuids)
         )
     )
+
+
+def date_traces(session: Session, *, now: datetime) -> None:
+    """Give traces without a date, which an older conductor stored, that of now."""
+    undated = models.DecisionTrace.stored_at.is_(None)
+    session.execute(
+        sa.update(models.DecisionTrace)
+        .where(undated)
+        .values(stored_at=now)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def delete_old_traces(session: Session, *, stored_before: datetime, limit: int) -> int:
+    """Forget so many traces, with their choices, that are older; return how many were forgotten."""
+    trace, choice = models.DecisionTrace, models.InstanceChoice
+    reservations = list(
+        session.scalars(
+            sa.select(trace.reservation_id)
+            .where(trace.stored_at <= stored_before)
+            .order_by(trace.stored_at)
+            .limit(limit)
+        )
+    )
+    session.execute(sa.delete(choice).where(choice.reservation_id.in_(reservations)))
+    session.execute(sa.delete(trace).where(trace.reservation_id.in_(reservations)))
+    return len(reservations)
 
 
 def delete_unused_traces(session: Session) -> None:

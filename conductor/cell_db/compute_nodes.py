@@ -13,6 +13,12 @@ from conductor.cell_db import host_seq, models
 from objects.compute_node import ComputeNode
 
 
+def list_hosts(session: Session) -> list[str]:
+    """Return the names of all hosts that have a node, sorted."""
+    query = sa.select(models.ComputeNode.host).distinct().order_by(models.ComputeNode.host)
+    return list(session.scalars(query))
+
+
 def list_all(session: Session, *, cell_uuid: str | None) -> list[ComputeNode]:
     """Return all compute nodes, ordered by host and node, with ``num_instances`` counted here."""
     query = sa.select(models.ComputeNode).order_by(models.ComputeNode.host, models.ComputeNode.node)

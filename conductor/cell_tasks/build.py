@@ -136,9 +136,15 @@ class Build(base.Task[models.InstanceBuild]):
     # Steps
 
     def _claim(self, context: RequestContext, works: list[Work]) -> list[Lease]:
-        """Claim the alternates of these works, in place of what their instances hold."""
-        results = self._placement.claim(context, [_claim_of(work) for work in works])
-        by_uuid = {work.uuid: result for work, result in zip(works, results, strict=True)}
+        """Claim the alternates of these works, in place of what their instances hold.
+
+        Where the scheduler's driver claims nothing, nothing is claimed here.
+        """
+        claims = [claim for claim in map(_claim_of, works) if claim.allocations]
+        results = self._placement.claim(context, claims) if claims else []
+        by_uuid = {
+            claim.consumer_uuid: result for claim, result in zip(claims, results, strict=True)
+        }
         return self._database.run_in_writer(lambda session: self._claimed(session, works, by_uuid))
 
     def _claimed(
@@ -146,8 +152,8 @@ class Build(base.Task[models.InstanceBuild]):
     ) -> list[Lease]:
         leases = []
         for work, instance, build in self._lock_ours(session, works):
-            result = results[work.uuid]
-            if result.is_claimed:
+            result = results.get(work.uuid)
+            if result is None or result.is_claimed:
                 attempts.start(session, instance, build, now=self._now)
             else:
                 LOG.info("%s: %s refused: %s", work.uuid, instance.host, result.reason)

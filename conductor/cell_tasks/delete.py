@@ -45,6 +45,7 @@ class Delete(base.Task[models.InstanceDelete]):
         compute: ComputeAPI,
         now: Now,
         may_convict: Callable[[], bool],
+        on_gone: Callable[[str, str], None] = lambda host, instance_uuid: None,
     ) -> None:
         super().__init__(
             conf,
@@ -56,6 +57,7 @@ class Delete(base.Task[models.InstanceDelete]):
         )
         self._placement = placement
         self._compute = compute
+        self._on_gone = on_gone
 
     @property
     def steps(self) -> Mapping[str, Callable[[RequestContext, list[Work]], list[Lease]]]:
@@ -158,10 +160,13 @@ class Delete(base.Task[models.InstanceDelete]):
     def _free(self, context: RequestContext, works: list[Work]) -> list[Lease]:
         """Release the allocations for good, then mark the instances as deleted."""
         self._placement.release(context, {work.uuid: FENCE_FINAL for work in works})
-        self._database.run_in_writer(lambda session: self._bury(session, works))
+        hosts = self._database.run_in_writer(lambda session: self._bury(session, works))
+        for uuid, host in hosts.items():
+            self._on_gone(host, uuid)
         return []
 
-    def _bury(self, session: Session, works: Sequence[Work]) -> None:
+    def _bury(self, session: Session, works: Sequence[Work]) -> dict[str, str]:
+        """Return instance -> host of those that had one."""
         ours = self._lock_ours(session, works)
         uuids = [work.uuid for work, _instance, _row in ours]
         instances.delete_all(session, uuids, now=self._now)
@@ -170,3 +175,4 @@ class Delete(base.Task[models.InstanceDelete]):
         host_seq.touch_hosts(session, [instance.host for _work, instance, _row in ours])
         for uuid in uuids:
             LOG.info("%s: deleted", uuid)
+        return {work.uuid: instance.host for work, instance, _row in ours if instance.host}

@@ -54,7 +54,7 @@ class AggregatesEndpoint:
 
     @exposed
     def delete_aggregate(self, context: RequestContext, aggregate: str) -> None:
-        self._change(lambda session: aggregates.delete_aggregate(session, aggregate))
+        self._change(lambda session: aggregates.delete_aggregate(session, aggregate), is_gone=True)
 
     @exposed
     def add_aggregate_host(self, context: RequestContext, aggregate: str, host: str) -> Aggregate:
@@ -70,7 +70,7 @@ class AggregatesEndpoint:
             lambda session: aggregates.remove_host(session, aggregate, host, now=now)
         )
 
-    def _change(self, fn: Callable[[Session], Aggregate]) -> Aggregate:
+    def _change(self, fn: Callable[[Session], Aggregate], *, is_gone: bool = False) -> Aggregate:
         changed = self._database.run_in_writer(fn)
-        self._facts.aggregates_changed([changed])
+        self._facts.aggregate_changed(changed, is_gone=is_gone)
         return changed

@@ -57,5 +57,7 @@ class ServersEndpoint:
         return self._servers.list_actions(context, instance_uuid)
 
     @exposed
-    def explain_server(self, context: RequestContext, instance_uuid: str) -> dict[str, Any]:
-        return self._servers.explain(context, instance_uuid)
+    def explain_server(
+        self, context: RequestContext, instance_uuid: str, with_hosts: bool | None = None
+    ) -> dict[str, Any]:
+        return self._servers.explain(context, instance_uuid, with_hosts=with_hosts)

@@ -13,6 +13,7 @@ from conductor.cell0 import Cell0
 from conductor.cells import Cells
 from conductor.leases import LeaseKeeper, Leases
 from conductor.moments import Now
+from conductor.scheduling import Scheduling
 from placement.rpcapi import PlacementAPI
 from scheduler.rpcapi import SchedulerAPI
 
@@ -31,6 +32,7 @@ class Parts:
     cells: Cells
     cell0: Cell0
     scheduler: SchedulerAPI
+    scheduling: Scheduling
     placement: PlacementAPI
     reservations: Leases
     cleanups: Leases

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext, admin_context
-from conductor import stored_contexts, traces
+from conductor import group_members, stored_contexts, traces
 from conductor.api_db import (
     build_requests,
     cleanups,
@@ -26,7 +26,6 @@ from conductor.api_db import (
     instance_mappings,
     request_specs,
     reservations,
-    server_groups,
 )
 from conductor.api_db import traces as traces_db
 from conductor.api_db.build_requests import Pending
@@ -44,7 +43,6 @@ from objects.cell_mapping import CELL0_UUID
 from objects.decision_trace import DecisionTrace
 from objects.destinations import Destinations
 from objects.instance_fault import InstanceFault
-from objects.instance_group import InstanceGroup
 from objects.request_spec import RequestSpec
 
 LOG = logging.getLogger(__name__)
@@ -143,7 +141,7 @@ class BuildTask:
             return
         spec = self._spec()
         try:
-            self._destinations = self._parts.scheduler.select_destinations(
+            self._destinations = self._parts.scheduling.select_destinations(
                 self._context,
                 spec,
                 self._scheduled,
@@ -232,25 +230,13 @@ class BuildTask:
         spec = self._read(lambda session: request_specs.get_spec(session, self._scheduled[0]))
         spec.num_instances = len(self._scheduled)
         if spec.instance_group is not None:
-            self._refresh_group(spec.instance_group)
-        return spec
-
-    def _refresh_group(self, group: InstanceGroup) -> None:
-        """Set members and hosts. Raises CellUnavailable: a guess might break the policy."""
-        context = admin_context(self._context.request_id)
-        with self._parts.database.reader() as session:
-            members = server_groups.list_members(session, group.uuid)
-            hosts = set(build_requests.selected_hosts(session, members))
-            by_cell = instance_mappings.cells_of(session, members)
-        by_cell.pop(CELL0_UUID, None)
-        for cell_uuid, uuids in by_cell.items():
-            question = partial(
-                CellConductorAPI.find_instance_hosts, context=context, instance_uuids=uuids
+            group_members.refresh(
+                spec.instance_group,
+                self._parts.database,
+                self._parts.cells,
+                request_id=self._context.request_id,
             )
-            found = self._parts.cells.call(cell_uuid, question)
-            hosts.update(found.values())
-        group.members = members
-        group.hosts = sorted(hosts)
+        return spec
 
     def _selections(self) -> dict[str, dict[str, Any]]:
         """Return instance -> the row with its selections; each host is put into wire form once."""
@@ -287,7 +273,8 @@ class BuildTask:
     def _store_trace(self, session: Session, trace: DecisionTrace) -> None:
         size_max = self._parts.conf.conductor.trace_size_max
         shared, choices = traces.split(trace, size_max=size_max)
-        traces_db.store_trace(session, self._lease.key, shared, choices)
+        now = moment(self._parts.now())
+        traces_db.store_trace(session, self._lease.key, shared, choices, now=now)
 
     # Handing over
 

@@ -16,6 +16,7 @@ from objects.request_spec import RequestSpec
 from placement.rpcapi import PlacementAPI
 from scheduler import plugins
 from scheduler.fleet import Fleet
+from scheduler.scheduling_request import Outcome, SchedulingRequest
 
 NAMESPACE = "armillary.scheduler.driver"
 
@@ -24,7 +25,9 @@ class SchedulerDriver(abc.ABC):
     """Decides which host an instance goes to. Thread-safe: decisions run side by side."""
 
     uses_allocation_candidates: ClassVar[bool]
-    """Whether it asks placement which hosts fit, and claims there."""
+    """Whether it asks placement which hosts fit, and claims there. A driver that does not leaves
+    ``Selection.allocation_request`` empty: nobody claims then, neither for an alternate, and no
+    allocation is missed. Capacity is guarded by the limits that filters write, on the host."""
 
     def __init__(
         self,
@@ -55,6 +58,30 @@ class SchedulerDriver(abc.ABC):
         dry_run: bool,
     ) -> Destinations:
         """Do what ``SchedulerAPI`` promises; ``request_spec`` is not changed."""
+
+    def select_many(self, requests: Sequence[SchedulingRequest]) -> list[Outcome]:
+        """Answer each request on its own; by default one after the other."""
+        return [self._answer(request) for request in requests]
+
+    def _answer(self, request: SchedulingRequest) -> Outcome:
+        try:
+            return self.select_destinations(
+                request.context,
+                request.request_spec,
+                request.instance_uuids,
+                fences=request.fences,
+                return_alternates=request.return_alternates,
+                dry_run=request.dry_run,
+            )
+        except Exception as error:
+            return error
+
+    def refresh(self) -> None:  # noqa: B027 - most drivers keep nothing
+        """Look at the hosts anew, where a driver keeps what it has seen of them.
+
+        Called every ``[scheduler] periodic_task_interval`` seconds, and when a request failed
+        shortly after a start. Raises nothing.
+        """
 
 
 def load_driver(

@@ -1,46 +1,66 @@
-"""The filter scheduler: placement says who fits, filters say no, weighers which; then it claims."""
+"""The filter scheduler: placement says who fits, filters say no, weighers which; then it claims.
+
+Requests of one moment are decided together: those with equal specs on one board, one after the
+other, after one question to placement. What others chose and have not claimed yet is shown on each
+board, and claims of all are sent together.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import random
+import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import ClassVar, NoReturn
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from oslo_config import cfg
 
 from armillary import exception
+from armillary.combining import KeyedCombiner
+from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext
-from objects.allocation import AllocationClaim, ClaimStatus
-from objects.allocation_candidates import AllocationCandidates, AllocationRequest
+from objects.allocation_candidates import AllocationCandidates
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
-from objects.selection import Selection
 from placement.rpcapi import PlacementAPI
-from scheduler import filters, request_filters, resource_query, weights
+from scheduler import (
+    answers,
+    filters,
+    nearest_misses,
+    rebuild_check,
+    request_filters,
+    same_request,
+    weights,
+)
+from scheduler.answers import Requester
+from scheduler.boards import Boards
+from scheduler.candidates import get_candidates, questions
+from scheduler.cell_usage import CellDemand
+from scheduler.claiming import Claiming
+from scheduler.decision import Board, Decision, GivenUp
 from scheduler.drivers.base import SchedulerDriver
 from scheduler.fleet import Fleet
 from scheduler.host_table import HostTable
-from scheduler.plugins import PluginBroke
+from scheduler.plugins import CannotDecide, PluginBroke
 from scheduler.preselection import preselect
+from scheduler.rows_by_id import NamedIds
+from scheduler.scheduling_request import Outcome, SchedulingRequest
 from scheduler.selections import (
+    CLAIM_ROUNDS_MAX,
     Chooser,
-    NoHostLeft,
     Wanted,
-    choose_and_claim,
-    pick_alternates,
+    spread_of,
 )
+from scheduler.side_by_side import side_by_side
 from scheduler.trace import TraceBuilder
 from scheduler.tree_usage import TreeUsage, hosts_and_offers
+from scheduler.unclaimed import Unclaimed, Watch, amounts_by_node
 from scheduler.usage import Usage
 
 LOG = logging.getLogger(__name__)
-
-Requester = Callable[[int], AllocationRequest]
-"""From the index of a candidate to what claims it."""
 
 # The plugin that a server group's policy stands or falls with.
 NEEDED_BY_POLICY = {
@@ -50,20 +70,25 @@ NEEDED_BY_POLICY = {
     "soft-anti-affinity": "ServerGroupSoftAntiAffinityWeigher",
 }
 
+_INSTANCES_MAX = 1_000
+"""Of requests that are decided together."""
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Decision:
-    """What one decision works with; ``spec`` is its own."""
+_BOARDS_MAX = 8
+"""So many different requests of one message are decided at a time."""
 
-    context: RequestContext
-    spec: RequestSpec
-    instances: list[Wanted]
-    trace: TraceBuilder
-    is_dry_run: bool
+_WAITING_MAX = 10_000
+_SETTLE_SECONDS_MAX = 10.0
 
 
 class FilterScheduler(SchedulerDriver):
-    """Asks placement for candidates, filters and weighs them, claims the best for each instance."""
+    """Asks placement for candidates, filters and weighs them, claims the best for each instance.
+
+    The request filters turn the request into one question to placement, for pinned CPUs into a
+    second one; filters and weighers see the hosts of the answer. All instances of a request get
+    their hosts, or none does. Requests of one moment are decided together, and see what the others
+    chose. ``[filter_scheduler] host_subset_size`` and ``shuffle_best_same_weighed_hosts`` spread
+    what several schedulers choose.
+    """
 
     uses_allocation_candidates: ClassVar[bool] = True
 
@@ -82,6 +107,22 @@ class FilterScheduler(SchedulerDriver):
         self._filters = filters.load_filters(conf)
         self._weighers = weights.load_weighers(conf)
         self._plugin_names = {*self._filters.names, *(type(w).__name__ for w in self._weighers)}
+        self._choosing = threading.Lock()
+        self._unclaimed = Unclaimed()
+        self._boards = Boards(
+            conf,
+            fleet,
+            self._unclaimed,
+            self._choosing,
+            remember=self._remember,
+            fail=self._fail,
+            claims=self.uses_allocation_candidates,
+        )
+        self._claiming = Claiming(placement, self._choosing)
+        self._workers = WorkerPool(_BOARDS_MAX, "decisions", queue_size_max=_WAITING_MAX)
+        self._combiner = KeyedCombiner[Sequence[Decision], None](
+            self._decide_groups, weight_max=_INSTANCES_MAX, waiting_max=_WAITING_MAX
+        )
 
     def select_destinations(
         self,
@@ -93,88 +134,192 @@ class FilterScheduler(SchedulerDriver):
         return_alternates: bool,
         dry_run: bool,
     ) -> Destinations:
-        spec = _own_spec(request_spec, instance_uuids)
-        self._check_policy(spec)
-        decision = _Decision(
-            context=context,
-            spec=spec,
-            instances=[
-                Wanted(uuid, fence) for uuid, fence in zip(instance_uuids, fences, strict=True)
-            ],
+        request = SchedulingRequest(
+            context, request_spec, instance_uuids, fences, return_alternates, dry_run
+        )
+        (found,) = self.select_many([request])
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def select_many(self, requests: Sequence[SchedulingRequest]) -> list[Outcome]:
+        decisions = [self._decision(request) for request in requests]
+        self._decide_and_claim(decisions)
+        crowded = [index for index, each in enumerate(decisions) if _may_find_room(each)]
+        if crowded:
+            # What was in their way may not have been claimed after all.
+            self._unclaimed.wait_until_settled(_SETTLE_SECONDS_MAX)
+            again = {index: self._decision(decisions[index].as_known()) for index in crowded}
+            self._decide_and_claim(list(again.values()))
+            for index, decision in again.items():
+                decisions[index] = decision
+        return [self._outcome(decision) for decision in decisions]
+
+    def _decision(self, request: SchedulingRequest) -> Decision:
+        wanted = zip(request.instance_uuids, request.fences, strict=True)
+        return Decision(
+            request=request,
+            spec=request.request_spec,
+            instances=[Wanted(uuid, fence) for uuid, fence in wanted],
             trace=TraceBuilder(
-                request_id=context.request_id,
+                request_id=request.context.request_id,
                 created_at=self._now(),
                 clock=self._clock,
                 choices_max=self._conf.scheduler.trace_choices_max,
             ),
-            is_dry_run=dry_run,
+            alternates_max=(
+                self._conf.scheduler.max_attempts - 1 if request.return_alternates else 0
+            ),
         )
+
+    # Deciding together ----------------------------------------------------------------------------
+
+    def _decide_and_claim(self, decisions: Sequence[Decision]) -> None:
+        shared: dict[object, list[Decision]] = {}
+        for decision in decisions:
+            key = id(decision) if decision.is_dry_run else same_request.rough_key(decision.spec)
+            shared.setdefault(key, []).append(decision)
+        works = [partial(self._decide_shared, key, some) for key, some in shared.items()]
+        side_by_side(self._workers, works)
+        self._claim_in_rounds([each for each in decisions if each.board and not each.is_dry_run])
+        for decision in decisions:
+            self._boards.leave(decision)
+            if decision.error is not None:
+                self._clean_up(decision)
+
+    def _decide_shared(self, key: object, decisions: Sequence[Decision]) -> None:
+        weight = sum(len(each.instances) for each in decisions)
         try:
-            return self._decide(decision, return_alternates)
+            self._combiner.submit(key, decisions, weight)
+        except exception.Unavailable as error:
+            for each in decisions:
+                each.error = error
+
+    def _decide_groups(self, works: Sequence[Sequence[Decision]]) -> list[None]:
+        decisions = [decision for work in works for decision in work]
+        for alike in same_request.grouped(decisions, [each.spec for each in decisions]):
+            self._decide_alike(alike)
+        return [None] * len(works)
+
+    def _decide_alike(self, decisions: Sequence[Decision]) -> None:
+        """Decide requests with equal specs on one board; what keeps one from that, keeps all."""
+        first = decisions[0]
+        try:
+            first.spec = _own_spec(decisions)
+            if first.spec.is_rebuild_check:
+                for decision in decisions:
+                    self._check_rebuild(decision, first.spec)
+                return
+            self._check_policy(first.spec)
+            watch = self._unclaimed.begin()
+            try:
+                board = self._board(first, watch)
+            except BaseException:
+                self._unclaimed.end(watch)
+                raise
+            with self._choosing:
+                self._boards.decide_on(board, decisions)
+        except GivenUp as reason:
+            for decision in decisions:
+                self._fail(decision, reason, like=first)
+        except CannotDecide as error:
+            for decision in decisions:
+                self._fail(decision, GivenUp(reason=f"{error}."), like=first)
         except PluginBroke as error:
-            LOG.exception("%s: a plugin broke", context.request_id)
-            self._give_up(decision, reason=f"{error}.")
+            LOG.exception("%s: a plugin broke", first.context.request_id)
+            for decision in decisions:
+                self._fail(decision, GivenUp(reason=f"{error}."), like=first)
+        except Exception as error:
+            for decision in decisions:
+                decision.error = decision.error or error
+
+    def _check_rebuild(self, decision: Decision, spec: RequestSpec) -> None:
+        try:
+            decision.found = rebuild_check.check(
+                self._fleet.view_all(),
+                self._filters,
+                spec,
+                decision.request.instance_uuids,
+                trace=decision.trace,
+                default_zone=self._conf.default_availability_zone,
+            )
+        except exception.NoValidHost as error:
+            decision.error = error
 
     # The stages -----------------------------------------------------------------------------------
 
-    def _decide(self, decision: _Decision, return_alternates: bool) -> Destinations:
+    def _board(self, decision: Decision, watch: Watch) -> Board:
         candidates = self._ask_placement(decision)
-        hosts = self._known_hosts(decision, candidates)
+        with self._choosing, decision.trace.stage("hosts"):
+            hosts, request = self._offers(decision, candidates)
+            hosts = self._without_promised(decision, hosts, watch)
         hosts = self._filter(decision, hosts)
         if len(hosts) == 0:
-            self._give_up(decision)
+            raise GivenUp
         with decision.trace.stage("weigh"):
-            chooser = self._chooser(decision, hosts)
-        request = candidates.requester()
-        self._choose_and_claim(decision, chooser, request)
-        with decision.trace.stage("alternates"):
-            alternates = pick_alternates(
-                chooser,
-                [wanted.position for wanted in decision.instances],
-                self._conf.scheduler.max_attempts - 1 if return_alternates else 0,
-            )
-        if not decision.is_dry_run:
-            self._fleet.remember(
-                (chooser.hosts.value("uuid", wanted.position), wanted.instance_uuid)
-                for wanted in decision.instances
-            )
-        return self._destinations(decision, chooser.hosts, request, alternates)
+            return Board(self._chooser(decision, hosts), request, watch)
 
-    def _ask_placement(self, decision: _Decision) -> AllocationCandidates:
+    def _ask_placement(self, decision: Decision) -> AllocationCandidates | None:
+        """Return the candidates; None for a driver that asks nobody."""
         trace, spec = decision.trace, decision.spec
         try:
             with trace.stage("request_filters"):
                 request_filters.apply_all(self._request_filters, spec, self._fleet.facts)
-                query = resource_query.build(spec, limit=self._conf.scheduler.max_placement_results)
             with trace.stage("candidates"):
-                candidates = self._placement.get_allocation_candidates(decision.context, query)
+                candidates = get_candidates(
+                    self._conf, self._placement, decision.context, spec, self._fleet
+                )
         except (exception.RequestFilterFailed, exception.InvalidResourceQuery) as error:
             trace.refused_by_request_filter(error.message)
-            self._give_up(decision, reason=error.message)
+            raise GivenUp(reason=error.message) from error
         trace.answered(candidates)
+        if decision.is_dry_run and not trace.has_candidates:
+            query = questions(self._conf, spec, self._fleet).first
+            trace.missed(nearest_misses.find(self._placement, decision.context, query))
         return candidates
 
-    def _known_hosts(self, decision: _Decision, candidates: AllocationCandidates) -> HostTable:
-        with decision.trace.stage("hosts"):
-            if candidates.is_plain:
-                hosts, found = self._fleet.view(candidates.provider_uuids)
-                usage = Usage.of_candidates(candidates, found)
-            else:
-                offers = hosts_and_offers(candidates)
-                hosts, found = self._fleet.view(list(offers))
-                known = list(offers.values())
-                usage = TreeUsage(candidates, [known[index] for index in found.tolist()])
-            decision.trace.known(len(hosts))
-            return hosts.with_usage(usage)
+    def _offers(
+        self, decision: Decision, candidates: AllocationCandidates | None
+    ) -> tuple[HostTable, Requester]:
+        """Return the hosts to choose among, and what claims the candidates that they stand for."""
+        assert candidates is not None
+        if candidates.is_plain:
+            hosts, found = self._fleet.view(candidates.provider_uuids, _named_ids(candidates))
+            usage = Usage.of_candidates(candidates, found)
+        else:
+            offers = hosts_and_offers(candidates)
+            hosts, found = self._fleet.view(list(offers))
+            known = list(offers.values())
+            usage = TreeUsage(candidates, [known[index] for index in found.tolist()])
+        decision.trace.known(len(hosts))
+        demand = CellDemand.of(decision.spec, self._conf)
+        return hosts.with_usage(usage, demand), candidates.requester()
 
-    def _filter(self, decision: _Decision, hosts: HostTable) -> HostTable:
+    def _without_promised(self, decision: Decision, hosts: HostTable, watch: Watch) -> HostTable:
+        """Show what others chose and have not claimed yet; leave out the hosts that it fills."""
+        promised = amounts_by_node(self._unclaimed.all_for(watch))
+        positions = hosts.positions_of(self._fleet.rows_of(promised))
+        if not positions or hosts.has_several_candidates:
+            return hosts
+        for uuid, position in positions.items():
+            hosts.promise(position, promised[uuid])
+        kept = np.flatnonzero(hosts.fit_mask())
+        removed = len(hosts) - len(kept)
+        if not removed:
+            return hosts
+        decision.is_crowded = True
+        reason = "promised to other requests a moment ago"
+        decision.trace.filtered("promised", len(hosts), removed, [(reason, removed)])
+        return hosts.take(kept)
+
+    def _filter(self, decision: Decision, hosts: HostTable) -> HostTable:
         spec, report = decision.spec, decision.trace.filtered
         with decision.trace.stage("filters"):
             hosts = preselect(hosts, spec, report)
             spec.instance_uuid = decision.instances[0].instance_uuid
             return hosts if spec.is_forced else self._filters.run(hosts, spec, report)
 
-    def _chooser(self, decision: _Decision, hosts: HostTable) -> Chooser:
+    def _chooser(self, decision: Decision, hosts: HostTable) -> Chooser:
         conf = self._conf.filter_scheduler
         return Chooser(
             hosts,
@@ -184,130 +329,113 @@ class FilterScheduler(SchedulerDriver):
             subset_size=conf.host_subset_size,
             shuffle_ties=conf.shuffle_best_same_weighed_hosts,
             dice=self._dice,
+            explained_max=self._conf.scheduler.trace_explained_hosts_max,
         )
 
-    def _choose_and_claim(self, decision: _Decision, chooser: Chooser, request: Requester) -> None:
-        trace, runners_up = decision.trace, self._conf.scheduler.trace_runners_up_max
-
-        def choose(wanted: Wanted, spread: int) -> bool:
-            with trace.stage("choose"):
-                choice = chooser.choose(wanted.instance_uuid, spread=spread, runners_up=runners_up)
-                if choice is None:
-                    return False
-                trace.chosen(wanted.instance_uuid, chooser.hosts, choice)
-                wanted.position = choice.chosen.position
-                return True
-
-        def claim(waiting: list[Wanted]) -> list[Wanted]:
-            if decision.is_dry_run:
-                return []
-            with trace.stage("claim"):
-                return self._claim(decision, chooser, request, waiting)
-
-        try:
-            choose_and_claim(decision.instances, choose=choose, claim=claim)
-        except NoHostLeft as error:
-            for entry in chooser.why_none():
-                trace.filtered(*entry)
-            self._give_up(decision, placed=error.placed)
-        except exception.Unavailable:
-            self._release(decision)
-            raise
-
-    def _claim(
-        self,
-        decision: _Decision,
-        chooser: Chooser,
-        request: Requester,
-        waiting: list[Wanted],
-    ) -> list[Wanted]:
-        """Claim for all that wait, in one call; return those that were refused."""
-        results = self._placement.claim(
-            decision.context,
-            [
-                AllocationClaim.from_values(
-                    consumer_uuid=wanted.instance_uuid,
-                    project_id=decision.spec.project_id,
-                    user_id=decision.spec.user_id,
-                    allocations=request(chooser.hosts.candidate_of(wanted.instance_uuid)),
-                    fence=wanted.fence,
-                )
-                for wanted in waiting
-            ],
+    def _remember(self, decision: Decision, hosts: HostTable) -> None:
+        """Let decisions to come see what was placed, until a push shows it."""
+        claims = (
+            (hosts.value("uuid", wanted.position), wanted.instance_uuid)
+            for wanted in decision.instances
         )
-        refused = []
-        outranked = []
-        for wanted, result in zip(waiting, results, strict=True):
-            if result.is_claimed:
-                wanted.is_claimed = True
-            elif result.status in (ClaimStatus.CONFLICT, ClaimStatus.FENCED):
-                outranked.append(result)
-            else:
-                host = chooser.hosts.value("host", wanted.position)
-                LOG.info("%s: claim on %s refused: %s", wanted.instance_uuid, host, result.reason)
-                decision.trace.refused(wanted.instance_uuid, host, result.reason)
-                chooser.refuse(wanted.position, wanted.instance_uuid)
-                refused.append(wanted)
-        if outranked:
-            # Somebody else acts for these instances: a delete, or another worker with this request.
-            # Whoever that is releases by a higher fence; releasing here could take theirs away.
-            raise exception.Conflict(
-                reason=f"instance {outranked[0].consumer_uuid} is in other hands: "
-                f"{outranked[0].reason or outranked[0].status}"
+        self._fleet.remember(claims, CellDemand.of(decision.spec, self._conf))
+
+    # Claiming -------------------------------------------------------------------------------------
+
+    def _claim_in_rounds(self, decisions: Sequence[Decision]) -> None:
+        """Claim for all, and choose again for those that are refused.
+
+        From the second refusal on choices are spread: whoever was faster reads the same ranking.
+        """
+        if not self.uses_allocation_candidates:
+            return
+        waiting = [each for each in decisions if each.error is None]
+        for claim_round in range(CLAIM_ROUNDS_MAX):
+            if not waiting:
+                return
+            if claim_round:
+                self._boards.choose_again(waiting, spread_of(claim_round))
+            chosen = [each for each in waiting if each.error is None]
+            try:
+                if chosen:
+                    self._claiming.claim(chosen)
+            finally:
+                self._settle(waiting)
+            waiting = [each for each in waiting if each.error is None and each.unclaimed]
+        for decision in waiting:
+            decision.error = exception.Unavailable(
+                reason=f"claims were refused {CLAIM_ROUNDS_MAX} times in a row, other requests "
+                "were faster"
             )
-        return refused
+
+    def _settle(self, decisions: Sequence[Decision]) -> None:
+        self._unclaimed.settle(
+            wanted.instance_uuid for each in decisions for wanted in each.instances
+        )
+
+    def _clean_up(self, decision: Decision) -> None:
+        """Forget what was chosen for a request that failed; release what it has claimed.
+
+        Unless somebody else acts for it, or nobody knows what was claimed: then whoever asked takes
+        care of it.
+        """
+        if decision.is_dry_run or decision.board is None:
+            return
+        self._fleet.forget(decision.request.instance_uuids)
+        is_known = isinstance(decision.error, exception.NoValidHost | exception.Unavailable)
+        if is_known and decision.claimed:
+            self._placement.release(decision.context, decision.claimed)
 
     # Outcomes -------------------------------------------------------------------------------------
 
-    def _destinations(
-        self,
-        decision: _Decision,
-        hosts: HostTable,
-        request: Requester,
-        alternates: list[list[int]],
-    ) -> Destinations:
-        selections: list[Selection] = []
-        index_of: dict[tuple[int, int], int] = {}
-        width = 1 + max(map(len, alternates))
-        choices = np.full((len(decision.instances), width), -1, dtype=np.int64)
-        zone = self._conf.default_availability_zone
-        for row, (wanted, others) in enumerate(zip(decision.instances, alternates, strict=True)):
-            chosen = (wanted.position, hosts.candidate_of(wanted.instance_uuid))
-            next_best = ((position, hosts.candidate_at(position)) for position in others)
-            for column, offer in enumerate((chosen, *next_best)):
-                if offer not in index_of:
-                    index_of[offer] = len(selections)
-                    position, candidate = offer
-                    selections.append(_selection(hosts, position, request(candidate), zone))
-                choices[row, column] = index_of[offer]
-            if not decision.is_dry_run:
-                LOG.info(
-                    "%s: goes to %s, %d alternates",
-                    wanted.instance_uuid, hosts.value("host", wanted.position), len(others),
-                )  # fmt: skip
-        return Destinations.from_values(
-            hosts=selections, choices=choices, trace=decision.trace.finished()
-        )
-
-    def _give_up(
-        self, decision: _Decision, *, placed: int = 0, reason: str | None = None
-    ) -> NoReturn:
-        self._release(decision)
+    def _fail(
+        self, decision: Decision, reason: GivenUp, *, like: Decision | None = None
+    ) -> exception.NoValidHost:
+        """Say why a request has no host; ``like`` is the one that it was decided together with."""
+        if like is not None and like is not decision:
+            decision.trace.adopt(like.trace)
+            decision.is_crowded = like.is_crowded
         trace = decision.trace.failed(
-            placed=placed,
+            placed=reason.placed,
             wanted=len(decision.instances),
             aggregate_names={each.uuid: each.name for each in self._fleet.facts.aggregates},
-            reason=reason,
+            reason=reason.reason,
         )
         LOG.info("%s: no valid host: %s", decision.instances[0].instance_uuid, trace.sentence)
-        raise exception.NoValidHost(reason=trace.sentence, trace=trace.obj_to_primitive())
+        decision.error = error = answers.no_valid_host(trace)
+        return error
 
-    def _release(self, decision: _Decision) -> None:
-        claimed = {
-            wanted.instance_uuid: wanted.fence for wanted in decision.instances if wanted.is_claimed
-        }
-        if claimed:
-            self._placement.release(decision.context, claimed)
+    def _outcome(self, decision: Decision) -> Outcome:
+        if decision.error is not None:
+            return decision.error
+        if decision.found is not None:
+            return decision.found
+        try:
+            return self._destinations(decision)
+        except PluginBroke as error:  # it has chosen, and cannot say within which limits
+            LOG.exception("%s: a plugin broke", decision.context.request_id)
+            failure = self._fail(decision, GivenUp(reason=f"{error}."))
+            self._clean_up(decision)
+            return failure
+
+    def _destinations(self, decision: Decision) -> Destinations:
+        assert decision.board is not None
+        hosts = decision.board.chooser.hosts
+        if not decision.is_dry_run:
+            for wanted, offers in zip(decision.instances, decision.offers, strict=True):
+                LOG.info(
+                    "%s: goes to %s, %d alternates",
+                    wanted.instance_uuid, hosts.value("host", wanted.position), len(offers) - 1,
+                )  # fmt: skip
+        return answers.destinations(
+            hosts,
+            decision.offers,
+            request=decision.board.request,
+            limits_of=lambda position: self._filters.limits_of(hosts[position], decision.spec),
+            default_zone=self._conf.default_availability_zone,
+            trace=decision.trace.finished(),
+            known=decision.board.selections,
+        )
 
     def _check_policy(self, spec: RequestSpec) -> None:
         if spec.instance_group is None:
@@ -322,26 +450,24 @@ class FilterScheduler(SchedulerDriver):
             )
 
 
-def _own_spec(request_spec: RequestSpec, instance_uuids: Sequence[str]) -> RequestSpec:
-    """Return a copy to work on, whose server group has the request's instances as members."""
-    spec: RequestSpec = request_spec.obj_clone()
+def _own_spec(decisions: Sequence[Decision]) -> RequestSpec:
+    """Return a copy to work on, whose server group has the requests' instances as members."""
+    first, *others = decisions
+    spec: RequestSpec = first.request.request_spec.obj_clone()
     spec.obj_set_defaults_quietly()
-    if spec.instance_group is not None:
-        members = spec.instance_group.members
-        known = set(members)
-        members.extend(uuid for uuid in instance_uuids if uuid not in known)
+    same_request.merge_groups(
+        spec,
+        [each.request.request_spec for each in others],
+        [uuid for each in decisions for uuid in each.request.instance_uuids],
+    )
     return spec
 
 
-def _selection(
-    hosts: HostTable, position: int, allocation_request: AllocationRequest, default_zone: str
-) -> Selection:
-    host = hosts.value("host", position)
-    return Selection.from_values(
-        compute_node_uuid=hosts.value("uuid", position),
-        service_host=host,
-        nodename=hosts.value("nodename", position),
-        cell_uuid=hosts.value("cell_uuid", position),
-        allocation_request=allocation_request,
-        availability_zone=hosts.facts.zone_of(host, default_zone),
-    )
+def _named_ids(candidates: AllocationCandidates) -> NamedIds | None:
+    if candidates.provider_ids is None or candidates.meaning_of_ids is None:
+        return None
+    return NamedIds(candidates.provider_ids, candidates.meaning_of_ids)
+
+
+def _may_find_room(decision: Decision) -> bool:
+    return decision.is_crowded and isinstance(decision.error, exception.NoValidHost)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from objects import extra_spec_operators
 from objects.aggregate import Aggregate
+from objects.extra_spec_operators import Question
 from objects.flavor import Flavor
 from objects.request_spec import RequestSpec
 from scheduler import aggregate_metadata, filters
-from scheduler.filters import extra_spec_operators
-from scheduler.filters.extra_spec_operators import Question
 from scheduler.host_state import HostState
 from scheduler.host_table import HostTable
 

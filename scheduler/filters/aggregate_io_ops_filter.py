@@ -6,7 +6,7 @@ from scheduler.filters.limits import BelowAggregateLimit
 
 
 class AggregateIoOpsFilter(BelowAggregateLimit):
-    """Pass hosts with fewer such works in hand than their aggregates allow.
+    """Pass hosts with fewer disk-heavy works in hand than their aggregates allow.
 
     The metadata ``max_io_ops_per_host``, a whole number, overrides the option of that name in
     ``[filter_scheduler]``; of several the least counts. One that is no number counts as none, and

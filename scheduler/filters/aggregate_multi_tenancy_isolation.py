@@ -22,6 +22,7 @@ class AggregateMultiTenancyIsolation(filters.BaseHostFilter):
     """
 
     run_filter_once_per_request = True
+    reason_columns = ()
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         return _passes(host_state.aggregates, spec)

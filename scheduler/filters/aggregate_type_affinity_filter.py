@@ -21,6 +21,7 @@ class AggregateTypeAffinityFilter(filters.BaseHostFilter):
     """
 
     run_filter_once_per_request = True
+    reason_columns = ()
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         return _passes(host_state.aggregates, spec)

@@ -21,6 +21,7 @@ class AvailabilityZoneFilter(filters.BaseHostFilter):
     """
 
     run_filter_once_per_request = True
+    reason_columns = ()
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         if not spec.availability_zone:

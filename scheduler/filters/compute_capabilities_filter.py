@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from objects import extra_spec_operators
+from objects.extra_spec_operators import Question
 from objects.flavor import Flavor
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.filters import extra_spec_operators
-from scheduler.filters.extra_spec_operators import Question
 from scheduler.host_state import READABLE, HostState
 from scheduler.host_table import HostTable
 

@@ -53,6 +53,7 @@ class ImagePropertiesFilter(filters.BaseHostFilter):
     """
 
     run_filter_once_per_request = True
+    RUN_ON_REBUILD = True
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         properties, wanted = self._wanted(spec)

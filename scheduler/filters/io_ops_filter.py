@@ -6,11 +6,12 @@ from scheduler.filters.limits import BelowLimit
 
 
 class IoOpsFilter(BelowLimit):
-    """Pass hosts with fewer than ``[filter_scheduler] max_io_ops_per_host`` such works in hand.
+    """Pass hosts with fewer than ``[filter_scheduler] max_io_ops_per_host`` disk-heavy works.
 
-    Builds, resizes, snapshots, migrations, rescues and unshelves count.
+    Works in hand are builds, resizes, snapshots, migrations, rescues and unshelves.
     """
 
     attribute = "num_io_ops"
+    reason_columns = ("num_io_ops",)
     option = "max_io_ops_per_host"
     has_text = "has {} disk-heavy works in hand"

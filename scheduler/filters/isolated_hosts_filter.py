@@ -14,11 +14,12 @@ class IsolatedHostsFilter(filters.BaseHostFilter):
     """Pass ``[filter_scheduler] isolated_hosts`` for ``isolated_images``, other hosts for others.
 
     With ``restrict_isolated_hosts_to_isolated_images`` off, other images may use isolated hosts,
-    too. A request without an image has one that is not isolated. Where no image is isolated, only
-    that isolated hosts are kept free matters.
+    too. A request without an image counts as one whose image is not isolated. While there
+    are no isolated images, isolated hosts get none at all, unless that option is off.
     """
 
     run_filter_once_per_request = True
+    RUN_ON_REBUILD = True
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         return self._passes(host_state.host in self._hosts, spec)

@@ -23,10 +23,22 @@ class JsonFilter(filters.BaseHostFilter):
     """Pass hosts for which the question in the hint ``query`` holds; without it, all.
 
     The question is JSON, such as ``["and", [">=", "$free_ram_mb", 1024], ["=", "$stats.rack",
-    "7"]]``; :mod:`objects.host_query` has the operators. It is asked again for each instance of a
-    request. A question that cannot be read is refused by the API; no host passes one that comes
-    another way.
+    "7"]]``: an operator, then its arguments, which are values, host attributes (``$name``,
+    ``$name.key``) and further questions.
+
+    - ``=``, ``<``, ``>``, ``<=``, ``>=``: the first argument compared with each of the others
+    - ``in``: the first argument is one of the others
+    - ``and``, ``or``: all, or any, of the arguments hold
+    - ``not``: one of the arguments does not hold, at any depth
+
+    An argument that is null, empty, or not reported by the host is left out; what cannot be
+    compared does not hold. A question that cannot be read is refused by the API; no host passes one
+    that comes another way. It is asked again for each instance of a request.
     """
+
+    judges_apart = True
+
+    reason_columns = ()
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         question, mistake = _question(spec)

@@ -17,6 +17,8 @@ from scheduler.host_table import HostTable, Numbers
 class BelowLimit(filters.BaseHostFilter):
     """Base of these: passes hosts whose ``attribute`` is below ``[filter_scheduler] option``."""
 
+    judges_apart = True
+
     attribute: ClassVar[str]
     option: ClassVar[str]
     has_text: ClassVar[str]

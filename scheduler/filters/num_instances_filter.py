@@ -9,5 +9,6 @@ class NumInstancesFilter(BelowLimit):
     """Pass hosts that run fewer than ``[filter_scheduler] max_instances_per_host`` instances."""
 
     attribute = "num_instances"
+    reason_columns = ("num_instances",)
     option = "max_instances_per_host"
     has_text = "runs {} instances"

@@ -17,6 +17,10 @@ class RetryFilter(filters.BaseHostFilter):
     come back to the scheduler with the hosts they tried.
     """
 
+    judges_apart = True
+
+    reason_columns = ()
+
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         return spec.retry is None or host_state.host not in spec.retry.hosts
 

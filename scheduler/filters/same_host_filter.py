@@ -20,6 +20,7 @@ class SameHostFilter(filters.BaseHostFilter):
     """
 
     run_filter_once_per_request = True
+    reason_columns = ()
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         wanted = spec.hint(HINT)

@@ -18,6 +18,12 @@ class ServerGroupAffinityFilter(filters.BaseHostFilter):
     The first member may go anywhere; so may instances of no group, or of one with another policy.
     """
 
+    reason_columns = ()
+
+    def is_apart(self, spec: RequestSpec) -> bool:
+        """Answer no for a group of this policy: its first member rules all other hosts out."""
+        return spec.instance_group is None or spec.instance_group.policy != POLICY
+
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         group = spec.instance_group
         if group is None or group.policy != POLICY or not group.hosts:

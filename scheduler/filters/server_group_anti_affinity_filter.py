@@ -20,6 +20,10 @@ class ServerGroupAntiAffinityFilter(filters.BaseHostFilter):
     instance itself passes, so that it may be moved within it.
     """
 
+    judges_apart = True
+
+    reason_columns = ()
+
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         group = spec.instance_group
         if group is None or group.policy != POLICY:

@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from objects.request_spec import RequestLevelParams, RequestSpec
-from scheduler import plugins
+from scheduler import plugin_calls, plugins
 from scheduler.facts import Facts
 
 NAMESPACE = "armillary.scheduler.request_filters"
@@ -50,8 +50,8 @@ def apply_all(
         spec.request_level_params = RequestLevelParams.from_values()
     for each in request_filters:
         try:
-            each.apply(spec, facts)
-        except exception.RequestFilterFailed:
+            plugin_calls.ask(each, each.apply, spec, facts)
+        except plugins.PluginBroke as error:
+            if isinstance(error.__cause__, exception.RequestFilterFailed):
+                raise error.__cause__ from None
             raise
-        except Exception as error:
-            raise plugins.PluginBroke(each, error) from error

@@ -16,13 +16,13 @@ class ImageTypeSupport(request_filters.BaseRequestFilter):
     """Require ``COMPUTE_IMAGE_TYPE_`` and the image's disk format.
 
     Works when ``[scheduler] query_placement_for_image_type_support`` is set. A format that no trait
-    stands for is no restriction.
+    stands for is no restriction, and neither is the image of a server that boots from a volume.
     """
 
     def apply(self, spec: RequestSpec, facts: Facts) -> None:
         if not self._conf.scheduler.query_placement_for_image_type_support:
             return
-        if spec.image is None or not spec.image.disk_format:
+        if spec.is_bfv or spec.image is None or not spec.image.disk_format:
             return
         trait = demands.trait_of("COMPUTE_IMAGE_TYPE", spec.image.disk_format)
         if trait is None:

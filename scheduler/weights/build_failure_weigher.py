@@ -15,6 +15,9 @@ class BuildFailureWeigher(weights.BaseHostWeigher):
     multiplier when no other host has more.
     """
 
+    judges_apart = True
+    is_steady = True
+
     multiplier_option = "build_failure_weight_multiplier"
     multiplier_sign = -1
 

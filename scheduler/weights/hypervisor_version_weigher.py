@@ -15,6 +15,9 @@ class HypervisorVersionWeigher(weights.BaseHostWeigher):
     kinds, set the multiplier to 0, or by aggregate.
     """
 
+    judges_apart = True
+    is_steady = True
+
     multiplier_option = "hypervisor_version_weight_multiplier"
 
     def host_weight(self, host_state: HostState, spec: RequestSpec) -> float:

@@ -14,6 +14,8 @@ class NumInstancesWeigher(weights.BaseHostWeigher):
     Its default is 0, which does neither.
     """
 
+    judges_apart = True
+
     multiplier_option = "num_instances_weight_multiplier"
 
     def host_weight(self, host_state: HostState, spec: RequestSpec) -> float:

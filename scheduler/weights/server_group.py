@@ -18,6 +18,8 @@ class GroupMembersWeigher(weights.BaseHostWeigher):
     A host of the group that no member was reported on yet counts as running one.
     """
 
+    judges_apart = True
+
     policy: ClassVar[str]
     sign: ClassVar[int] = 1
 

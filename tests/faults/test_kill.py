@@ -10,7 +10,11 @@ import pytest
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import LEASE_SECONDS, SERVICE_DOWN_SECONDS
 from tests.fixtures.layouts import two_cells
-from tests.fixtures.ledger import assert_nothing_is_lost, delete_everything
+from tests.fixtures.ledger import (
+    assert_all_active,
+    assert_nothing_is_lost,
+    delete_everything,
+)
 from tests.fixtures.services import POSTGRESQL
 
 pytestmark = [
@@ -63,8 +67,7 @@ def test_a_killed_service_loses_nothing(deployment, small, name):
     uuids = begin_a_build(deployment, small)
     deployment.kill(name)
     deployment.start(name)
-    states = assert_nothing_is_lost(deployment, uuids)
-    assert set(states.values()) == {"ACTIVE"}
+    assert_all_active(deployment, uuids)
 
 
 @pytest.mark.parametrize("name", ["super", "cell1-conductor", "cell2-agent-1"])
@@ -74,8 +77,7 @@ def test_a_service_killed_halfway_loses_nothing(deployment, small, name):
     wait_until_building(deployment)
     deployment.kill(name)
     deployment.start(name)
-    states = assert_nothing_is_lost(deployment, uuids)
-    assert set(states.values()) == {"ACTIVE"}
+    assert_all_active(deployment, uuids)
 
 
 def test_builds_of_an_agent_that_stays_away_go_to_alternates(deployment, small):

@@ -69,6 +69,19 @@ def test_a_request_that_fits_nowhere_ends_with_a_safe_reason(system):
     assert "1,000,000" in sentence
 
 
+def test_a_dry_run_says_where_and_leaves_nothing(system, tiny):
+    """Hosts, alternates and why; or who comes nearest."""
+    asked = {"server": {"flavorRef": tiny, "max_count": 2}}
+    found = system.post("/armillary/dry-run", asked)["dry_run"]
+    assert [len({one["host"], *one["alternates"]}) for one in found["hosts"]] == [3, 3]
+    assert len(found["trace"]["choices"]) == 2
+    spec = {"flavor": {"vcpus": 1, "memory_mb": 1_000_000}}
+    found = system.post("/armillary/dry-run", {"request_spec": spec})["dry_run"]
+    assert found["hosts"] == []
+    assert found["trace"]["nearest"][0]["host"] == "bad"
+    assert system.get("/armillary/allocations")["allocations"] == []
+
+
 def test_many_instances_of_one_request_are_all_or_nothing(system, tiny):
     """Forty do not fit into 24 + 64 vCPU without overcommit of memory, a hundred do not at all."""
     uuids = system.create_servers(tiny, 20)

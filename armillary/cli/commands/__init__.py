@@ -15,9 +15,11 @@ from armillary.cli.commands import (
     image,
     programs,
     quota,
+    schedule,
     server,
     service,
 )
+from armillary.cli.simulate.command import Simulate
 
 COMMANDS: dict[str, type[Command]] = {
     "server create": server.CreateServer,
@@ -26,6 +28,7 @@ COMMANDS: dict[str, type[Command]] = {
     "server delete": server.DeleteServers,
     "server events": server.ListServerEvents,
     "explain": explain.Explain,
+    "schedule": schedule.Schedule,
     "flavor create": flavor.CreateFlavor,
     "flavor list": flavor.ListFlavors,
     "flavor show": flavor.ShowFlavor,
@@ -55,6 +58,7 @@ COMMANDS: dict[str, type[Command]] = {
     "quota show": quota.ShowQuota,
     "quota set": quota.SetQuota,
     "allocation list": allocation.ListAllocations,
+    "simulate": Simulate,
     "up": programs.Up,
     "demo": programs.Demo,
 }

@@ -42,9 +42,9 @@ EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
 DESCRIPTION = """
 Ask for workloads on a fleet of hosts, and see where they went and why.
 
-Exit codes: 0 done; 1 refused or failed, or an instance ended in ERROR; 2 wrong usage; 3 what was
-named does not exist; 4 no API answers, or a part behind it does not; 5 --wait ended before the
-work did; 130 interrupted.
+Exit codes: 0 done; 1 refused or failed, an instance ended in ERROR, no host for a dry run; 2 wrong
+usage; 3 what was named does not exist; 4 no API answers, or a part behind it does not; 5 --wait
+ended before the work did; 130 interrupted.
 """
 
 

@@ -62,3 +62,16 @@ def _at_least(text: str, lowest: int) -> int:
     if value < lowest:
         raise argparse.ArgumentTypeError(f"{value} is less than {lowest}")
     return value
+
+
+def add_hints(parser: argparse.ArgumentParser) -> None:
+    """Let a command take hints for the scheduler."""
+    parser.add_argument(
+        "--hint",
+        metavar="KEY=VALUE",
+        dest="hints",
+        action="append",
+        default=[],
+        type=pair,
+        help="hint for the scheduler, such as group=GROUP; may be repeated",
+    )

@@ -69,6 +69,7 @@ class CreateServer(ApiLister):
             help="zone; administrators may name a host, too: ZONE:HOST skips the filters",
         )
         parser.add_argument("--host", help="host; the filters are run (administrators)")
+        _add_networks(parser)
         _add_counts(parser)
         _add_pairs(parser)
         _Waits.add_options(parser)
@@ -119,6 +120,7 @@ class CreateServer(ApiLister):
             else None,
             "availability_zone": parsed_args.availability_zone,
             "host": parsed_args.host,
+            "networks": _networks(parsed_args),
             "min_count": parsed_args.min,
             "max_count": parsed_args.max,
             "metadata": dict(parsed_args.properties) or None,
@@ -246,6 +248,31 @@ def fault_message(server: Document) -> str:
     return str(server.get("fault", {}).get("message", "No reason is known."))
 
 
+def _add_networks(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--network",
+        dest="networks",
+        metavar="UUID",
+        action="append",
+        default=[],
+        help="network whose segments choose the hosts; may be given several times",
+    )
+    parser.add_argument(
+        "--remote-managed-network",
+        dest="remote_managed_networks",
+        metavar="UUID",
+        action="append",
+        default=[],
+        help="the same, on a network card that is managed remotely",
+    )
+
+
+def _networks(parsed_args: argparse.Namespace) -> list[Document]:
+    plain: list[Document] = [{"uuid": uuid} for uuid in parsed_args.networks]
+    remote = parsed_args.remote_managed_networks
+    return [*plain, *({"uuid": uuid, "remote_managed": True} for uuid in remote)]
+
+
 def _add_counts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--min", metavar="N", type=arguments.positive, help="build so many at least, or none"
@@ -256,15 +283,7 @@ def _add_counts(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_pairs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--hint",
-        metavar="KEY=VALUE",
-        dest="hints",
-        action="append",
-        default=[],
-        type=arguments.pair,
-        help="hint for the scheduler, such as group=GROUP; may be repeated",
-    )
+    arguments.add_hints(parser)
     parser.add_argument(
         "--property",
         metavar="KEY=VALUE",

@@ -37,9 +37,9 @@ def _ranked(explanation: Document) -> list[Document]:
 
 def _weight(one: Document) -> str:
     shares = [
-        f"{name.removesuffix(SUFFIX)} {share:.2f}"
+        f"{name.removesuffix(SUFFIX)} {share['weight']:.2f}"
         for name, share in one["shares"].items()
-        if abs(share) >= SHOWN_FROM
+        if abs(share["weight"]) >= SHOWN_FROM
     ]
     return f"{one['weight']:.2f} = {' + '.join(shares)}" if shares else f"{one['weight']:.2f}"
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from armillary import exception
 from armillary.cli.operator.peers import Peers
 from objects.allocation import FENCE_STEP, AllocationClaim, ClaimResult, ClaimStatus
-from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.request_spec import RequestSpec
+from objects.resource_query import ResourceQuery
 from scheduler import resource_query
 
 PAGE_SIZE = 200
@@ -136,8 +137,13 @@ class Heal:
         )
         for instance in instances:
             holding = held.get(instance.uuid, {})
-            missing = _missing(amounts_of(instance.flavor), holding)
-            if not missing:
+            ways = ways_to_hold(instance)
+            if not ways:
+                self._tell(f"{instance.uuid}: not looked at, its flavor and image ask for what "
+                           "cannot be")  # fmt: skip
+                continue
+            missing, *others = (_missing(wanted, holding) for wanted in ways)
+            if not all((missing, *others)):
                 continue
             node = self._nodes.get((str(instance.host), str(instance.node)))
             if node is None:
@@ -182,11 +188,27 @@ class Heal:
             self._say(f"{wound}: not healed: {result.reason}")
 
 
-def amounts_of(flavor: Flavor) -> dict[str, int]:
-    """Return what a server of a flavor holds, as the scheduler asks for it."""
-    spec = RequestSpec.from_values(project_id="", user_id="", flavor=flavor)
-    (group,) = resource_query.build(spec, limit=0).groups
-    return dict(group.resources)
+def ways_to_hold(instance: Instance) -> list[dict[str, int]]:
+    """Return what a server may hold, as the scheduler asks for it: pinned CPUs in two ways.
+
+    The first is what one without anything is healed with. Nothing for one that could not be asked
+    for any more.
+    """
+    spec = RequestSpec.from_values(
+        project_id="", user_id="", flavor=instance.flavor, image=instance.image
+    )
+    try:
+        queries = resource_query.build_both(spec, limit=0)
+    except exception.RequestFilterFailed:
+        return []
+    return [_amounts(query) for query in queries if query is not None]
+
+
+def _amounts(query: ResourceQuery) -> dict[str, int]:
+    amounts: Counter[str] = Counter()
+    for group in query.groups:
+        amounts.update(group.resources)
+    return dict(amounts)
 
 
 def _missing(wanted: Mapping[str, int], held: Allocations) -> dict[str, int]:

@@ -25,7 +25,7 @@ def ordered(agent: Agent, order: tuple[Instance, RequestSpec]) -> tuple[Instance
 
 
 def claim(agent: Agent, order: tuple[Instance, RequestSpec]) -> bool:
-    return agent.claims.claim(admin_context(), *ordered(agent, order))
+    return agent.claims.claim(admin_context(), *ordered(agent, order)) is not None
 
 
 def a_member(agent: Agent, group: InstanceGroup, host: str = HOST) -> tuple[Instance, RequestSpec]:
@@ -115,6 +115,15 @@ def test_a_rule_allows_more_members_on_a_host(agent: Agent) -> None:
     assert claim(agent, members[1])
     with pytest.raises(exception.GroupPolicyViolation):
         claim(agent, members[2])
+
+
+def test_the_check_can_be_turned_off(agent: Agent) -> None:
+    """Where cell conductors cannot tell where the others are: nobody is asked."""
+    agent.conf.set_override("disable_group_policy_check_upcall", True, group="workarounds")
+    group = builders.an_instance_group(policy="anti-affinity")
+    assert claim(agent, a_member(agent, group))
+    assert claim(agent, a_member(agent, group))
+    assert agent.conductor.agents == set()
 
 
 def test_affinity_refuses_a_host_without_the_others(agent: Agent) -> None:

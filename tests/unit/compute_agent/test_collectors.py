@@ -9,6 +9,7 @@ import pytest
 
 from armillary import exception
 from compute_agent import collectors
+from compute_agent.host_places import HostPlaces
 from compute_agent.journal import Entry, State
 from compute_agent.reserved_amounts import ReservedAmounts
 from compute_agent.virt.driver import ComputeDriver
@@ -45,6 +46,8 @@ def figures(*entries: Entry) -> collectors.HostFigures:
         entries=entries,
         ratios={"VCPU": 4.0, "MEMORY_MB": 1.5, "DISK_GB": 1.0},
         failed_builds=3,
+        places=HostPlaces(None, ()),
+        metrics=(),
     )
 
 
@@ -97,6 +100,7 @@ def test_values_are_of_the_declared_kind(driver_class: Any, tmp_path: Path) -> N
         name: value
         for name, value in values.items()
         if not isinstance(value, TYPES[BY_NAME[name].kind])
+        and not (value is None and BY_NAME[name].default is None)
     }
     assert wrong == {}
 
@@ -128,6 +132,17 @@ def test_usage_counts_reserve_and_instances(name: str, value: object) -> None:
     """An instance takes its place from the order to build until nothing is left of it."""
     host = figures(an_entry(State.BUILDING), an_entry(State.ENDED))
     assert collectors.TRACKER_COLLECTORS[name](host) == value
+
+
+def test_instances_are_counted_by_flavor_and_by_image_property() -> None:
+    """What is only a trace of a delete has neither."""
+    web: dict[str, Any] = {"flavor_id": "1", "image_pairs": ("os_type=linux", "os_version=12")}
+    host = figures(
+        an_entry(**web), an_entry(State.BUILDING, **web),
+        an_entry(flavor_id="2", image_pairs=("os_type=linux",)), an_entry(State.DELETING),
+    )  # fmt: skip
+    assert host.flavors() == {"1": 2, "2": 1}
+    assert host.image_properties() == {"os_type=linux": 3, "os_version=12": 2}
 
 
 def test_stats_count_what_operators_know() -> None:

@@ -11,13 +11,13 @@ import pytest
 from armillary import exception
 from compute_agent.journal import (
     FENCE_KEEP_SECONDS,
-    SCHEMA_VERSION,
     Acceptance,
     Entry,
     Journal,
     Kind,
     State,
 )
+from compute_agent.journal_schema import SCHEMA_VERSION
 from objects.instance import Instance
 from objects.request_spec import RequestSpec
 from tests import builders
@@ -109,6 +109,7 @@ def test_an_entry_knows_what_the_instance_takes(journal: Journal) -> None:
         host=HOST, instance_uuid=instance.uuid, attempt=1, state=State.BUILDING, is_claimed=False,
         is_dirty=False, is_silent=False, exit_code=None, vcpus=3, memory_mb=700, disk_gb=7,
         project_id="p1", os_type="linux", group_uuid=group.uuid, request_id=None,
+        flavor_id=flavor.flavorid, image_pairs=("os_type=linux",),
     )  # fmt: skip
 
 
@@ -431,6 +432,43 @@ def test_an_object_that_cannot_be_read_is_a_corrupt_journal(
         connection.execute("UPDATE instances SET instance = '{}' WHERE uuid = ?", (instance.uuid,))
     with pytest.raises(exception.JournalCorrupt):
         journal.list_instances(HOST)
+
+
+def test_an_older_release_s_file_is_brought_up(journal: Journal, tmp_path: Path) -> None:
+    """What it holds is still there, and what is kept beside it now is drawn from it."""
+    image = builders.an_image(properties={"os_type": "linux"})
+    instance = running(journal, image=image, flavor=builders.a_flavor("tall"))
+    before = entry(journal, instance)
+    journal.close()
+    with sqlite3.connect(tmp_path / "journal.sqlite") as connection:
+        for column in ("flavor_id", "image_pairs", "place_wanted", "place"):
+            connection.execute(f"ALTER TABLE instances DROP COLUMN {column}")
+        connection.execute("PRAGMA user_version = 1")
+    journal.open()
+    after = entry(journal, instance)
+    assert after == before
+    assert after is not None
+    assert (after.flavor_id, after.image_pairs) == ("id-tall", ("os_type=linux",))
+
+
+def test_an_older_release_s_file_with_a_damaged_object_is_left_alone(
+    journal: Journal, tmp_path: Path
+) -> None:
+    """The agent stops with the way out, and the file is as it was."""
+    running(journal)
+    journal.close()
+    path = tmp_path / "journal.sqlite"
+    with sqlite3.connect(path) as connection:
+        for column in ("flavor_id", "image_pairs", "place_wanted", "place"):
+            connection.execute(f"ALTER TABLE instances DROP COLUMN {column}")
+        connection.execute("UPDATE instances SET instance = '{}'")
+        connection.execute("PRAGMA user_version = 1")
+    with pytest.raises(exception.JournalCorrupt):
+        journal.open()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        columns = connection.execute("PRAGMA table_info(instances)").fetchall()
+    assert "flavor_id" not in {column[1] for column in columns}
 
 
 def test_a_newer_release_s_file_is_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from armillary import exception
 from compute_agent import reporter as reporter_module
+from compute_agent.monitors import HostMonitors
 from compute_agent.reporter import DEBOUNCE_SECONDS, DEFAULT_UPDATE_SECONDS, Reporter
 from compute_agent.resource_tracker import ResourceTracker
 from conductor.rpcapi import CellConductorAPI
@@ -40,7 +41,12 @@ def reporter(agent: Agent, contacts: Contacts) -> Reporter:
     api = CellConductorAPI(agent.bus)
     trackers = [
         ResourceTracker(
-            agent.conf, driver=driver, journal=agent.journal, node_uuid=builders.a_uuid()
+            agent.conf,
+            driver=driver,
+            journal=agent.journal,
+            ratios=agent.ratios,
+            monitors=HostMonitors(agent.conf, [], driver),
+            node_uuid=builders.a_uuid(),
         )
         for driver in agent.drivers.values()
     ]

@@ -272,6 +272,13 @@ def test_a_host_asked_for_is_a_destination_in_its_cell(plane: ControlPlane, acce
     assert destination.cell_uuid in plane.cells
 
 
+def test_networks_are_passed_to_the_scheduler(plane: ControlPlane, accept: Accept) -> None:
+    """They choose hosts; nothing is plugged into them."""
+    networks = [{"network": UNKNOWN, "remote_managed": True}]
+    assert spec_of(plane, accept(networks=networks)).requested_networks == networks
+    assert spec_of(plane, accept()).requested_networks == []
+
+
 # Groups
 
 
@@ -356,3 +363,39 @@ def test_other_projects_do_not_count(plane: ControlPlane, accept: Accept) -> Non
     plane.conf.set_override("instances", 1, group="quota")
     accept()
     assert accept(a_user("p2")).instances
+
+
+# NUMA cells and devices
+
+NIC = '{"name": "nic", "vendor_id": "8086", "product_id": "10ed"}'
+
+
+def test_what_a_flavor_asks_of_cells_and_devices_is_in_the_spec(
+    plane: ControlPlane, accept: Accept
+) -> None:
+    """As the scheduler and the chosen host's agent read it."""
+    plane.conf.set_override("alias", [NIC], group="pci")
+    plane.add_flavor(
+        "pinned", extra_specs={"hw:cpu_policy": "dedicated", "pci_passthrough:alias": "nic:2"}
+    )
+    spec = spec_of(plane, accept(flavor="pinned"))
+    assert spec.numa_topology is not None
+    assert spec.numa_topology["cpu_policy"] == "dedicated"
+    assert [(each["alias_name"], each["count"]) for each in spec.pci_requests] == [("nic", 2)]
+    plain = spec_of(plane, accept())
+    assert (plain.numa_topology, plain.pci_requests) == (None, [])
+
+
+@pytest.mark.parametrize(
+    "extra_specs",
+    [{"hw:numa_nodes": "x"}, {"pci_passthrough:alias": "gpu:1"}],
+    ids=["cells", "devices"],
+)
+def test_cells_and_devices_that_cannot_be_are_refused(
+    plane: ControlPlane, accept: Accept, extra_specs: dict[str, str]
+) -> None:
+    """Before anything is stored."""
+    plane.add_flavor("odd", extra_specs=extra_specs)
+    with pytest.raises(exception.InvalidNUMATopology, match="of flavor odd"):
+        accept(flavor="odd")
+    assert rows(plane) == 0

@@ -76,7 +76,7 @@ class Running:
         self.manager.start()
         self.servers = [
             self.top_bus.server(PlacementAPI.TOPIC, "p", [self.placement]),
-            self.top_bus.server(SchedulerAPI.TOPIC, "s", [self.scheduler]),
+            self.top_bus.server(SchedulerAPI.TOPIC, "s", [self.scheduler], version="1.1"),
             self.cell_bus.server(ComputeAPI.TOPIC, "agent", [self.agent]),
             *self.manager.servers(),
         ]

@@ -100,3 +100,27 @@ def test_hosts_of_no_aggregate_change_nothing(plane: ControlPlane, facts: Facts)
     an_aggregate(plane, "cell1-host1")
     facts.aggregates_of_hosts_changed(["cell1-host2"])
     assert plane.placement.aggregates == {}
+
+
+def test_one_changed_aggregate_is_told_alone(plane: ControlPlane, facts: Facts) -> None:
+    """With the number that it makes; its end, too."""
+    made = an_aggregate(plane)
+    seq = facts.get_facts()["seq"]
+    facts.aggregate_changed(made)
+    facts.aggregate_changed(made, is_gone=True)
+    assert plane.scheduler.news == [(seq, [made.uuid], []), (seq, [], [made.uuid])]
+    assert plane.scheduler.facts == []
+    facts.tell_schedulers_if_changed()
+    assert plane.scheduler.facts == []
+
+
+def test_an_older_scheduler_is_told_all_of_them(
+    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes facts only."""
+    monkeypatch.setattr(plane.parts.scheduler, "can_send", lambda version: version == "1.0")
+    facts = Facts(plane.database, plane.parts.scheduler, plane.parts.placement)
+    made = an_aggregate(plane)
+    facts.aggregate_changed(made)
+    assert plane.scheduler.news == []
+    assert [one.uuid for one in plane.scheduler.facts[-1]["aggregates"]] == [made.uuid]

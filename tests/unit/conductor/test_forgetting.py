@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import oslo_messaging
+import pytest
 
 from conductor.api_db import instance_mappings, models, traces
 from conductor.forgetting import Forgetting
@@ -25,18 +26,45 @@ def forget(plane: ControlPlane) -> None:
     Forgetting(plane.conf, plane.database, plane.clock).run()
 
 
-def test_a_deleted_instance_can_be_explained_for_some_days(plane: ControlPlane) -> None:
-    """[conductor] trace_keep_days of them; then nothing is left of it."""
-    plane.conf.set_override("trace_keep_days", 3, group="conductor")
+@pytest.fixture
+def _kept_for_three_days(plane: ControlPlane) -> None:
+    plane.conf.set_override("trace_retention_hours", 72, group="scheduler")
+
+
+@pytest.mark.usefixtures("_kept_for_three_days")
+def test_a_trace_is_kept_for_some_hours(plane: ControlPlane) -> None:
+    """[scheduler] trace_retention_hours of them, also that of an instance that lives on."""
+    (uuid,) = plane.build()
+    plane.clock.advance(3 * DAY_SECONDS - 1)
+    forget(plane)
+    assert known(plane, uuid) == (True, True, True)
+    plane.clock.advance(1)
+    forget(plane)
+    assert known(plane, uuid) == (True, True, False)
+
+
+@pytest.mark.usefixtures("_kept_for_three_days")
+def test_a_deleted_instance_is_known_for_some_hours(plane: ControlPlane) -> None:
+    """Then nothing is left of it."""
     kept, gone = plane.build(2)
+    plane.clock.advance(DAY_SECONDS)
     plane.delete(gone)
     plane.clock.advance(3 * DAY_SECONDS - 1)
     forget(plane)
-    assert known(plane, gone) == (True, True, True)
+    assert known(plane, gone) == (True, True, False)
     plane.clock.advance(1)
     forget(plane)
     assert known(plane, gone) == (False, False, False)
-    assert known(plane, kept) == (True, True, True)
+    assert known(plane, kept) == (True, True, False)
+
+
+@pytest.mark.usefixtures("_kept_for_three_days")
+def test_more_than_a_batch_is_forgotten_in_one_run(plane: ControlPlane) -> None:
+    """However long nobody looked."""
+    uuids = [plane.build()[0] for _ in range(41)]
+    plane.clock.advance(3 * DAY_SECONDS)
+    forget(plane)
+    assert not any(known(plane, uuid)[2] for uuid in uuids)
 
 
 def test_the_shared_part_goes_with_the_last_instance(plane: ControlPlane) -> None:
@@ -59,4 +87,4 @@ def test_an_instance_that_is_still_to_be_deleted_is_not_forgotten(plane: Control
     plane.delete(uuid)
     plane.clock.advance(30 * DAY_SECONDS)
     forget(plane)
-    assert known(plane, uuid) == (True, True, True)
+    assert known(plane, uuid) == (True, True, False)

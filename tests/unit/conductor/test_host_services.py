@@ -55,6 +55,16 @@ def test_every_report_counts(cell: Cell) -> None:
     assert made.last_seen_up.timestamp() == cell.clock()
 
 
+def test_schedulers_learn_of_another_version(cell: Cell) -> None:
+    """Request filters may wait for the last old agent; a report that changes nothing is no news."""
+    cell.add_agent("a")
+    seq = cell.updates.get(0).last_seq
+    report(cell, service(cell, "a").agent or "", "a", version=service(cell, "a").version)
+    assert cell.updates.get(seq).hosts == []
+    report(cell, service(cell, "a").agent or "", "a", version=7)
+    assert cell.updates.get(seq).attributes["service_version"] == [7]
+
+
 def test_new_services_start_disabled_where_operators_want_it(cell: Cell) -> None:
     """``enable_new_services`` is off; the node's provider has the trait from the start."""
     cell.conf.set_override("enable_new_services", False)

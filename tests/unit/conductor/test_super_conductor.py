@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from oslo_config import cfg
 
 from armillary import exception
 from armillary.db import Database
@@ -112,16 +113,29 @@ def test_work_of_a_dead_conductor_is_taken_up(running: RunningConductor) -> None
     )
 
 
-def test_a_database_without_its_tables_stops_the_start(tmp_path: Path) -> None:
-    """One line says what to do."""
-    conf = control_plane_conf()
-    manager = SuperConductorManager(
+def a_manager(conf: cfg.ConfigOpts, tmp_path: Path) -> SuperConductorManager:
+    return SuperConductorManager(
         conf,
         top_bus=Bus(conf, "kombu+memory:////none"),
         make_bus=lambda url: Bus(conf, url),
         api_database=Database(f"sqlite:///{tmp_path}/api.sqlite", name="api"),
         cell0_database=Database(f"sqlite:///{tmp_path}/cell0.sqlite", name="cell0"),
     )
+
+
+def test_a_database_without_its_tables_stops_the_start(tmp_path: Path) -> None:
+    """One line says what to do."""
+    manager = a_manager(control_plane_conf(), tmp_path)
     with pytest.raises(exception.ConfigurationError, match="db sync"):
+        manager.start()
+    manager.stop(1)
+
+
+def test_a_bad_alias_stops_the_start(tmp_path: Path) -> None:
+    """With the option and its text."""
+    conf = control_plane_conf()
+    conf.set_override("alias", ["{nic}"], group="pci")
+    manager = a_manager(conf, tmp_path)
+    with pytest.raises(exception.ConfigurationError, match=r"\[pci\] alias '{nic}'"):
         manager.start()
     manager.stop(1)

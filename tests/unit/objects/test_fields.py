@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from objects import fields
 from objects.allocation_candidates import AllocationCandidates
 from objects.base import ArmillaryObject
 from objects.destinations import Destinations
@@ -121,3 +123,22 @@ def test_packed_columns_have_rows(array):
     """A number alone is no column, nor is a cube of them."""
     with pytest.raises(ValueError, match="dimensions"):
         AllocationCandidates(amounts=array)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("6f3a1f44-95f0-4c3a-9c0e-2f2f0f5c9d11", "6f3a1f44-95f0-4c3a-9c0e-2f2f0f5c9d11"),
+        (uuid.UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+    ],
+    ids=["as usual", "an object"],
+)
+def test_a_uuid_is_kept_as_its_text(value: object, expected: str) -> None:
+    """Whatever it comes as."""
+    assert fields.UUIDField().coerce(None, "uuid", value) == expected
+
+
+def test_what_only_looks_like_a_uuid_is_judged_by_the_library() -> None:
+    """It warns of it, as it always did."""
+    with pytest.warns(FutureWarning, match="is an invalid UUID"):
+        assert fields.UUIDField().coerce(None, "uuid", "host1") == "host1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,14 +15,22 @@ import rpc
 from armillary import exception
 from armillary.context import admin_context
 from conductor.rpcapi import HostStatesAPI, SuperConductorAPI
+from objects.base import ArmillaryObject
 from objects.decision_trace import DecisionTrace
 from objects.host_states import HostStateBatch
+from objects.request_spec import RequestSpec
+from objects.scheduling_batch import BatchedRequest
 from placement.rpcapi import PlacementAPI
+from rpc.client import RpcClient
+from rpc.serializer import ObjectSerializer
 from rpc.server import RpcServer
 from rpc.transport import Bus
+from scheduler import plugin_calls
+from scheduler.filters import BaseHostFilter
 from scheduler.manager import SchedulerManager
 from scheduler.rpcapi import SchedulerAPI
 from tests.builders import a_flavor, a_uuid, an_aggregate
+from tests.fixtures.asking import wait_for
 from tests.fleets import (
     CELL,
     ArrayPlacement,
@@ -31,6 +40,9 @@ from tests.fleets import (
     scheduling_conf,
     some_hosts,
 )
+
+HERE = "tests.unit.scheduler.test_manager"
+_VERSION = ArmillaryObject.primitive_key("version")
 
 
 class PlacementEndpoint:
@@ -145,7 +157,10 @@ def test_no_valid_host_arrives_with_its_sentence_and_trace(api: SchedulerAPI) ->
     spec = a_request_spec(flavor=a_flavor(memory_mb=10**6))
     with pytest.raises(exception.NoValidHost) as caught:
         api.select_destinations(admin_context(), spec, [a_uuid()], fences=[1])
-    sentence = "All 3 hosts lack MEMORY_MB: 1,000,000 asked, 32,768 free at most."
+    sentence = (
+        "All 3 hosts lack MEMORY_MB: 1,000,000 asked, 32,768 free at most; "
+        "the nearest miss lacks 967,232 MiB of memory."
+    )
     assert caught.value.kwargs["reason"] == sentence
     trace = DecisionTrace.obj_from_primitive(caught.value.kwargs["trace"])
     assert (trace.hosts_total, trace.sentence) == (3, sentence)
@@ -206,6 +221,76 @@ def test_fanned_out_states_reach_the_scheduler(
         ask_often()
 
 
+class _Wire(ObjectSerializer):
+    """Shows an answer as it travels."""
+
+    def deserialize_entity(self, context: Any, entity: Any) -> Any:
+        return entity
+
+
+class OlderClient(RpcClient):
+    """A conductor that came before 1.1."""
+
+    TOPIC = SchedulerAPI.TOPIC
+    VERSION = "1.0"
+
+    def select_destinations(self, spec: RequestSpec) -> Any:
+        return self._call(
+            admin_context(), "select_destinations", request_spec=spec.obj_to_primitive("1.0"),
+            instance_uuids=[a_uuid()], fences=[1],
+        )  # fmt: skip
+
+
+def _versions(value: Any) -> Iterator[tuple[str, str]]:
+    """Yield name and version of all objects in a wire form."""
+    for each in value.values() if isinstance(value, dict) else value:
+        if isinstance(each, dict | list):
+            yield from _versions(each)
+    if isinstance(value, dict) and ArmillaryObject.is_primitive(value):
+        yield value[ArmillaryObject.primitive_key("name")], value[_VERSION]
+
+
+def test_an_older_conductor_is_answered_in_its_own_words(
+    manager: SchedulerManager, bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All objects of the answer, and the trace of an error, are those of 1.0."""
+    with monkeypatch.context() as patch:
+        patch.setattr(bus, "serializer", _Wire())
+        older = OlderClient(bus, timeout_seconds=20)
+    versions = set(_versions(older.select_destinations(a_request_spec())))
+    assert versions == {("Destinations", "1.0"), ("Selection", "1.0"), ("DecisionTrace", "1.0")}
+    with pytest.raises(exception.NoValidHost) as caught:
+        older.select_destinations(a_request_spec(flavor=a_flavor(memory_mb=10**6)))
+    assert caught.value.kwargs["trace"][_VERSION] == "1.0"
+
+
+def test_news_of_instances_and_aggregates_reach_the_scheduler(
+    api: SchedulerAPI, conductor: ConductorEndpoint, manager: SchedulerManager
+) -> None:
+    """By fanout, long before the next push."""
+    context = admin_context()
+    api.select_destinations(context, a_request_spec(), [a_uuid()], fences=[1])  # all is known
+    told, gone = a_uuid(), a_uuid()
+    api.update_instance_info(context, {"host1": [told, gone]})
+    wait_for(lambda: _instances(manager, "host1") >= {told, gone}, "both are seen", 20)
+    api.delete_instance_info(context, {"host1": [gone]})
+    wait_for(lambda: gone not in _instances(manager, "host1"), "one is gone", 20)
+    assert told in _instances(manager, "host1")
+    zone = an_aggregate(hosts=["host2"], metadata={"availability_zone": "north"})
+    api.update_aggregates(context, [zone], seq=2)
+    wait_for(lambda: manager._fleet.facts.zone_of("host2", "") == "north", "the zone is known", 20)
+    api.delete_aggregate(context, zone.uuid, seq=3)
+    wait_for(lambda: manager._fleet.facts.zone_of("host2", "") == "", "the zone is gone", 20)
+    assert manager._fleet.facts.seq == 3
+    conductor.hosts[2].values["instance_uuids"] = [told]
+    api.sync_instance_info(context, {"host3": [told]})
+    wait_for(lambda: told in _instances(manager, "host3"), "the cell was asked", 20)
+
+
+def _instances(manager: SchedulerManager, host: str) -> frozenset[str]:
+    return next(each for each in manager._fleet.view_all() if each.host == host).instances
+
+
 def test_a_scheduler_that_knows_nothing_yet_says_so(bus: Bus) -> None:
     """It is worth another try, and no lack of hosts."""
     conf = scheduling_conf(scheduler__first_sync_wait_seconds=0, scheduler__sync_timeout_seconds=1)
@@ -218,11 +303,48 @@ def test_a_scheduler_that_knows_nothing_yet_says_so(bus: Bus) -> None:
 
 
 def test_the_periodic_tasks_are_those_that_repair(manager: SchedulerManager) -> None:
-    """Facts that were missed, and host states."""
+    """Facts that were missed, host states, and what the driver keeps."""
     assert [(task.name, task.interval_seconds) for task in manager.periodic_tasks()] == [
         ("facts", 60),
         ("host_states", 5),
+        ("driver", 60),
     ]
+
+
+class SleepyFilter(BaseHostFilter):
+    """Does not come back before it is woken."""
+
+    wakes = threading.Event()
+
+    def host_passes(self, host_state: object, spec: object) -> bool:
+        assert self.wakes.wait(60)
+        return True
+
+
+@pytest.mark.parametrize(
+    "conf",
+    [
+        scheduling_conf(
+            filter_scheduler__enabled_filters=[f"{HERE}:SleepyFilter"],
+            scheduler__plugin_timeout_seconds=0.2,
+        )
+    ],
+    ids=["sleepy"],
+)
+def test_a_plugin_that_does_not_come_back_costs_no_thread_but_its_own(
+    api: SchedulerAPI, manager: SchedulerManager
+) -> None:
+    """Requests end explained while it is stuck, and are decided again when it is not."""
+    for _ in range(20):
+        with pytest.raises(exception.NoValidHost) as caught:
+            api.select_destinations(admin_context(), a_request_spec(), [a_uuid()], fences=[1])
+        assert caught.value.kwargs["reason"].startswith("SleepyFilter is stuck: it has not")
+        trace = DecisionTrace.obj_from_primitive(caught.value.kwargs["trace"])
+        assert trace.sentence == caught.value.kwargs["reason"]
+    SleepyFilter.wakes.set()
+    wait_for(lambda: not plugin_calls.mark_overdue(0.2), "the filter has answered", 20)
+    found = api.select_destinations(admin_context(), a_request_spec(), [a_uuid()], fences=[1])
+    assert len(found.selections()) == 1
 
 
 def test_an_unknown_plugin_stops_the_start(bus: Bus) -> None:
@@ -230,3 +352,38 @@ def test_an_unknown_plugin_stops_the_start(bus: Bus) -> None:
     conf = scheduling_conf(filter_scheduler__enabled_filters=["NoFilter"])
     with pytest.raises(exception.PluginNotFound):
         SchedulerManager(conf, top_bus=bus)
+
+
+# Batches ------------------------------------------------------------------------------------------
+
+
+def a_batched(*, vcpus: int = 1, uuids: list[str] | None = None) -> BatchedRequest:
+    spec = a_request_spec(flavor=a_flavor(f"f{vcpus}", vcpus=vcpus))
+    uuids = uuids or [a_uuid()]
+    return BatchedRequest(spec, uuids, [1000] * len(uuids), f"req-{vcpus}")
+
+
+def test_requests_of_one_message_have_their_own_answers(
+    api: SchedulerAPI, placement: ArrayPlacement
+) -> None:
+    """Hosts, or the error with its trace, in their order; claims are made for those with hosts."""
+    requests = [a_batched(), a_batched(vcpus=999), a_batched()]
+    first, refused, last = api.select_destinations_many(admin_context(), requests)
+    hosts = {each.selections()[0][0].service_host for each in (first, last)}  # type: ignore[union-attr]
+    assert len(hosts) == 2
+    assert isinstance(refused, exception.NoValidHost)
+    trace = DecisionTrace.obj_from_primitive(refused.kwargs["trace"])
+    assert trace.request_id == "req-999"
+    assert trace.sentence is not None
+    assert "VCPU: 999 asked" in trace.sentence
+    assert set(placement.consumers) == {*requests[0].instance_uuids, *requests[2].instance_uuids}
+
+
+def test_a_request_in_a_message_that_makes_no_sense_stops_all_of_it(
+    api: SchedulerAPI, placement: ArrayPlacement
+) -> None:
+    """Nothing is done for any, so each may be asked for again."""
+    uuid = a_uuid()
+    with pytest.raises(exception.Invalid, match="none twice"):
+        api.select_destinations_many(admin_context(), [a_batched(), a_batched(uuids=[uuid, uuid])])
+    assert not placement.consumers

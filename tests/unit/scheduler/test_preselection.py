@@ -31,6 +31,7 @@ def to(**values: Any) -> dict[str, Any]:
         (to(host="Beta", node="Beta.example.org"), ["Beta"]),
         (to(host="Beta", node="alpha.example.org"), []),
         (to(cell_uuid=OTHER_CELL), ["gamma"]),
+        (to(cell_uuid=OTHER_CELL, allow_cross_cell_move=True), ["alpha", "Beta", "gamma"]),
     ],
     ids=str,
 )
@@ -55,4 +56,4 @@ def test_what_removes_hosts_is_reported() -> None:
     reports: list[Any] = []
     spec = a_request_spec(force_hosts=["alpha"], ignore_hosts=["nobody"])
     preselect(a_table(HOSTS), spec, lambda *report: reports.append(report))
-    assert reports == [("force_hosts", 3, 2, "another host is forced")]
+    assert reports == [("force_hosts", 3, 2, [("another host is forced", 2)])]

@@ -9,7 +9,7 @@ import pytest
 
 from armillary import exception
 from objects.request_spec import Destination, RequestLevelParams
-from objects.resource_query import RequestGroup
+from objects.resource_query import RequestGroup, ResourceQuery
 from scheduler import resource_query
 from tests.builders import a_flavor, an_image
 from tests.fleets import a_request_spec
@@ -113,7 +113,9 @@ def test_an_image_trait_that_is_none_is_skipped(caplog: pytest.LogCaptureFixture
     assert "no trait bogus" in caplog.text
 
 
-@pytest.mark.parametrize("key", ["hw:cpu_policy", "resource", "traits", "capabilities:x", "trait:"])
+@pytest.mark.parametrize(
+    "key", ["hw:video_ram_max_mb", "resource", "traits", "capabilities:x", "trait:"]
+)
 def test_other_extra_specs_are_not_for_placement(
     key: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -234,3 +236,310 @@ def test_aggregates_cannot_be_asked_of_groups_with_a_suffix_alone() -> None:
     params = RequestLevelParams.from_values(member_of=[["a"]])
     with pytest.raises(exception.RequestFilterFailed, match="availability zone"):
         resource_query.build(a_request_spec(ALL_SUFFIXED, request_level_params=params), limit=0)
+
+
+# What follows from other words --------------------------------------------------------------------
+
+BASE = {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1}
+
+
+def asked_for(
+    extra_specs: dict[str, str] | None = None,
+    properties: dict[str, str] | None = None,
+    **values: Any,
+) -> ResourceQuery:
+    flavor = a_flavor(vcpus=2, extra_specs=extra_specs or {})
+    image = an_image(properties=properties or {})
+    return resource_query.build(a_request_spec(flavor=flavor, image=image, **values), limit=0)
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "properties", "traits"),
+    [
+        ({"os:secure_boot": "required"}, {}, ["COMPUTE_SECURITY_UEFI_SECURE_BOOT"]),
+        ({"os:secure_boot": "optional"}, {}, []),
+        ({}, {"os_secure_boot": "required"}, ["COMPUTE_SECURITY_UEFI_SECURE_BOOT"]),
+        ({"os:secure_boot": "disabled"}, {"os_secure_boot": "required"}, []),
+        ({"hw:tpm_version": "1.2"}, {}, ["COMPUTE_SECURITY_TPM_1_2"]),
+        (
+            {"hw:tpm_version": "2.0", "hw:tpm_model": "tpm-crb"},
+            {},
+            ["COMPUTE_SECURITY_TPM_2_0", "COMPUTE_SECURITY_TPM_CRB"],
+        ),
+        (
+            {},
+            {"hw_tpm_version": "2.0", "hw_tpm_model": "tpm-tis"},
+            ["COMPUTE_SECURITY_TPM_2_0", "COMPUTE_SECURITY_TPM_TIS"],
+        ),
+        ({"hw:maxphysaddr_mode": "passthrough"}, {}, ["COMPUTE_ADDRESS_SPACE_PASSTHROUGH"]),
+        ({}, {"hw_maxphysaddr_mode": "emulate"}, ["COMPUTE_ADDRESS_SPACE_EMULATED"]),
+        ({}, {"hw_firmware_stateless": "yes"}, ["COMPUTE_SECURITY_STATELESS_FIRMWARE"]),
+        ({}, {"hw_firmware_stateless": "no"}, []),
+        ({"hw:pci_numa_affinity_policy": "socket"}, {}, ["COMPUTE_SOCKET_PCI_NUMA_AFFINITY"]),
+        ({}, {"hw_pci_numa_affinity_policy": "socket"}, ["COMPUTE_SOCKET_PCI_NUMA_AFFINITY"]),
+        ({"hw:pci_numa_affinity_policy": "preferred"}, {}, []),
+    ],
+    ids=str,
+)
+def test_qualities_of_the_compute_service_are_asked_of_the_root(
+    extra_specs: dict[str, str], properties: dict[str, str], traits: list[str]
+) -> None:
+    """The flavor's word counts before the image's."""
+    query = asked_for(extra_specs, properties)
+    assert query.root_required == traits
+    assert query.groups[0].resources == BASE
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "properties", "more", "traits"),
+    [
+        (
+            {"hw:mem_encryption": "true"},
+            {},
+            {"MEM_ENCRYPTION_CONTEXT": 1},
+            [["HW_CPU_X86_AMD_SEV"]],
+        ),
+        (
+            {"hw:mem_encryption": "true", "hw:mem_encryption_model": "amd-sev-es"},
+            {},
+            {"MEM_ENCRYPTION_CONTEXT": 1},
+            [["HW_CPU_X86_AMD_SEV_ES"]],
+        ),
+        (
+            {},
+            {"hw_mem_encryption": "1", "hw_mem_encryption_model": "intel-tdx"},
+            {"MEM_ENCRYPTION_CONTEXT": 1},
+            [["HW_CPU_X86_INTEL_TDX"]],
+        ),
+        ({"hw:mem_encryption": "false"}, {"hw_mem_encryption": "true"}, {}, []),
+        (
+            {"hw:pmem": "6gb, LARGE,6GB"},
+            {},
+            {"CUSTOM_PMEM_NAMESPACE_6GB": 2, "CUSTOM_PMEM_NAMESPACE_LARGE": 1},
+            [],
+        ),
+    ],
+    ids=str,
+)
+def test_memory_of_a_kind_is_an_amount(
+    extra_specs: dict[str, str],
+    properties: dict[str, str],
+    more: dict[str, int],
+    traits: list[list[str]],
+) -> None:
+    (found,) = asked_for(extra_specs, properties).groups
+    assert found.resources == {**BASE, **more}
+    assert found.required_traits == traits
+
+
+@pytest.mark.parametrize(
+    "extra_specs",
+    [
+        {"os:secure_boot": "sure"},
+        {"hw:tpm_version": "3.0"},
+        {"hw:pmem": "6GB,,"},
+        {"hw:maxphysaddr_mode": "wide"},
+    ],
+    ids=str,
+)
+def test_a_word_that_stands_for_nothing_is_said_and_skipped(
+    extra_specs: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the flavor's name."""
+    query = asked_for(extra_specs)
+    assert (query.root_required, query.groups[0].resources) == ([], BASE)
+    (record,) = caplog.records
+    assert "flavor small" in record.getMessage()
+
+
+def test_a_volume_takes_nothing_of_the_disk_but_the_other_disks_do() -> None:
+    """Ephemeral disk and swap are on the host."""
+    flavor = a_flavor(root_gb=10, ephemeral_gb=2, swap_mb=1)
+    spec = a_request_spec(flavor=flavor, is_bfv=True)
+    assert resource_query.build(spec, limit=0).groups[0].resources["DISK_GB"] == 3
+
+
+# Pinned CPUs --------------------------------------------------------------------------------------
+
+THREADS = "HW_CPU_HYPERTHREADING"
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "amounts"),
+    [
+        ({"hw:cpu_policy": "dedicated"}, {"PCPU": 2}),
+        ({"hw:cpu_policy": "shared"}, {"VCPU": 2}),
+        (
+            {"hw:cpu_policy": "dedicated", "hw:emulator_threads_policy": "isolate"},
+            {"PCPU": 3},
+        ),
+        ({"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"}, {"VCPU": 1, "PCPU": 1}),
+        (
+            {
+                "hw:cpu_policy": "mixed",
+                "hw:cpu_dedicated_mask": "0",
+                "hw:emulator_threads_policy": "isolate",
+            },
+            {"VCPU": 1, "PCPU": 2},
+        ),
+        ({"hw:cpu_policy": "dedicated", "resources:PCPU": "5"}, {"PCPU": 5}),
+        ({"hw:cpu_policy": "dedicated", "resources1:PCPU": "5"}, {}),
+    ],
+    ids=str,
+)
+def test_pinned_cpus_are_asked_for_in_place_of_shared_ones(
+    extra_specs: dict[str, str], amounts: dict[str, int]
+) -> None:
+    """A class that a group names is not added to it."""
+    resources = dict(asked_for(extra_specs).groups[0].resources)
+    assert {name: resources[name] for name in resources if "CPU" in name} == amounts
+
+
+@pytest.mark.parametrize(
+    ("policy", "required", "forbidden"),
+    [("prefer", [], []), ("require", [[THREADS]], []), ("isolate", [], [THREADS])],
+)
+def test_the_thread_policy_asks_for_threads_or_none(
+    policy: str, required: list[list[str]], forbidden: list[str]
+) -> None:
+    query = asked_for({"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": policy})
+    assert (query.groups[0].required_traits, query.groups[0].forbidden_traits) == (
+        required,
+        forbidden,
+    )
+
+
+def test_the_fallback_asks_for_shared_cpus_without_a_thread_policy() -> None:
+    """As many as the flavor has, without the emulator's."""
+    extra_specs = {
+        "hw:cpu_policy": "dedicated",
+        "hw:cpu_thread_policy": "isolate",
+        "hw:emulator_threads_policy": "isolate",
+        "os:secure_boot": "required",
+    }
+    spec = a_request_spec(flavor=a_flavor(vcpus=2, extra_specs=extra_specs))
+    _first, fallback = resource_query.build_both(spec, limit=7)
+    assert fallback is not None
+    assert fallback.groups[0].resources == BASE
+    assert fallback.groups[0].forbidden_traits == []
+    assert fallback.root_required == ["COMPUTE_SECURITY_UEFI_SECURE_BOOT"]
+    assert fallback.limit == 7
+
+
+@pytest.mark.parametrize("extra_specs", [{}, {"hw:cpu_policy": "shared"}, {"resources:PCPU": "2"}])
+def test_requests_without_pinned_cpus_have_no_fallback(extra_specs: dict[str, str]) -> None:
+    """Who names PCPU means it."""
+    spec = a_request_spec(extra_specs)
+    first, fallback = resource_query.build_both(spec, limit=0)
+    assert fallback is None
+    assert first.to_plain() == resource_query.build(spec, limit=0).to_plain()
+
+
+def test_a_topology_that_cannot_be_fails_the_request() -> None:
+    """It is never placed without its pinned CPUs."""
+    spec = a_request_spec({"hw:cpu_policy": "dedicated", "hw:numa_nodes": "nine"})
+    with pytest.raises(exception.RequestFilterFailed, match="hw:numa_nodes"):
+        resource_query.build(spec, limit=0)
+
+
+# One node, subtrees, devices ----------------------------------------------------------------------
+
+NODE = "20000000-0000-0000-0000-000000000001"
+
+
+def test_one_node_is_asked_for_by_the_group_without_suffix() -> None:
+    """The others are in its tree anyway, or with those who lend to it."""
+    spec = a_request_spec({"resources1:CUSTOM_VF": "1"})
+    query = resource_query.build(spec, limit=0, in_tree=NODE)
+    assert [group.in_tree for group in query.groups] == [NODE, None]
+
+
+def test_without_such_a_group_each_asks_for_the_node() -> None:
+    query = resource_query.build(a_request_spec(ALL_SUFFIXED), limit=0, in_tree=NODE)
+    assert [group.in_tree for group in query.groups] == [NODE]
+
+
+def test_a_flavor_says_which_groups_are_below_one_provider() -> None:
+    """A group of that kind may ask for traits alone."""
+    spec = a_request_spec(
+        {
+            "resources_A:CUSTOM_VF": "1",
+            "resources_B:VGPU": "1",
+            "trait_CELL:HW_NUMA_ROOT": "required",
+            "trait_ALONE:HW_NUMA_ROOT": "required",
+            "same_subtree": "_CELL,_A ; _CELL , _B",
+        }
+    )
+    query = resource_query.build(spec, limit=0)
+    assert query.same_subtree == [["_CELL", "_A"], ["_CELL", "_B"]]
+    assert [(group.suffix, group.resources) for group in query.groups][1:] == [
+        ("_A", {"CUSTOM_VF": 1}),
+        ("_B", {"VGPU": 1}),
+        ("_CELL", {}),
+    ]
+
+
+@pytest.mark.parametrize("text", ["_A,_C", "_A,", "_A,x y", ""])
+def test_a_subtree_of_groups_that_there_are_not_is_said_and_skipped(
+    text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    query = asked_for({"resources_A:VGPU": "1", "same_subtree": text})
+    assert query.same_subtree == []
+    assert "flavor small: same_subtree=" in caplog.text
+
+
+def a_device_request(count: int, *devices: dict[str, str]) -> dict[str, Any]:
+    return {
+        "alias_name": "gpu",
+        "count": count,
+        "spec": list(devices),
+        "numa_policy": None,
+        "request_id": "5b5a",
+    }
+
+
+def test_each_device_is_a_group_where_placement_counts_them() -> None:
+    """Its class is the alias's own, else made of vendor and product."""
+    spec = a_request_spec(
+        pci_requests=[
+            a_device_request(2, {"vendor_id": "10de", "product_id": "1db4"}),
+            {
+                **a_device_request(1, {"resource_class": "gold", "traits": "fast,HW_NIC_SRIOV"}),
+                "request_id": "7c7b",
+            },
+        ]
+    )
+    query = resource_query.build(spec, limit=0, has_devices=True)
+    assert [(group.suffix, group.resources) for group in query.groups][1:] == [
+        ("5b5a-0", {"CUSTOM_PCI_10DE_1DB4": 1}),
+        ("5b5a-1", {"CUSTOM_PCI_10DE_1DB4": 1}),
+        ("7c7b-0", {"CUSTOM_GOLD": 1}),
+    ]
+    assert query.groups[3].required_traits == [["CUSTOM_FAST"], ["HW_NIC_SRIOV"]]
+    assert query.group_policy == "none"
+    assert len(resource_query.build(spec, limit=0).groups) == 1
+
+
+@pytest.mark.parametrize(
+    ("devices", "kinds"),
+    [
+        ([{"vendor_id": "10de"}], "no kind"),
+        ([{"vendor_id": "1", "product_id": "2"}, {"vendor_id": "1", "product_id": "3"}], "several"),
+        ([], "no kind"),
+    ],
+    ids=["no product", "two kinds", "nothing"],
+)
+def test_an_alias_without_one_class_fails_the_request(
+    devices: list[dict[str, str]], kinds: str
+) -> None:
+    """Placement cannot be asked for one class or another."""
+    spec = a_request_spec(pci_requests=[a_device_request(1, *devices)])
+    with pytest.raises(exception.RequestFilterFailed, match=f"alias gpu names {kinds}"):
+        resource_query.build(spec, limit=0, has_devices=True)
+
+
+def test_a_request_for_devices_that_cannot_be_read_fails() -> None:
+    """As one that an older conductor, or a dry run, made."""
+    spec = a_request_spec(pci_requests=[{"alias_name": "gpu"}])
+    with pytest.raises(exception.RequestFilterFailed, match="cannot be read"):
+        resource_query.build(spec, limit=0, has_devices=True)

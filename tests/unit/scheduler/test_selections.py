@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armillary import exception
 from objects.request_spec import RequestSpec
 from scheduler.filters import BaseHostFilter
 from scheduler.filters.num_instances_filter import NumInstancesFilter
@@ -20,12 +19,10 @@ from scheduler.filters.server_group_affinity_filter import ServerGroupAffinityFi
 from scheduler.filters.server_group_anti_affinity_filter import ServerGroupAntiAffinityFilter
 from scheduler.host_table import HostTable
 from scheduler.selections import (
-    CLAIM_ROUNDS_MAX,
     Chooser,
-    NoHostLeft,
-    Wanted,
-    choose_and_claim,
     pick_alternates,
+    pick_alternates_of_many,
+    spread_of,
 )
 from scheduler.usage import Usage
 from scheduler.weights import BaseHostWeigher
@@ -172,7 +169,7 @@ def test_a_choice_names_the_runners_up() -> None:
     chooser = a_chooser(with_memory([5, 10, 0]), weighers=[RAMWeigher])
     choice = chooser.choose(a_uuid(), runners_up=2)
     assert choice is not None
-    assert choice.chosen.shares == {"RAMWeigher": 1.0}
+    assert choice.chosen.shares == {"RAMWeigher": {"raw": 10.0, "normalised": 1.0, "weight": 1.0}}
     assert [(each.position, each.weight) for each in choice.runners_up] == [(0, 0.5), (2, 0.0)]
 
 
@@ -212,9 +209,9 @@ def test_what_took_the_hosts_away_adds_up() -> None:
     chooser.refuse(2, uuids[2])
     assert chooser.choose(a_uuid()) is None
     assert list(chooser.why_none()) == [
-        ("claim", 3, 1, "taken by other requests meanwhile"),
-        ("room", 2, 1, "filled by this request's own instances"),
-        ("NumInstancesFilter", 1, 1, "runs 1 instances, 1 are allowed"),
+        ("claim", 3, 1, [("taken by other requests meanwhile", 1)]),
+        ("room", 2, 1, [("filled by this request's own instances", 1)]),
+        ("NumInstancesFilter", 1, 1, [("runs 1 instances, 1 are allowed", 1)]),
     ]
 
 
@@ -310,54 +307,12 @@ def test_choices_are_the_same_as_one_host_after_another(
     assert found == naively(*fresh(), repeated, weighers, uuids)
 
 
-# Claiming -----------------------------------------------------------------------------------------
+# Rounds -------------------------------------------------------------------------------------------
 
 
-class Claims:
-    """Takes claims; refuses some at first."""
-
-    def __init__(self, refusals: dict[str, int]) -> None:
-        self.refusals = refusals
-        self.rounds: list[list[str]] = []
-
-    def __call__(self, waiting: list[Wanted]) -> list[Wanted]:
-        self.rounds.append([wanted.instance_uuid for wanted in waiting])
-        refused = [w for w in waiting if self.refusals.get(w.instance_uuid, 0) > 0]
-        for wanted in refused:
-            self.refusals[wanted.instance_uuid] -= 1
-        return refused
-
-
-def test_all_claims_go_together_and_refused_ones_again() -> None:
-    """Until all stand; choices spread out from the second refusal on."""
-    claims = Claims({"b": 3})
-    spreads = []
-
-    def choose(wanted: Wanted, spread: int) -> bool:
-        spreads.append((wanted.instance_uuid, spread))
-        return True
-
-    choose_and_claim([Wanted("a", 1), Wanted("b", 1)], choose=choose, claim=claims)
-    assert claims.rounds == [["a", "b"], ["b"], ["b"], ["b"]]
-    assert spreads == [("a", 1), ("b", 1), ("b", 1), ("b", 2), ("b", 4)]
-
-
-def test_when_no_host_is_left_the_number_placed_is_known() -> None:
-    """Those claimed before, and those chosen in this round."""
-    instances = [Wanted(name, 1) for name in "abcd"]
-    claims = Claims({"c": 1, "d": 1})
-    answers = iter([True] * 5 + [False])
-    with pytest.raises(NoHostLeft) as caught:
-        choose_and_claim(instances, choose=lambda *_: next(answers), claim=claims)
-    assert caught.value.placed == 3
-
-
-def test_claims_that_are_refused_for_ever_end() -> None:
-    """In an error that is worth another try, not in a lack of hosts."""
-    claims = Claims({"a": 10**6})
-    with pytest.raises(exception.Unavailable, match="refused 30 times"):
-        choose_and_claim([Wanted("a", 1)], choose=lambda *_: True, claim=claims)
-    assert len(claims.rounds) == CLAIM_ROUNDS_MAX
+def test_choices_spread_out_from_the_second_refusal_on() -> None:
+    """Whoever was faster reads the same ranking; a first refusal may be bad luck."""
+    assert [spread_of(claim_round) for claim_round in (0, 1, 2, 3, 29)] == [1, 1, 2, 4, 1024]
 
 
 # Alternates ---------------------------------------------------------------------------------------
@@ -412,3 +367,26 @@ def test_alternates_of_a_single_instance_may_be_hosts_without_its_group() -> Non
     choice = chooser.choose(a_uuid())
     assert choice is not None
     assert pick_alternates(chooser, [choice.chosen.position], 2) == [[1, 2]]
+
+
+def test_alternates_of_several_requests_take_turns_and_may_be_what_others_got() -> None:
+    """With few hosts each still has those that it was not given itself."""
+    chooser = a_chooser(a_table([a_host(f"host{n}", free_ram_mb=100 - n) for n in range(3)]))
+    assert sorted(map(sorted, pick_alternates_of_many(chooser, [0, 1, 2], 2))) == [
+        [0, 1],
+        [0, 2],
+        [1, 2],
+    ]
+
+
+def test_alternates_of_several_requests_are_in_their_cells() -> None:
+    """And spread over the next best."""
+    chooser = a_chooser(in_two_cells())
+    found = pick_alternates_of_many(chooser, [0, 1, 5], 1)
+    assert found[0] != found[1]
+    assert found[2] in ([6], [7])
+
+
+def test_without_alternates_nothing_is_looked_for() -> None:
+    """As when nobody asks for them."""
+    assert pick_alternates_of_many(a_chooser(in_two_cells()), [0, 5], 0) == [[], []]

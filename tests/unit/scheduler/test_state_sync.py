@@ -13,6 +13,7 @@ from armillary import exception
 from objects.host_states import HostStateBatch
 from scheduler.fleet import Fleet
 from scheduler.state_sync import StateSync
+from tests.builders import an_aggregate
 from tests.fleets import CELL, OTHER_CELL, a_batch, a_host, scheduling_conf
 
 SECONDS_MAX = 10
@@ -246,3 +247,39 @@ def test_an_answer_that_cannot_be_used_is_logged_and_asked_for_again(
     while not sync.wait_ready(0.01):
         sync.look_after()
     assert "asking The super conductor failed" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("seq", "names", "seq_after", "asks"),
+    [
+        (6, ["new"], 6, False),  # the next change
+        (None, ["new"], 5, False),  # of somebody who counts no changes
+        (5, [], 5, False),  # known already
+        (7, [], 5, True),  # the one before it is missing
+    ],
+    ids=["next", "uncounted", "stale", "gap"],
+)
+def test_a_change_of_aggregates_counts_in_its_turn(
+    sync: StateSync,
+    fleet: Fleet,
+    conductors: Conductors,
+    seq: int | None,
+    names: list[str],
+    seq_after: int,
+    asks: bool,
+) -> None:
+    """Else the facts are asked for, which have it all."""
+    sync.start()
+    conductors.wait_for(("facts", 0), (CELL, 0))
+    assert sync.wait_ready(SECONDS_MAX)
+    asked = len(conductors.asked)
+    made = an_aggregate("new", hosts=["a"])
+    sync.take_aggregates([made], [], seq)
+    assert [each.name for each in fleet.facts.aggregates] == names
+    assert (fleet.facts.seq, fleet.facts.enabled_cells) == (seq_after, {CELL})
+    if asks:
+        conductors.wait_for(("facts", 0))
+        return
+    assert len(conductors.asked) == asked
+    sync.take_aggregates([], [made.uuid], None)
+    assert fleet.facts.aggregates == ()

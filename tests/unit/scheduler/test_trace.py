@@ -9,6 +9,7 @@ import pytest
 from objects.decision_trace import DecisionTrace
 from scheduler.selections import Choice, Ranked
 from scheduler.trace import TraceBuilder, explain
+from scheduler.weights import Share
 from tests.builders import A_TIME
 from tests.fleets import Clock, a_table, some_hosts
 
@@ -29,8 +30,9 @@ def rule(kind: str, name: str, count: int) -> dict[str, Any]:
     return {"kind": kind, "name": name, "count": count}
 
 
-def removed(name: str, count: int, reason: str | None = None) -> dict[str, Any]:
-    return {"name": name, "before": count, "removed": count, "reason": reason}
+def removed(name: str, count: int, *reasons: tuple[str, int]) -> dict[str, Any]:
+    said = [{"reason": reason, "count": found} for reason, found in reasons]
+    return {"name": name, "before": count, "removed": count, "reasons": said}
 
 
 def sentence(total: int, *, placed: int = 0, wanted: int = 1, **values: Any) -> str:
@@ -46,7 +48,7 @@ def test_the_sentence_says_who_lacks_what() -> None:
     ]
     assert sentence(10000, ruled_out=ruled_out) == (
         "9,988 of 10,000 hosts lack HW_CPU_X86_AVX512F; the other 12 lack MEMORY_MB: 65,536 asked, "
-        "49,152 free at most."
+        "49,152 free at most; the nearest miss lacks 16,384 MiB of memory."
     )
 
 
@@ -66,7 +68,7 @@ def test_the_sentence_says_who_lacks_what() -> None:
             {
                 "ruled_out": [rule("member_of", AGGREGATE, 2)],
                 "candidates": 1,
-                "filters": [removed("ComputeFilter", 1, "its service is down")],
+                "filters": [removed("ComputeFilter", 1, ("its service is down", 1))],
             },
             "2 of 3 hosts are not in aggregate ssd; the other one is ruled out by ComputeFilter "
             "(its service is down).",
@@ -93,7 +95,31 @@ def test_the_sentence_says_who_lacks_what() -> None:
         (
             2,
             {"ruled_out": [lacking("DISK_GB", 2, best=-3)]},
-            "All 2 hosts lack DISK_GB: 2 asked, 0 free at most.",
+            "All 2 hosts lack DISK_GB: 2 asked, 0 free at most; the nearest miss lacks 2 GiB of "
+            "disk.",
+        ),
+        (
+            9,
+            {
+                "candidates": 9,
+                "filters": [
+                    removed("AFilter", 5, ("is red", 3), ("is blue", 2)),
+                    removed("BFilter", 4, ("is odd", 2), ("is even", 1)),
+                ],
+            },
+            "5 of 9 hosts are ruled out by AFilter (3: is red); the other 4 are ruled out by "
+            "BFilter (at least 2: is odd).",
+        ),
+        (
+            3,
+            {
+                "ruled_out": [
+                    lacking("DISK_GB", 1, asked=100, best=10),
+                    lacking("VCPU", 2, asked=4, best=3),
+                ]
+            },
+            "1 of 3 hosts lack DISK_GB: 100 asked, 10 free at most; the other 2 lack VCPU: "
+            "4 asked, 3 free at most; the nearest miss lacks 1 vCPU.",
         ),
         (
             1,
@@ -115,7 +141,9 @@ def test_each_kind_of_no_has_its_words(total: int, values: Any, expected: str) -
 
 def test_the_sentence_says_how_many_found_room() -> None:
     """When some of the request's instances did."""
-    found = sentence(2, placed=3, wanted=4, candidates=2, filters=[removed("room", 2, "filled")])
+    found = sentence(
+        2, placed=3, wanted=4, candidates=2, filters=[removed("room", 2, ("filled", 2))]
+    )
     assert found == (
         "Only 3 of 4 instances found room: all 2 hosts are ruled out by room (filled)."
     )
@@ -140,10 +168,14 @@ def test_a_stage_takes_the_time_that_its_parts_take() -> None:
     assert builder.finished().timings_ms == {"claim": 3000.0, "total": 7000.0}
 
 
+def a_share(weight: float) -> Share:
+    return {"raw": 512.0 * weight, "normalised": weight / 2, "weight": weight}
+
+
 def a_choice(position: int, *runners_up: int) -> Choice:
     return Choice(
-        Ranked(position, 2.0, {"RAMWeigher": 2.0}),
-        [Ranked(each, 1.0, {"RAMWeigher": 1.0}) for each in runners_up],
+        Ranked(position, 2.0, {"RAMWeigher": a_share(2.0)}),
+        [Ranked(each, 1.0, {"RAMWeigher": a_share(1.0)}) for each in runners_up],
     )
 
 
@@ -157,8 +189,10 @@ def test_a_choice_says_which_host_by_which_weights() -> None:
             "host": "host1",
             "node": "host1.example.org",
             "weight": 2.0,
-            "shares": {"RAMWeigher": 2.0},
-            "runners_up": [{"host": "host2", "weight": 1.0, "shares": {"RAMWeigher": 1.0}}],
+            "shares": {"RAMWeigher": a_share(2.0)},
+            "runners_up": [
+                {"host": "host2", "weight": 1.0, "shares": {"RAMWeigher": a_share(1.0)}}
+            ],
             "conflicts": [],
         }
     ]
@@ -190,8 +224,8 @@ def test_choices_and_conflicts_are_bounded() -> None:
 def test_a_failed_trace_is_ready_for_the_wire() -> None:
     """As an argument of an error it must be plain."""
     builder = a_builder()
-    builder.filtered("AFilter", 2, 2, "is blue")
+    builder.filtered("AFilter", 2, 2, [("is blue", 2)])
     trace = builder.failed(reason="There is none.").to_plain()
     assert trace["sentence"] == "There is none."
     assert trace["created_at"] == "2030-01-31T12:00:00Z"
-    assert trace["filters"] == [{"name": "AFilter", "before": 2, "removed": 2, "reason": "is blue"}]
+    assert trace["filters"] == [removed("AFilter", 2, ("is blue", 2))]

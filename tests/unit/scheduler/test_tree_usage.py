@@ -87,3 +87,39 @@ def test_placements_answer_is_not_changed() -> None:
     candidates = two_hosts()
     usage_of(candidates).add(0)
     assert candidates.used.tolist() == [[0, 0], [50, 0], [0, 0]]
+
+
+def test_a_withdrawn_way_is_not_stood_for() -> None:
+    """Nor after what was used is given back; the filter that withdrew it may give it back, too."""
+    usage = usage_of(two_hosts())
+    assert usage.prune(0, "a", lambda request: "a-device1" not in request)
+    assert usage.candidate_at(0) == 2
+    usage.subtract(0, usage.add(0))
+    assert usage.candidate_at(0) == 2
+    assert usage.prune(0, "a", lambda request: True)
+    assert usage.candidate_at(0) == 0
+
+
+def test_a_host_whose_ways_are_all_withdrawn_has_none_left() -> None:
+    """Each filter withdraws for itself."""
+    usage = usage_of(two_hosts())
+    assert usage.prune(0, "a", lambda request: "a-device1" not in request)
+    assert not usage.prune(0, "b", lambda request: "a-device2" not in request)
+    assert usage.prune(1, "b", lambda request: "a-device2" not in request)
+
+
+def test_a_part_of_the_hosts_keeps_only_the_ways_that_are_left() -> None:
+    """As filters leave them."""
+    usage = usage_of(two_hosts())
+    usage.prune(0, "a", lambda request: "a-device1" not in request)
+    taken = usage.take(np.array([0]))
+    assert taken.candidate_at(0) == 2
+    assert not taken.refuse(0, 2)
+
+
+def test_what_claims_a_way_is_known() -> None:
+    """Provider by provider."""
+    assert usage_of(two_hosts()).allocations(1) == {
+        "b": {"resources": {"MEMORY_MB": 100}},
+        "b-device1": {"resources": {"VGPU": 1}},
+    }

@@ -105,6 +105,10 @@ def test_a_bad_aggregate_names_its_field(
         ({"set_metadata": {"metadata": {}}}, "set_metadata.metadata"),
         ({"set_metadata": {"metadata": {"a": 1}}}, "set_metadata.metadata.a"),
         (
+            {"set_metadata": {"metadata": {"cpu_weight_multiplier": "fast", "ssd": None}}},
+            "set_metadata.metadata.cpu_weight_multiplier",
+        ),
+        (
             {"set_metadata": {"metadata": {"availability_zone": "a:b"}}},
             "set_metadata.metadata.availability_zone",
         ),

@@ -18,9 +18,10 @@ def path(conductor: SuperConductor) -> str:
     return f"/v2.1/armillary/servers/{server.uuid}/explain"
 
 
-def test_an_administrator_sees_all_of_it(path: str, api: Api) -> None:
+def test_an_administrator_sees_all_of_it(path: str, api: Api, conductor: SuperConductor) -> None:
     """Trace, faults and attempts."""
     explained = api.get(path).json["explanation"]
+    assert conductor.shows_hosts is True
     assert explained["server"]["host"] == "host2"
     assert explained["trace"] == {"hosts_total": 20, "sentence": None}
     assert explained["faults"] == [
@@ -39,9 +40,10 @@ def test_an_administrator_sees_all_of_it(path: str, api: Api) -> None:
     ]
 
 
-def test_its_owner_sees_no_hosts(path: str, api: Api) -> None:
+def test_its_owner_sees_no_hosts(path: str, api: Api, conductor: SuperConductor) -> None:
     """But that there were two attempts, and how they ended."""
     answer = api.get(path, token=MEMBER)
+    assert conductor.shows_hosts is False
     assert "host1" not in answer.text
     assert "host2" not in answer.text
     attempts = answer.json["explanation"]["attempts"]

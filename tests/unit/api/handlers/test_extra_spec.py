@@ -77,3 +77,55 @@ def test_bad_specs_are_refused(specs: Any, api: Api) -> None:
     answer = api.post(PATH, {"extra_specs": specs})
     assert answer.status_code == 400
     assert "field/attribute extra_specs" in message(answer)
+
+
+MISTAKES = [
+    ("resources:VCPUS", "1", "There is no resource class VCPUS"),
+    ("resources1:VCPU", "-1", "whole number from 0"),
+    ("resources_a.b:VCPU", "1", "A group's suffix"),
+    ("trait:HW_CPU_X86_FLY", "required", "There is no trait"),
+    ("trait_A:CUSTOM_A", "perhaps", "one of required, forbidden"),
+    ("group_policy", "strict", "one of none, isolate"),
+    ("same_subtree", "_A,,", "suffixes of groups"),
+    ("capabilities:vcpus_total", ">=", "needs an operand"),
+    ("aggregate_instance_extra_specs:ssd", "<= few", "is a number"),
+    ("hw:cpu_policy", "pinned", "one of shared, dedicated, mixed"),
+    ("hw:numa_nodes", "0", "whole number from 1"),
+    ("hw:numa_cpus.0", "a-b", "lists CPUs"),
+    ("hw:numa_mem.1", "1.5", "whole number from 1"),
+    ("hw:mem_page_size", "huge", "small, large, any"),
+    ("hw:pmem", "6 GB", "lists labels"),
+    ("hw:mem_encryption", "perhaps", "true or false"),
+    ("pci_passthrough:alias", "gpu", "aliases with counts"),
+    ("os:secure_boot", "true", "one of required"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "rule"), MISTAKES, ids=[each[0] for each in MISTAKES])
+def test_a_value_that_cannot_be_right_is_refused_by_its_key(
+    key: str, value: str, rule: str, api: Api, conductor: SuperConductor
+) -> None:
+    """One by one or several; nothing is stored."""
+    several = api.post(PATH, {"extra_specs": {"c": "3", key: value}})
+    one = api.put(f"{PATH}/{key}", {key: value})
+    assert (several.status_code, one.status_code) == (400, 400)
+    assert f"field/attribute extra_specs.{key}. Value: {value}." in message(several)
+    assert f"field/attribute {key}. Value: {value}." in message(one)
+    assert rule in message(several)
+    assert conductor.flavors[0].extra_specs == {"a": "1", "b": "2"}
+
+
+def test_cells_that_no_server_could_have_are_refused_together(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """The flavor has one vCPU; it is not said while they are set one by one."""
+    answer = api.post(PATH, {"extra_specs": {"hw:numa_nodes": "2"}})
+    assert answer.status_code == 400
+    assert "field/attribute extra_specs.hw:numa_nodes. Value: 2." in message(answer)
+    assert api.put(f"{PATH}/hw:numa_nodes", {"hw:numa_nodes": "2"}).status_code == 200
+
+
+def test_keys_that_nobody_knows_are_kept(api: Api, conductor: SuperConductor) -> None:
+    """They may be for a plugin."""
+    specs = {"colour": ">= blue", "hw:new": "?", "acme:x": "<in>"}
+    assert api.post(PATH, {"extra_specs": specs}).status_code == 200

@@ -12,6 +12,7 @@ from tests import builders
 from tests.fixtures.http_api import MEMBER, Api, message
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 
+NETWORK = "4b1f3f6c-8d1a-4c43-9a59-0e2d9b0f5c12"
 PATH = "/v2.1/servers"
 
 
@@ -58,6 +59,7 @@ def test_the_request_arrives_in_the_conductors_words(api: Api, conductor: SuperC
             "max_count": 1,
             "availability_zone": None,
             "metadata": {},
+            "networks": [],
             "hints": {},
             "host": None,
             "node": None,
@@ -76,10 +78,10 @@ def test_everything_that_can_be_said_arrives(api: Api, conductor: SuperConductor
         max_count=3,
         availability_zone="north",
         metadata={"role": "front"},
-        networks="none",
+        networks=[{"uuid": NETWORK.upper()}, {"uuid": group, "remote_managed": True}],
         host="host1",
         hypervisor_hostname="node1",
-        hints={"group": group, "different_host": ["a", "b"]},
+        hints={"group": group, "different_host": [NETWORK, group]},
     )
     assert answer.status_code == 202
     assert conductor.requests == [
@@ -91,7 +93,11 @@ def test_everything_that_can_be_said_arrives(api: Api, conductor: SuperConductor
             "max_count": 3,
             "availability_zone": "north",
             "metadata": {"role": "front"},
-            "hints": {"group": [group], "different_host": ["a", "b"]},
+            "networks": [
+                {"network": NETWORK, "remote_managed": False},
+                {"network": group, "remote_managed": True},
+            ],
+            "hints": {"group": [group], "different_host": [NETWORK, group]},
             "host": "host1",
             "node": "node1",
         }
@@ -249,7 +255,11 @@ BAD = [
     ({"metadata": {"a": 1}}, "server.metadata.a"),
     ({"metadata": {"a": "x" * 256}}, "server.metadata.a"),
     ({"metadata": {"": "x"}}, "server.metadata"),
-    ({"networks": [{"uuid": "x"}]}, "server.networks"),
+    ({"networks": [{"uuid": "x"}]}, "server.networks.0.uuid"),
+    ({"networks": [{"uuid": NETWORK, "remote_managed": 1}]}, "server.networks.0.remote_managed"),
+    ({"networks": [{"uuid": NETWORK, "port": "p"}]}, "server.networks.0.port"),
+    ({"networks": [{"uuid": NETWORK}] * 65}, "server.networks"),
+    ({"networks": []}, "server.networks"),
     ({"networks": "public"}, "server.networks"),
     ({"availability_zone": ""}, "server.availability_zone"),
     ({"availability_zone": "a:b:c:d"}, "server.availability_zone"),
@@ -259,6 +269,14 @@ BAD = [
     ({"key_name": "k"}, "server.key_name"),
     ({"hints": {"group": "apart"}}, "os:scheduler_hints.group"),
     ({"hints": {"x": 1}}, "os:scheduler_hints.x"),
+    ({"hints": {"same_host": "web1"}}, "os:scheduler_hints.same_host"),
+    ({"hints": {"different_host": [NETWORK, "web1"]}}, "os:scheduler_hints.different_host.1"),
+    ({"hints": {"build_near_host_ip": "host1"}}, "os:scheduler_hints.build_near_host_ip"),
+    ({"hints": {"cidr": "24"}}, "os:scheduler_hints.cidr"),
+    (
+        {"hints": {"build_near_host_ip": "192.0.2.1", "cidr": "/64"}},
+        "os:scheduler_hints.cidr",
+    ),
     ({"hints": []}, "os:scheduler_hints"),
 ]
 

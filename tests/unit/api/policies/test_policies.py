@@ -88,6 +88,7 @@ ALLOWED = {
     "quota_set-update": ADMINS,
     "limit-show": EVERYBODY,
     "explanation-show": READERS,
+    "dry_run-create": ADMINS,
     "allocation-index": ADMINS,
     "health-show": ADMINS,
 }

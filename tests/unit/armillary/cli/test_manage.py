@@ -17,7 +17,7 @@ def test_the_program_ends_with_the_code_of_its_command(
     path.write_text(f"[api_database]\nconnection = sqlite:///{tmp_path}/api.sqlite\n")
     file = f"--config-file={path}"
     sync = start_program(MAIN, file, "db", "sync")
-    assert (sync.wait_for_end(), sync.lines) == (0, ["api: empty -> 0001"])
+    assert (sync.wait_for_end(), sync.lines) == (0, ["api: empty -> 0002"])
     delete = start_program(MAIN, file, "cell", "delete", "nix")
     assert delete.wait_for_end() == 1
     assert delete.lines == ["armillary-manage: Cell nix could not be found."]

@@ -75,7 +75,7 @@ def test_a_missing_transport_url_is_said_with_its_form(
             "scheduler",
             f"{URL}\n[filter_scheduler]\nenabled_filters = ComputeFilter,NoFilter\n",
             "[filter_scheduler] enabled_filters names the plugin 'NoFilter', which is not "
-            "installed; available: AggregateImagePropertiesIsolation, ",
+            "installed; available: AggregateCoreFilter, ",
         ),
         (
             "compute",

@@ -235,3 +235,23 @@ def test_a_process_that_dies_while_it_logs_stops_no_other(
     program = start_program(KILLED_WHILE_IT_LOGS, ARMILLARY_CONCURRENCY_BACKEND=backend)
     program.wait_for("still here")
     assert program.wait_for_end() == 0
+
+
+def test_files_are_read_apart(tmp_path: Path) -> None:
+    """For programs that are no service: the usual places and logging do not count."""
+    folder = tmp_path / "home" / "armillary"
+    folder.mkdir(parents=True)
+    (folder / "armillary.conf").write_text("[DEFAULT]\nreport_interval = 7\n")
+    (tmp_path / "a.conf").write_text("[scheduler]\nmax_attempts = 5\nmax_attemps = 6\n")
+    handlers = list(logging.getLogger().handlers)
+    conf, (warning,) = loader.read_files([str(tmp_path / "a.conf")])
+    assert (conf.scheduler.max_attempts, conf.report_interval) == (5, 10)
+    assert "[scheduler] max_attemps" in warning
+    assert logging.getLogger().handlers == handlers
+
+
+def test_a_mistake_in_a_file_that_is_read_apart_is_refused(tmp_path: Path) -> None:
+    """As everywhere else."""
+    (tmp_path / "a.conf").write_text("[scheduler]\nmax_attempts = 0\n")
+    with pytest.raises(exception.ConfigurationError, match=r"a\.conf: \[scheduler\] max_attempts"):
+        loader.read_files([str(tmp_path / "a.conf")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from oslo_config import cfg
 
 from armillary.conf import metrics
+from tests.fleets import scheduling_conf
 
 
 def test_no_port_is_open_by_default() -> None:
@@ -13,3 +14,10 @@ def test_no_port_is_open_by_default() -> None:
     metrics.register_opts(conf)
     conf([], default_config_files=[], default_config_dirs=[])
     assert (conf.metrics.port, conf.metrics.listen) == (0, "127.0.0.1")
+
+
+def test_the_weighing_of_hosts_metrics_is_as_known() -> None:
+    """The defaults that operators know from elsewhere."""
+    options = scheduling_conf().metrics
+    assert (options.weight_setting, options.required) == ([], True)
+    assert (options.weight_of_unavailable, options.weight_multiplier) == (-10000.0, 1.0)

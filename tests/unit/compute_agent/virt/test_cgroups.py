@@ -60,6 +60,20 @@ def test_limits_are_written_in_the_kernel_s_words(tmp_path: Path) -> None:
     }
 
 
+def test_cpus_and_memory_of_a_place_are_the_kernel_s_to_keep(tmp_path: Path) -> None:
+    """Where there is the controller cpuset; else the affinity has to do."""
+    place = {"cpus": [2, 3, 8], "cells": [0, 1]}
+    path = Cgroups(tmp_path, frozenset({"cpuset"})).create(
+        "u", memory_mb=1, swap_mb=0, vcpus=3, **place
+    )
+    assert {file.name: file.read_text() for file in path.iterdir()} == {
+        "cpuset.cpus": "2-3,8",
+        "cpuset.mems": "0-1",
+    }
+    path = Cgroups(tmp_path, frozenset()).create("v", memory_mb=1, swap_mb=0, vcpus=3, **place)
+    assert list(path.iterdir()) == []
+
+
 def test_without_controllers_a_cgroup_only_holds_together(tmp_path: Path) -> None:
     """No limit is written that nobody enforces."""
     found = Cgroups(tmp_path, frozenset())

@@ -17,8 +17,11 @@ import psutil
 import pytest
 
 from armillary import exception
-from compute_agent.virt import cgroups
+from compute_agent.instance_place import InstancePlace
+from compute_agent.pci_devices import PciDevice
+from compute_agent.virt import cgroups, machine_pci
 from compute_agent.virt.process import ProcessDriver
+from objects.numa import HostCell, HostTopology, InstanceTopology, fit, format_cpus
 from tests.fixtures.agent import AGENT
 from tests.fixtures.asking import wait_for
 from tests.fixtures.processes import Processes
@@ -170,6 +173,75 @@ def test_it_runs_on_as_many_cpus_as_it_has(processes: Processes) -> None:
     assert (len(one), len(two)) == (1, 1)
     assert one != two
     assert all_of_them == available
+
+
+def a_place(cells: list[HostCell], pinned: int, shared: int = 0) -> InstancePlace:
+    """Return a place in the first cell, and a device."""
+    vcpus = [*range(pinned, pinned + shared)]
+    topology = InstanceTopology.from_plain(
+        {
+            "cells": [{"id": 0, "vcpus": vcpus, "pinned_vcpus": [*range(pinned)], "memory_mb": 64}],
+            "cpu_policy": "mixed" if shared else "dedicated",
+        }
+    )
+    fitted = fit(HostTopology(tuple(cells)), topology)
+    assert fitted is not None
+    return InstancePlace(fitted, (PciDevice("0000:01:00.0", "8086", "10ed"),))
+
+
+def test_a_workload_runs_at_its_place_and_is_told_of_it(processes: Processes) -> None:
+    """On its CPUs; cells and devices in its environment, which the image cannot change."""
+    cells = list(processes.driver.get_numa_cells())
+    place = a_place(cells, pinned=1)
+    cpus = place.cpus(cells)
+    assert cpus is not None
+    environment = {"ARMILLARY_CPUS": "mine", "ARMILLARY_PCI_DEVICES": "mine"}
+    instance = processes.instance("sh -c 'env | grep ^ARM; sleep 300'", environment)
+    processes.driver.spawn(instance, place)
+    wait_for(lambda: "CELLS" in processes.console(instance), "it has said all", 20, 0.02)
+    assert os.sched_getaffinity(processes.pids(instance)["workload"]) == cpus
+    assert set(processes.console(instance).splitlines()) >= {
+        f"ARMILLARY_CPUS={min(cpus)}",
+        f"ARMILLARY_NUMA_CELLS={cells[0].id}",
+        "ARMILLARY_PCI_DEVICES=0000:01:00.0",
+    }
+
+
+def test_the_driver_remembers_places(processes: Processes) -> None:
+    """An agent that has lost its journal gives nothing away twice."""
+    place = a_place(list(processes.driver.get_numa_cells()), pinned=1)
+    processes.driver.spawn(processes.instance("sleep 300"), place)
+    processes.restart()
+    assert [guest.place for guest in processes.driver.list_guests()] == [place]
+
+
+def test_dedicated_cpus_are_kept_free_of_others(processes: Processes) -> None:
+    """A workload without CPUs of its own runs on the shared ones, however many it asks for."""
+    first, *rest = sorted(os.sched_getaffinity(0))
+    if not rest:
+        pytest.skip("this machine has one CPU")
+    processes.conf.set_override("cpu_shared_set", str(first), group="compute")
+    processes.conf.set_override("cpu_dedicated_set", format_cpus(rest), group="compute")
+    processes.restart()
+    resources = processes.driver.get_resources()
+    assert (resources.vcpus, resources.pcpus) == (1, len(rest))
+    for vcpus in (1, 8):
+        workload = processes.pids(processes.spawn("sleep 300", vcpus=vcpus))["workload"]
+        assert os.sched_getaffinity(workload) == {first}
+    cells = list(processes.driver.get_numa_cells())
+    if first in cells[0].cpus and cells[0].pcpus:
+        mixed = a_place(cells, pinned=1, shared=1).cpus(cells)
+        assert mixed is not None
+        assert first in mixed
+        assert len(mixed - {first}) == 1
+
+
+def test_devices_are_those_that_the_operator_names(processes: Processes) -> None:
+    """None without a word of theirs."""
+    assert processes.driver.get_pci_devices() == ()
+    processes.conf.set_override("device_spec", ['{"vendor_id": "*"}'], group="pci")
+    processes.restart()
+    assert len(processes.driver.get_pci_devices()) == len(machine_pci.devices())
 
 
 def test_cgroups_hold_a_workload_where_they_can_be_made(processes: Processes) -> None:

@@ -408,3 +408,15 @@ def test_a_build_waits_at_the_stage_that_is_stored(cell: Cell) -> None:
     cell.agents["a"].work()
     [row] = cell.rows(models.InstanceBuild)
     assert (row.stage, row.attempt) == (Stage.CLAIM, 2)
+
+
+def test_where_the_scheduler_claims_nothing_alternates_are_not_claimed(cell: Cell) -> None:
+    """A failed build goes on to the next host all the same."""
+    request = first_fails(cell)
+    for chosen in request.selections:
+        chosen.allocation_request = {}
+    cell.hand_over(request)
+    cell.settle()
+    assert cell.placement.claims == []
+    row = cell.row(request.instance_uuid)
+    assert (row.vm_state, row.host, cell.guests(row.uuid)) == ("active", "b", ["b"])

@@ -466,7 +466,7 @@ def test_the_trace_adds_up_to_the_fleet() -> None:
         "name": "ComputeFilter",
         "before": 3,
         "removed": 1,
-        "reason": "its service is disabled",
+        "reasons": [{"reason": "its service is disabled", "count": 1}],
     }
     assert [entry["before"] for entry in trace.filters] == [3, 2, 2, 2, 2]
 
@@ -476,12 +476,13 @@ def test_the_trace_has_the_weights_of_the_winner_and_of_those_behind() -> None:
     conf = scheduling_conf(scheduler__trace_runners_up_max=1)
     (choice,) = select(a_driver(of_sizes(32, 16, 8), conf=conf)).trace.choices
     assert choice["host"] == "host1"
-    assert sum(choice["shares"].values()) == choice["weight"]
+    assert sum(share["weight"] for share in choice["shares"].values()) == choice["weight"]
     assert set(choice["shares"]) == {
         "CPUWeigher",
         "RAMWeigher",
         "DiskWeigher",
         "IoOpsWeigher",
+        "PCIWeigher",
         "HypervisorVersionWeigher",
         "BuildFailureWeigher",
     }

@@ -40,3 +40,20 @@ def test_a_request_without_an_image_goes_anywhere() -> None:
     state = a_table([a_host()], facts=facts)[0]
     each = AggregateImagePropertiesIsolation(scheduling_conf())
     assert each.host_passes(state, a_request_spec(image=None))
+
+
+@pytest.mark.parametrize(
+    ("separator", "key", "passes"),
+    [(".", "os_type", True), (".", "iso.os_type", False), ("_", "iso.os_type", True),
+     ("_", "iso_os_type", False)],
+)  # fmt: skip
+def test_with_a_namespace_only_its_keys_count(separator: str, key: str, passes: bool) -> None:
+    """The image's property has the long name, too."""
+    conf = scheduling_conf(
+        filter_scheduler__aggregate_image_properties_isolation_namespace="iso",
+        filter_scheduler__aggregate_image_properties_isolation_separator=separator,
+    )
+    facts = some_facts([an_aggregate(hosts=["host1"], metadata={key: "windows"})])
+    state = a_table([a_host()], facts=facts)[0]
+    spec = a_request_spec(image=an_image(properties={key: "linux"}))
+    assert AggregateImagePropertiesIsolation(conf).host_passes(state, spec) is passes

@@ -54,10 +54,13 @@ def run(*chain: BaseHostFilter) -> tuple[list[str], list[Any]]:
 
 
 def test_a_host_has_to_pass_all_filters() -> None:
-    """What each removed is reported, with the reason of one."""
+    """What each removed is reported, with the reasons."""
     assert run(FirstFilter(), SecondFilter()) == (
         ["host3"],
-        [("FirstFilter", 3, 1, "is host1"), ("SecondFilter", 2, 1, "is host2")],
+        [
+            ("FirstFilter", 3, 1, [("is this host", 1)]),
+            ("SecondFilter", 2, 1, [("is this host", 1)]),
+        ],
     )
 
 
@@ -73,7 +76,7 @@ def test_filters_stop_when_no_host_is_left() -> None:
     last = FirstFilter()
     hosts, reports = run(NoneFilter(), last)
     assert hosts == []
-    assert reports == [("NoneFilter", 3, 3, "is host1")]
+    assert reports == [("NoneFilter", 3, 3, [("is this host", 3)])]
     assert last.asked == []
 
 
@@ -154,3 +157,73 @@ def test_a_question_is_asked_once_about_each_distinct_value() -> None:
     asked.clear()
     filters.per_distinct([shared, shared, [2]], question)
     assert asked == [[2], [2]]
+
+
+# Limits, and who is asked on rebuild --------------------------------------------------------------
+
+
+class LimitingFilter(FirstFilter):
+    """Limits what a test wants."""
+
+    def __init__(self, **limits: Any) -> None:
+        super().__init__()
+        self.found = limits
+
+    def limits(self, host_state: HostState, spec: RequestSpec) -> dict[str, Any]:
+        return self.found
+
+
+class RebuildFilter(FirstFilter):
+    RUN_ON_REBUILD = True
+
+
+def limits_of(*chain: BaseHostFilter, **values: Any) -> Any:
+    return FilterChain(chain).limits_of(a_table(some_hosts(1))[0], a_request_spec(**values))
+
+
+def test_the_limits_of_all_filters_come_together() -> None:
+    """Of two for the same thing the least counts, whichever filter is first."""
+    limits = limits_of(
+        LimitingFilter(memory_mb=8, vcpu=4), FirstFilter(), LimitingFilter(memory_mb=6, vcpu=5)
+    )
+    assert (limits.memory_mb, limits.vcpu, limits.disk_gb) == (6, 4, None)
+
+
+def test_limits_that_have_no_order_replace_each_other() -> None:
+    """The last filter's count."""
+    first, last = {"cpu_allocation_ratio": 1.0}, {"cpu_allocation_ratio": 2.0}
+    limits = limits_of(LimitingFilter(numa_topology=first), LimitingFilter(numa_topology=last))
+    assert limits.numa_topology == last
+
+
+@pytest.mark.parametrize(
+    ("chain", "values"),
+    [
+        ([FirstFilter()], {}),
+        ([LimitingFilter()], {}),
+        ([LimitingFilter(vcpu=1)], {"force_hosts": ["host1"]}),
+    ],
+    ids=["without limits", "none for this host", "not asked about a forced host"],
+)
+def test_no_limits_are_none(chain: list[BaseHostFilter], values: dict[str, Any]) -> None:
+    """Nothing is sent to the host then."""
+    assert limits_of(*chain, **values) is None
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (LimitingFilter(colour="red"), "LimitingFilter is broken: there is no limit named colour"),
+        (LimitingFilter(vcpu="many"), "LimitingFilter is broken: ValueError"),
+    ],
+)
+def test_limits_that_are_none_are_a_defect(broken: BaseHostFilter, message: str) -> None:
+    """The filter is named."""
+    with pytest.raises(PluginBroke, match=message):
+        limits_of(broken)
+
+
+def test_only_filters_that_say_so_run_on_rebuild() -> None:
+    """In their order."""
+    chain = FilterChain([FirstFilter(), RebuildFilter(), NoneFilter()])
+    assert chain.for_rebuild().names == ["RebuildFilter"]

@@ -35,9 +35,12 @@ def test_the_default_request_filters_are_loaded() -> None:
         "ImageMetadata",
         "Accelerators",
         "PackedVirtqueue",
+        "RoutedNetworks",
+        "RemoteManagedPorts",
         "EphemeralEncryption",
         "VirtioSound",
         "TPMSecretSecurity",
+        "Owner",
     ]
 
 

@@ -86,11 +86,14 @@ def test_without_a_choice_nothing_is_weighed(free: list[int]) -> None:
 
 
 def test_weights_add_up_and_each_has_its_share() -> None:
-    """The sum of the shares is the weight."""
+    """Raw, normalised, multiplied: the sum of these is the weight."""
     ranking = ranking_of(
         [5, 10], FreeWeigher, AvoidFreeWeigher, filter_scheduler__ram_weight_multiplier=3.0
     )
-    assert ranking.shares(1) == {"FreeWeigher": 1.0, "AvoidFreeWeigher": -3.0}
+    assert ranking.shares(1) == {
+        "FreeWeigher": {"raw": 10.0, "normalised": 1.0, "weight": 1.0},
+        "AvoidFreeWeigher": {"raw": 10.0, "normalised": 1.0, "weight": -3.0},
+    }
     assert ranking.weight(1) == -2.0
 
 
@@ -214,3 +217,28 @@ def test_changes_one_by_one_are_the_same_as_weighing_anew(
         assert [ranking.shares(each) for each in np.flatnonzero(is_in).tolist()] == [
             anew.shares(each) for each in np.flatnonzero(is_in).tolist()
         ]
+
+
+@given(
+    totals=st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), min_size=1, max_size=12),
+    changes=st.lists(
+        st.tuples(st.integers(0, 11), st.sampled_from([-math.inf, 0.0, 1.5, 2.0, 9.0])), max_size=12
+    ),
+    size=st.integers(1, 6),
+    count=st.integers(1, 3),
+)
+def test_a_shortlist_names_the_best_or_says_that_it_cannot(
+    totals: list[float], changes: list[tuple[int, float]], size: int, count: int
+) -> None:
+    """Whatever changed since it was made, ties in the order of the candidates."""
+    now = np.array(totals)
+    shortlist = weights._Shortlist(now, size)
+    for position, total in changes:
+        if position >= len(now):
+            continue
+        now[position] = total
+        shortlist.note(position)
+        wanted = min(count, int(np.count_nonzero(now > -math.inf)))
+        found = shortlist.best(wanted) if wanted else None
+        if found is not None:
+            assert found.tolist() == weights._best(now, len(found)).tolist()

@@ -19,6 +19,10 @@ def flavor(conductor: BuildingSuperConductor) -> None:
     conductor.flavors.append(builders.a_flavor("small"))
 
 
+A = "4b1f3f6c-8d1a-4c43-9a59-0e2d9b0f5c01"
+B = "4b1f3f6c-8d1a-4c43-9a59-0e2d9b0f5c02"
+
+
 def test_a_create_asks_for_all_that_was_given(
     armillary: Armillary, conductor: BuildingSuperConductor
 ) -> None:
@@ -31,7 +35,8 @@ def test_a_create_asks_for_all_that_was_given(
     ended = armillary(
         "server", "create", "web", "--flavor", "small", "--image", "loop",
         "--availability-zone", "east", "--host", "host1", "--min", "2", "--max", "3",
-        "--hint", "group=apart", "--hint", "different_host=a", "--hint", "different_host=b",
+        "--hint", "group=apart", "--hint", f"different_host={A}", "--hint", f"different_host={B}",
+        "--network", A, "--network", B, "--remote-managed-network", group.uuid,
         "--property", "role=front=1",
     )  # fmt: skip
     assert ended.code == 0
@@ -44,7 +49,12 @@ def test_a_create_asks_for_all_that_was_given(
         "max_count": 3,
         "availability_zone": "east",
         "metadata": {"role": "front=1"},
-        "hints": {"group": [group.uuid], "different_host": ["a", "b"]},
+        "networks": [
+            {"network": A, "remote_managed": False},
+            {"network": B, "remote_managed": False},
+            {"network": group.uuid, "remote_managed": True},
+        ],
+        "hints": {"group": [group.uuid], "different_host": [A, B]},
         "host": "host1",
         "node": None,
     }

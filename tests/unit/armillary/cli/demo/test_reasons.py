@@ -8,7 +8,8 @@ from armillary.cli.demo.reasons import reason, why_nowhere
 
 
 def ranked(host: str, weight: float, **shares: float) -> dict[str, Any]:
-    return {"host": host, "weight": weight, "shares": shares}
+    parts = {name: {"raw": 1.0, "normalised": 1.0, "weight": part} for name, part in shares.items()}
+    return {"host": host, "weight": weight, "shares": parts}
 
 
 def explained(

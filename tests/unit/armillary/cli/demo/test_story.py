@@ -51,8 +51,10 @@ class RunningSuperConductor(BuildingSuperConductor):
                 self._start(server.uuid, command)
         return accepted
 
-    def explain_server(self, context: RequestContext, instance_uuid: str) -> dict[str, Any]:
-        explained = super().explain_server(context, instance_uuid)
+    def explain_server(
+        self, context: RequestContext, instance_uuid: str, with_hosts: bool | None = None
+    ) -> dict[str, Any]:
+        explained = super().explain_server(context, instance_uuid, with_hosts)
         is_error = explained["instance"].vm_state == "error"
         return {**explained, "trace": a_trace(sentence=SENTENCE if is_error else None)}
 
@@ -169,12 +171,13 @@ def break_release(conductor: RunningSuperConductor) -> None:
 
 
 def break_sentence(conductor: RunningSuperConductor) -> None:
-    conductor.explain_server = (  # type: ignore[method-assign]
-        lambda context, instance_uuid: {
-            **BuildingSuperConductor.explain_server(conductor, context, instance_uuid),
-            "trace": None,
-        }
-    )
+    def explain_server(
+        context: RequestContext, instance_uuid: str, with_hosts: bool | None = None
+    ) -> dict[str, Any]:
+        explained = BuildingSuperConductor.explain_server(conductor, context, instance_uuid)
+        return {**explained, "trace": None}
+
+    conductor.explain_server = explain_server  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize(

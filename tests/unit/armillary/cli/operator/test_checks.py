@@ -33,7 +33,7 @@ def test_missing_tables_end_with_2(run_status: Run) -> None:
     assert ended.code == 2
     result, text = details(ended, "Database schemas")
     assert result == "Failure"
-    assert text.startswith("api has no tables, needs 0001; cell0 has no tables")
+    assert text.startswith("api has no tables, needs 0002; cell0 has no tables")
     assert "armillary-manage db sync" in text
 
 

@@ -63,6 +63,43 @@ def test_more_than_the_flavor_says_is_left(cloud: Cloud, run_placement: RunPlace
     assert cloud.held(server.uuid)[server.uuid][cloud.nodes[0]]["resources"] == resources
 
 
+PINNED = builders.a_flavor(extra_specs={"hw:cpu_policy": "dedicated"})
+
+
+@pytest.mark.parametrize("kind", ["VCPU", "PCPU"])
+def test_pinned_cpus_may_be_held_either_way(
+    kind: str, cloud: Cloud, run_placement: RunPlacement
+) -> None:
+    """As the host offered them when the server was built."""
+    server = cloud.add_server(flavor=PINNED)
+    cloud.add_provider(host := builders.a_uuid(), "host", PCPU=4, VCPU=4, MEMORY_MB=600, DISK_GB=9)
+    resources = {host: {"resources": {kind: 1, "MEMORY_MB": 512, "DISK_GB": 1}}}
+    claim = builders.a_claim("", consumer_uuid=server.uuid, allocations=resources)
+    cloud.engine.claims.claim([claim])
+    assert run_placement("heal-allocations")[0] == 4
+    assert cloud.held(server.uuid)[server.uuid] == resources
+
+
+def test_a_server_that_could_not_be_asked_for_is_left(
+    cloud: Cloud, run_placement: RunPlacement
+) -> None:
+    """Nobody can say what it should hold; the others are healed."""
+    cloud.add_server(flavor=builders.a_flavor(extra_specs={"hw:numa_nodes": "none"}))
+    other = cloud.add_server()
+    assert run_placement("heal-allocations")[0] == 0
+    assert list(cloud.held(other.uuid)) == [other.uuid]
+
+
+def test_amounts_of_all_groups_count(cloud: Cloud, run_placement: RunPlacement) -> None:
+    """Whichever provider has what a suffix asks for."""
+    flavor = builders.a_flavor(extra_specs={"resources1:MEMORY_MB": "9", "resources:DISK_GB": "0"})
+    server = cloud.add_server(flavor=flavor)
+    run_placement("heal-allocations")
+    assert cloud.held(server.uuid)[server.uuid] == {
+        cloud.nodes[0]: {"resources": {"VCPU": 1, "MEMORY_MB": 9}}
+    }
+
+
 def test_amounts_are_those_of_the_flavors_extra_specs(
     cloud: Cloud, run_placement: RunPlacement
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.filters.extra_spec_operators import matches
+from objects.extra_spec_operators import matches, mistake
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,35 @@ from scheduler.filters.extra_spec_operators import matches
 def test_a_value_matches_as_the_table_says(value: str, requirement: str, matched: bool) -> None:
     """Too few operands or no number: no match, and no error."""
     assert matches(value, requirement) is matched
+
+
+@pytest.mark.parametrize(
+    ("requirement", "wrong"),
+    [
+        ("avx", None),
+        ("", None),
+        (">=3", None),
+        (">= 3", None),
+        ("= 1.5", None),
+        ("s== b", None),
+        ("<in> avx", None),
+        ("<all-in> a b", None),
+        ("<or> a <or> b", None),
+        ("<or> a <or> a", None),
+        (">=", "operand"),
+        ("s>", "operand"),
+        ("<in>", "operand"),
+        ("<all-in> ", "operand"),
+        ("<or>", "operand"),
+        (">= many", "number"),
+        ("== nan", "number"),
+        ("<or> a b", "<or>"),
+        ("<or> a <or>", "<or>"),
+    ],
+)
+def test_a_requirement_that_nothing_can_meet_is_a_mistake(
+    requirement: str, wrong: str | None
+) -> None:
+    """An unknown first word is none: then the whole is a text."""
+    found = mistake(requirement)
+    assert found is None if wrong is None else wrong in (found or "")

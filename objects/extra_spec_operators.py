@@ -41,6 +41,7 @@ _TEXT: dict[str, Callable[[str, str], bool]] = {
     "s>": operator.gt,
     "s>=": operator.ge,
 }
+_WORDS = ("<in>", "<all-in>", "<or>")
 
 
 def parse(requirement: str) -> Question:
@@ -60,6 +61,23 @@ def parse(requirement: str) -> Question:
             return lambda value: value in alternatives
         case _:
             return lambda value: value == requirement
+
+
+def mistake(requirement: str) -> str | None:
+    """Return what is wrong with a requirement that says less than it seems; None when it is well.
+
+    Without its full stop. What is none of the operators is a plain text, and never wrong.
+    """
+    first, *operands = requirement.split() or [""]
+    if first not in (*_NUMERIC, *_TEXT, *_WORDS):
+        return None
+    if not operands:
+        return f"The operator {first} needs an operand after it"
+    if first in _NUMERIC and _number(operands[0]) is None:
+        return f"The operand of {first} is a number"
+    if first == "<or>" and (len(operands) % 2 == 0 or set(operands[1::2]) - {"<or>"}):
+        return "Between two alternatives stands <or>"
+    return None
 
 
 def matches(value: str, requirement: str) -> bool:

@@ -1,0 +1,62 @@
+"""Dry runs: where servers would go, without any being built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from api.call import Answer, Call
+from api.handlers import server
+from api.policies import explanation as policies
+from api.validation import invalid
+
+SERVER = "server"
+SPEC = "request_spec"
+DEPTH_MAX = 20
+"""So deep may lists and objects stand in each other in a request spec."""
+
+_NAME = "dry-run"
+
+
+def create(call: Call) -> Answer:
+    """Say where servers would go now, and why; nothing is claimed."""
+    request = _request(call)
+    try:
+        found = call.conductor.dry_run(
+            call.context, request, with_hosts=call.allows(policies.SHOW_HOSTS)
+        )
+    except tuple(server.REFERENCES) as error:
+        if SERVER in call.body:
+            raise server.unknown_reference(error, call.body) from error
+        raise invalid(SPEC, call.body[SPEC], error.message) from error
+    return Answer({"dry_run": found})
+
+
+def _request(call: Call) -> dict[str, Any]:
+    """Return the request in the super conductor's words."""
+    body = call.body
+    if (SERVER in body) == (SPEC in body):
+        raise invalid("body", sorted(body), f"It has either {SERVER} or {SPEC}")
+    if SERVER in body:
+        server.authorize_targets(call, body[SERVER])
+        named = {**body, SERVER: {"name": _NAME, **body[SERVER]}}
+        return {SERVER: server.request_of(named)}
+    if set(body) != {SPEC}:
+        raise invalid("body", sorted(body), f"With {SPEC}, hints stand in its scheduler_hints")
+    _check_depth(body[SPEC])
+    return {SPEC: body[SPEC]}
+
+
+def _check_depth(spec: Mapping[str, Any]) -> None:
+    level: list[Any] = [spec]
+    for _ in range(DEPTH_MAX):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return
+    raise invalid(SPEC, spec, f"It is more than {DEPTH_MAX} levels deep")
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    return value if isinstance(value, list) else []

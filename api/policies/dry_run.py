@@ -1,0 +1,16 @@
+"""Dry runs: administrators ask where servers would go."""
+
+from __future__ import annotations
+
+from api.policies.base import ADMIN, rule
+
+CREATE = "os_compute_api:armillary:dry-run"
+
+RULES = [
+    rule(
+        CREATE,
+        ADMIN,
+        "Ask where servers would go, and why.",
+        [("POST", "/v2.1/armillary/dry-run")],
+    ),
+]

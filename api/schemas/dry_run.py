@@ -1,0 +1,28 @@
+"""Dry runs: what is asked as when building, or as a request spec; where it would go, and why."""
+
+from __future__ import annotations
+
+from api.schemas import server
+from api.schemas.base import MAP_SIZE_MAX, OBJECT, STRING_OR_NULL, every, fields, listed
+
+_AS_BUILT = server.CREATE["properties"]
+
+CREATE = fields(
+    {
+        **_AS_BUILT,
+        "server": {**_AS_BUILT["server"], "required": ["flavorRef"]},
+        "request_spec": {"type": "object", "maxProperties": MAP_SIZE_MAX},
+    }
+)
+
+_HOST = every(
+    {
+        "host": STRING_OR_NULL,
+        "node": STRING_OR_NULL,
+        "availability_zone": STRING_OR_NULL,
+        "allocations": OBJECT,
+        "alternates": listed(STRING_OR_NULL),
+    }
+)
+
+CREATE_ANSWER = every({"dry_run": every({"hosts": listed(_HOST), "trace": OBJECT})})

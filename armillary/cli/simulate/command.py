@@ -1,0 +1,107 @@
+"""The command ``simulate``: read everything, run each policy, show and write what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from cliff.command import Command
+
+from armillary import concurrency, exception
+from armillary.cli.commands import arguments
+
+if TYPE_CHECKING:
+    from armillary.cli.simulate.outcome import Outcome
+    from armillary.cli.simulate.policies import Policy
+    from armillary.cli.simulate.scenario import Scenario
+
+LOG = logging.getLogger(__name__)
+
+
+class Simulate(Command):
+    """Try a scheduling policy on a fleet and a load that a YAML file describes.
+
+    Nothing runs and nothing is asked: scheduler and placement decide in this process, in simulated
+    time. The same scenario, seed and policy give the same answer, but for timings.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("scenario", type=Path, metavar="SCENARIO.yaml", help="fleet and load")
+        parser.add_argument(
+            "--config-file",
+            type=Path,
+            metavar="FILE",
+            action="append",
+            default=[],
+            help="options of scheduler and placement; may be repeated, the last one wins",
+        )
+        parser.add_argument(
+            "--compare",
+            type=Path,
+            nargs=2,
+            metavar=("A.conf", "B.conf"),
+            default=[],
+            help="run two policies on the same load, each on top of --config-file",
+        )
+        parser.add_argument(
+            "--seed", type=arguments.not_negative, help="in the place of the scenario's own"
+        )
+        parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
+        parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw them over time")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        concurrency.silence_eventlet_deprecations()
+        # Not on top: all other commands would wait for what only this one needs.
+        from armillary.cli.simulate.policies import read_policies
+        from armillary.cli.simulate.report import text_of
+        from armillary.cli.simulate.scenario_file import read_scenario
+
+        _check_outputs(parsed_args)
+        scenario = read_scenario(parsed_args.scenario, seed=parsed_args.seed)
+        policies = read_policies(parsed_args.config_file, parsed_args.compare)
+        for warning in dict.fromkeys(text for each in policies for text in each.warnings):
+            LOG.warning("%s", warning)
+        outcomes = [_run(scenario, policy, self.app.stderr) for policy in policies]
+        self.app.stdout.write(text_of(scenario, outcomes))
+        _write(parsed_args, scenario, outcomes)
+        return 0
+
+
+def _check_outputs(parsed_args: argparse.Namespace) -> None:
+    from armillary.cli.simulate.files import require_writable
+    from armillary.cli.simulate.plot import require_matplotlib
+
+    if parsed_args.json:
+        require_writable("--json", parsed_args.json)
+    if parsed_args.plot:
+        require_matplotlib()
+        require_writable("--plot", parsed_args.plot)
+
+
+def _run(scenario: Scenario, policy: Policy, stream: TextIO) -> Outcome:
+    from armillary.cli.commands.progress import progress
+    from armillary.cli.simulate.simulation import simulate
+
+    title = f"Simulating {policy.name}"
+    seconds = int(scenario.duration_seconds)
+    with progress(stream, title, seconds, quiet=not stream.isatty()) as show:
+        return simulate(scenario, policy, show)
+
+
+def _write(parsed_args: argparse.Namespace, scenario: Scenario, outcomes: list[Outcome]) -> None:
+    from armillary.cli.simulate.files import write_json
+    from armillary.cli.simulate.plot import draw
+
+    try:
+        if parsed_args.json:
+            write_json(parsed_args.json, scenario, outcomes)
+        if parsed_args.plot:
+            draw(scenario.title, outcomes, parsed_args.plot)
+    except OSError as error:
+        raise exception.ArmillaryError(
+            f"{error.filename}: cannot be written: {error.strerror}"
+        ) from error

@@ -1,0 +1,64 @@
+"""Files that a simulation writes: whether they can be is known before it begins."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from armillary import exception
+from armillary.cli.simulate.outcome import Outcome
+from armillary.cli.simulate.scenario import Scenario
+
+
+def require_writable(option: str, path: Path) -> None:
+    """Raise ``Invalid`` unless a file can be written at a path."""
+    folder = path.parent
+    if path.is_dir():
+        reason = "it is a directory"
+    elif not folder.is_dir():
+        reason = f"there is no directory {folder}"
+    elif not os.access(path if path.exists() else folder, os.W_OK):
+        reason = "it is not writable"
+    else:
+        return
+    raise exception.Invalid(f"{option} {path}: {reason}.")
+
+
+def write_json(path: Path, scenario: Scenario, outcomes: Sequence[Outcome]) -> None:
+    """Write everything that is known of the outcomes."""
+    path.write_text(json.dumps(document_of(scenario, outcomes), indent=2) + "\n")
+
+
+def document_of(scenario: Scenario, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Return the JSON document; of two outcomes with the differences, second less first."""
+    document: dict[str, Any] = {
+        "scenario": {
+            "title": scenario.title,
+            "file": str(scenario.file),
+            "seed": scenario.seed,
+            "duration_seconds": scenario.duration_seconds,
+            "hosts": scenario.hosts_total,
+        },
+        "runs": [outcome.to_plain() for outcome in outcomes],
+    }
+    if len(outcomes) == 2:
+        document["differences"] = differences(*outcomes)
+    return document
+
+
+def differences(first: Outcome, second: Outcome) -> dict[str, Any]:
+    """Return all figures of the second outcome less those of the first, timings left out."""
+    return {
+        "counts": _less(second.counts, first.counts),
+        "utilisation": _less(second.utilisation, first.utilisation),
+        "measures": _less(second.measures, first.measures),
+    }
+
+
+def _less(second: Any, first: Any) -> Any:
+    if isinstance(second, int | float):
+        return second - first
+    return {key: _less(second[key], first[key]) for key in second}

@@ -1,0 +1,105 @@
+"""Placement's ledger without a database: the same rules for claims, kept in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from placement.inventory import Inventory
+from placement.ledger import Account, Holding, Ledger, Provider
+from placement.ledger_commit import Work
+from placement.provider_changes import ChangedProvider, ProviderChanges
+from placement.provider_table import ProviderTable
+
+
+class MemoryLedger:
+    """Takes the place of ``LedgerCommit``: what it commits is in the table of providers at once.
+
+    ``reports`` are providers as for ``PlacementAPI.set_providers``, ``aggregates`` map UUIDs to
+    those of members.
+    """
+
+    def __init__(
+        self,
+        reports: Sequence[Mapping[str, Any]],
+        inventories: Sequence[Mapping[str, Inventory]],
+        aggregates: Mapping[str, Sequence[str]],
+    ) -> None:
+        self.table = ProviderTable()
+        self._holdings: dict[str, Holding] = {}
+        self._fences: dict[str, int] = {}
+        self._providers = {
+            report["uuid"]: Provider(
+                id=number,
+                name=report["name"],
+                accounts={name: Account(None, item, 0) for name, item in given.items()},
+            )
+            for number, (report, given) in enumerate(zip(reports, inventories, strict=True), 1)
+        }
+        self.table.apply(_changes(reports, self._providers, aggregates))
+
+    def check_size(self, what: str, size: int) -> None:
+        """Let any number of claims in: there is no transaction that they could make too long."""
+
+    def submit(self, work: Work) -> Any:
+        """Return what the work made; raise what it raised."""
+        consumers = work.consumers
+        held = {uuid: self._holdings.get(uuid) for uuid in consumers}
+        named = {
+            *work.providers,
+            *(name for each in held.values() if each for name in each.amounts),
+        }
+        ledger = Ledger(
+            holdings=held,
+            fences={uuid: self._fences[uuid] for uuid in consumers if uuid in self._fences},
+            providers={uuid: self._providers[uuid] for uuid in named if uuid in self._providers},
+        )
+        try:
+            return work.apply(ledger)
+        finally:
+            self._keep(ledger)
+
+    def used(self, provider_uuid: str) -> dict[str, int]:
+        """Return class -> amount that is used of a provider."""
+        accounts = self._providers[provider_uuid].accounts
+        return {name: account.used for name, account in accounts.items()}
+
+    def _keep(self, ledger: Ledger) -> None:
+        for uuid in ledger.changed_consumers:
+            holding = ledger.holdings[uuid]
+            if holding is None:
+                self._holdings.pop(uuid, None)
+            else:
+                self._holdings[uuid] = holding
+        for uuid in ledger.changed_fences:
+            self._fences[uuid] = ledger.fences[uuid]
+        changes = ProviderChanges(epoch=self.table.epoch + 1)
+        for uuid, name in sorted(ledger.changed_accounts):
+            provider = self._providers[uuid]
+            used = provider.accounts[name].used
+            changes.usages.setdefault(name, []).append((provider.id, used))
+        for provider in ledger.providers.values():
+            provider.steps = 0
+        self.table.apply(changes)
+
+
+def _changes(
+    reports: Sequence[Mapping[str, Any]],
+    providers: Mapping[str, Provider],
+    aggregates: Mapping[str, Sequence[str]],
+) -> ProviderChanges:
+    ids = {uuid: provider.id for uuid, provider in providers.items()}
+    changes = ProviderChanges(
+        epoch=1,
+        providers=[ChangedProvider(number, uuid, number) for uuid, number in ids.items()],
+        aggregates={
+            uuid: [ids[member] for member in members] for uuid, members in aggregates.items()
+        },
+    )
+    for report in reports:
+        number = ids[report["uuid"]]
+        for name, account in providers[report["uuid"]].accounts.items():
+            changes.inventories.setdefault(name, []).append((number, account.inventory))
+        for trait in report["traits"]:
+            changes.traits.setdefault(trait, []).append(number)
+    return changes

@@ -1,0 +1,118 @@
+"""The tables of the journal, and the steps that bring an older file up to them.
+
+A step is one transaction together with the number that it leads to (``user_version``), so an agent
+that is killed in the middle takes the same step at its next start. Steps only add: a file of any
+older release is brought up and loses nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from typing import cast
+
+from compute_agent.instance_facts import image_pairs
+from objects.base import ArmillaryObject
+from objects.instance import Instance
+
+_FIRST_TABLES = (
+    """
+CREATE TABLE IF NOT EXISTS instances (
+    host TEXT NOT NULL,
+    uuid TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('building', 'running', 'deleting', 'ended')),
+    is_claimed INTEGER NOT NULL DEFAULT 0,
+    is_dirty INTEGER NOT NULL DEFAULT 0,
+    is_silent INTEGER NOT NULL DEFAULT 0,
+    exit_code INTEGER,
+    vcpus INTEGER NOT NULL DEFAULT 0,
+    memory_mb INTEGER NOT NULL DEFAULT 0,
+    disk_gb INTEGER NOT NULL DEFAULT 0,
+    project_id TEXT,
+    os_type TEXT,
+    group_uuid TEXT,
+    request_id TEXT,
+    instance TEXT,
+    request_spec TEXT,
+    PRIMARY KEY (host, uuid)
+) STRICT, WITHOUT ROWID
+""",
+    """
+CREATE TABLE IF NOT EXISTS outbox (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    host TEXT NOT NULL,
+    uuid TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    request_id TEXT,
+    payload TEXT NOT NULL,
+    UNIQUE (host, uuid, attempt, kind)
+) STRICT
+""",
+    "CREATE INDEX IF NOT EXISTS outbox_uuid ON outbox (uuid)",
+    """
+CREATE TABLE IF NOT EXISTS fences (
+    uuid TEXT PRIMARY KEY,
+    seen INTEGER NOT NULL,
+    closed INTEGER NOT NULL,
+    serial INTEGER NOT NULL,
+    touched_at REAL NOT NULL
+) STRICT, WITHOUT ROWID
+""",
+    """
+CREATE TABLE IF NOT EXISTS hosts (
+    host TEXT PRIMARY KEY,
+    failed_builds INTEGER NOT NULL
+) STRICT, WITHOUT ROWID
+""",
+)
+_FACTS_AND_PLACE = (
+    "ALTER TABLE instances ADD COLUMN flavor_id TEXT",
+    "ALTER TABLE instances ADD COLUMN image_pairs TEXT",
+    "ALTER TABLE instances ADD COLUMN place_wanted TEXT",
+    "ALTER TABLE instances ADD COLUMN place TEXT",
+)
+
+
+def _first_tables(connection: sqlite3.Connection) -> None:
+    for statement in _FIRST_TABLES:
+        connection.execute(statement)
+
+
+def _facts_and_place(connection: sqlite3.Connection) -> None:
+    """Add what schedulers want to know of instances, and where on the host each one sits."""
+    for statement in _FACTS_AND_PLACE:
+        connection.execute(statement)
+    rows = connection.execute(
+        "SELECT host, uuid, instance FROM instances WHERE instance IS NOT NULL"
+    ).fetchall()
+    for host, uuid, text in rows:
+        instance = cast("Instance", ArmillaryObject.obj_from_primitive(json.loads(text)))
+        connection.execute(
+            "UPDATE instances SET flavor_id = ?, image_pairs = ? WHERE host = ? AND uuid = ?",
+            (instance.flavor.flavorid, json.dumps(image_pairs(instance.image)), host, uuid),
+        )
+
+
+_STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first_tables, _facts_and_place)
+SCHEMA_VERSION = len(_STEPS)
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return the number of steps that a file has behind it."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def bring_up(connection: sqlite3.Connection) -> None:
+    """Take the steps that a file lacks. Raises sqlite3.Error, and what reading an instance does."""
+    for number in range(version_of(connection), SCHEMA_VERSION):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            _STEPS[number](connection)
+            connection.execute(f"PRAGMA user_version = {number + 1}")
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise

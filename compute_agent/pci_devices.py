@@ -1,0 +1,78 @@
+"""The PCI devices of a host: which of them are free, and how many of each kind."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Self
+
+from objects.pci import DEVICE_TYPES
+
+PCI, PHYSICAL_FUNCTION, VIRTUAL_FUNCTION = DEVICE_TYPES
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PciDevice:
+    """A device that instances may have. ``parent`` is the address of a virtual function's card."""
+
+    address: str
+    vendor_id: str
+    product_id: str
+    dev_type: str = PCI
+    numa_node: int | None = None
+    physical_network: str | None = None
+    tags: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+    parent: str | None = None
+
+    @property
+    def kind(self) -> dict[str, Any]:
+        """Return what it has in common with others of its pool."""
+        return {
+            "vendor_id": self.vendor_id,
+            "product_id": self.product_id,
+            "dev_type": self.dev_type,
+            "numa_node": self.numa_node,
+            "physical_network": self.physical_network,
+            "tags": dict(self.tags),
+        }
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return it as JSON values, for journal and driver."""
+        return {**self.kind, "address": self.address, "parent": self.parent}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """Return the device of ``to_plain``."""
+        return cls(**plain)
+
+
+def free_devices(devices: Iterable[PciDevice], taken: Collection[str]) -> list[PciDevice]:
+    """Return the devices that can be given away, ordered by address, while others are taken.
+
+    A card and its virtual functions are the same thing: as long as one of these is taken the card
+    is not free, and the other way round.
+    """
+    known = list(devices)
+    broken_up = {device.parent for device in known if device.address in taken}
+    return sorted(
+        (
+            device
+            for device in known
+            if device.address not in taken
+            and device.address not in broken_up
+            and device.parent not in taken
+        ),
+        key=lambda device: device.address,
+    )
+
+
+def pools(devices: Iterable[PciDevice]) -> list[dict[str, Any]]:
+    """Return how many there are of each kind, as schedulers see them."""
+    counts = collections.Counter(_key(device.kind) for device in devices)
+    return [{**json.loads(kind), "count": count} for kind, count in sorted(counts.items())]
+
+
+def _key(kind: Mapping[str, Any]) -> str:
+    return json.dumps(kind, sort_keys=True)

@@ -1,0 +1,106 @@
+"""``[pci] device_spec``: which PCI devices workloads may have, and what is said of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+from armillary import exception
+from compute_agent.pci_devices import PciDevice
+
+_KEYS = ("vendor_id", "product_id", "address", "physical_network", "tags")
+_ID = re.compile(r"[0-9a-f]{4}")
+_ADDRESS = re.compile(r"[0-9a-fA-F:.*?\[\]!-]{1,64}")
+_EXAMPLE = '{"vendor_id": "8086", "product_id": "10ed", "address": "0000:06:*"}'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DeviceSpec:
+    """One line: what devices it picks (None: any), and what it says of them."""
+
+    vendor_id: str | None = None
+    product_id: str | None = None
+    address: str | None = None
+    physical_network: str | None = None
+    tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the line of a JSON object. Raises ConfigurationError that quotes it."""
+        try:
+            given = json.loads(text)
+        except ValueError as error:
+            raise _wrong(text, f"it is no JSON ({error})") from error
+        if not isinstance(given, dict) or not given:
+            raise _wrong(text, "it is no JSON object with something in it")
+        unknown = sorted(given.keys() - set(_KEYS))
+        if unknown:
+            raise _wrong(text, f"{', '.join(unknown)} is not one of {', '.join(_KEYS)}")
+        tags = given.get("tags", {})
+        if not isinstance(tags, dict) or not all(isinstance(v, str) for v in tags.values()):
+            raise _wrong(text, "tags is a JSON object of texts")
+        return cls(
+            vendor_id=_id(text, given, "vendor_id"),
+            product_id=_id(text, given, "product_id"),
+            address=_address(text, given),
+            physical_network=_name(text, given, "physical_network"),
+            tags=tags,
+        )
+
+    def picks(self, device: PciDevice) -> bool:
+        """Whether the line is about a device."""
+        return (
+            self.vendor_id in (None, device.vendor_id)
+            and self.product_id in (None, device.product_id)
+            and (self.address is None or fnmatch.fnmatchcase(device.address, self.address))
+        )
+
+
+def pick(devices: Iterable[PciDevice], specs: Iterable[DeviceSpec]) -> tuple[PciDevice, ...]:
+    """Return the devices that a line picks, with what the first such line says of them."""
+    lines = tuple(specs)
+    found = []
+    for device in devices:
+        spec = next((line for line in lines if line.picks(device)), None)
+        if spec is not None:
+            found.append(
+                dataclasses.replace(
+                    device, physical_network=spec.physical_network, tags=dict(spec.tags)
+                )
+            )
+    return tuple(found)
+
+
+def _id(text: str, given: Mapping[str, Any], key: str) -> str | None:
+    value = given.get(key)
+    if value in (None, "*"):
+        return None
+    if not isinstance(value, str) or not _ID.fullmatch(value.lower().removeprefix("0x")):
+        raise _wrong(text, f"{key} is four hexadecimal digits, or *")
+    return value.lower().removeprefix("0x")
+
+
+def _address(text: str, given: Mapping[str, Any]) -> str | None:
+    value = given.get("address")
+    if value is None:
+        return None
+    if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
+        raise _wrong(text, "address is like 0000:06:00.1, with * and ? as in a shell")
+    return value.lower()
+
+
+def _name(text: str, given: Mapping[str, Any], key: str) -> str | None:
+    value = given.get(key)
+    if value is not None and (not isinstance(value, str) or not value):
+        raise _wrong(text, f"{key} is a text")
+    return value
+
+
+def _wrong(text: str, why: str) -> exception.ConfigurationError:
+    return exception.ConfigurationError(
+        reason=f"[pci] device_spec '{text}': {why}; expected for example {_EXAMPLE}"
+    )

@@ -1,0 +1,114 @@
+"""Dry runs: ask the scheduler where servers would go, and claim and store nothing."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor import group_members, plain_specs, server_requests, traces
+from conductor.api_db import aggregates
+from conductor.cells import Cells
+from objects.destinations import Destinations
+from objects.request_spec import RequestSpec
+from objects.selection import Selection
+from scheduler.rpcapi import SchedulerAPI
+
+_NAME = "dry-run"
+
+
+class DryRuns:
+    """Decides as for a request to build, up to the claims."""
+
+    def __init__(
+        self, conf: cfg.ConfigOpts, database: Database, cells: Cells, scheduler: SchedulerAPI
+    ) -> None:
+        self._conf = conf
+        self._database = database
+        self._cells = cells
+        self._scheduler = scheduler
+
+    def run(
+        self, context: RequestContext, request: dict[str, Any], *, with_hosts: bool
+    ) -> dict[str, Any]:
+        """Return what ``SuperConductorAPI.dry_run`` promises."""
+        with self._database.reader() as session:
+            spec = self._spec(session, context, request)
+        if spec.instance_group is not None:
+            group_members.refresh(
+                spec.instance_group, self._database, self._cells, request_id=context.request_id
+            )
+        answer: dict[str, Any]
+        try:
+            found = self._ask(context, spec)
+        except exception.NoValidHost as error:
+            answer = {"hosts": [], "trace": _failed(error)}
+        else:
+            answer = {"hosts": _hosts(found), "trace": found.trace.to_plain()}
+        with self._database.reader() as session:
+            answer["trace"] = traces.with_names(
+                answer["trace"], lambda: aggregates.names_by_uuid(session)
+            )
+        return answer if with_hosts else _without_hosts(answer)
+
+    def _spec(
+        self, session: Session, context: RequestContext, request: dict[str, Any]
+    ) -> RequestSpec:
+        if request.get("request_spec") is None:
+            asked = server_requests.resolve(
+                session, self._conf, context, {"name": _NAME, **request["server"]}
+            )
+            return asked.spec(context, count=asked.max_count)
+        spec = plain_specs.read(session, self._conf, context, request["request_spec"])
+        count_max = self._conf.conductor.max_count
+        if not 1 <= spec.num_instances <= count_max:
+            raise exception.Invalid(
+                reason=f"num_instances is 1 to {count_max}, not {spec.num_instances}"
+            )
+        return spec
+
+    def _ask(self, context: RequestContext, spec: RequestSpec) -> Destinations:
+        count = spec.num_instances
+        uuids = [str(uuid.uuid4()) for _ in range(count)]
+        return self._scheduler.select_destinations(
+            context, spec, uuids, fences=[0] * count, return_alternates=True, dry_run=True
+        )
+
+
+def _hosts(found: Destinations) -> list[dict[str, Any]]:
+    return [
+        {**_host(chosen), "alternates": [other.service_host for other in alternates]}
+        for chosen, *alternates in found.selections()
+    ]
+
+
+def _host(selection: Selection) -> dict[str, Any]:
+    return {
+        "host": selection.service_host,
+        "node": selection.nodename,
+        "availability_zone": selection.availability_zone,
+        "allocations": selection.allocation_request,
+    }
+
+
+def _failed(error: exception.NoValidHost) -> dict[str, Any]:
+    trace = traces.from_error(error.kwargs.get("trace"))
+    if trace is None:
+        raise error
+    return trace.to_plain()
+
+
+def _without_hosts(answer: dict[str, Any]) -> dict[str, Any]:
+    hidden: dict[str, Any] = {"host": None, "node": None, "allocations": {}}
+    return {
+        "hosts": [
+            {**each, **hidden, "alternates": [None] * len(each["alternates"])}
+            for each in answer["hosts"]
+        ],
+        "trace": traces.without_hosts(answer["trace"]),
+    }

@@ -1,0 +1,33 @@
+"""Who is in a server group, and on which hosts: read anew before each decision."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from armillary.context import admin_context
+from armillary.db import Database
+from conductor.api_db import build_requests, instance_mappings, server_groups
+from conductor.cells import Cells
+from conductor.rpcapi import CellConductorAPI
+from objects.cell_mapping import CELL0_UUID
+from objects.instance_group import InstanceGroup
+
+
+def refresh(
+    group: InstanceGroup, database: Database, cells: Cells, *, request_id: str | None
+) -> None:
+    """Set a group's members and hosts. Raises CellUnavailable: a guess might break the policy."""
+    context = admin_context(request_id)
+    with database.reader() as session:
+        members = server_groups.list_members(session, group.uuid)
+        hosts = set(build_requests.selected_hosts(session, members))
+        by_cell = instance_mappings.cells_of(session, members)
+    by_cell.pop(CELL0_UUID, None)
+    for cell_uuid, uuids in by_cell.items():
+        question = partial(
+            CellConductorAPI.find_instance_hosts, context=context, instance_uuids=uuids
+        )
+        found = cells.call(cell_uuid, question)
+        hosts.update(found.values())
+    group.members = members
+    group.hosts = sorted(hosts)

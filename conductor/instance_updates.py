@@ -1,0 +1,95 @@
+"""Tell schedulers which instances came to a cell's hosts, and which are gone, before they ask."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oslo_config import cfg
+
+from armillary import exception
+from armillary.context import RequestContext, admin_context
+from armillary.db import Database
+from conductor.cell_db import compute_nodes, instances
+from scheduler.rpcapi import SchedulerAPI
+
+LOG = logging.getLogger(__name__)
+
+_WAITING_MAX = 10_000
+"""So many instances wait to be told of; of more only the pushed host states tell."""
+
+
+class InstanceUpdates:
+    """Collects what this conductor saw, tells it in one message for all hosts. Thread-safe.
+
+    A message may be lost: the host states that are pushed have the last word.
+    """
+
+    def __init__(
+        self, conf: cfg.ConfigOpts, *, database: Database, scheduler: SchedulerAPI
+    ) -> None:
+        self._conf = conf
+        self._database = database
+        self._scheduler = scheduler
+        self._lock = threading.Lock()
+        self._placed: dict[str, str] = {}  # instance -> host
+        self._gone: dict[str, str] = {}
+
+    def placed(self, host: str, instance_uuid: str) -> None:
+        """Note that an instance runs on a host."""
+        with self._lock:
+            if self._has_room:
+                self._placed[instance_uuid] = host
+
+    def gone(self, host: str, instance_uuid: str) -> None:
+        """Note that an instance is no more on a host; it is not told that it was."""
+        with self._lock:
+            self._placed.pop(instance_uuid, None)
+            if self._has_room:
+                self._gone[instance_uuid] = host
+
+    def push(self) -> None:
+        """Tell what was noted since the last time."""
+        with self._lock:
+            placed, self._placed = self._placed, {}
+            gone, self._gone = self._gone, {}
+        if placed:
+            self._tell(self._scheduler.update_instance_info, _by_host(placed))
+        if gone:
+            self._tell(self._scheduler.delete_instance_info, _by_host(gone))
+
+    def sync(self) -> None:
+        """Tell all instances of all hosts, a batch of hosts a message."""
+        if not self._conf.filter_scheduler.track_instance_changes:
+            return
+        with self._database.reader() as session:
+            hosts = compute_nodes.list_hosts(session)
+            found = instances.uuids_on_hosts(session)
+        size = self._conf.cell.host_push_batch_max
+        for start in range(0, len(hosts), size):
+            batch = {host: found.get(host, []) for host in hosts[start : start + size]}
+            self._tell(self._scheduler.sync_instance_info, batch)
+
+    @property
+    def _has_room(self) -> bool:
+        is_wanted: bool = self._conf.filter_scheduler.track_instance_changes
+        return is_wanted and len(self._placed) + len(self._gone) < _WAITING_MAX
+
+    def _tell(
+        self,
+        tell: Callable[[RequestContext, Mapping[str, Any]], None],
+        hosts: Mapping[str, list[str]],
+    ) -> None:
+        try:
+            tell(admin_context(), hosts)
+        except exception.Unavailable as error:
+            LOG.debug("schedulers were not told of instances of %d hosts: %s", len(hosts), error)
+
+
+def _by_host(host_of: Mapping[str, str]) -> dict[str, list[str]]:
+    hosts: dict[str, list[str]] = {}
+    for uuid, host in host_of.items():
+        hosts.setdefault(host, []).append(uuid)
+    return hosts

@@ -1,0 +1,168 @@
+"""A request spec as people write it, in JSON: read and checked, with what it names looked up."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from conductor.api_db import flavors, images, server_groups
+from objects import numa, pci
+from objects.base import ArmillaryObject
+from objects.flavor import Flavor
+from objects.image_meta import ImageMeta
+from objects.instance_group import InstanceGroup
+from objects.local_resources import local_resources_of
+from objects.request_spec import (
+    Destination,
+    RequestLevelParams,
+    RequestSpec,
+    SchedulerLimits,
+    SchedulerRetries,
+)
+
+T = TypeVar("T", bound=ArmillaryObject)
+
+_PARTS: dict[str, type[ArmillaryObject]] = {
+    "requested_destination": Destination,
+    "limits": SchedulerLimits,
+    "retry": SchedulerRetries,
+    "request_level_params": RequestLevelParams,
+}
+_MADE_UP = "made-up"
+
+
+def _is_topology(value: Any) -> bool:
+    return value is None or bool(numa.InstanceTopology.from_plain(value))
+
+
+def _are_devices(value: Any) -> bool:
+    return isinstance(value, list) and all(pci.PciRequest.from_plain(each) for each in value)
+
+
+def _are_networks(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(each["network"], str) and isinstance(each.get("remote_managed", False), bool)
+        for each in value
+    )
+
+
+_SHAPES: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
+    ("numa_topology", "a topology of NUMA cells", _is_topology),
+    ("pci_requests", "a list of requests for PCI devices", _are_devices),
+    ("requested_networks", "a list of networks: network, remote_managed", _are_networks),
+)
+"""Fields that take any JSON, what they have to be, and how that is told."""
+
+
+def read(
+    session: Session, conf: cfg.ConfigOpts, context: RequestContext, plain: Mapping[str, Any]
+) -> RequestSpec:
+    """Return the spec that a JSON object describes; its fields are those of ``RequestSpec``.
+
+    ``flavor`` and ``image`` are an id or a name, or an object with the fields that matter;
+    ``instance_group`` is the UUID of a server group. What is left out is as in a request of the
+    caller that does not name it, NUMA cells and devices follow from flavor and image. Raises
+    Invalid, FlavorNotFound, ImageNotFound, ServerGroupNotFound.
+    """
+    values = dict(plain)
+    if "flavor" not in values:
+        raise exception.Invalid(reason="request_spec has no flavor")
+    values["flavor"] = _flavor(session, values["flavor"])
+    values["image"] = _image(session, values.get("image"))
+    values["instance_group"] = _group(session, context, values.get("instance_group"))
+    values["scheduler_hints"] = _hints(values.get("scheduler_hints"))
+    for name, kind in _PARTS.items():
+        if values.get(name) is not None:
+            values[name] = _made(kind, values[name], f"request_spec.{name}")
+    left_out = {
+        "project_id": context.project_id,
+        "user_id": context.user_id,
+        "availability_zone": conf.default_schedule_zone,
+        **local_resources_of(values["flavor"], values["image"], pci.parse_aliases(conf.pci.alias)),
+    }
+    made = _made(RequestSpec, {**left_out, **values}, "request_spec")
+    for name, what, is_right in _SHAPES:
+        if not _holds(is_right, getattr(made, name)):
+            raise exception.Invalid(reason=f"request_spec.{name} is not {what}")
+    if made.request_level_params is not None:
+        _check_member_of(made.request_level_params.member_of)
+    return made
+
+
+def _flavor(session: Session, value: Any) -> Flavor:
+    if isinstance(value, str):
+        return flavors.get_flavor(session, value)
+    return _made(Flavor, value, "request_spec.flavor", flavorid=_MADE_UP, name=_MADE_UP)
+
+
+def _image(session: Session, value: Any) -> ImageMeta | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return images.get_image(session, value)
+    return _made(ImageMeta, value, "request_spec.image", id=str(uuid.uuid4()), name=_MADE_UP)
+
+
+def _group(session: Session, context: RequestContext, value: Any) -> InstanceGroup | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise exception.Invalid(reason="request_spec.instance_group is not the UUID of a group")
+    project_id = None if context.is_admin else context.project_id
+    return server_groups.get_group(session, value, project_id)
+
+
+def _hints(value: Any) -> dict[str, list[str]]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise exception.Invalid(reason="request_spec.scheduler_hints is not an object")
+    hints = {name: [each] if isinstance(each, str) else each for name, each in value.items()}
+    for name, texts in hints.items():
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise exception.Invalid(
+                reason=f"request_spec.scheduler_hints.{name} is neither a text nor a list of texts"
+            )
+    return hints
+
+
+def _holds(is_right: Callable[[Any], bool], value: Any) -> bool:
+    """Tell whether a value is what it has to be; what breaks the test is not."""
+    try:
+        return is_right(value)
+    except (LookupError, TypeError, ValueError, AttributeError, exception.Invalid):
+        return False
+
+
+def _check_member_of(value: Any) -> None:
+    if not isinstance(value, list) or not all(
+        isinstance(group, list) and all(isinstance(each, str) for each in group) for group in value
+    ):
+        raise exception.Invalid(
+            reason="request_spec.request_level_params.member_of is not a list of lists of UUIDs"
+        )
+
+
+def _made(kind: type[T], value: Any, where: str, **defaults: Any) -> T:
+    """Make an object of its plain fields; say which one is none, wrong or missing."""
+    if not isinstance(value, dict):
+        raise exception.Invalid(reason=f"{where} is not an object")
+    if unknown := sorted(value.keys() - kind.fields.keys()):
+        raise exception.Invalid(
+            reason=f"{where} has no field {', '.join(unknown)}; "
+            f"there are: {', '.join(sorted(kind.fields))}"
+        )
+    try:
+        made = kind.from_values({**defaults, **value})
+    except (ValueError, TypeError) as error:
+        raise exception.Invalid(reason=f"{where}: {error}") from error
+    missing = [name for name in kind.fields if not made.obj_attr_is_set(name)]
+    if missing:
+        raise exception.Invalid(reason=f"{where} has no {', '.join(missing)}")
+    return made

@@ -1,0 +1,92 @@
+"""Ask the schedulers, for many builds at a time: what waits goes in one message."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from armillary import exception
+from armillary.combining import Combiner
+from armillary.context import RequestContext, admin_context
+from objects.destinations import Destinations
+from objects.request_spec import RequestSpec
+from objects.scheduling_batch import Answer, BatchedRequest
+from scheduler.rpcapi import SchedulerAPI
+
+_WAITING_MAX = 100_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Asked:
+    context: RequestContext
+    request: BatchedRequest
+    timeout_seconds: float
+
+
+class Scheduling:
+    """Selects destinations for concurrent callers, each of which gets its own answer.
+
+    As long as fewer than ``messages_max`` messages are under way a request goes at once and alone;
+    those that come meanwhile go together, up to ``instances_max`` instances in a message. Nothing
+    is kept between calls.
+    """
+
+    def __init__(self, scheduler: SchedulerAPI, *, messages_max: int, instances_max: int) -> None:
+        self._scheduler = scheduler
+        self._combiner = Combiner[_Asked, Answer](
+            self._ask,
+            weight_max=instances_max,
+            waiting_max=_WAITING_MAX,
+            leaders_max=messages_max,
+        )
+
+    def select_destinations(
+        self,
+        context: RequestContext,
+        request_spec: RequestSpec,
+        instance_uuids: Sequence[str],
+        *,
+        fences: Sequence[int],
+        timeout_seconds: float,
+    ) -> Destinations:
+        """Do what ``SchedulerAPI.select_destinations`` does, and raise what it raises.
+
+        A message that is not answered in time, the longest that one of its requests has, leaves the
+        outcome of all in it unknown: each raises RpcTimeout.
+        """
+        if not self._scheduler.can_send("1.1"):
+            return self._scheduler.select_destinations(
+                context, request_spec, instance_uuids, fences=fences,
+                timeout_seconds=timeout_seconds,
+            )  # fmt: skip
+        request = BatchedRequest(request_spec, instance_uuids, fences, context.request_id)
+        asked = _Asked(context, request, timeout_seconds)
+        answer = self._combiner.submit(asked, len(instance_uuids))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _ask(self, group: Sequence[_Asked]) -> list[Answer]:
+        if len(group) == 1:
+            return [self._ask_alone(group[0])]
+        try:
+            return self._scheduler.select_destinations_many(
+                admin_context(),
+                [each.request for each in group],
+                timeout_seconds=max(each.timeout_seconds for each in group),
+            )
+        except exception.Invalid:
+            return [self._ask_alone(each) for each in group]  # one of them makes no sense
+
+    def _ask_alone(self, asked: _Asked) -> Answer:
+        request = asked.request
+        try:
+            return self._scheduler.select_destinations(
+                asked.context,
+                request.request_spec,
+                request.instance_uuids,
+                fences=request.fences,
+                timeout_seconds=asked.timeout_seconds,
+            )
+        except exception.ArmillaryError as error:
+            return error

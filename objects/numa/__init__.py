@@ -1,0 +1,27 @@
+"""NUMA: what guests ask for, what hosts have, and whether one fits the other. Pure, no I/O."""
+
+from objects.numa.cpu_sets import format_cpus, parse_cpus
+from objects.numa.demands import CpuDemand, cpu_demand, topology_of
+from objects.numa.fitting import fit, fits
+from objects.numa.host import HostCell, HostTopology, PagePool
+from objects.numa.instance import InstanceCell, InstanceTopology
+from objects.numa.reasons import why_not
+from objects.numa.usage import consume, release
+
+__all__ = [
+    "CpuDemand",
+    "HostCell",
+    "HostTopology",
+    "InstanceCell",
+    "InstanceTopology",
+    "PagePool",
+    "consume",
+    "cpu_demand",
+    "fit",
+    "fits",
+    "format_cpus",
+    "parse_cpus",
+    "release",
+    "topology_of",
+    "why_not",
+]

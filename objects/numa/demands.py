@@ -1,0 +1,290 @@
+"""What flavor and image ask of NUMA cells, CPUs and pages; the one place that reads these keys.
+
+Each key stands in a flavor's extra specs as ``hw:NAME`` and in an image's properties as
+``hw_NAME``: ``cpu_policy``, ``cpu_dedicated_mask``, ``cpu_thread_policy``,
+``emulator_threads_policy``, ``mem_page_size``, ``numa_nodes``, ``numa_cpus.N``, ``numa_mem.N``. An
+image may not contradict its flavor, nor ask for pinned CPUs or pages that the flavor withholds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from armillary import exception
+from objects.flavor import Flavor
+from objects.image_meta import ImageMeta
+from objects.numa.asked import Asked, Request
+from objects.numa.cpu_sets import CPU_MAX, parse_cpus
+from objects.numa.instance import (
+    ANY,
+    CPU_POLICIES,
+    DEDICATED,
+    EMULATOR_POLICIES,
+    ISOLATE_EMULATOR,
+    LARGE,
+    MIXED,
+    PAGE_WORDS,
+    PREFER,
+    SHARED,
+    THREAD_POLICIES,
+    InstanceCell,
+    InstanceTopology,
+)
+
+PAGE_SIZE_KB_MAX = 64 * 1024 * 1024
+
+_KB_IN_MB = 1024
+_KB_OF_UNIT = {"": 1, "k": 1, "m": 1024, "g": 1024 * 1024}
+_PAGE_SIZE = re.compile(r"([0-9]{1,9})\s*([kmg]?)i?b?", re.IGNORECASE)
+_CELL_NUMBER = re.compile(r"0|[1-9][0-9]{0,3}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CpuDemand:
+    """How many shared and how many dedicated CPUs an instance takes, emulator threads included."""
+
+    vcpus: int
+    pcpus: int
+    thread_policy: str | None
+
+
+def cpu_demand(flavor: Flavor, image: ImageMeta | None) -> CpuDemand:
+    """Return the CPUs that flavor and image ask for. Raises ``InvalidNUMATopology``."""
+    topology = topology_of(flavor, image)
+    if topology is None:
+        return CpuDemand(flavor.vcpus, 0, None)
+    pinned = sum(len(cell.pinned_vcpus) for cell in topology.cells)
+    return CpuDemand(
+        vcpus=sum(len(cell.vcpus) for cell in topology.cells),
+        pcpus=pinned + topology.isolates_emulator,
+        thread_policy=topology.thread_policy,
+    )
+
+
+def topology_of(flavor: Flavor, image: ImageMeta | None) -> InstanceTopology | None:
+    """Return the NUMA cells that flavor and image ask for; None when any host's will do.
+
+    Raises ``InvalidNUMATopology`` with the key, what it is, and what would be allowed.
+    """
+    request = Request(flavor, image)
+    cpu_policy = _cpu_policy(request)
+    thread_policy = _thread_policy(request, cpu_policy)
+    emulator_policy = _emulator_policy(request, cpu_policy)
+    pinned = _pinned_vcpus(request, cpu_policy)
+    page_size = _page_size(request)
+    cells = _cells(request)
+    if cells is None:
+        if page_size is None and not pinned:
+            return None
+        cells = [(_all_vcpus(request), flavor.memory_mb)]
+    if isinstance(page_size, int):
+        _check_divides(request, page_size, [memory_mb for _, memory_mb in cells])
+    return InstanceTopology(
+        cells=tuple(
+            InstanceCell(
+                id=number,
+                vcpus=vcpus - pinned,
+                pinned_vcpus=vcpus & pinned,
+                memory_mb=memory_mb,
+                page_size_kb=page_size,
+            )
+            for number, (vcpus, memory_mb) in enumerate(cells)
+        ),
+        cpu_policy=cpu_policy,
+        thread_policy=thread_policy,
+        emulator_threads_policy=emulator_policy,
+    )
+
+
+# Policies ---------------------------------------------------------------------------------------
+
+
+def _cpu_policy(request: Request) -> str | None:
+    flavor = request.of_flavor("cpu_policy").one_of(CPU_POLICIES)
+    image = request.of_image("cpu_policy").one_of(CPU_POLICIES)
+    if flavor.text is None:
+        return image.text
+    if image.text not in (None, SHARED, flavor.text):  # shared is less than the flavor grants
+        raise image.refused(f"'{flavor.text}', as {flavor.key} of {flavor.source} has it")
+    return flavor.text
+
+
+def _thread_policy(request: Request, cpu_policy: str | None) -> str | None:
+    flavor = request.of_flavor("cpu_thread_policy").one_of(THREAD_POLICIES)
+    request.of_image("cpu_thread_policy").one_of(THREAD_POLICIES)
+    # A flavor that prefers stands, whatever the image would rather have.
+    asked = flavor if flavor.text == PREFER else request.of_either("cpu_thread_policy")
+    if asked.text is not None and cpu_policy not in (DEDICATED, MIXED):
+        raise asked.refused(f"only with the cpu_policy {DEDICATED} or {MIXED}")
+    return asked.text
+
+
+def _emulator_policy(request: Request, cpu_policy: str | None) -> str | None:
+    asked = request.of_either("emulator_threads_policy").one_of(EMULATOR_POLICIES)
+    if asked.text == ISOLATE_EMULATOR and cpu_policy not in (DEDICATED, MIXED):
+        raise asked.refused(f"only with the cpu_policy {DEDICATED} or {MIXED}")
+    return asked.text
+
+
+def _pinned_vcpus(request: Request, cpu_policy: str | None) -> frozenset[int]:
+    """Return the numbers of the vCPUs that have a dedicated CPU."""
+    mask = request.of_either("cpu_dedicated_mask")
+    if cpu_policy != MIXED:
+        if mask.text is not None:
+            raise mask.refused(f"only with the cpu_policy {MIXED}")
+        return _all_vcpus(request) if cpu_policy == DEDICATED else frozenset()
+    vcpus = _all_vcpus(request)
+    allowed = f"some, not all, of the vCPUs 0 to {len(vcpus) - 1}, such as 0-1 or ^0"
+    if mask.text is None:
+        raise mask.refused(allowed)
+    pinned = _cpu_set(mask, len(vcpus), allowed, all_but=True)
+    if not pinned or pinned == vcpus:
+        raise mask.refused(allowed)
+    return pinned
+
+
+def _all_vcpus(request: Request) -> frozenset[int]:
+    """Return the numbers of all vCPUs."""
+    _check_vcpus(request)
+    return frozenset(range(request.flavor.vcpus))
+
+
+def _check_vcpus(request: Request) -> None:
+    """Refuse more vCPUs than any host has: from here on each is counted by its number."""
+    count = request.flavor.vcpus
+    if count > CPU_MAX + 1:
+        raise exception.InvalidNUMATopology(
+            key="vcpus",
+            source=f"flavor {request.flavor.name}",
+            found=count,
+            allowed=f"at most {CPU_MAX + 1} where NUMA cells, pinned CPUs or pages are asked for",
+        )
+
+
+# Pages ------------------------------------------------------------------------------------------
+
+
+def _page_size(request: Request) -> int | str | None:
+    flavor, image = request.of_flavor("mem_page_size"), request.of_image("mem_page_size")
+    size, asked = _size_kb(flavor), _size_kb(image)
+    if asked is None or asked == size:
+        return size
+    if size == ANY or (size == LARGE and asked != ANY and not _is_small(asked)):
+        return asked
+    if size is None:
+        allowed = f"only with {flavor.key} of {flavor.source}"
+    else:
+        allowed = f"nothing but what {flavor.key} of {flavor.source} allows ('{flavor.text}')"
+    raise image.refused(allowed)
+
+
+def _is_small(size: int | str) -> bool:
+    return size == PAGE_WORDS[0]
+
+
+def _size_kb(asked: Asked) -> int | str | None:
+    if asked.text is None:
+        return None
+    text = asked.text.strip().lower()
+    if text in PAGE_WORDS:
+        return text
+    match = _PAGE_SIZE.fullmatch(text)
+    size_kb = int(match[1]) * _KB_OF_UNIT[match[2].lower()] if match else 0
+    if not 1 <= size_kb <= PAGE_SIZE_KB_MAX:
+        raise asked.refused(f"{', '.join(PAGE_WORDS)}, or a size such as 2048 (KiB), 2MB or 1GB")
+    return size_kb
+
+
+def _check_divides(request: Request, size_kb: int, memories_mb: list[int]) -> None:
+    odd = [memory for memory in memories_mb if memory * _KB_IN_MB % size_kb]
+    if odd:
+        image = request.of_image("mem_page_size")
+        asked = image if image.text is not None else request.of_flavor("mem_page_size")
+        raise asked.refused(f"a size that divides {odd[0]} MiB, the memory of a NUMA cell")
+
+
+# Cells ------------------------------------------------------------------------------------------
+
+_Cells = list[tuple[frozenset[int], int]]  # the vCPUs and the MiB of each
+
+
+def _cells(request: Request) -> _Cells | None:
+    """Return the guest's cells, or None when nothing is said about them."""
+    flavor = request.flavor
+    nodes = request.of_either("numa_nodes")
+    count = nodes.number(flavor.vcpus, f"a number from 1 to {flavor.vcpus}, the flavor's vCPUs")
+    cpus, memories = request.numbered("numa_cpus"), request.numbered("numa_mem")
+    if count is None:
+        for asked in (*cpus.values(), *memories.values()):
+            raise asked.refused("only with numa_nodes, the number of cells")
+        return None
+    _check_vcpus(request)
+    if not cpus and not memories:
+        return _even_cells(request, nodes, count)
+    _check_complete(request, "numa_cpus", cpus, count)
+    _check_complete(request, "numa_mem", memories, count)
+    numbers = [str(number) for number in range(count)]
+    return list(
+        zip(
+            _cpus_of_cells([cpus[number] for number in numbers], flavor.vcpus),
+            _memories_of_cells([memories[number] for number in numbers], flavor.memory_mb),
+            strict=True,
+        )
+    )
+
+
+def _even_cells(request: Request, nodes: Asked, count: int) -> _Cells:
+    flavor = request.flavor
+    if flavor.vcpus % count or flavor.memory_mb % count:
+        raise nodes.refused(
+            f"a divisor of {flavor.vcpus} vCPUs and {flavor.memory_mb} MiB, unless numa_cpus.N and "
+            "numa_mem.N say what each cell has"
+        )
+    vcpus, memory_mb = flavor.vcpus // count, flavor.memory_mb // count
+    return [
+        (frozenset(range(number * vcpus, (number + 1) * vcpus)), memory_mb)
+        for number in range(count)
+    ]
+
+
+def _check_complete(request: Request, name: str, given: dict[str, Asked], count: int) -> None:
+    for number, asked in given.items():
+        if not _CELL_NUMBER.fullmatch(number) or int(number) >= count:
+            raise asked.refused(f"the cells are {name}.0 to {name}.{count - 1}, as of numa_nodes")
+    for cell in range(count):
+        if str(cell) not in given:
+            raise request.of_flavor(f"{name}.{cell}").refused(
+                "numa_cpus.N and numa_mem.N for each of the numa_nodes, or for none"
+            )
+
+
+def _cpus_of_cells(given: list[Asked], vcpus: int) -> list[frozenset[int]]:
+    found: list[frozenset[int]] = []
+    seen: frozenset[int] = frozenset()
+    for asked in given:
+        allowed = f"one or more of the vCPUs 0 to {vcpus - 1}, each in one cell"
+        cpus = _cpu_set(asked, vcpus, allowed)
+        if not cpus or cpus & seen:
+            raise asked.refused(allowed)
+        seen |= cpus
+        found.append(cpus)
+    if len(seen) < vcpus:
+        missing = min(frozenset(range(vcpus)) - seen)
+        raise given[-1].refused(f"each of the {vcpus} vCPUs in a cell, {missing} is in none")
+    return found
+
+
+def _memories_of_cells(given: list[Asked], memory_mb: int) -> list[int]:
+    allowed = f"MiB that are {memory_mb} in all cells together, as the flavor has"
+    found = [asked.number(memory_mb, allowed) or 0 for asked in given]
+    if sum(found) != memory_mb:
+        raise given[-1].refused(f"{allowed}, not {sum(found)}")
+    return found
+
+
+def _cpu_set(asked: Asked, vcpus: int, allowed: str, *, all_but: bool = False) -> frozenset[int]:
+    try:
+        return parse_cpus(asked.text or "", cpu_max=vcpus - 1, all_but=all_but)
+    except ValueError as error:
+        raise asked.refused(f"{allowed} ({error})") from error

@@ -1,0 +1,92 @@
+"""What a driver answers: the chosen hosts and their alternates, or why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from armillary import exception
+from objects.allocation_candidates import AllocationRequest
+from objects.decision_trace import DecisionTrace
+from objects.destinations import Destinations
+from objects.request_spec import SchedulerLimits
+from objects.selection import Selection
+from scheduler.host_table import HostTable
+
+NO_HOST_KNOWN = "No host is known to this scheduler."
+
+Offer = tuple[int, int]
+"""The position of a host, and the candidate that it stands for."""
+
+Requester = Callable[[int], AllocationRequest]
+"""From the index of a candidate to what claims it."""
+
+LimitsOf = Callable[[int], SchedulerLimits | None]
+"""From the position of a host to what the claim there has to keep."""
+
+
+def unclaimed(candidate: int) -> AllocationRequest:
+    """Return what is claimed by a driver that asks nothing of placement: nothing."""
+    return {}
+
+
+def unlimited(position: int) -> SchedulerLimits | None:
+    """Return no limits."""
+    return None
+
+
+def destinations(
+    hosts: HostTable,
+    offers: Sequence[Sequence[Offer]],
+    *,
+    default_zone: str,
+    trace: DecisionTrace,
+    request: Requester = unclaimed,
+    limits_of: LimitsOf = unlimited,
+    known: dict[Offer, Selection] | None = None,
+) -> Destinations:
+    """Return the answer: for each instance the chosen offer, then its alternates.
+
+    ``known`` keeps the selections of several answers about the same hosts, which share them.
+    """
+    known = {} if known is None else known
+    selections: list[Selection] = []
+    index_of: dict[Offer, int] = {}
+    choices = np.full((len(offers), max(map(len, offers))), -1, dtype=np.int64)
+    for row, offered in enumerate(offers):
+        for column, offer in enumerate(offered):
+            if offer not in index_of:
+                index_of[offer] = len(selections)
+                position, candidate = offer
+                if offer not in known:
+                    known[offer] = _selection(
+                        hosts, position, request(candidate), limits_of(position), default_zone
+                    )
+                selections.append(known[offer])
+            choices[row, column] = index_of[offer]
+    return Destinations.from_values(hosts=selections, choices=choices, trace=trace)
+
+
+def no_valid_host(trace: DecisionTrace) -> exception.NoValidHost:
+    """Return the error of a request that got no host, with its trace and the trace's sentence."""
+    return exception.NoValidHost(reason=trace.sentence, trace=trace.obj_to_primitive())
+
+
+def _selection(
+    hosts: HostTable,
+    position: int,
+    allocation_request: AllocationRequest,
+    limits: SchedulerLimits | None,
+    default_zone: str,
+) -> Selection:
+    host = hosts.value("host", position)
+    return Selection.from_values(
+        compute_node_uuid=hosts.value("uuid", position),
+        service_host=host,
+        nodename=hosts.value("nodename", position),
+        cell_uuid=hosts.value("cell_uuid", position),
+        allocation_request=allocation_request,
+        limits=limits,
+        availability_zone=hosts.facts.zone_of(host, default_zone),
+    )

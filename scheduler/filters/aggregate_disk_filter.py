@@ -1,0 +1,17 @@
+"""Leave hosts out that have too little disk, by aggregate."""
+
+from __future__ import annotations
+
+from scheduler.filters.amounts import Disk, WithinAggregateRatio
+
+
+class AggregateDiskFilter(WithinAggregateRatio):
+    """Pass hosts with enough disk, given away as often as their aggregates say.
+
+    The metadata ``disk_allocation_ratio``, a number, overrides the host's own ratio; of several the
+    least counts, and where one is no number the host's own does, and the log names the aggregate.
+    Else it is as DiskFilter. A ratio above that of placement's inventory has no effect: what
+    placement does not offer never gets here.
+    """
+
+    resource = Disk()

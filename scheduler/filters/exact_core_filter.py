@@ -1,0 +1,32 @@
+"""Give a host's vCPUs away as a whole."""
+
+from __future__ import annotations
+
+from objects.request_spec import RequestSpec
+from scheduler import filters
+from scheduler.filters.amounts import Cores, Exactly
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+
+
+class ExactCoreFilter(Exactly):
+    """Pass hosts whose unused vCPUs are exactly as many as the flavor asks.
+
+    This is for machines that one instance takes as a whole. The host's total goes to it as a limit.
+    A host that reports no vCPUs at all fails.
+    """
+
+    resource = Cores()
+    reason_columns = Cores.columns
+
+    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
+        return host_state.vcpus_total != 0 and super().host_passes(host_state, spec)
+
+    def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
+        mask: filters.Mask = super().host_mask(hosts, spec) & (hosts.vcpus_total != 0)
+        return mask
+
+    def explain(self, host_state: HostState, spec: RequestSpec) -> str:
+        if host_state.vcpus_total == 0:
+            return "reports no vCPUs"
+        return super().explain(host_state, spec)

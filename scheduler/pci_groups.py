@@ -1,0 +1,78 @@
+"""Devices by alias as request groups: one for each device, when placement keeps count of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from armillary import exception
+from objects import extra_specs
+from objects.pci import PciRequest
+from objects.request_spec import RequestSpec
+
+Group = tuple[str, str, set[str]]
+"""Suffix, resource class, and the traits that the provider must have."""
+
+_NOT_IN_NAMES = re.compile(r"[^A-Z0-9_]")
+
+
+def groups_of(spec: RequestSpec) -> Iterator[Group]:
+    """Yield a group for each device that is asked for.
+
+    Its class is the ``resource_class`` of the alias, else made of vendor and product; its suffix
+    is the request's id and the number of the device. Raises ``RequestFilterFailed`` for an alias
+    that no single class stands for.
+    """
+    for place, plain in enumerate(spec.pci_requests):
+        request = _read(plain)
+        resource_class, traits = _asked(request)
+        for number in range(request.count):
+            yield f"{request.request_id or place}-{number}", resource_class, traits
+
+
+def _read(plain: Mapping[str, Any]) -> PciRequest:
+    try:
+        return PciRequest.from_plain(plain)
+    except (KeyError, TypeError, ValueError) as error:
+        raise exception.RequestFilterFailed(
+            reason=f"a request for PCI devices cannot be read: {error}"
+        ) from error
+
+
+def _asked(request: PciRequest) -> tuple[str, set[str]]:
+    found = {(_class_of(device), _traits_of(device)) for device in request.spec}
+    if len(found) == 1:
+        ((resource_class, traits),) = found
+        if resource_class is not None:
+            return resource_class, set(traits)
+    what = "several kinds of device" if len(found) > 1 else "no kind of device"
+    raise exception.RequestFilterFailed(
+        reason=f"the PCI alias {request.alias_name} names {what}, and placement is asked for "
+        "one; give all its entries in [pci] alias the same resource_class and traits, or the same "
+        "vendor_id and product_id"
+    )
+
+
+def _class_of(device: Mapping[str, Any]) -> str | None:
+    name = device.get("resource_class")
+    if name:
+        name = _as_name(name)
+        return name if extra_specs.is_resource_class(name) else _custom(name)
+    if not (device.get("vendor_id") and device.get("product_id")):
+        return None
+    return _custom(f"PCI_{device['vendor_id']}_{device['product_id']}")
+
+
+def _traits_of(device: Mapping[str, Any]) -> frozenset[str]:
+    names = [_as_name(name) for name in (device.get("traits") or "").split(",") if name.strip()]
+    return frozenset(name if extra_specs.is_trait(name) else _custom(name) for name in names)
+
+
+def _custom(name: str) -> str:
+    name = _as_name(name)
+    return name if name.startswith("CUSTOM_") else f"CUSTOM_{name}"
+
+
+def _as_name(name: str) -> str:
+    return _NOT_IN_NAMES.sub("_", name.strip().upper())

@@ -1,0 +1,46 @@
+"""Move instances within their cell where that can be had."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from objects.request_spec import Destination, RequestSpec
+from scheduler import weights
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+
+
+class CrossCellWeigher(weights.BaseHostWeigher):
+    """Prefers the cell that an instance moves from; a negative multiplier prefers the others.
+
+    It looks only at moves that may leave their cell: a requested destination with a cell and
+    ``allow_cross_cell_move``. A host in that cell has the weight 1, another one -1.
+    """
+
+    judges_apart = True
+    is_steady = True
+
+    multiplier_option = "cross_cell_move_weight_multiplier"
+
+    def applies_to(self, spec: RequestSpec) -> bool:
+        return _origin(spec.requested_destination) is not None
+
+    def host_weight(self, host_state: HostState, spec: RequestSpec) -> float:
+        origin = _origin(spec.requested_destination)
+        if origin is None:
+            return 0.0
+        return 1.0 if host_state.cell_uuid == origin else -1.0
+
+    def host_weights(self, hosts: HostTable, spec: RequestSpec) -> weights.Numbers:
+        origin = _origin(spec.requested_destination)
+        if origin is None:
+            return np.zeros(len(hosts))
+        is_there = np.fromiter((uuid == origin for uuid in hosts.cell_uuid), np.bool_, len(hosts))
+        return np.where(is_there, 1.0, -1.0)
+
+
+def _origin(destination: Destination | None) -> str | None:
+    """Return the cell that a move comes from and may leave."""
+    if destination is None or not destination.allow_cross_cell_move:
+        return None
+    return destination.cell_uuid

@@ -1,0 +1,94 @@
+"""Prefer hosts by what their monitors measure."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+from oslo_config import cfg
+
+from objects.request_spec import RequestSpec
+from scheduler import host_metrics, weights
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+from scheduler.plugins import CannotDecide
+from scheduler.weight_setting import WeightSetting
+
+LOG = logging.getLogger(__name__)
+
+
+class MetricsWeigher(weights.BaseHostWeigher):
+    """Prefers hosts with a greater sum of the metrics in ``[metrics] weight_setting``.
+
+    Each metric is multiplied with its ratio there; a negative ratio, or a negative ``[metrics]
+    weight_multiplier``, prefers less of it. Metrics that are shares count in whole percents. The
+    multiplier's key in aggregate metadata is ``metrics_weight_multiplier``.
+
+    A host that does not report one of the metrics (a ratio of 0 does not count) has the weight
+    ``weight_of_unavailable``, without ``required``. With it, as is the default, such a host ends
+    the request: its reason names the metric, the log names the host, too. MetricsFilter leaves such
+    hosts out.
+    """
+
+    judges_apart = True
+
+    multiplier_option = "metrics_weight_multiplier"
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        super().__init__(conf)
+        self._setting = WeightSetting("[metrics] weight_setting")
+
+    def applies_to(self, spec: RequestSpec) -> bool:
+        return bool(self._ratios)
+
+    def multiplier(self) -> float:
+        return float(self._conf.metrics.weight_multiplier)
+
+    def host_weight(self, host_state: HostState, spec: RequestSpec) -> float:
+        assert self._override is not None
+        multiplier = self._override.of(host_state.aggregates, self.multiplier())
+        found = _weight_or_missing(host_state.metrics, multiplier, self._ratios)
+        return self._unavailable(found, host_state.host) if isinstance(found, str) else found
+
+    def host_weights(self, hosts: HostTable, spec: RequestSpec) -> weights.Numbers:
+        ratios = self._ratios
+        found = np.zeros(len(hosts))
+        if not ratios:
+            return found
+        columns = zip(hosts.metrics, self.multipliers(hosts).tolist(), strict=True)
+        unavailable: float | None = None
+        for position, (metrics, multiplier) in enumerate(columns):
+            weight = _weight_or_missing(metrics, multiplier, ratios)
+            if isinstance(weight, str):
+                if unavailable is None:
+                    unavailable = self._unavailable(weight, hosts.value("host", position))
+                weight = unavailable
+            found[position] = weight
+        return found
+
+    def _unavailable(self, name: str, host: str) -> float:
+        if not self._conf.metrics.required:
+            return float(self._conf.metrics.weight_of_unavailable)
+        LOG.warning("%s does not report %s, which MetricsWeigher requires", host, name)
+        raise CannotDecide(
+            self,
+            f"a host does not report {name}, which [metrics] weight_setting names and [metrics] "
+            "required asks for; enable MetricsFilter to leave such hosts out",
+        )
+
+    @property
+    def _ratios(self) -> dict[str, float]:
+        return self._setting.parsed(self._conf.metrics.weight_setting)
+
+
+def _weight_or_missing(metrics: Any, multiplier: float, ratios: dict[str, float]) -> float | str:
+    """Return a host's weight, or the metric that it lacks for one."""
+    values = host_metrics.values_of(metrics, ratios)
+    total = 0.0
+    for name, ratio in ratios.items():
+        if name in values:
+            total += values[name] * ratio
+        elif ratio and multiplier:
+            return name
+    return total

@@ -1,0 +1,42 @@
+"""Keep hosts with PCI devices free for those who ask for devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from objects import pci
+from objects.request_spec import RequestSpec
+from scheduler import weights
+from scheduler.host_state import HostState
+from scheduler.host_table import HostTable
+
+_DEVICES_MAX = 99
+"""A host with more devices weighs as if it had so many."""
+
+
+class PCIWeigher(weights.BaseHostWeigher):
+    """Prefers hosts with fewer free PCI devices, whether the request asks for devices or not.
+
+    Requests without devices so stay away from hosts that have some, and requests with devices go
+    where few are left. A host weighs 100 less its free devices, of which at most 99 count. The
+    multiplier must not be negative.
+    """
+
+    judges_apart = True
+
+    multiplier_option = "pci_weight_multiplier"
+
+    def host_weight(self, host_state: HostState, spec: RequestSpec) -> float:
+        return float(_weight(host_state.pci_stats))
+
+    def host_weights(self, hosts: HostTable, spec: RequestSpec) -> weights.Numbers:
+        column = hosts.column("pci_stats")
+        if not any(column):
+            return np.full(len(hosts), float(_weight(())))
+        return np.fromiter(map(_weight, column), np.float64, len(hosts))
+
+
+def _weight(pools: Sequence[pci.Pool] | None) -> int:
+    return 100 - min(pci.count_free(pools), _DEVICES_MAX) if pools else 100

@@ -1,0 +1,1 @@
+"""Plugins of another maker, with nothing but the public names of Armillary's."""

@@ -1,0 +1,43 @@
+"""What an older super conductor is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from armillary.context import RequestContext, admin_context
+from conductor.rpcapi import SuperConductorAPI
+
+
+class Recorded(SuperConductorAPI):
+    """A client that may send some version at most, and keeps what it would send."""
+
+    def __init__(self, *, is_newest: bool) -> None:
+        self.sent: list[dict[str, Any]] = []
+        self._is_newest = is_newest
+
+    def can_send(self, version: str) -> bool:
+        return self._is_newest
+
+    def _call(self, context: RequestContext, method: str, **arguments: Any) -> Any:
+        self.sent.append(arguments)
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("is_newest", "with_hosts", "more"),
+    [
+        (True, True, {"version": "1.2", "with_hosts": True}),
+        (True, False, {"version": "1.2", "with_hosts": False}),
+        (True, None, {}),
+        (False, False, {}),
+    ],
+)
+def test_an_older_conductor_decides_itself_who_sees_hosts(
+    is_newest: bool, with_hosts: bool | None, more: dict[str, Any]
+) -> None:
+    """It knows no such argument; administrators see them there."""
+    client = Recorded(is_newest=is_newest)
+    client.explain_server(admin_context(), "u", with_hosts=with_hosts)
+    assert client.sent == [{"instance_uuid": "u", **more}]

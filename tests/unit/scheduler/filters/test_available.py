@@ -1,0 +1,86 @@
+"""Which names may be enabled, and what they stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from armillary import exception
+from scheduler import filters
+from scheduler.filters import BaseHostFilter
+from scheduler.filters.all_hosts_filter import AllHostsFilter
+from tests.fleets import scheduling_conf
+
+HERE = "tests.unit.scheduler.filters.test_available"
+
+
+class RackFilter(BaseHostFilter):
+    """Somebody's own."""
+
+
+class _HiddenFilter(BaseHostFilter):
+    """A base of somebody's own."""
+
+
+def our_filters() -> list[type[BaseHostFilter]]:
+    return [AllHostsFilter, RackFilter, _HiddenFilter]
+
+
+def no_filters() -> list[Any]:
+    return [dict]
+
+
+def broken() -> list[Any]:
+    raise OSError("no licence")
+
+
+def names(enabled: list[str], *entries: str) -> list[str]:
+    conf = scheduling_conf(
+        filter_scheduler__enabled_filters=enabled, filter_scheduler__available_filters=[*entries]
+    )
+    return filters.load_filters(conf).names
+
+
+@pytest.mark.parametrize(
+    "entry", [f"{HERE}.RackFilter", f"{HERE}:RackFilter", f"{HERE}.our_filters"]
+)
+def test_an_entry_lends_its_classes_their_names(entry: str) -> None:
+    """A class, or what is called and returns some; beside all that are installed."""
+    assert names(["RackFilter", "ComputeFilter"], "all_filters", entry) == [
+        "RackFilter",
+        "ComputeFilter",
+    ]
+
+
+def test_without_all_filters_only_what_entries_bring_has_a_name() -> None:
+    """And paths, which need none."""
+    assert names(["AllHostsFilter", f"{HERE}.RackFilter"], f"{HERE}.our_filters") == [
+        "AllHostsFilter",
+        "RackFilter",
+    ]
+    with pytest.raises(exception.PluginNotFound, match=r"available: AllHostsFilter, RackFilter$"):
+        names(["ComputeFilter"], f"{HERE}.our_filters")
+
+
+def test_a_class_with_an_underscore_is_not_for_use() -> None:
+    """It is a base of others."""
+    with pytest.raises(exception.PluginNotFound, match="'_HiddenFilter', which is not installed"):
+        names(["_HiddenFilter"], "all_filters", f"{HERE}.our_filters")
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("nowhere.at_all", "neither all_filters nor the path of something that can be imported"),
+        (f"{HERE}.nothing", "can be imported: AttributeError"),
+        ("AllHostsFilter", "can be imported: ValueError"),
+        (f"{HERE}.no_filters", "which brings <class 'dict'>: no subclass of"),
+        (f"{HERE}.broken", "which cannot be called: OSError: no licence"),
+    ],
+)
+def test_a_mistake_says_the_option_and_the_entry(entry: str, message: str) -> None:
+    """One line for the operator."""
+    with pytest.raises(exception.ConfigurationError, match=message) as caught:
+        names(["ComputeFilter"], "all_filters", entry)
+    assert f"[filter_scheduler] available_filters names '{entry}'" in str(caught.value)
