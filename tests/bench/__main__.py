@@ -1,7 +1,8 @@
 """Print how long each stage takes: ``python -m tests.bench [NAME ...]``.
 
 Without names, all of them. ``python -m tests.bench placement [OPTION ...]`` measures placement as
-it is deployed, beside the reference where its scripts are given.
+it is deployed, beside the reference where its scripts are given; ``python -m tests.bench
+scheduling`` does so with the scheduler.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tests.bench import (
     placement_peers,
     placement_trees,
     scheduler,
+    scheduling,
 )
 
 BENCHES = {
@@ -35,6 +37,8 @@ def main(names: list[str]) -> int:
     """Run the named benches; return 2 for an unknown name."""
     if names[:1] == ["placement"]:
         return placement_peers.main(names[1:])
+    if names[:1] == ["scheduling"]:
+        return scheduling.main(names[1:])
     unknown = [name for name in names if name not in BENCHES]
     if unknown:
         print(f"unknown: {', '.join(unknown)}; known: {', '.join(BENCHES)}", file=sys.stderr)

@@ -93,7 +93,8 @@ class _OthersWatch:
     """What the machine did since it was made, without us, our processes and the servers."""
 
     def __init__(self, pids: Iterable[int]) -> None:
-        servers = [each.pid for each in psutil.process_iter() if each.name() in _SERVERS]
+        processes = psutil.process_iter(["name"])  # some may end meanwhile
+        servers = [each.pid for each in processes if each.info["name"] in _SERVERS]
         self._pids = {psutil.Process().pid, *pids, *servers}
         self._began = time.monotonic()
         self._busy, self._ours = _busy_seconds(), self._our_seconds()

@@ -32,7 +32,7 @@ PROVIDERS_OF_REFERENCE_MAX = 10_000
 TRAITS_OF_MEMORY = 20
 PARTS = ("candidates", "floor", "claims", "trees", "memory")
 PARTS_OF_PLAIN = frozenset({"candidates", "floor", "claims"})
-WORKERS = 1
+WORKERS = 2
 """The reference has two; ours needs one, and would share a transaction among fewer claims."""
 
 Found = Mapping[str, Any]

@@ -1,7 +1,8 @@
 """The reference service, measured by the scripts that install it.
 
 ``scripts`` is the directory of ``placement_http.py`` and its like; ``work`` the one in which
-``setup.sh`` made the environment ``pl``. Nothing of the reference is imported into this process.
+``setup.sh`` made the environments ``pl`` and ``nv``. Nothing of the reference is imported into this
+process.
 """
 
 from __future__ import annotations
@@ -66,10 +67,17 @@ class Reference:
         self._run(_TREES_SCRIPT, ["--plan", str(plan), "--runs", str(runs)])
         return self._results("placement-trees")
 
-    def _run(self, script: Path, arguments: Sequence[str]) -> None:
+    def scheduler(self, hosts: int, runs: int, batch_runs: int) -> dict[str, Any]:
+        """Measure one instance, and 100 in one request, on so many hosts without NUMA cells."""
+        arguments = ["--hosts", str(hosts), "--numa-cells", "0", "--runs", str(runs),
+                     "--batch-runs", str(batch_runs)]  # fmt: skip
+        self._run(self._scripts / "nova_scheduler.py", arguments, environment="nv")
+        return self._results(f"nova-{hosts}hosts-numa0")
+
+    def _run(self, script: Path, arguments: Sequence[str], *, environment: str = "pl") -> None:
         subprocess.run(
             [
-                self._work / "pl" / "bin" / "python", "-P", script, "--workdir", self._work,
+                self._work / environment / "bin" / "python", "-P", script, "--workdir", self._work,
                 "--quiet-wait", str(self._quiet_wait_seconds), *arguments,
             ],
             check=True,

@@ -1,0 +1,198 @@
+"""A scheduler as it is deployed, to be measured: processes on PostgreSQL and RabbitMQ.
+
+Placement and any number of schedulers are programs of their own. Cells, aggregates and hosts come
+from this process, in the place of the conductors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from oslo_config import cfg
+from oslo_messaging import conffixture
+
+import rpc
+from armillary import exception
+from armillary.cli.buses import bus_maker
+from armillary.conf import base as base_options
+from armillary.conf import conductor as conductor_options
+from armillary.conf import rpc as rpc_options
+from armillary.context import RequestContext, admin_context
+from conductor.rpcapi import HostStatesAPI, SuperConductorAPI
+from objects.allocation import AllocationClaim
+from objects.host_states import HostStateBatch
+from placement.rpcapi import PlacementAPI
+from rpc.transport import Bus
+from scheduler.rpcapi import SchedulerAPI
+from tests.bench import placement_fleet
+from tests.bench.placement_service import empty_database, running_service
+from tests.builders import a_uuid
+from tests.fleets import CELL, Host, a_batch
+
+CALL_SECONDS_MAX = 120.0
+START_SECONDS_MAX = 60.0
+
+_CONFIGURATION = """
+[DEFAULT]
+transport_url = {transport_url}
+host = bench{number}
+state_path = {folder}
+[scheduler]
+sync_interval_seconds = 1
+[filter_scheduler]
+{options}
+"""
+
+
+@dataclass
+class Deployment:
+    """Placement and schedulers that run; ``bus`` is this process's own."""
+
+    bus: Bus
+    conf: cfg.ConfigOpts
+    placement: int
+    schedulers: list[subprocess.Popen[bytes]]
+
+    def pids(self) -> list[int]:
+        """Return all processes of the programs."""
+        roots = [self.placement, *(each.pid for each in self.schedulers)]
+        return [
+            each.pid
+            for root in roots
+            for each in (psutil.Process(root), *psutil.Process(root).children(recursive=True))
+        ]
+
+    def placement_api(self) -> PlacementAPI:
+        """Return a client of placement."""
+        return PlacementAPI(self.bus, timeout_seconds=CALL_SECONDS_MAX)
+
+    def claim_one(self, placement: PlacementAPI) -> None:
+        """Claim for a new consumer on the first host."""
+        provider = placement_fleet.uuid_of(1)
+        claim = AllocationClaim.from_values(
+            consumer_uuid=a_uuid(),
+            project_id="bench",
+            user_id="bench",
+            allocations={provider: {"resources": {"VCPU": 1, "MEMORY_MB": 64}}},
+        )
+        placement.claim(admin_context(), [claim])
+
+    def api(self) -> SchedulerAPI:
+        """Return a client of the schedulers."""
+        return SchedulerAPI(self.bus, timeout_seconds=CALL_SECONDS_MAX)
+
+
+@contextlib.contextmanager
+def deployed(
+    hosts: int, *, schedulers: int = 1, options: Sequence[str] = ()
+) -> Iterator[Deployment]:
+    """Run all on so many equal hosts, and return when each scheduler knows all of them."""
+    with (
+        empty_database() as url,
+        tempfile.TemporaryDirectory() as name,
+        contextlib.ExitStack() as running,
+    ):
+        folder = Path(name)
+        placement_fleet.fill_plain(url, hosts)
+        service = running.enter_context(running_service(folder, url))
+        conf = _own_conf(folder)
+        bus = bus_maker(conf, "bench-conductor")(service.transport_url)
+        running.callback(bus.close)
+        for server in (
+            bus.server(SuperConductorAPI.TOPIC, "bench", [_Facts()]),
+            bus.server(HostStatesAPI.TOPIC, CELL, [_HostStates(fleet_of(hosts))]),
+        ):
+            server.start()
+            running.callback(server.wait)
+            running.callback(server.stop)
+        programs = [
+            running.enter_context(_scheduler(folder, service.transport_url, number, options))
+            for number in range(schedulers)
+        ]
+        found = Deployment(bus, conf, service.process.pid, programs)
+        for number in range(schedulers):
+            _wait_until_it_answers(found.api(), f"bench{number}", folder)
+        time.sleep(3.0)  # its questions are answered, and the hosts are in its table
+        yield found
+
+
+def fleet_of(hosts: int) -> list[Host]:
+    """Return the hosts whose providers ``placement_fleet.fill_plain`` writes."""
+    values = {
+        "vcpus_total": 64, "total_usable_ram_mb": 262_144, "free_ram_mb": 262_144,
+        "total_usable_disk_gb": 2_000, "free_disk_mb": 2_048_000,
+    }  # fmt: skip
+    return [
+        Host(f"host{number:06}", uuid=placement_fleet.uuid_of(number), values=values)
+        for number in range(1, hosts + 1)
+    ]
+
+
+def _wait_until_it_answers(api: SchedulerAPI, server: str, folder: Path) -> None:
+    give_up_at = time.monotonic() + START_SECONDS_MAX
+    while time.monotonic() < give_up_at:
+        with contextlib.suppress(exception.RpcTimeout):
+            api.ping(admin_context(), server=server, timeout_seconds=1.0)
+            return
+    logs = "\n".join(path.read_text()[-2000:] for path in folder.glob("scheduler*.log"))
+    raise RuntimeError(f"{server} did not start:\n{logs}")
+
+
+class _Facts:
+    @rpc.expose
+    def get_facts(self, context: RequestContext) -> dict[str, Any]:
+        cell = {"uuid": CELL, "name": "cell1", "disabled": False}
+        return {"seq": 1, "cells": [cell], "aggregates": []}
+
+
+class _HostStates:
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        self._hosts = hosts
+
+    @rpc.expose
+    def get_host_states(self, context: RequestContext, after_seq: int) -> HostStateBatch:
+        if after_seq:
+            return a_batch([], first_seq=after_seq, last_seq=after_seq)
+        return a_batch(self._hosts, full=True)
+
+
+def _own_conf(folder: Path) -> cfg.ConfigOpts:
+    conf = cfg.ConfigOpts()
+    conffixture.ConfFixture(conf)
+    for module in (base_options, rpc_options, conductor_options):
+        module.register_opts(conf)
+    conf([], default_config_files=[], default_config_dirs=[])
+    conf.set_override("host", "bench")
+    conf.set_override("state_path", str(folder))
+    return conf
+
+
+@contextlib.contextmanager
+def _scheduler(
+    folder: Path, transport_url: str, number: int, options: Sequence[str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    configuration = folder / f"scheduler{number}.conf"
+    configuration.write_text(
+        _CONFIGURATION.format(
+            transport_url=transport_url, folder=folder, number=number, options="\n".join(options)
+        )
+    )
+    program = Path(sys.executable).with_name("armillary-scheduler")
+    with (folder / f"scheduler{number}.log").open("wb") as output:
+        process = subprocess.Popen(
+            [program, "--config-file", configuration], stdout=output, stderr=output
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
