@@ -212,6 +212,24 @@ class GroupPolicyViolation(BuildFailed):
     template = "Server group policy %(policy)s forbids %(host)s for instance %(instance_uuid)s."
 
 
+class OperationUnsupported(Invalid):
+    """A host's driver cannot do what was asked; nothing was changed."""
+
+    template = "Host %(host)s cannot %(operation)s: %(reason)s"
+
+
+class OperationFailed(ArmillaryError):
+    """A host tried what was asked and could not; the guest is as it was before."""
+
+    template = "%(operation)s of instance %(instance_uuid)s failed on host %(host)s: %(reason)s"
+
+
+class LiveMigrationAborted(ArmillaryError):
+    """A live migration was ended on request; the guest runs on where it was."""
+
+    template = "The live migration of instance %(instance_uuid)s was aborted."
+
+
 class JournalCorrupt(ConfigurationError):
     """The agent's journal cannot be read; the message says what to do."""
 

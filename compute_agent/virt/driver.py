@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import enum
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
+from armillary import exception
 from compute_agent.instance_place import ANYWHERE, InstancePlace
 from compute_agent.pci_devices import PciDevice
 from objects.instance import Instance
@@ -46,6 +48,27 @@ class Readings:
 
     values: Mapping[str, float]
     at: datetime
+
+
+class Feature(enum.StrEnum):
+    """What a driver may be able to do with a guest that it built; the value says it in words."""
+
+    POWER = "start and stop a server"
+    REBOOT = "reboot a server"
+    CONSOLE = "show the console of a server"
+    COLD_MOVE = "take over a server that is off"
+    RESIZE = "give a server another flavor"
+    LIVE_MOVE = "move a running server"
+
+
+class LiveWatch(Protocol):
+    """Whom a driver tells how far a live migration is, and asks whether to go on."""
+
+    def progress(self, *, total_mb: int, remaining_mb: int) -> None:
+        """Note how much memory there is to copy and how much is left, MiB."""
+
+    def is_aborted(self) -> bool:
+        """Return whether somebody wants the guest to stay where it is."""
 
 
 class ComputeDriver(abc.ABC):
@@ -101,6 +124,114 @@ class ComputeDriver(abc.ABC):
     @abc.abstractmethod
     def list_guests(self) -> list[GuestInfo]:
         """Return every guest on this host that this driver made."""
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        """What this host can do beyond building and destroying; methods of the rest refuse."""
+        return frozenset()
+
+    # One guest in its place. All block until it is done and return the guest as it is then.
+
+    def power_off(self, instance_uuid: str, *, grace_seconds: float) -> GuestInfo:
+        """Ask the guest to end, end it after the grace; one that is off stays so.
+
+        Raises OperationFailed, also when there is no such guest; OperationUnsupported.
+        """
+        raise self._unsupported(Feature.POWER)
+
+    def power_on(self, instance: Instance, place: InstancePlace = ANYWHERE) -> GuestInfo:
+        """Start a guest that is off, with what it kept; one that runs goes on running.
+
+        Raises OperationFailed, OperationUnsupported.
+        """
+        raise self._unsupported(Feature.POWER)
+
+    def reboot(
+        self, instance: Instance, place: InstancePlace, *, is_hard: bool, grace_seconds: float
+    ) -> GuestInfo:
+        """Start a guest anew; a hard reboot asks it nothing. Raises as ``power_on``."""
+        raise self._unsupported(Feature.REBOOT)
+
+    def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
+        """Return the last lines, or all that is kept, of what a guest wrote to its console.
+
+        Raises OperationFailed, OperationUnsupported.
+        """
+        raise self._unsupported(Feature.CONSOLE)
+
+    # A guest that moves while it is off: from its source to its destination, perhaps the same host.
+
+    def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, Any]:
+        """At the source: power off, and return what the destination needs to take the guest over.
+
+        The guest can still be powered on here, until ``destroy``. The answer is plain JSON. Raises
+        OperationFailed (the guest is as it was), OperationUnsupported.
+        """
+        raise self._unsupported(Feature.COLD_MOVE)
+
+    def attach(
+        self,
+        instance: Instance,
+        place: InstancePlace,
+        luggage: Mapping[str, Any],
+        *,
+        is_on: bool,
+    ) -> GuestInfo:
+        """At the destination: take over a guest that was detached, with its flavor as it is now.
+
+        ``instance.flavor`` may be another than before (RESIZE). ``destroy`` takes it back. Raises
+        OperationFailed (nothing is left here), OperationUnsupported.
+        """
+        raise self._unsupported(Feature.COLD_MOVE)
+
+    def resize(self, instance: Instance, place: InstancePlace, *, is_on: bool) -> GuestInfo:
+        """Give a guest that stays on its host the flavor and place that it has now.
+
+        Called again with the former ones it takes that back. Raises OperationFailed,
+        OperationUnsupported.
+        """
+        raise self._unsupported(Feature.RESIZE)
+
+    # A guest that moves while it runs.
+
+    def prepare_live(
+        self, instance: Instance, place: InstancePlace, source: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """At the destination: get ready to receive a guest; return what the source has to know.
+
+        ``source`` is what ``describe_live`` returned there. ``destroy`` takes it back. Raises
+        OperationFailed with the reason when this host cannot take it, OperationUnsupported.
+        """
+        raise self._unsupported(Feature.LIVE_MOVE)
+
+    def describe_live(self, instance_uuid: str) -> dict[str, Any]:
+        """At the source: return what a destination has to know (CPU model, ...), plain JSON.
+
+        Raises OperationFailed when the guest does not run, OperationUnsupported.
+        """
+        raise self._unsupported(Feature.LIVE_MOVE)
+
+    def live_migrate(
+        self, instance: Instance, destination: Mapping[str, Any], watch: LiveWatch
+    ) -> None:
+        """At the source: hand the running guest over to a destination that is prepared.
+
+        It has left this host when this returns; called again after that it returns at once. Raises
+        LiveMigrationAborted, OperationFailed: then the guest runs on here. OperationUnsupported.
+        """
+        raise self._unsupported(Feature.LIVE_MOVE)
+
+    def complete_live(self, instance: Instance, place: InstancePlace) -> GuestInfo:
+        """At the destination: the guest has arrived and runs; make it a guest like any other.
+
+        Raises OperationFailed when it did not arrive, OperationUnsupported.
+        """
+        raise self._unsupported(Feature.LIVE_MOVE)
+
+    def _unsupported(self, feature: Feature) -> exception.OperationUnsupported:
+        return exception.OperationUnsupported(
+            host=self.host, operation=feature.value, reason="its driver has no such operation"
+        )
 
     def get_numa_cells(self) -> Sequence[HostCell]:
         """Return the host's NUMA cells, whole; none: no instance with a topology can come here."""
