@@ -4,6 +4,9 @@ VENV   := .venv
 PYTEST := $(VENV)/bin/python -m pytest
 PIP    := $(VENV)/bin/python -m pip -qq --disable-pip-version-check
 
+# Of the unit tests, on two cores: a third of the time they wait, for a broker, a process, a disk.
+WORKERS := 4
+
 # Stamp files: the environment is made once, and brought up to date when what it depends on changes.
 MADE   := $(VENV)/.made
 TEST   := $(VENV)/.installed-test
@@ -33,27 +36,29 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 
 ##### Testing it
 
-.PHONY: test check unit functional integration conformance conformance-serve-cmd fuzz faults bench bench-placement bench-scheduling
+.PHONY: test check unit functional integration conformance conformance-serve-cmd fuzz faults simulation bench bench-placement bench-scheduling
 test: $(TEST) $(HARNESS) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -f $(VENV)/left-out
-	$(PYTEST) -n 2 --left-out-log $(VENV)/left-out tests/unit
-	@$(MAKE) --no-print-directory -j 2 --output-sync=line test-deployments test-placement
+	@$(MAKE) --no-print-directory -j 2 --output-sync=line test-deployments test-others
 
-# Services of many processes mostly wait, placement mostly computes: side by side they take little longer than one. What
-# waits has deadlines, so it goes first.
-.PHONY: test-deployments test-placement
+# Services of many processes mostly wait, the others mostly compute: side by side they take little longer than one. What
+# waits has deadlines, so it goes first. The unit tests come last: they are many, and keep both cores busy to the end.
+.PHONY: test-deployments test-others
 test-deployments:
 	$(PYTEST) --left-out-log $(VENV)/left-out --ignore tests/integration/placement \
 		tests/functional tests/integration tests/faults
 
-test-placement:
+test-others:
+	@failed=0; \
 	ARMILLARY_CONFORMANCE=$(CONFORMANCE) nice -n 10 \
-	$(PYTEST) --left-out-log $(VENV)/left-out tests/integration/placement tests/conformance
+	$(PYTEST) --left-out-log $(VENV)/left-out tests/integration/placement tests/conformance tests/simulation || failed=1; \
+	nice -n 10 $(PYTEST) -n $(WORKERS) --left-out-log $(VENV)/left-out tests/unit || failed=1; \
+	exit $$failed
 
 check: format lint unit ## Before each commit: format, lint, types, imports and unit tests
 
 unit: $(TEST) ## Run the unit tests
-	$(PYTEST) -n 2 tests/unit
+	$(PYTEST) -n $(WORKERS) tests/unit
 
 functional: $(TEST) ## Run the whole system in one process
 	$(PYTEST) tests/functional
@@ -75,6 +80,11 @@ fuzz: $(TEST) ## Send 10,000 odd requests to our REST API
 
 faults: $(TEST) ## Kill processes in the middle of their work
 	$(PYTEST) tests/faults
+
+SEEDS ?= 200
+FIRST ?= 1
+simulation: $(TEST) ## Run SEEDS=200 simulated deployments from seed FIRST=1 on, each with faults of its own
+	nice -n 10 $(VENV)/bin/python -W ignore -m tests.simulation --first $(FIRST) --seeds $(SEEDS) --jobs 2
 
 bench: $(TEST) ## Measure each stage on fleets of hosts
 	$(VENV)/bin/python -m tests.bench
