@@ -20,6 +20,8 @@ LIMITING = frozenset({"cpu", "memory"})
 USED = LIMITING | {"cpuset"}
 """Controllers that are passed on where they are; cpuset is a help, not a need."""
 CPU_PERIOD_US = 100_000
+CPU_WEIGHT_PER_VCPU = 100
+CPU_WEIGHT_MAX = 10_000
 EMPTY_SECONDS_MAX = 5.0
 TICK_SECONDS = 0.02
 MIB = 1024**2
@@ -68,11 +70,17 @@ class Cgroups:
                 _write(path / "memory.swap.max", str(swap_mb * MIB))
         if "cpu" in self.controllers:
             _write(path / "cpu.max", f"{vcpus * CPU_PERIOD_US} {CPU_PERIOD_US}")
+            weight = min(vcpus * CPU_WEIGHT_PER_VCPU, CPU_WEIGHT_MAX)  # where all want theirs
+            _write(path / "cpu.weight", str(weight))
         if "cpuset" in self.controllers and cpus is not None:
             _write(path / "cpuset.cpus", format_cpus(cpus))
             if cells is not None:
                 _write(path / "cpuset.mems", format_cpus(cells))
         return path
+
+    def kill(self, name: str) -> None:
+        """Kill what is left in a cgroup, and keep it; none there is fine."""
+        self._kill(self._parent / name)
 
     def destroy(self, name: str) -> None:
         """Kill what is left in a cgroup and remove it; none there is fine.

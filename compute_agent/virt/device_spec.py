@@ -11,8 +11,11 @@ from typing import Any, Self
 
 from armillary import exception
 from compute_agent.pci_devices import PciDevice
+from objects import pci_names
 
-_KEYS = ("vendor_id", "product_id", "address", "physical_network", "tags")
+_KEYS = (
+    "vendor_id", "product_id", "address", "physical_network", "tags", "resource_class", "traits",
+)  # fmt: skip
 _ID = re.compile(r"[0-9a-f]{4}")
 _ADDRESS = re.compile(r"[0-9a-fA-F:.*?\[\]!-]{1,64}")
 _EXAMPLE = '{"vendor_id": "8086", "product_id": "10ed", "address": "0000:06:*"}'
@@ -27,6 +30,8 @@ class DeviceSpec:
     address: str | None = None
     physical_network: str | None = None
     tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    resource_class: str | None = None
+    traits: frozenset[str] = frozenset()
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -49,6 +54,8 @@ class DeviceSpec:
             address=_address(text, given),
             physical_network=_name(text, given, "physical_network"),
             tags=tags,
+            resource_class=_resource_class(text, given),
+            traits=_traits(text, given),
         )
 
     def picks(self, device: PciDevice) -> bool:
@@ -69,7 +76,11 @@ def pick(devices: Iterable[PciDevice], specs: Iterable[DeviceSpec]) -> tuple[Pci
         if spec is not None:
             found.append(
                 dataclasses.replace(
-                    device, physical_network=spec.physical_network, tags=dict(spec.tags)
+                    device,
+                    physical_network=spec.physical_network,
+                    tags=dict(spec.tags),
+                    resource_class=spec.resource_class,
+                    traits=spec.traits,
                 )
             )
     return tuple(found)
@@ -98,6 +109,24 @@ def _name(text: str, given: Mapping[str, Any], key: str) -> str | None:
     if value is not None and (not isinstance(value, str) or not value):
         raise _wrong(text, f"{key} is a text")
     return value
+
+
+def _resource_class(text: str, given: Mapping[str, Any]) -> str | None:
+    name = _name(text, given, "resource_class")
+    if name is None:
+        return None
+    return _checked(text, "resource_class", pci_names.resource_class(name))
+
+
+def _traits(text: str, given: Mapping[str, Any]) -> frozenset[str]:
+    names = pci_names.traits(_name(text, given, "traits") or "")
+    return frozenset(_checked(text, "traits", name) for name in names)
+
+
+def _checked(text: str, key: str, name: str) -> str:
+    if len(name) > pci_names.NAME_LENGTH_MAX:
+        raise _wrong(text, f"{key}: a name has at most {pci_names.NAME_LENGTH_MAX} characters")
+    return name
 
 
 def _wrong(text: str, why: str) -> exception.ConfigurationError:

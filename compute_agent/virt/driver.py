@@ -21,12 +21,15 @@ class GuestInfo:
     """A guest as the driver sees it. ``power_state`` is running or shutdown.
 
     ``exit_code`` of an ended one. ``place`` as it was given to ``spawn``, if the driver remembers.
+    ``is_moving``: it does not run here because of a move that is not over (detached, prepared for a
+    live migration, or gone by one); it did not end, and whoever moves it says what becomes of it.
     """
 
     instance_uuid: str
     power_state: str
     exit_code: int | None = None
     place: InstancePlace | None = None
+    is_moving: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,23 +1,20 @@
 """Workloads that are operating-system processes, within the limits of their flavors.
 
 An image names the program: ``process_command`` is a command line in shell quoting (no shell runs
-it), and ``process_environment`` a JSON object of texts. Each workload has a directory, which is its
+it), ``process_environment`` a JSON object of texts, and ``process_restart`` what to do when it ends
+by itself: never, on-failure or always start it again. Each workload has a directory, which is its
 HOME and working directory, and a small process beside it that outlives the agent
 (``process_shim``).
 """
 
 from __future__ import annotations
 
-import collections
 import dataclasses
-import json
 import logging
 import os
 import pwd
-import shlex
 import shutil
-import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,28 +22,31 @@ from oslo_config import cfg
 
 from armillary import exception
 from compute_agent.instance_place import ANYWHERE, InstancePlace
+from compute_agent.named_locks import NamedLocks
 from compute_agent.pci_devices import PciDevice
 from compute_agent.virt import cgroups, machine, machine_numa, machine_pci
 from compute_agent.virt.cpu_split import CpuSplit
 from compute_agent.virt.device_spec import DeviceSpec, pick
-from compute_agent.virt.driver import ComputeDriver, GuestInfo, HostResources, Readings
+from compute_agent.virt.driver import (
+    ComputeDriver,
+    Feature,
+    GuestInfo,
+    HostResources,
+    Readings,
+)
 from compute_agent.virt.machine_cpu import CpuMeter
-from compute_agent.virt.process_guest import ProcessGuest, ProcessSpec, ProcessStatus
-from objects.flavor import Flavor
+from compute_agent.virt.process_guest import DRAFT, TRASH, ProcessGuest, ProcessStatus
+from compute_agent.virt.process_moves import ProcessMoves
+from compute_agent.virt.process_power import ProcessPower
+from compute_agent.virt.process_specs import Command, SpecMaker, list_guests
+from compute_agent.virt.process_workloads import Workloads, info
 from objects.instance import Instance
-from objects.numa import HostCell, format_cpus
+from objects.numa import HostCell
 
 LOG = logging.getLogger(__name__)
 
 DIRECTORY_NAME = "processes"
 HYPERVISOR_TYPE = "process"
-COMMAND_PROPERTY = "process_command"
-ENVIRONMENT_PROPERTY = "process_environment"
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-UUID_VARIABLE = "ARMILLARY_INSTANCE_UUID"
-CPUS_VARIABLE = "ARMILLARY_CPUS"
-CELLS_VARIABLE = "ARMILLARY_NUMA_CELLS"
-DEVICES_VARIABLE = "ARMILLARY_PCI_DEVICES"
 
 
 class ProcessDriver(ComputeDriver):
@@ -59,12 +59,13 @@ class ProcessDriver(ComputeDriver):
         self._cgroups: cgroups.Cgroups | None = None
         self._processor = machine.processor()
         self._host_ip = conf.my_ip or machine.own_address()
-        self._prepare_lock = threading.Lock()
+        self._locks = NamedLocks()
         self._cpu_meter = CpuMeter()
         available = frozenset(os.sched_getaffinity(0))
         self._split = CpuSplit(available, frozenset(), is_configured=False)
         self._cells: tuple[HostCell, ...] = ()
         self._devices: tuple[PciDevice, ...] = ()
+        self._connect()
 
     @classmethod
     def make_hosts(cls, conf: cfg.ConfigOpts, state_path: Path) -> list[Self]:
@@ -80,8 +81,9 @@ class ProcessDriver(ComputeDriver):
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             self._directory.chmod(0o711 if options.workload_user else 0o700)
-            for trash in self._directory.glob(".trash-*"):
-                shutil.rmtree(trash, ignore_errors=True)
+            for left in (TRASH, DRAFT):
+                for path in self._directory.glob(f"{left}*"):
+                    shutil.rmtree(path, ignore_errors=True)
         except OSError as error:
             raise exception.ConfigurationError(
                 reason=f"workloads need the directory {self._directory}: {error}"
@@ -89,6 +91,7 @@ class ProcessDriver(ComputeDriver):
         self._check_user(options.workload_user)
         self._cgroups = self._find_cgroups()
         self._look_inside()
+        self._connect()
 
     def get_resources(self) -> HostResources:
         return dataclasses.replace(
@@ -124,182 +127,96 @@ class ProcessDriver(ComputeDriver):
         return traits | {"HW_CPU_HYPERTHREADING"} if has_threads else traits
 
     def spawn(self, instance: Instance, place: InstancePlace = ANYWHERE) -> GuestInfo:
-        argv, environment = self._command(instance)
-        environment |= self._place_environment(place)
-        guest = self._guest(instance.uuid)
-        status = guest.status()
-        if status is None or not status.is_known:
-            self._clear(guest)  # what a crash in the middle of a build may have left
-            status = self._start(guest, instance, place, argv, environment)
-        if self._has_failed(status):
-            raise self._undone(guest, self._exit_error(guest, status))
-        return _info(guest, status)
+        command = Command.of(instance)
+        guest = self._workloads.get(instance.uuid)
+        with self._locks.hold(instance.uuid):
+            try:
+                status = guest.status()
+                if status is None or not status.is_known:
+                    self._workloads.clear(guest)  # what a crash in a build may have left
+                    status = self._build(guest, instance, place, command)
+                self._workloads.judged(guest, status)
+            except (exception.BuildFailed, exception.BuildAborted) as error:
+                raise self._undone(guest, error) from error
+            return info(guest)
 
     def destroy(self, instance_uuid: str) -> None:
-        self._clear(self._guest(instance_uuid))
+        guest = self._workloads.get(instance_uuid)
+        if guest.exists:
+            guest.stop()  # whoever holds the lock need not wait for it any longer
+        with self._locks.hold(instance_uuid):
+            self._workloads.clear(guest)
 
     def list_guests(self) -> list[GuestInfo]:
-        return [
-            _info(guest, guest.status() or ProcessStatus(False))
-            for guest in self._guests()
-            if guest.exists
-        ]
+        return [info(guest) for guest in self._workloads.list_guests() if guest.exists]
 
-    def _guest(self, uuid: str) -> ProcessGuest:
-        return ProcessGuest(self._directory / uuid, self.host)
+    @property
+    def features(self) -> frozenset[Feature]:
+        return frozenset(Feature) - {Feature.LIVE_MOVE}
 
-    def _guests(self) -> Iterable[ProcessGuest]:
-        for path in sorted(self._directory.iterdir()):
-            if not path.name.startswith("."):
-                yield ProcessGuest(path, self.host)
+    def power_off(self, instance_uuid: str, *, grace_seconds: float) -> GuestInfo:
+        return self._power.power_off(instance_uuid, grace_seconds)
 
-    # Starting -------------------------------------------------------------------------------------
+    def power_on(self, instance: Instance, place: InstancePlace = ANYWHERE) -> GuestInfo:
+        return self._power.power_on(instance, place)
 
-    def _command(self, instance: Instance) -> tuple[list[str], dict[str, str]]:
-        properties = instance.image.properties if instance.image is not None else {}
-        try:
-            argv = shlex.split(properties.get(COMMAND_PROPERTY, ""))
-            environment = json.loads(properties.get(ENVIRONMENT_PROPERTY) or "{}")
-        except ValueError as error:
-            reason = f"the image's command or environment is malformed: {error}"
-            raise _aborted(instance, reason) from error
-        if not argv or not argv[0]:
-            raise _aborted(instance, f"the image has no property {COMMAND_PROPERTY}")
-        if not _is_environment(environment):
-            raise _aborted(instance, f"{ENVIRONMENT_PROPERTY} is not a JSON object of texts")
-        if any("\0" in text for text in argv):
-            raise _aborted(instance, "the image's command contains a zero byte")
-        home = str(self._guest(instance.uuid).home)
-        return argv, {"PATH": PATH, "HOME": home, **environment, UUID_VARIABLE: instance.uuid}
+    def reboot(
+        self, instance: Instance, place: InstancePlace, *, is_hard: bool, grace_seconds: float
+    ) -> GuestInfo:
+        return self._power.reboot(instance, place, is_hard=is_hard, grace_seconds=grace_seconds)
 
-    def _place_environment(self, place: InstancePlace) -> dict[str, str]:
-        """Return what a workload is told of its place; nothing if it sits anywhere."""
-        told = {}
-        topology = place.numa_topology
-        if topology is not None:
-            told[CPUS_VARIABLE] = format_cpus(place.cpus(self._cells) or ())
-            told[CELLS_VARIABLE] = format_cpus(topology.host_cells)
-        if place.pci_devices:
-            told[DEVICES_VARIABLE] = ",".join(device.address for device in place.pci_devices)
-        return told
+    def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
+        return self._power.output(instance_uuid, lines)
 
-    def _start(
+    def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, Any]:
+        return self._moves.detach(instance_uuid, grace_seconds)
+
+    def attach(
         self,
-        guest: ProcessGuest,
         instance: Instance,
         place: InstancePlace,
-        argv: list[str],
-        environment: dict[str, str],
+        luggage: Mapping[str, Any],
+        *,
+        is_on: bool,
+    ) -> GuestInfo:
+        return self._moves.attach(instance, place, luggage, is_on=is_on)
+
+    def resize(self, instance: Instance, place: InstancePlace, *, is_on: bool) -> GuestInfo:
+        return self._power.resize(instance, place, is_on=is_on)
+
+    def _build(
+        self, guest: ProcessGuest, instance: Instance, place: InstancePlace, command: Command
     ) -> ProcessStatus:
         try:
-            with self._prepare_lock:  # CPUs are chosen by what the others have written down
-                guest.prepare(self._spec(instance, place, argv, environment))
-            guest.start(self._conf.process.start_timeout_seconds)
-        except (exception.BuildFailed, exception.BuildAborted) as error:
-            raise self._undone(guest, error) from error
+            self._workloads.prepare(guest, instance, place, command)
         except OSError as error:
-            failed = exception.BuildFailed(
+            raise exception.BuildFailed(
                 instance_uuid=instance.uuid, host=self.host,
                 reason=f"starting it failed: {os.strerror(error.errno or 0)}",
-            )  # fmt: skip
-            raise self._undone(guest, failed) from error
-        return guest.settle(self._conf.process.settle_seconds)
-
-    def _spec(
-        self,
-        instance: Instance,
-        place: InstancePlace,
-        argv: list[str],
-        environment: dict[str, str],
-    ) -> ProcessSpec:
-        options = self._conf.process
-        flavor = instance.flavor
-        controllers = self._cgroups.controllers if self._cgroups is not None else frozenset()
-        return ProcessSpec(
-            argv=argv,
-            environment=environment,
-            cgroup=self._make_cgroup(instance.uuid, flavor, place),
-            rlimits=_rlimits(flavor, limits_memory="memory" not in controllers),
-            cpus=self._cpus(flavor.vcpus, place, has_quota="cpu" in controllers),
-            user=options.workload_user,
-            stop_grace_seconds=options.stop_grace_seconds,
-            console_max_bytes=options.console_max_bytes,
-            place=None if place.is_anywhere else place.to_plain(),
-        )
-
-    def _make_cgroup(self, uuid: str, flavor: Flavor, place: InstancePlace) -> str | None:
-        if self._cgroups is None:
-            return None
-        topology = place.numa_topology
-        path = self._cgroups.create(
-            uuid,
-            memory_mb=flavor.memory_mb,
-            swap_mb=flavor.swap_mb,
-            vcpus=max(1, flavor.vcpus),
-            cpus=self._own_or_shared(place),
-            cells=topology.host_cells if topology is not None else None,
-        )
-        return str(path)
-
-    def _cpus(self, vcpus: int, place: InstancePlace, *, has_quota: bool) -> list[int] | None:
-        """Return the CPUs a workload may run on; None: wherever the agent may."""
-        if place.numa_topology is None and not has_quota:
-            return self._choose_cpus(vcpus)
-        cpus = self._own_or_shared(place)
-        return None if cpus is None else sorted(cpus)
-
-    def _own_or_shared(self, place: InstancePlace) -> frozenset[int] | None:
-        """Return the CPUs of its place, else those that are shared if these are not simply all."""
-        own = place.cpus(self._cells)
-        if own is None and self._split.is_configured:
-            return self._split.shared
-        return own
-
-    def _choose_cpus(self, vcpus: int) -> list[int] | None:
-        """Return the CPUs that the fewest workloads share; None when all of them are asked."""
-        available = self._split.shared
-        if vcpus >= len(available):
-            return sorted(available) if self._split.is_configured else None
-        shares: collections.Counter[int] = collections.Counter()
-        for guest in self._guests():
-            shares.update((guest.spec() or {}).get("cpus") or ())
-        return sorted(sorted(available, key=lambda cpu: (shares[cpu], cpu))[: max(1, vcpus)])
-
-    def _has_failed(self, status: ProcessStatus) -> bool:
-        """Whether it ended badly while it was still being watched, or nobody knows how."""
-        if status.is_running or status.exit_code == 0:
-            return False
-        return status.seconds is None or status.seconds <= self._conf.process.settle_seconds
-
-    def _exit_error(self, guest: ProcessGuest, status: ProcessStatus) -> exception.BuildFailed:
-        line = guest.last_line()
-        return exception.BuildFailed(
-            instance_uuid=guest.uuid, host=self.host,
-            reason=f"its process ended at once with exit code {status.exit_code}"
-            + (f"; its last line was: {line}" if line else ""),
-        )  # fmt: skip
-
-    # Undoing --------------------------------------------------------------------------------------
+            ) from error  # fmt: skip
+        return self._workloads.start(guest)
 
     def _undone(
         self, guest: ProcessGuest, error: exception.ArmillaryError
     ) -> exception.ArmillaryError:
         """Undo what was begun, and return the error to raise."""
         try:
-            self._clear(guest)
-        except (OSError, TimeoutError) as undo_error:
+            self._workloads.clear(guest)
+        except OSError as undo_error:  # TimeoutError is one
             LOG.warning("%s: what its build left could not be removed: %s", guest.uuid, undo_error)
         return error
 
-    def _clear(self, guest: ProcessGuest) -> None:
-        """Stop a workload and remove all of it; none there is fine."""
-        if guest.exists:
-            guest.stop()
-        if self._cgroups is not None:
-            self._cgroups.destroy(guest.uuid)
-        guest.remove()
-
     # At start -------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        """Tell the parts that work on workloads what was found of this machine."""
+        specs = SpecMaker(
+            self._conf, self._cgroups, self._split, self._cells,
+            lambda: list_guests(self._directory, self.host),
+        )  # fmt: skip
+        self._workloads = Workloads(self._conf, self.host, self._directory, specs, self._cgroups)
+        self._power = ProcessPower(self.host, self._workloads, self._locks)
+        self._moves = ProcessMoves(self._conf, self.host, self._workloads, self._power, self._locks)
 
     def _look_inside(self) -> None:
         """Read CPUs, NUMA cells and devices once; they change when the machine starts anew."""
@@ -347,30 +264,3 @@ class ProcessDriver(ComputeDriver):
                 "the agent may not create cgroups with the controllers cpu and memory"
             )
         return found
-
-
-def _rlimits(flavor: Flavor, *, limits_memory: bool) -> dict[str, int]:
-    limits = {"RLIMIT_CORE": 0}
-    if limits_memory and flavor.memory_mb:
-        # Not RLIMIT_AS: many runtimes reserve far more addresses than they ever use.
-        limits["RLIMIT_DATA"] = flavor.memory_mb * machine.MIB
-    return limits
-
-
-def _is_environment(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        name and "=" not in name and isinstance(text, str) and "\0" not in name + text
-        for name, text in value.items()
-    )
-
-
-def _aborted(instance: Instance, reason: str) -> exception.BuildAborted:
-    return exception.BuildAborted(instance_uuid=instance.uuid, reason=reason)
-
-
-def _info(guest: ProcessGuest, status: ProcessStatus) -> GuestInfo:
-    noted = (guest.spec() or {}).get("place")
-    place = InstancePlace.from_plain(noted) if noted else None
-    if status.is_running:
-        return GuestInfo(guest.uuid, "running", place=place)
-    return GuestInfo(guest.uuid, "shutdown", status.exit_code, place)

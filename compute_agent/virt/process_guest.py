@@ -13,18 +13,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from armillary import exception
-from compute_agent.virt import process_shim
+from compute_agent.virt import process_console, process_files, process_shim
 
 SHIM = Path(process_shim.__file__)
+DRAFT = ".draft-"
+TRASH = ".trash-"
+DETACHED = "detached.json"
 TICK_SECONDS = 0.02
 LAUNCH_SECONDS_MAX = 15.0
-LAST_LINE_CHARS_MAX = 200
-LAST_LINE_READ_BYTES = 8192
 # Steps and errors that are the image's doing: no other host will do better.
 COMMAND_STEP = "command"
 ABORTING_ERRORS = frozenset(
@@ -49,6 +50,9 @@ class ProcessSpec:
     console_max_bytes: int
     place: dict[str, Any] | None = None
     """Where it sits on the host, for an agent that has lost its journal."""
+    restart: dict[str, Any] | None = None
+    """``policy`` (never, on-failure, always), ``delay_seconds``, ``delay_seconds_max``, and
+    ``settle_seconds``, within which a bad end is a failed start. None is never."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,6 +93,14 @@ class ProcessGuest:
         """Return what it was started with, None if that was never written down."""
         return self._read("guest.json")
 
+    def kept_spec(self) -> ProcessSpec | None:
+        """Return ``spec`` as it can be written down again."""
+        content = self.spec()
+        if content is None:
+            return None
+        names = {field.name for field in dataclasses.fields(ProcessSpec)} & content.keys()
+        return ProcessSpec(**{name: content[name] for name in names})
+
     def status(self) -> ProcessStatus | None:
         """Return how it stands, None when it never began to run."""
         ended = self._read("exit.json")
@@ -105,20 +117,44 @@ class ProcessGuest:
         ended = self._read("exit.json") or {}
         return ProcessStatus(False, ended.get("exit_code"), ended.get("seconds"))
 
-    def prepare(self, spec: ProcessSpec) -> None:
-        """Make its directory, and write down what to run. Raises OSError."""
-        self._directory.mkdir(parents=True)
-        self._directory.chmod(0o711 if spec.user else 0o700)
-        self.home.mkdir(mode=0o700)
-        if spec.user is not None:
-            shutil.chown(self.home, spec.user)
-        content = {**dataclasses.asdict(spec), "home": str(self.home)}
-        process_shim.write_json(self._directory / "guest.json", content)
+    def prepare(self, spec: ProcessSpec, files: Sequence[process_files.File] = ()) -> None:
+        """Make its directory, with files if it had some elsewhere, and write down what to run.
+
+        All of it is there at once as far as anybody can see. Raises OSError.
+        """
+        draft = self._directory.with_name(f"{DRAFT}{self.uuid}-{time.monotonic_ns()}")
+        try:
+            draft.mkdir(mode=0o700, parents=True)
+            home = draft / self.home.name
+            home.mkdir(mode=0o700)
+            process_files.unpack(home, files)
+            if spec.user is not None:
+                process_files.give_to(home, spec.user)
+            self._write_spec(draft, spec)
+            draft.chmod(0o711 if spec.user else 0o700)
+            draft.rename(self._directory)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+
+    def renew(self, spec: ProcessSpec) -> None:
+        """Write down what to run from now on, and forget how it ran, which it no longer does."""
+        self.rewrite(spec)
+        for name in ("stop.json", "started.json", "processes.json", "exit.json"):
+            (self._directory / name).unlink(missing_ok=True)
+
+    def rewrite(self, spec: ProcessSpec) -> None:
+        """Write down what to run when it is started the next time. Raises OSError."""
+        self._write_spec(self._directory, spec)
 
     def start(self, timeout_seconds: float) -> None:
         """Start what was prepared. Raises BuildFailed, BuildAborted, OSError; undoes nothing."""
-        deadline = time.monotonic() + timeout_seconds
         self._launch()
+        self.wait_started(timeout_seconds)
+
+    def wait_started(self, timeout_seconds: float) -> None:
+        """Wait until its start, begun by whomever, is done. Raises BuildFailed, BuildAborted."""
+        deadline = time.monotonic() + timeout_seconds
         while (started := self._read("started.json")) is None:
             if not self._is_shim_alive() and self._read("started.json") is None:
                 raise self._failed("the process that watches over it ended before it began")
@@ -137,21 +173,41 @@ class ProcessGuest:
                 return status
             time.sleep(TICK_SECONDS)
 
+    @property
+    def is_detached(self) -> bool:
+        """Whether another host may take it over, or has."""
+        return (self._directory / DETACHED).exists()
+
+    def note_detached(self, is_detached: bool) -> None:
+        """Remember it, or that it is ours again. Raises OSError."""
+        if is_detached:
+            process_shim.write_json(self._directory / DETACHED, True)
+        else:
+            (self._directory / DETACHED).unlink(missing_ok=True)
+
     def last_line(self) -> str:
         """Return the last line that it printed, cut to a sensible length; empty if none."""
-        for name in ("console.log", "console.log.1"):
-            with contextlib.suppress(OSError), (self._directory / name).open("rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_LINE_READ_BYTES))
-                lines = file.read().decode("utf-8", "replace").split("\n")
-                for line in reversed(lines):
-                    if text := "".join(filter(str.isprintable, line)).strip():
-                        return text[:LAST_LINE_CHARS_MAX]
+        with contextlib.suppress(OSError):
+            return process_console.last_line(self._directory)
         return ""
 
-    def stop(self) -> None:
-        """End all its processes, the shim last. Raises TimeoutError when they do not end."""
-        grace_seconds = (self.spec() or {}).get("stop_grace_seconds", 0.0)
+    def output(self, lines: int | None) -> str:
+        """Return the last lines that it printed, or all that is kept. Raises OSError."""
+        return process_console.output(self._directory, lines)
+
+    def stop(self, grace_seconds: float | None = None, *, is_hard: bool = False) -> None:
+        """End all its processes, the shim last; a hard stop asks them nothing.
+
+        The grace is that of its specification unless given. Raises TimeoutError when they do not
+        end.
+        """
+        if grace_seconds is None:
+            grace_seconds = (self.spec() or {}).get("stop_grace_seconds", 0.0)
         deadline = time.monotonic() + grace_seconds + process_shim.KILL_SECONDS_MAX
+        if self._is_shim_alive():
+            asked = {"grace_seconds": grace_seconds, "is_hard": is_hard}
+            with contextlib.suppress(OSError):  # a full disk is no reason to let it run
+                process_shim.write_json(self._directory / "stop.json", asked)
         self._ask_shim_to_stop()
         while self._is_shim_alive():
             if time.monotonic() >= deadline:
@@ -164,11 +220,15 @@ class ProcessGuest:
         """Remove the directory, at once as far as anybody can see."""
         if not self.exists:
             return
-        trash = self._directory.with_name(f".trash-{self.uuid}-{time.monotonic_ns()}")
+        trash = self._directory.with_name(f"{TRASH}{self.uuid}-{time.monotonic_ns()}")
         self._directory.replace(trash)
         shutil.rmtree(trash, ignore_errors=True)
 
     # Starting -------------------------------------------------------------------------------------
+
+    def _write_spec(self, directory: Path, spec: ProcessSpec) -> None:
+        content = {**dataclasses.asdict(spec), "home": str(self.home)}
+        process_shim.write_json(directory / "guest.json", content)
 
     def _launch(self) -> None:
         """Run the shim, which leaves our process tree at once and keeps the lock that we took."""

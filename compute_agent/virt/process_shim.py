@@ -6,13 +6,18 @@ lives as long as its workload, whatever becomes of the agent. All it needs is in
     guest.json      from the agent: what to run, and how (see ``ProcessGuest``)
     processes.json  process ids and start times of shim and workload, before the latter begins
     started.json    {"error": null}, or errno, step and text of why it could not be started
+    stop.json       from the agent, perhaps: {"grace_seconds", "is_hard"} of the stop it asks for
     exit.json       how it ended: {"exit_code", "seconds"}; 128 + n after signal n
     console.log     what it printed; the older half of what is kept is in console.log.1
 
 The shim holds the lock that the agent took on LOCK_FD, so a locked file is a living shim. SIGTERM
-to the shim stops the workload: SIGTERM to all its processes, SIGKILL after the grace. When the main
-process ends by itself the others are stopped, too. The shim is the reaper of all of them, also of
-daemons that left the session.
+to the shim stops the workload: SIGTERM to all its processes, SIGKILL after the grace (at once, if
+that is asked for). When the main process ends by itself the others are stopped, too. The shim is
+the reaper of all of them, also of daemons that left the session.
+
+By a restart policy the shim starts it again after a while: that is a line on the console and no
+end, so there is no exit.json and the shim lives on. What ends badly while its start is still being
+watched is not started again: the start has failed.
 """
 
 from __future__ import annotations
@@ -104,9 +109,17 @@ class _Console:
     def __init__(self, path: Path, max_bytes: int) -> None:
         self._path = path
         self._half = max_bytes // 2
+        self._is_at_line_start = True
         self._open()
 
+    def note(self, text: str) -> None:
+        """Write a line of our own."""
+        start = b"" if self._is_at_line_start else b"\n"
+        self.write(start + f"[armillary] {text}\n".encode())
+
     def write(self, data: bytes) -> None:
+        if data:
+            self._is_at_line_start = data.endswith(b"\n")
         for first in range(0, len(data), self._half):
             self._write(data[first : first + self._half])
 
@@ -124,6 +137,32 @@ class _Console:
         self._size = os.fstat(self._fd).st_size
 
 
+class _Restarts:
+    """When a workload that ended is started again, by its policy: never, on-failure or always."""
+
+    def __init__(self, spec: dict[str, Any] | None) -> None:
+        self._spec = {"policy": "never", **(spec or {})}
+        self._in_a_row = 0
+        self.count = 0
+
+    def is_wanted(self, code: int, seconds: float) -> bool:
+        """Whether it is started again after it ran for so long."""
+        policy = self._spec["policy"]
+        if policy == "never" or (policy == "on-failure" and code == 0):
+            return False
+        return not (self.count == 0 and code != 0 and seconds <= self._spec["settle_seconds"])
+
+    def next_delay(self, seconds: float) -> float:
+        """Return how long to wait; twice as long each time, until it ran for long enough."""
+        longest = float(self._spec["delay_seconds_max"])
+        if seconds > longest:
+            self._in_a_row = 0
+        delay = float(self._spec["delay_seconds"]) * 2.0 ** min(self._in_a_row, 30)
+        self._in_a_row += 1
+        self.count += 1
+        return min(delay, max(longest, float(self._spec["delay_seconds"])))
+
+
 class _Shim:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -132,10 +171,15 @@ class _Shim:
         self._console = _Console(directory / "console.log", self._spec["console_max_bytes"])
         self._output = -1
         self._wakeups = -1
+        self._restarts = _Restarts(self._spec.get("restart"))
         self._workload = 0
+        self._first_began: float | None = None
         self._began = 0.0
+        self._end: dict[str, Any] = {}
         self._is_ended = False
+        self._is_restart_due = False
         self._is_told_to_stop = False
+        self._is_new_order = False
         self._kill_at: float | None = None
         self._give_up_at = 0.0
 
@@ -146,8 +190,41 @@ class _Shim:
         write_json(self._directory / "started.json", {"error": error})
         if error is not None:
             return 1
-        self._watch()
+        is_clear = self._watch()
+        while is_clear and self._is_restart_due and not self._is_told_to_stop:
+            is_clear = self._start_again()
+        if self._is_restart_due:
+            self._write_end()
         return 0
+
+    def _start_again(self) -> bool:
+        """Wait, then start it and watch it to its end; true when nothing of it is left."""
+        seconds = time.monotonic() - self._began
+        delay = self._restarts.next_delay(seconds)
+        self._console.note(
+            f"ended with exit code {self._end['exit_code']} after {seconds:.1f} s; "
+            f"restart {self._restarts.count} in {delay:g} s"
+        )
+        self._wait(delay)
+        if self._is_told_to_stop:
+            return True
+        error = self._start()
+        if error is None:
+            return self._watch()
+        self._console.note(f"it cannot be started: {error['step']}: {error['text']}")
+        self._note_end(127)
+        return True
+
+    def _wait(self, seconds: float) -> None:
+        """Let time pass until it is told to stop."""
+        until = time.monotonic() + seconds
+        while not self._is_told_to_stop and (left := until - time.monotonic()) > 0:
+            if select.select([self._wakeups], [], [], left)[0]:
+                self._drain_wakeups()
+
+    def _drain_wakeups(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wakeups, READ_BYTES)
 
     def _watch_signals(self) -> None:
         self._wakeups, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -158,14 +235,19 @@ class _Shim:
             signal.signal(ignored, signal.SIG_IGN)
 
     def _stop_asked(self, *_: object) -> None:
-        self._is_told_to_stop = True
+        self._is_told_to_stop = self._is_new_order = True
 
     def _start(self) -> dict[str, Any] | None:
         """Start the workload; return why it could not be started, or None."""
+        if self._output >= 0:
+            os.close(self._output)
+        self._is_ended = self._is_restart_due = False
+        self._kill_at = None
         self._output, output_end = os.pipe2(os.O_CLOEXEC)
         errors, errors_end = os.pipe2(os.O_CLOEXEC)
         go, go_end = os.pipe2(os.O_CLOEXEC)
         self._began = time.monotonic()
+        self._first_began = self._first_began or self._began
         self._workload = os.fork()
         if not self._workload:
             os.close(go_end)
@@ -193,22 +275,22 @@ class _Shim:
             },
         )
 
-    def _watch(self) -> None:
+    def _watch(self) -> bool:
+        """Move output and reap until it has ended; false when something is left that won't end."""
         poller = select.poll()
         poller.register(self._wakeups, select.POLLIN)
         poller.register(self._output, select.POLLIN)
-        is_done = False
-        while not is_done:
+        is_clear = False
+        while not is_clear and not self._is_hopeless():
             for fd, _ in poller.poll(self._timeout_ms()):
                 if fd == self._wakeups:
-                    with contextlib.suppress(BlockingIOError):
-                        os.read(self._wakeups, READ_BYTES)
+                    self._drain_wakeups()
                 elif not self._pump():
                     poller.unregister(self._output)
-            is_done = self._reap()
+            is_clear = self._reap()
             self._go_on_stopping()
-            is_done = is_done or self._is_hopeless()
         self._drain()
+        return is_clear
 
     def _timeout_ms(self) -> float | None:
         return None if self._kill_at is None else STOP_TICK_SECONDS * 1000
@@ -246,23 +328,47 @@ class _Shim:
     def _note_end(self, code: int) -> None:
         self._drain()
         self._is_ended = True
-        write_json(
-            self._directory / "exit.json",
-            {
-                "exit_code": code if code >= 0 else 128 - code,
-                "seconds": round(time.monotonic() - self._began, 3),
-            },
-        )
+        now = time.monotonic()
+        exit_code = code if code >= 0 else 128 - code
+        self._end = {
+            "exit_code": exit_code,
+            "seconds": round(now - (self._first_began or now), 3),
+        }
+        if not self._is_told_to_stop:
+            self._is_restart_due = self._restarts.is_wanted(exit_code, now - self._began)
+        if not self._is_restart_due:
+            self._write_end()
+
+    def _write_end(self) -> None:
+        write_json(self._directory / "exit.json", self._end)
 
     def _go_on_stopping(self) -> None:
         now = time.monotonic()
+        is_new_order, self._is_new_order = self._is_new_order, False
         if self._kill_at is None:
             if self._is_told_to_stop or self._is_ended:
-                self._signal_all(signal.SIGTERM)
-                self._kill_at = now + self._spec["stop_grace_seconds"]
-                self._give_up_at = self._kill_at + KILL_SECONDS_MAX
+                self._begin_to_stop(now)
+        elif is_new_order:
+            self._begin_to_stop(now)
         elif now >= self._kill_at:
             self._signal_all(signal.SIGKILL)
+
+    def _begin_to_stop(self, now: float) -> None:
+        """Signal all; whoever asks again may shorten the time that is left, not lengthen it."""
+        grace_seconds, is_hard = self._how_to_stop()
+        self._signal_all(signal.SIGKILL if is_hard else signal.SIGTERM)
+        kill_at = now + grace_seconds
+        self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
+        self._give_up_at = self._kill_at + KILL_SECONDS_MAX
+
+    def _how_to_stop(self) -> tuple[float, bool]:
+        """Return seconds of grace, and whether to ask nothing."""
+        asked: dict[str, Any] = {}
+        if self._is_told_to_stop:
+            with contextlib.suppress(OSError, ValueError):
+                asked = json.loads((self._directory / "stop.json").read_text(encoding="utf-8"))
+        grace_seconds = asked.get("grace_seconds", self._spec["stop_grace_seconds"])
+        return float(grace_seconds), bool(asked.get("is_hard", False))
 
     def _is_hopeless(self) -> bool:
         return self._kill_at is not None and time.monotonic() >= self._give_up_at

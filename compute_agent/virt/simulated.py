@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import fnmatch
 import json
-import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,8 +16,19 @@ from armillary import exception
 from compute_agent.instance_place import ANYWHERE, InstancePlace
 from compute_agent.pci_devices import PciDevice
 from compute_agent.virt import machine
-from compute_agent.virt.driver import ComputeDriver, GuestInfo, HostResources, Readings
+from compute_agent.virt.driver import (
+    ComputeDriver,
+    Feature,
+    GuestInfo,
+    HostResources,
+    LiveWatch,
+    Readings,
+)
+from compute_agent.virt.simulated_guest import SimulatedGuest
 from compute_agent.virt.simulated_hosts import SimulatedHost, parse_hosts
+from compute_agent.virt.simulated_moves import SimulatedMoves
+from compute_agent.virt.simulated_pace import Pace, check_patterns
+from compute_agent.virt.simulated_power import SimulatedPower
 from compute_agent.virt.simulated_store import SimulatedStore
 from objects.instance import Instance
 from objects.numa import HostCell
@@ -32,8 +42,9 @@ ARCHITECTURE = "x86_64"
 class SimulatedDriver(ComputeDriver):
     """One simulated host. Its guests are remembered over restarts of the agent, and never end.
 
-    A build takes a while and may fail, by ``[simulated]`` options; how long and whether follows
-    from the seed, the host and the instance, so a run can be repeated.
+    What is done with them takes a while and may fail, by ``[simulated]`` options; how long and
+    whether follows from the seed, the host and the instance, so a run can be repeated. A guest
+    keeps its power state, its sizes and its console; there is no more of it than that.
     """
 
     def __init__(
@@ -44,12 +55,13 @@ class SimulatedDriver(ComputeDriver):
         host_ip: str,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._conf = conf
         self._declared = declared
         self._store = store
         self._host_ip = host_ip
-        self._sleep = sleep
-        self._declared_at = timeutils.utcnow(with_timezone=True)  # declared values do not age
+        self._pace = Pace(conf, self.host, sleep)
+        self._power = SimulatedPower(self.host, store, self._pace, _now)
+        self._moves = SimulatedMoves(self.host, store, self._pace, self._power, _now)
+        self._declared_at = _now()  # declared values do not age
 
     @classmethod
     def make_hosts(cls, conf: cfg.ConfigOpts, state_path: Path) -> list[Self]:
@@ -59,6 +71,7 @@ class SimulatedDriver(ComputeDriver):
             raise exception.ConfigurationError(
                 reason="[simulated] hosts is empty, and [compute] driver asks for simulated hosts"
             )
+        check_patterns(conf.simulated.failing_operations)
         store = SimulatedStore(state_path / FILE_NAME)
         host_ip = conf.my_ip or machine.own_address()
         return [cls(conf, host, store, host_ip) for host in hosts]
@@ -69,6 +82,8 @@ class SimulatedDriver(ComputeDriver):
 
     def init_host(self, instances: Iterable[Instance]) -> None:
         self._store.open()
+        for instance in instances:
+            self._learn_sizes(instance)
 
     def get_resources(self) -> HostResources:
         return self._declared.resources
@@ -99,27 +114,90 @@ class SimulatedDriver(ComputeDriver):
         return Readings(self._declared.cpu_metrics, self._declared_at)
 
     def spawn(self, instance: Instance, place: InstancePlace = ANYWHERE) -> GuestInfo:
-        if instance.uuid not in self._store.list_uuids(self.host):
-            self._pretend_to_build(instance.uuid)
-            self._store.add(self.host, instance.uuid)
-        return GuestInfo(instance.uuid, "running")
+        guest = self._store.find(self.host, instance.uuid)
+        if guest is not None and guest.is_ours:
+            return guest.info()
+        self._pace.build(instance.uuid)
+        return self._store.change(
+            self.host, instance.uuid, lambda guest: _built(instance, guest)
+        ).info()
 
     def destroy(self, instance_uuid: str) -> None:
         self._store.remove(self.host, instance_uuid)
 
     def list_guests(self) -> list[GuestInfo]:
-        return [GuestInfo(uuid, "running") for uuid in self._store.list_uuids(self.host)]
+        return [guest.info() for guest in self._store.list_guests(self.host)]
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        return frozenset(Feature)
+
+    def power_off(self, instance_uuid: str, *, grace_seconds: float) -> GuestInfo:
+        return self._power.power_off(instance_uuid)
+
+    def power_on(self, instance: Instance, place: InstancePlace = ANYWHERE) -> GuestInfo:
+        return self._power.power_on(instance)
+
+    def reboot(
+        self, instance: Instance, place: InstancePlace, *, is_hard: bool, grace_seconds: float
+    ) -> GuestInfo:
+        return self._power.reboot(instance)
+
+    def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
+        return self._power.console(instance_uuid, lines)
+
+    def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, Any]:
+        return self._moves.detach(instance_uuid)
+
+    def attach(
+        self,
+        instance: Instance,
+        place: InstancePlace,
+        luggage: Mapping[str, Any],
+        *,
+        is_on: bool,
+    ) -> GuestInfo:
+        return self._moves.attach(instance, luggage, is_on=is_on)
+
+    def resize(self, instance: Instance, place: InstancePlace, *, is_on: bool) -> GuestInfo:
+        return self._power.resize(instance, is_on=is_on)
+
+    def describe_live(self, instance_uuid: str) -> dict[str, Any]:
+        return self._moves.describe_live(instance_uuid)
+
+    def prepare_live(
+        self, instance: Instance, place: InstancePlace, source: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        return self._moves.prepare_live(instance, source)
+
+    def live_migrate(
+        self, instance: Instance, destination: Mapping[str, Any], watch: LiveWatch
+    ) -> None:
+        self._moves.live_migrate(instance, destination, watch)
+
+    def complete_live(self, instance: Instance, place: InstancePlace) -> GuestInfo:
+        return self._moves.complete_live(instance)
 
     def close(self) -> None:
         self._store.close()
 
-    def _pretend_to_build(self, uuid: str) -> None:
-        options = self._conf.simulated
-        dice = random.Random(f"{options.failure_seed}/{self.host}/{uuid}")  # noqa: S311
-        shortest = options.build_delay_seconds_min
-        self._sleep(dice.uniform(shortest, max(shortest, options.build_delay_seconds_max)))
-        is_failing = any(fnmatch.fnmatchcase(self.host, glob) for glob in options.failing_hosts)
-        if is_failing or dice.random() < options.failure_rate:
-            raise exception.BuildFailed(
-                instance_uuid=uuid, host=self.host, reason="simulated failure"
-            )
+    def _learn_sizes(self, instance: Instance) -> None:
+        """Give a guest its sizes that was built before these were remembered."""
+        guest = self._store.find(self.host, instance.uuid)
+        if guest is not None and not guest.vcpus:
+            sized = guest.sized(instance.flavor)
+            self._store.change(self.host, instance.uuid, lambda _: sized)
+
+
+def _built(instance: Instance, guest: SimulatedGuest | None) -> SimulatedGuest:
+    if guest is not None and guest.is_ours:
+        return guest
+    return _new(instance).booted(_now())
+
+
+def _new(instance: Instance) -> SimulatedGuest:
+    return SimulatedGuest(instance.uuid).sized(instance.flavor)
+
+
+def _now() -> datetime:
+    return timeutils.utcnow(with_timezone=True)

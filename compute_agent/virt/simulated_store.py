@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from armillary import exception
+from compute_agent.virt.simulated_guest import Event, Role, SimulatedGuest
 
+VERSION = 1
+"""The file's ``user_version``. 0 had hosts and UUIDs alone: everything ran, of sizes unknown."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS guests (
     host TEXT NOT NULL,
@@ -15,20 +21,36 @@ CREATE TABLE IF NOT EXISTS guests (
     PRIMARY KEY (host, uuid)
 ) STRICT, WITHOUT ROWID;
 """
+_ADDED = (
+    "role TEXT NOT NULL DEFAULT 'here'",
+    "is_running INTEGER NOT NULL DEFAULT 1",
+    "vcpus INTEGER NOT NULL DEFAULT 0",
+    "memory_mb INTEGER NOT NULL DEFAULT 0",
+    "disk_gb INTEGER NOT NULL DEFAULT 0",
+    "source TEXT",
+    "events TEXT NOT NULL DEFAULT '[]'",
+)
+_COLUMNS = ("host", "uuid", *(column.split(" ", 1)[0] for column in _ADDED))
+_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM guests"  # noqa: S608 - our own words
+_PUT = (
+    f"INSERT OR REPLACE INTO guests ({', '.join(_COLUMNS)}) "  # noqa: S608 - our own words
+    f"VALUES ({', '.join('?' * len(_COLUMNS))})"
+)
+_DELETE = "DELETE FROM guests WHERE host = ? AND uuid = ?"
 
 
 class SimulatedStore:
-    """Which guests "run" on which simulated host; read from memory, written through. Thread-safe.
+    """Which guests are on which simulated host; read from memory, written through. Thread-safe.
 
     A guest is a row and nothing else, so nothing is fsynced: killing the agent loses none, a power
-    cut ends simulated guests like real ones.
+    cut ends simulated guests like real ones. Each change is one statement: there before or after.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # whoever changes a guest may look at another one
         self._connection: sqlite3.Connection | None = None
-        self._guests: dict[str, set[str]] = {}
+        self._guests: dict[str, dict[str, SimulatedGuest]] = {}
 
     def open(self) -> None:
         """Read the file; once is enough, more often is fine. Raises ConfigurationError."""
@@ -42,47 +64,109 @@ class SimulatedStore:
                 )
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = OFF")
-                self._connection.executescript(_SCHEMA)
-                rows = self._connection.execute("SELECT host, uuid FROM guests").fetchall()
-            except (sqlite3.Error, OSError) as error:
+                _upgrade(self._connection)
+                self._guests = _read(self._connection)
+            except (sqlite3.Error, OSError, ValueError, TypeError) as error:
                 self._close()
                 raise exception.ConfigurationError(
                     reason=f"the file of simulated guests {self._path} cannot be used ({error}); "
                     "remove it, and the simulated guests are gone"
                 ) from error
-            self._guests = {}
-            for host, uuid in rows:
-                self._guests.setdefault(host, set()).add(uuid)
 
-    def add(self, host: str, uuid: str) -> None:
-        """Note a guest; there already is fine."""
+    def find(self, host: str, uuid: str) -> SimulatedGuest | None:
+        """Return a guest, None if there is none."""
         with self._lock:
-            self._execute("INSERT OR IGNORE INTO guests (host, uuid) VALUES (?, ?)", host, uuid)
-            self._guests.setdefault(host, set()).add(uuid)
+            return self._guests.get(host, {}).get(uuid)
+
+    def list_guests(self, host: str) -> list[SimulatedGuest]:
+        """Return the guests of a host, ordered by UUID."""
+        with self._lock:
+            guests = self._guests.get(host, {})
+            return [guests[uuid] for uuid in sorted(guests)]
+
+    def change(
+        self,
+        host: str,
+        uuid: str,
+        make: Callable[[SimulatedGuest | None], SimulatedGuest],
+    ) -> SimulatedGuest:
+        """Replace a guest by what ``make`` says of it as it is now; return the new one.
+
+        Nobody changes anything meanwhile. When ``make`` raises, all stays as it was.
+        """
+        with self._lock:
+            before = self.find(host, uuid)
+            after = make(before)
+            if after != before:
+                self._execute(_PUT, _row(host, after))
+                self._guests.setdefault(host, {})[uuid] = after
+            return after
 
     def remove(self, host: str, uuid: str) -> None:
         """Drop a guest; none there is fine."""
         with self._lock:
-            if uuid in self._guests.get(host, ()):
-                self._execute("DELETE FROM guests WHERE host = ? AND uuid = ?", host, uuid)
-                self._guests[host].discard(uuid)
-
-    def list_uuids(self, host: str) -> list[str]:
-        """Return the guests of a host, ordered."""
-        with self._lock:
-            return sorted(self._guests.get(host, ()))
+            if uuid in self._guests.get(host, {}):
+                self._execute(_DELETE, (host, uuid))
+                del self._guests[host][uuid]
 
     def close(self) -> None:
         """Let go of the file; more than once is fine."""
         with self._lock:
             self._close()
 
-    def _execute(self, statement: str, host: str, uuid: str) -> None:
+    def _execute(self, statement: str, values: tuple[Any, ...]) -> None:
         if self._connection is None:
             raise exception.Unavailable(reason="the store of simulated guests is closed")
-        self._connection.execute(statement, (host, uuid))
+        self._connection.execute(statement, values)
 
     def _close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Bring a new or older file to VERSION, whole or not at all. Raises ValueError for a newer."""
+    connection.execute("BEGIN IMMEDIATE")  # what is not committed goes when the file is closed
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > VERSION:
+        raise ValueError(f"it is of version {version}, and this program knows {VERSION}")
+    if version < VERSION:
+        connection.execute(_SCHEMA)
+        for column in _ADDED:
+            connection.execute(f"ALTER TABLE guests ADD COLUMN {column}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute("COMMIT")
+
+
+def _read(connection: sqlite3.Connection) -> dict[str, dict[str, SimulatedGuest]]:
+    guests: dict[str, dict[str, SimulatedGuest]] = {}
+    for (
+        host,
+        uuid,
+        role,
+        is_running,
+        vcpus,
+        memory_mb,
+        disk_gb,
+        source,
+        events,
+    ) in connection.execute(_SELECT):
+        guests.setdefault(host, {})[uuid] = SimulatedGuest(
+            uuid=uuid,
+            role=Role(role),
+            is_running=bool(is_running),
+            vcpus=vcpus,
+            memory_mb=memory_mb,
+            disk_gb=disk_gb,
+            source=source,
+            events=tuple((at, Event(event), size) for at, event, size in json.loads(events)),
+        )
+    return guests
+
+
+def _row(host: str, guest: SimulatedGuest) -> tuple[Any, ...]:
+    return (
+        host, guest.uuid, guest.role.value, int(guest.is_running),
+        guest.vcpus, guest.memory_mb, guest.disk_gb, guest.source, json.dumps(guest.events),
+    )  # fmt: skip

@@ -1,7 +1,8 @@
-"""What the tests of the process driver share."""
+"""What the tests of the drivers share."""
 
 from __future__ import annotations
 
 from tests.fixtures.processes import processes
+from tests.fixtures.simulated import simulated
 
-__all__ = ["processes"]
+__all__ = ["processes", "simulated"]

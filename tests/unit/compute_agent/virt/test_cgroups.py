@@ -57,6 +57,7 @@ def test_limits_are_written_in_the_kernel_s_words(tmp_path: Path) -> None:
         "memory.swap.max": str(64 * 2**20),
         "memory.oom.group": "1",
         "cpu.max": "300000 100000",
+        "cpu.weight": "300",
     }
 
 

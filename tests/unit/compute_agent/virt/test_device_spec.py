@@ -77,3 +77,26 @@ def test_a_mistake_is_told_with_what_was_written(line: str, why: str) -> None:
     assert why in text
     assert f"[pci] device_spec '{line}'" in text
     assert "expected for example" in text
+
+
+def test_a_line_says_what_placement_calls_a_device() -> None:
+    """In upper case, and custom where there is no such standard name; else nothing is said."""
+    line = '{"resource_class": "vGPU", "traits": "hw_pci_live_migratable, fast-1"}'
+    device = pick(DEVICES, [DeviceSpec.parse(line)])[0]
+    assert device.resource_class == "VGPU"
+    assert device.traits == {"HW_PCI_LIVE_MIGRATABLE", "CUSTOM_FAST_1"}
+    device = pick(DEVICES, [DeviceSpec.parse('{"resource_class": "nic"}')])[0]
+    assert (device.resource_class, device.traits) == ("CUSTOM_NIC", frozenset())
+    device = pick(DEVICES, [DeviceSpec.parse('{"vendor_id": "*", "address": "*"}')])[0]
+    assert (device.resource_class, device.traits) == (None, frozenset())
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"resource_class": 1}', '{"traits": ["A"]}', f'{{"resource_class": "{"x" * 249}"}}'],
+    ids=["number", "list", "long"],
+)
+def test_a_name_for_placement_is_a_text_that_it_takes(line: str) -> None:
+    """Of 255 characters with its prefix."""
+    with pytest.raises(exception.ConfigurationError, match=r"resource_class|traits"):
+        DeviceSpec.parse(line)

@@ -11,7 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from armillary import exception
 from compute_agent.virt import process_shim
+from objects.instance import Instance
 from tests.fixtures.asking import wait_for
 from tests.fixtures.processes import Processes
 
@@ -116,3 +118,94 @@ def test_a_process_is_read_whatever_its_name(tmp_path: Path, name: str) -> None:
 def test_a_process_that_is_gone_reads_as_none() -> None:
     """There is none with this number."""
     assert process_shim.read_stat(2**22 + 1) is None
+
+
+# Restarting ---------------------------------------------------------------------------------------
+
+
+def counting(code: int) -> str:
+    """Return a command that says how often it ran, and ends after its start was watched."""
+    return f"sh -c 'echo x >> runs; wc -l < runs; sleep 0.15; exit {code}'"
+
+
+def runs(processes: Processes, instance: Instance) -> int:
+    return len((processes.directory(instance) / "home" / "runs").read_text().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("policy", "code"), [("on-failure", 3), ("always", 3), ("always", 0)],
+    ids=["on_failure", "always_failed", "always_done"],
+)  # fmt: skip
+def test_a_policy_starts_it_again(processes: Processes, policy: str, code: int) -> None:
+    """That is no end; the console says it each time; who stops it gets its last exit code."""
+    processes.set_options(restart_delay_seconds=0.1, restart_delay_seconds_max=0.1)
+    instance = processes.spawn(counting(code), restart=policy)
+    wait_for(lambda: "\n3\n" in processes.console(instance), "it ran three times", 20, 0.02)
+    assert processes.power(instance) == ("running", None)
+    console = processes.console(instance)
+    assert f"[armillary] ended with exit code {code} after 0." in console
+    assert "restart 2 in 0.1 s\n3\n" in console
+    processes.driver.power_off(instance.uuid, grace_seconds=1.0)
+    power = processes.power(instance)
+    assert power in (("shutdown", code), ("shutdown", 143))
+    assert processes.of(instance) == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "code"), [(None, 3), ("never", 3), ("on-failure", 0)],
+    ids=["default", "never", "done"],
+)  # fmt: skip
+def test_what_no_policy_wants_again_has_ended(
+    processes: Processes, policy: str | None, code: int
+) -> None:
+    """With its exit code."""
+    processes.set_options(restart_delay_seconds=0.1)
+    instance = processes.spawn(counting(code), restart=policy)
+    assert processes.wait_ended(instance) == code
+    assert runs(processes, instance) == 1
+
+
+def test_a_bad_end_at_once_is_a_failed_build_in_spite_of_the_policy(processes: Processes) -> None:
+    """Another host may do better."""
+    processes.set_options(settle_seconds=5.0)
+    with pytest.raises(exception.BuildFailed, match="exit code 3"):
+        processes.driver.spawn(processes.instance("sh -c 'exit 3'", restart="always"))
+
+
+def test_it_is_stopped_while_it_waits(processes: Processes) -> None:
+    """At once, however long that would be."""
+    processes.set_options(restart_delay_seconds=300.0, restart_delay_seconds_max=300.0)
+    instance = processes.spawn(counting(3), restart="always")
+    wait_for(lambda: "restart 1 in 300 s" in processes.console(instance), "it waits", 20, 0.02)
+    assert processes.driver.power_off(instance.uuid, grace_seconds=1.0).exit_code == 3
+    assert runs(processes, instance) == 1
+
+
+def test_a_command_that_is_gone_is_tried_again(processes: Processes, tmp_path: Path) -> None:
+    """Somebody may be about to replace it."""
+    processes.set_options(restart_delay_seconds=0.1, restart_delay_seconds_max=0.1)
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nsleep 0.3\n")
+    program.chmod(0o755)
+    instance = processes.spawn(str(program), restart="always")
+    program.unlink()
+    wait_for(lambda: "cannot be started: command" in processes.console(instance), "it tried", 20)
+    program.write_text("#!/bin/sh\necho back\nsleep 300\n")
+    program.chmod(0o755)
+    wait_for(lambda: "back\n" in processes.console(instance), "it runs again", 20)
+
+
+def test_delays_double_up_to_their_bound() -> None:
+    """And begin anew after it ran for longer than that."""
+    restarts = process_shim._Restarts(
+        {"policy": "always", "delay_seconds": 1.0, "delay_seconds_max": 5.0, "settle_seconds": 0.1}
+    )
+    assert [restarts.next_delay(0.5) for _ in range(5)] == [1.0, 2.0, 4.0, 5.0, 5.0]
+    assert restarts.next_delay(5.1) == 1.0
+    assert restarts.count == 6
+
+
+def test_a_policy_that_is_none_is_the_image_s_mistake(processes: Processes) -> None:
+    """No host can do it."""
+    with pytest.raises(exception.BuildAborted, match="process_restart is 'sometimes'"):
+        processes.driver.spawn(processes.instance("sleep 300", restart="sometimes"))

@@ -11,8 +11,10 @@ from oslo_config import cfg
 from armillary import exception
 from compute_agent.virt.driver import GuestInfo
 from compute_agent.virt.simulated import SimulatedDriver
+from compute_agent.virt.simulated_guest import SimulatedGuest
 from tests import builders
 from tests.fixtures.agent import agent_conf
+from tests.fixtures.simulated import SimulatedHosts
 
 
 @pytest.fixture
@@ -100,16 +102,32 @@ def test_the_same_seed_fails_the_same_builds(conf: cfg.ConfigOpts) -> None:
     assert outcomes(drivers(conf)[1], uuids) != first
 
 
-def test_a_build_takes_as_long_as_it_should(conf: cfg.ConfigOpts) -> None:
+def test_a_build_takes_as_long_as_it_should(simulated: SimulatedHosts) -> None:
     """Between the two bounds; a maximum below the minimum counts as equal."""
-    slept: list[float] = []
     for least, most in ((2.0, 3.0), (5.0, 1.0)):
-        set_options(conf, build_delay_seconds_min=least, build_delay_seconds_max=most)
-        driver = drivers(conf)[0]
-        driver._sleep = slept.append
-        driver.spawn(builders.an_instance())
-    assert 2.0 <= slept[0] <= 3.0
-    assert slept[1] == 5.0
+        simulated.set_options(build_delay_seconds_min=least, build_delay_seconds_max=most)
+        simulated.agent()[0].spawn(builders.an_instance())
+    assert 2.0 <= simulated.slept[0] <= 3.0
+    assert simulated.slept[1] == 5.0
+
+
+def test_a_guest_of_an_older_agent_gets_the_sizes_that_the_journal_knows(
+    simulated: SimulatedHosts,
+) -> None:
+    """They were not remembered then."""
+    driver = simulated.agent()[0]
+    instance = builders.an_instance(flavor=builders.a_flavor(vcpus=2, memory_mb=1024))
+    driver._store.change(driver.host, instance.uuid, lambda _: SimulatedGuest(instance.uuid))
+    driver.init_host([instance, builders.an_instance()])
+    (guest,) = driver._store.list_guests(driver.host)
+    assert (guest.vcpus, guest.memory_mb) == (2, 1024)
+
+
+def test_an_operation_that_does_not_exist_cannot_be_made_to_fail(conf: cfg.ConfigOpts) -> None:
+    """The agent says so before it starts."""
+    set_options(conf, failing_operations=["sim-1:explode"])
+    with pytest.raises(exception.ConfigurationError, match="there is no operation 'explode'"):
+        drivers(conf)
 
 
 def test_no_host_is_a_mistake(conf: cfg.ConfigOpts) -> None:

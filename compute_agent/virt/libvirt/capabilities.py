@@ -1,0 +1,182 @@
+"""What libvirt says of a host: its CPU, NUMA cells, and the kinds of guests it can run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Self
+from xml.etree.ElementTree import Element
+
+from compute_agent.virt import machine_numa
+from compute_agent.virt.cpu_split import CpuSplit
+from compute_agent.virt.libvirt import xml_text
+from objects.numa import HostCell, PagePool, parse_cpus
+
+_KIB_PER_MIB = 1024
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostCpu:
+    """A CPU: its features are libvirt's names, those of its model among them once expanded."""
+
+    arch: str
+    model: str = ""
+    vendor: str = ""
+    features: frozenset[str] = frozenset()
+    topology: Mapping[str, int] = dataclasses.field(default_factory=dict, hash=False)
+    address_bits: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GuestKind:
+    """An architecture and mode (``hvm``) that can be run, how (``kvm``), on what machines."""
+
+    arch: str
+    mode: str
+    domain_types: tuple[str, ...]
+    machines: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CellFacts:
+    """A NUMA cell, whole."""
+
+    id: int
+    memory_mb: int
+    pages: tuple[PagePool, ...]
+    cpus: frozenset[int]
+    socket: int | None
+    cores: tuple[frozenset[int], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Capabilities:
+    """The capabilities document of a connection."""
+
+    cpu: HostCpu
+    cpu_xml: str
+    cells: tuple[CellFacts, ...]
+    guests: tuple[GuestKind, ...]
+    migrates_live: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return what a document says. Raises ValueError for what is none."""
+        root = xml_text.parse(text)
+        cpu = root.find("./host/cpu")
+        if cpu is None:
+            raise ValueError("libvirt's capabilities name no CPU")
+        return cls(
+            cpu=parse_cpu(cpu),
+            cpu_xml=xml_text.write(cpu),
+            cells=tuple(_cell(cell) for cell in root.iterfind("./host/topology/cells/cell")),
+            guests=tuple(_kind(guest) for guest in root.iterfind("./guest")),
+            migrates_live=root.find("./host/migration_features/live") is not None,
+        )
+
+    @property
+    def cpus(self) -> frozenset[int]:
+        """All CPUs of the host, by number."""
+        return frozenset[int]().union(*(cell.cpus for cell in self.cells))
+
+    def kinds(self, domain_type: str) -> list[GuestKind]:
+        """Return the kinds of guests of a type (``kvm``), those of the host's arch first."""
+        found = [guest for guest in self.guests if domain_type in guest.domain_types]
+        return sorted(found, key=lambda guest: guest.arch != self.cpu.arch)
+
+
+def parse_cpu(cpu: Element, arch: str = "") -> HostCpu:
+    """Return a CPU of capabilities or of a guest, which names features it lacks as well."""
+    topology = cpu.find("topology")
+    bits = cpu.find("maxphysaddr")
+    return HostCpu(
+        arch=cpu.findtext("arch", arch),
+        model=cpu.findtext("model", ""),
+        vendor=cpu.findtext("vendor", ""),
+        features=frozenset(
+            feature.attrib["name"]
+            for feature in cpu.iterfind("feature")
+            if feature.get("policy", "require") in ("require", "force")
+        ),
+        topology={} if topology is None else {k: int(v) for k, v in topology.items()},
+        address_bits=None if bits is None or bits.get("bits") is None else int(bits.attrib["bits"]),
+    )
+
+
+def host_cells(
+    cells: tuple[CellFacts, ...], split: CpuSplit, memory_mb: int
+) -> tuple[HostCell, ...]:
+    """Return the cells that have CPUs for guests, as ``machine_numa.cells`` would.
+
+    ``memory_mb`` is the host's: where there is one cell alone it may be counted short.
+    """
+    found = [
+        _host_cell(cell, split, max(cell.memory_mb, memory_mb if len(cells) == 1 else 0))
+        for cell in cells
+    ]
+    return tuple(cell for cell in found if cell.cpus or cell.pcpus)
+
+
+def _host_cell(cell: CellFacts, split: CpuSplit, memory_mb: int) -> HostCell:
+    offered = cell.cpus & (split.shared | split.dedicated)
+    small, huge = cell.pages[:1], cell.pages[1:]
+    ordinary = [machine_numa.ordinary_pages(memory_mb, huge, pool.size_kb) for pool in small]
+    return HostCell(
+        id=cell.id,
+        socket=cell.socket,
+        cpus=cell.cpus & split.shared,
+        pcpus=cell.cpus & (split.dedicated if split.is_configured else split.shared),
+        siblings=tuple(core & offered for core in cell.cores if len(core & offered) > 1),
+        memory_mb=memory_mb,
+        pages=(*ordinary, *huge),
+    )
+
+
+def _cell(cell: Element) -> CellFacts:
+    cpus = list(cell.iterfind("./cpus/cpu"))
+    pools = [
+        PagePool(int(pages.attrib["size"]), int(pages.text or 0))
+        for pages in cell.iterfind("pages")
+    ]
+    pools.sort(key=lambda pool: pool.size_kb)
+    sockets = {cpu.get("socket_id") for cpu in cpus} - {None}
+    cores = {parse_cpus(cpu.attrib["siblings"]) for cpu in cpus if cpu.get("siblings")}
+    return CellFacts(
+        id=int(cell.attrib["id"]),
+        memory_mb=int(cell.findtext("memory") or 0) // _KIB_PER_MIB,
+        pages=(*pools[:1], *(pool for pool in pools[1:] if pool.total)),
+        cpus=frozenset(int(cpu.attrib["id"]) for cpu in cpus),
+        socket=min(int(socket or 0) for socket in sockets) if sockets else None,
+        cores=tuple(sorted((core for core in cores if len(core) > 1), key=min)),
+    )
+
+
+def _kind(guest: Element) -> GuestKind:
+    arch = guest.find("arch")
+    if arch is None:
+        raise ValueError("libvirt's capabilities name a guest without an architecture")
+    return GuestKind(
+        arch=arch.attrib["name"],
+        mode=guest.findtext("os_type", ""),
+        domain_types=tuple(domain.attrib["type"] for domain in arch.iterfind("domain")),
+        machines=frozenset(
+            name
+            for machine in arch.iter("machine")
+            for name in (machine.text, machine.get("canonical"))
+            if name
+        ),
+    )
+
+
+def cpu_info(cpu: HostCpu) -> dict[str, Any]:
+    """Return the description of the CPU that capability queries look into, as JSON values."""
+    info: dict[str, Any] = {
+        "arch": cpu.arch,
+        "vendor": cpu.vendor,
+        "model": cpu.model,
+        "features": sorted(cpu.features),
+        "topology": dict(cpu.topology),
+    }
+    if cpu.address_bits is not None:
+        info["maxphysaddr"] = {"bits": cpu.address_bits}
+    return info

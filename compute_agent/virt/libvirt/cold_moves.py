@@ -1,0 +1,124 @@
+"""Guests that move while they are off: what their source tells, what their destination does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from oslo_config import cfg
+
+from compute_agent.virt.libvirt import images, peers, qemu_img, transfer
+from compute_agent.virt.libvirt.guests import Guests
+from compute_agent.virt.libvirt.instance_files import QCOW2, InstanceFiles
+from compute_agent.virt.libvirt.ownership import Ownership
+from compute_agent.virt.libvirt.qemu_img import DiskError
+from compute_agent.virt.libvirt.record import GuestRecord
+from objects.instance import Instance
+
+
+class ColdMoves:
+    """Files go with a guest: by being shared, or by a copy over libvirt's own connection."""
+
+    def __init__(self, conf: cfg.ConfigOpts, guests: Guests) -> None:
+        self._conf = conf
+        self._guests = guests
+        self._images = Path(conf.libvirt.images_path)
+
+    def describe(self, uuid: str, record: GuestRecord) -> dict[str, Any]:
+        """Return what the destination of a guest that is off has to know.
+
+        Raises DiskError, OSError.
+        """
+        files = self._guests.files(uuid)
+        root = files.root
+        if root is None:
+            raise DiskError("its root disk is gone")
+        note = Ownership.read(files.directory).leaving()
+        note.write(files.directory)
+        return {
+            "host": self._guests.host,
+            "address": peers.own_address(self._conf),
+            "directory": str(files.directory),
+            "token": note.token,
+            "root_gb": record.root_gb,
+            "root_gb_least": record.root_gb_least,
+            "files": sorted(path.name for path in files.directory.glob("*.raw"))
+            + sorted(path.name for path in files.directory.glob("*.qcow2")),
+            "base": self._base(Path(root.path)) if root.format == QCOW2 else None,
+        }
+
+    def take_over(self, instance: Instance, luggage: Mapping[str, Any]) -> None:
+        """Make the files of a guest this host's. Raises DiskError, OSError, libvirtError."""
+        files = self._guests.files(instance.uuid)
+        note = Ownership.read(files.directory)
+        if note.token is not None and note.token == luggage["token"]:
+            note.taken_by(self._guests.host).write(files.directory)
+        elif note.owner != self._guests.host or note.is_moving:
+            self._fetch(files, luggage)
+        files.fit(instance.flavor)
+
+    def _fetch(self, files: InstanceFiles, luggage: Mapping[str, Any]) -> None:
+        if PurePosixPath(luggage["directory"]).name != files.uuid:
+            raise DiskError(f"{luggage['directory']} is another guest's directory")
+        base = luggage["base"]
+        base_path = None if base is None else self._checked_base(base)
+        files.make()
+        Ownership(owner=self._guests.host, is_moving=True).write(files.directory)
+        transfer.fetch(
+            self._guests.library,
+            peers.daemon_uri(self._conf, luggage["address"]),
+            f"armillary-{files.uuid}",
+            luggage["directory"],
+            [files.directory / name for name in _plain_names(luggage["files"])],
+        )
+        self._secure_root(files, base_path, base)
+        Ownership(owner=self._guests.host).write(files.directory)
+
+    def _base(self, root: Path) -> dict[str, Any] | None:
+        """Return what a root disk stands on, by its name below the images' directory."""
+        found = qemu_img.base_of(root)
+        if found is None:
+            return None
+        path = Path(found[0]).resolve()
+        directory = self._images.resolve()
+        if not path.is_relative_to(directory):
+            raise DiskError(f"it was made of {path}, which is not below {directory} any more")
+        return {
+            "name": str(path.relative_to(directory)),
+            "format": found[1],
+            "bytes": path.stat().st_size,
+        }
+
+    def _checked_base(self, base: Mapping[str, Any]) -> Path:
+        path = (self._images / base["name"]).resolve()
+        if not path.is_relative_to(self._images.resolve()) or base["format"] not in images.FORMATS:
+            raise DiskError(f"{base['name']} is no image's file")
+        if not path.is_file() or path.stat().st_size != base["bytes"]:
+            raise DiskError(
+                f"it was made of the image file {base['name']} ({base['bytes']} bytes), which is "
+                f"not in {self._images} here"
+            )
+        return path
+
+    def _secure_root(
+        self, files: InstanceFiles, base: Path | None, described: Mapping[str, Any] | None
+    ) -> None:
+        """See to it that a disk from elsewhere names no file of this host but its image."""
+        root = files.root
+        if root is None:
+            raise DiskError("the source sent no root disk")
+        if root.format != QCOW2:
+            return
+        if base is not None and described is not None:
+            qemu_img.rebase(Path(root.path), base, described["format"])
+            qemu_img.refuse_data_file(Path(root.path))
+        else:
+            qemu_img.virtual_size(Path(root.path), QCOW2)
+
+
+def _plain_names(names: Sequence[str]) -> list[str]:
+    for name in names:
+        if PurePosixPath(name).name != name or not name.endswith((".raw", ".qcow2")):
+            raise DiskError(f"the source sends a file of the name {name}")
+    return list(names)

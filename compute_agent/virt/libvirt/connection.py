@@ -1,0 +1,82 @@
+"""The library of libvirt, and the connection to a daemon, opened anew when it was lost."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import threading
+from typing import Any
+
+from armillary import exception
+
+LOG = logging.getLogger(__name__)
+
+MODULE = "libvirt"
+HOW_TO_INSTALL = (
+    "the driver libvirt needs libvirt-python: install the distribution's package libvirt-dev (or "
+    "libvirt-devel), then `pip install 'armillary[libvirt]'`"
+)
+
+
+def load_library() -> Any:
+    """Return the module of libvirt-python, which says nothing on standard error from now on.
+
+    Raises ConfigurationError that tells how to install it.
+    """
+    try:
+        library = importlib.import_module(MODULE)
+    except ImportError as error:
+        raise exception.ConfigurationError(reason=f"{HOW_TO_INSTALL} ({error})") from error
+    library.registerErrorHandler(_ignore, None)  # each error is raised as well
+    return library
+
+
+def _ignore(_context: object, _error: object) -> None: ...
+
+
+class Connection:
+    """One connection for all threads of a driver."""
+
+    def __init__(self, library: Any, uri: str) -> None:
+        self.library = library
+        self.uri = uri
+        self._lock = threading.Lock()
+        self._opened: Any = None
+
+    def get(self) -> Any:
+        """Return a connection (virConnect) that works. Raises Unavailable with libvirt's reason."""
+        with self._lock:
+            if self._opened is not None and not self._answers():
+                LOG.warning("The connection to %s was lost", self.uri)
+                self._drop()
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
+
+    def close(self) -> None:
+        """Let go of it; what runs goes on."""
+        with self._lock:
+            self._drop()
+
+    def _open(self) -> Any:
+        try:
+            return self.library.open(self.uri)
+        except self.library.libvirtError as error:
+            raise exception.Unavailable(reason=f"{self.uri}: {error}") from error
+
+    def _answers(self) -> bool:
+        """Ask for something small: that a daemon is gone shows at the next question only."""
+        try:
+            self._opened.getLibVersion()
+        except self.library.libvirtError:
+            return False
+        return True
+
+    def _drop(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is None:
+            return
+        try:
+            opened.close()
+        except self.library.libvirtError as error:
+            LOG.debug("Closing the connection to %s failed: %s", self.uri, error)

@@ -1,0 +1,170 @@
+"""The definition of a guest, as libvirt's domain XML. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from xml.etree.ElementTree import Element, SubElement
+
+from compute_agent.virt.libvirt import xml_text
+from compute_agent.virt.libvirt.pins import Pins
+from compute_agent.virt.libvirt.record import GuestRecord, one_line
+from objects.numa import InstanceTopology, format_cpus
+from objects.numa.host import ORDINARY_PAGE_KB_MAX
+
+NO_CPU_MODE = "none"
+BUSES = {"virtio": "vd", "scsi": "sd", "sata": "sd"}
+"""Buses that disks can be on, and how the names of their disks begin."""
+_PCI_FIELDS = ("domain", "bus", "slot", "function")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GuestDisk:
+    """A file that is a disk; ``format`` is raw or qcow2."""
+
+    path: str
+    format: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GuestSpec:
+    """All that a guest is made of: sizes in MiB, CPU modes as ``[libvirt] cpu_mode`` has them."""
+
+    uuid: str
+    record: GuestRecord
+    domain_type: str
+    arch: str
+    mode: str
+    machine: str | None
+    cpu_mode: str
+    cpu_model: str | None
+    pins: Pins
+    disks: tuple[GuestDisk, ...]
+    disk_bus: str
+    console_path: str
+    network: str | None = None
+
+    @property
+    def topology(self) -> InstanceTopology | None:
+        return self.record.place.numa_topology
+
+
+def domain_name(uuid: str) -> str:
+    """Return what libvirt calls the guest; names that users give are not unique."""
+    return f"instance-{uuid}"
+
+
+def mac_address(uuid: str) -> str:
+    """Return the address of a guest's interface, always the same."""
+    digest = hashlib.sha256(uuid.encode("ascii")).hexdigest()
+    return ":".join(["52", "54", "00", digest[0:2], digest[2:4], digest[4:6]])
+
+
+def build(spec: GuestSpec) -> str:
+    """Return the XML of a guest."""
+    domain = Element("domain", {"type": spec.domain_type})
+    SubElement(domain, "name").text = domain_name(spec.uuid)
+    SubElement(domain, "uuid").text = spec.uuid
+    SubElement(domain, "title").text = one_line(spec.record.name)
+    SubElement(domain, "metadata").append(spec.record.to_element())
+    SubElement(domain, "memory", {"unit": "MiB"}).text = str(spec.record.memory_mb)
+    SubElement(domain, "vcpu").text = str(max(1, spec.record.vcpus))
+    spec.pins.write(domain)
+    _add_pages(domain, spec.topology)
+    _add_system(domain, spec)
+    _add_cpu(domain, spec)
+    SubElement(domain, "clock", {"offset": "utc"})
+    # A guest that ends or crashes is off until somebody starts it; one that reboots goes on.
+    SubElement(domain, "on_poweroff").text = "destroy"
+    SubElement(domain, "on_reboot").text = "restart"
+    SubElement(domain, "on_crash").text = "destroy"
+    _add_devices(domain, spec)
+    return xml_text.write(domain)
+
+
+def _add_system(domain: Element, spec: GuestSpec) -> None:
+    system = SubElement(domain, "os")
+    kind = SubElement(system, "type", {"arch": spec.arch})
+    if spec.machine is not None:
+        kind.set("machine", spec.machine)
+    kind.text = spec.mode
+    SubElement(system, "boot", {"dev": "hd"})
+    if spec.arch in ("x86_64", "i686"):
+        features = SubElement(domain, "features")
+        SubElement(features, "acpi")
+        SubElement(features, "apic")
+
+
+def _add_cpu(domain: Element, spec: GuestSpec) -> None:
+    topology = spec.topology
+    if spec.cpu_mode == NO_CPU_MODE and topology is None:
+        return
+    cpu = SubElement(domain, "cpu")
+    if spec.cpu_mode != NO_CPU_MODE:
+        cpu.set("mode", spec.cpu_mode)
+    if spec.cpu_model is not None:
+        cpu.set("match", "exact")
+        SubElement(cpu, "model", {"fallback": "forbid"}).text = spec.cpu_model
+    if topology is not None:
+        numa = SubElement(cpu, "numa")
+        for number, cell in enumerate(topology.cells):
+            cpus = cell.vcpus | cell.pinned_vcpus
+            SubElement(
+                numa,
+                "cell",
+                {"id": str(number), "cpus": format_cpus(cpus)} if cpus else {"id": str(number)},
+                memory=str(cell.memory_mb),
+                unit="MiB",
+            )
+
+
+def _add_pages(domain: Element, topology: InstanceTopology | None) -> None:
+    """Ask for huge pages, by the guest's cells; ordinary ones need not be asked for."""
+    if topology is None:
+        return
+    by_size: dict[int, set[int]] = {}
+    for number, cell in enumerate(topology.cells):
+        if isinstance(cell.page_size_kb, int) and cell.page_size_kb > ORDINARY_PAGE_KB_MAX:
+            by_size.setdefault(cell.page_size_kb, set()).add(number)
+    if not by_size:
+        return
+    pages = SubElement(SubElement(domain, "memoryBacking"), "hugepages")
+    for size_kb, numbers in sorted(by_size.items()):
+        nodes = format_cpus(frozenset(numbers))
+        SubElement(pages, "page", {"size": str(size_kb), "unit": "KiB", "nodeset": nodes})
+
+
+def _add_devices(domain: Element, spec: GuestSpec) -> None:
+    devices = SubElement(domain, "devices")
+    if spec.disk_bus == "scsi":
+        SubElement(devices, "controller", {"type": "scsi", "model": "virtio-scsi"})
+    for number, disk in enumerate(spec.disks):
+        _add_disk(devices, disk, spec.disk_bus, number)
+    if spec.network is not None:
+        interface = SubElement(devices, "interface", {"type": "network"})
+        SubElement(interface, "mac", {"address": mac_address(spec.uuid)})
+        SubElement(interface, "source", {"network": spec.network})
+        SubElement(interface, "model", {"type": "virtio"})
+    serial = SubElement(devices, "serial", {"type": "pty"})
+    SubElement(serial, "log", {"file": spec.console_path, "append": "on"})
+    rng = SubElement(devices, "rng", {"model": "virtio"})
+    SubElement(rng, "backend", {"model": "random"}).text = "/dev/urandom"
+    for device in spec.record.place.pci_devices:
+        _add_pci(devices, device.address)
+
+
+def _add_disk(devices: Element, disk: GuestDisk, bus: str, number: int) -> None:
+    element = SubElement(devices, "disk", {"type": "file", "device": "disk"})
+    SubElement(element, "driver", {"name": "qemu", "type": disk.format})
+    SubElement(element, "source", {"file": disk.path})
+    SubElement(element, "target", {"dev": f"{BUSES[bus]}{'abcdefgh'[number]}", "bus": bus})
+
+
+def _add_pci(devices: Element, address: str) -> None:
+    """Give the guest a device; libvirt takes it from the host's driver and gives it back."""
+    host = SubElement(devices, "hostdev", {"mode": "subsystem", "type": "pci", "managed": "yes"})
+    front, _, function = address.rpartition(".")
+    values = (*front.split(":"), function)
+    source = SubElement(host, "source")
+    fields = {name: f"0x{value}" for name, value in zip(_PCI_FIELDS, values, strict=True)}
+    SubElement(source, "address", fields)

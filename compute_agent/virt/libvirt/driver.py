@@ -1,0 +1,367 @@
+"""Virtual machines through libvirt: the host of one daemon, which is this machine's."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from oslo_config import cfg
+
+from armillary import concurrency, exception
+from compute_agent.instance_place import ANYWHERE, InstancePlace
+from compute_agent.pci_devices import PciDevice
+from compute_agent.virt import machine
+from compute_agent.virt.driver import (
+    ComputeDriver,
+    Feature,
+    GuestInfo,
+    HostResources,
+    LiveWatch,
+    Readings,
+)
+from compute_agent.virt.libvirt import connection, qemu_img
+from compute_agent.virt.libvirt.builds import Builds
+from compute_agent.virt.libvirt.cold_moves import ColdMoves
+from compute_agent.virt.libvirt.guests import Guests
+from compute_agent.virt.libvirt.host_facts import HostFacts
+from compute_agent.virt.libvirt.images import BadImage
+from compute_agent.virt.libvirt.live_moves import CannotMove, LiveMoves, MoveAborted
+from compute_agent.virt.libvirt.ownership import Ownership
+from compute_agent.virt.libvirt.peers import UnknownPeer
+from compute_agent.virt.libvirt.qemu_img import DiskError, UnsafeImage
+from compute_agent.virt.libvirt.record import GuestRecord
+from compute_agent.virt.machine_cpu import CpuMeter
+from objects.instance import Instance
+from objects.numa import HostCell
+
+LOG = logging.getLogger(__name__)
+
+_AT_ONCE = 0.0
+
+
+class NoGuest(Exception):
+    """There is no guest that it could be done to."""
+
+
+_FAILURES = (
+    BadImage, CannotMove, DiskError, NoGuest, OSError, UnknownPeer, exception.Unavailable,
+)  # fmt: skip
+"""What goes wrong with a guest, beside what libvirt itself raises."""
+
+
+class LibvirtDriver(ComputeDriver):
+    """This machine as a host of virtual machines, called as the machine is ([DEFAULT] host).
+
+    Guests are persistent domains with the instance's UUID, known by what we write into their
+    metadata; the daemon remembers them, this object nothing. Each has a directory below
+    ``[libvirt] instances_path``.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, library: Any) -> None:
+        self._conf = conf
+        self._library = library
+        self._connection = connection.Connection(library, conf.libvirt.connection_uri)
+        self._cpu_meter = CpuMeter()
+        self._devices: tuple[PciDevice, ...] = ()
+        self._facts_found: HostFacts | None = None
+
+    @classmethod
+    def make_hosts(cls, conf: cfg.ConfigOpts, state_path: Path) -> list[Self]:
+        """Return the one driver of this machine. Raises ConfigurationError."""
+        if concurrency.backend() != concurrency.THREADING:
+            raise exception.ConfigurationError(
+                reason="[compute] driver = libvirt needs [DEFAULT] concurrency_backend = "
+                "threading: libvirt's calls would hold up all green threads"
+            )
+        return [cls(conf, connection.load_library())]
+
+    @property
+    def host(self) -> str:
+        return str(self._conf.host)
+
+    def init_host(self, instances: Iterable[Instance]) -> None:
+        options = self._conf.libvirt
+        if options.cpu_mode == "custom" and not options.cpu_model:
+            raise exception.ConfigurationError(
+                reason="[libvirt] cpu_mode is custom, and cpu_model does not say which"
+            )
+        if options.images_type == "qcow2" and not qemu_img.is_installed():
+            raise exception.ConfigurationError(
+                reason=f"[libvirt] images_type = qcow2 needs {qemu_img.PROGRAM}; install it (the "
+                "package is qemu-utils or qemu-img), or set images_type = raw"
+            )
+        try:
+            Path(options.instances_path).mkdir(mode=0o711, parents=True, exist_ok=True)
+        except OSError as error:
+            raise exception.ConfigurationError(
+                reason=f"[libvirt] instances_path: {options.instances_path}: {error.strerror}"
+            ) from error
+        try:
+            self._facts_found = HostFacts(self._conf, self._connection)
+        except exception.Unavailable as error:
+            raise exception.ConfigurationError(
+                reason=f"[libvirt] connection_uri: {error.kwargs['reason']}"
+            ) from error
+        self._devices = self._facts.pci_devices()
+        self._guests = Guests(self._conf, self.host, self._connection, self._facts)
+        self._builds = Builds(self._conf, self._guests)
+        self._cold = ColdMoves(self._conf, self._guests)
+        self._live = LiveMoves(self._conf, self._guests)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    # The host -------------------------------------------------------------------------------------
+
+    def get_resources(self) -> HostResources:
+        split = self._facts.split
+        return dataclasses.replace(
+            machine.resources(Path(self._conf.libvirt.instances_path)),
+            vcpus=len(split.shared),
+            pcpus=len(split.dedicated),
+            memory_mb=self._facts.memory_mb,
+        )
+
+    def get_attributes(self) -> dict[str, Any]:
+        host_ip = self._conf.my_ip or machine.own_address()
+        return self._facts.attributes(self.node, host_ip)
+
+    def get_traits(self) -> frozenset[str]:
+        return self._facts.traits()
+
+    def get_numa_cells(self) -> Sequence[HostCell]:
+        return self._facts.cells
+
+    def get_pci_devices(self) -> Sequence[PciDevice]:
+        return self._devices
+
+    def get_cpu_readings(self) -> Readings | None:
+        return self._cpu_meter.read()
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        can = frozenset(Feature) - {Feature.LIVE_MOVE}
+        return can | {Feature.LIVE_MOVE} if self._facts.capabilities.migrates_live else can
+
+    @property
+    def _facts(self) -> HostFacts:
+        assert self._facts_found is not None  # init_host comes first
+        return self._facts_found
+
+    # Guests ---------------------------------------------------------------------------------------
+
+    def spawn(self, instance: Instance, place: InstancePlace = ANYWHERE) -> GuestInfo:
+        try:
+            return self._info(self._builds.build(instance, place))
+        except (BadImage, UnsafeImage) as error:
+            self._undo(instance.uuid)
+            raise exception.BuildAborted(instance_uuid=instance.uuid, reason=str(error)) from error
+        except (self._library.libvirtError, *_FAILURES) as error:
+            self._undo(instance.uuid)
+            raise exception.BuildFailed(
+                instance_uuid=instance.uuid, host=self.host, reason=_said(error)
+            ) from error
+
+    def destroy(self, instance_uuid: str) -> None:
+        with self._operating(instance_uuid, "Deletion"):
+            self._guests.remove(instance_uuid)
+
+    def list_guests(self) -> list[GuestInfo]:
+        return list(self._guests.list())
+
+    def power_off(self, instance_uuid: str, *, grace_seconds: float) -> GuestInfo:
+        with self._operating(instance_uuid, "Stop"):
+            domain = self._existing(instance_uuid)
+            self._guests.shut_down(domain, grace_seconds)
+            self._settle(instance_uuid)
+            return self._info(domain)
+
+    def power_on(self, instance: Instance, place: InstancePlace = ANYWHERE) -> GuestInfo:
+        with self._operating(instance.uuid, "Start"):
+            domain = self._existing(instance.uuid)
+            if not domain.isActive():
+                domain = self._start_anew(domain, instance, place)
+            return self._info(domain)
+
+    def reboot(
+        self, instance: Instance, place: InstancePlace, *, is_hard: bool, grace_seconds: float
+    ) -> GuestInfo:
+        with self._operating(instance.uuid, "Reboot"):
+            domain = self._existing(instance.uuid)
+            self._guests.shut_down(domain, _AT_ONCE if is_hard else grace_seconds)
+            return self._info(self._start_anew(domain, instance, place))
+
+    def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
+        with self._operating(instance_uuid, "Console output"):
+            self._existing(instance_uuid)
+            return self._guests.files(instance_uuid).last_console_lines(lines)
+
+    # Moves ----------------------------------------------------------------------------------------
+
+    def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, Any]:
+        with self._operating(instance_uuid, "Detaching"):
+            domain = self._existing(instance_uuid)
+            was_on = bool(domain.isActive())
+            self._guests.shut_down(domain, grace_seconds)
+            try:
+                return self._cold.describe(instance_uuid, self._record(domain))
+            except (DiskError, OSError):
+                if was_on:
+                    self._guests.start(domain)
+                raise
+
+    def attach(
+        self,
+        instance: Instance,
+        place: InstancePlace,
+        luggage: Mapping[str, Any],
+        *,
+        is_on: bool,
+    ) -> GuestInfo:
+        try:
+            with self._operating(instance.uuid, "Taking over"):
+                return self._info(self._take_over(instance, place, luggage, is_on=is_on))
+        except exception.OperationFailed:
+            if luggage["host"] != self.host:
+                self._undo(instance.uuid)
+            raise
+
+    def resize(self, instance: Instance, place: InstancePlace, *, is_on: bool) -> GuestInfo:
+        with self._operating(instance.uuid, "Resize"):
+            domain = self._existing(instance.uuid)
+            record = self._record(domain)
+            least = _root_gb_least(instance.flavor.root_gb, record.root_gb, record.root_gb_least)
+            is_done = record == GuestRecord.of(instance, place, least)
+            if not is_done or not is_on:
+                self._guests.shut_down(domain, _AT_ONCE)
+            self._settle(instance.uuid)
+            if not is_done:
+                self._guests.files(instance.uuid).fit(instance.flavor)
+                domain = self._guests.define(instance, place, least)
+            if is_on:
+                self._guests.start(domain)
+            return self._info(domain)
+
+    def prepare_live(
+        self, instance: Instance, place: InstancePlace, source: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        try:
+            with self._operating(instance.uuid, "Preparing a live migration"):
+                return self._live.prepare(instance, place, source)
+        except exception.OperationFailed:
+            if source["host"] != self.host:
+                self._undo(instance.uuid)
+            raise
+
+    def describe_live(self, instance_uuid: str) -> dict[str, Any]:
+        with self._operating(instance_uuid, "Live migration"):
+            return self._live.describe(instance_uuid, self._running(instance_uuid))
+
+    def live_migrate(
+        self, instance: Instance, destination: Mapping[str, Any], watch: LiveWatch
+    ) -> None:
+        with self._operating(instance.uuid, "Live migration"):
+            if self._guests.find(instance.uuid) is None and self._live.has_left(instance.uuid):
+                self._live.note_gone(instance.uuid, destination)
+                return
+            domain = self._running(instance.uuid)
+            try:
+                self._live.hand_over(instance.uuid, domain, destination, watch)
+            except MoveAborted as error:
+                raise exception.LiveMigrationAborted(instance_uuid=instance.uuid) from error
+
+    def complete_live(self, instance: Instance, place: InstancePlace) -> GuestInfo:
+        with self._operating(instance.uuid, "Live migration"):
+            domain = self._running(instance.uuid)
+            self._live.complete(instance.uuid)
+            return self._info(domain)
+
+    # Parts ----------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _operating(self, uuid: str, operation: str) -> Iterator[None]:
+        """Say of whatever fails what was being done, to which guest, and what libvirt said."""
+        try:
+            yield
+        except (self._library.libvirtError, *_FAILURES) as error:
+            raise exception.OperationFailed(
+                operation=operation, instance_uuid=uuid, host=self.host, reason=_said(error)
+            ) from error
+
+    def _existing(self, uuid: str) -> Any:
+        domain = self._guests.find(uuid)
+        if domain is None:
+            raise NoGuest("there is no such guest")
+        return domain
+
+    def _running(self, uuid: str) -> Any:
+        domain = self._existing(uuid)
+        if not self._guests.is_running(domain):
+            raise NoGuest("the guest does not run")
+        return domain
+
+    def _record(self, domain: Any) -> GuestRecord:
+        record = self._guests.record(domain)
+        assert record is not None  # else it would not have been found
+        return record
+
+    def _start_anew(self, domain: Any, instance: Instance, place: InstancePlace) -> Any:
+        """Start a guest that is off with the definition of today."""
+        self._settle(instance.uuid)
+        defined = self._guests.define(instance, place, self._record(domain).root_gb_least)
+        self._guests.start(defined)
+        return defined
+
+    def _settle(self, uuid: str) -> None:
+        """Note that a guest stays here, if it was to move."""
+        directory = self._guests.files(uuid).directory
+        note = Ownership.read(directory)
+        if note != note.staying(self.host):
+            note.staying(self.host).write(directory)
+
+    def _take_over(
+        self, instance: Instance, place: InstancePlace, luggage: Mapping[str, Any], *, is_on: bool
+    ) -> Any:
+        domain = self._guests.find(instance.uuid)
+        if domain is not None and domain.isActive():
+            return domain
+        least = _root_gb_least(
+            instance.flavor.root_gb, luggage["root_gb"], luggage["root_gb_least"]
+        )
+        self._cold.take_over(instance, luggage)
+        domain = self._guests.define(instance, place, least)
+        if is_on:
+            self._guests.start(domain)
+        return domain
+
+    def _info(self, domain: Any) -> GuestInfo:
+        info = self._guests.info(domain)
+        assert info is not None  # it is one of ours
+        return info
+
+    def _undo(self, uuid: str) -> None:
+        try:
+            self._guests.remove(uuid)
+        except (self._library.libvirtError, *_FAILURES) as error:
+            LOG.warning("%s: what was begun could not be removed: %s", uuid, error)
+
+
+def _root_gb_least(wanted: int, now: int, least: int) -> int:
+    """Return what a root disk that becomes ``wanted`` may be called again, GiB.
+
+    A disk never shrinks; that its flavor does is fine when a resize is taken back. Raises
+    DiskError.
+    """
+    if wanted < now and wanted != least:
+        raise DiskError(f"its root disk has {now} GiB, and cannot shrink to {wanted} GiB")
+    return least if wanted == now else min(wanted, now)
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, exception.ArmillaryError):
+        return str(error.kwargs.get("reason", error))
+    return str(error)

@@ -1,0 +1,240 @@
+"""The guests of one host: found, defined, started, stopped, removed."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+
+from compute_agent.instance_place import ANYWHERE, InstancePlace
+from compute_agent.virt.driver import GuestInfo
+from compute_agent.virt.libvirt import domain_xml, ownership
+from compute_agent.virt.libvirt.connection import Connection
+from compute_agent.virt.libvirt.domain_xml import BUSES, GuestDisk, GuestSpec
+from compute_agent.virt.libvirt.host_facts import HostFacts
+from compute_agent.virt.libvirt.images import BadImage
+from compute_agent.virt.libvirt.instance_files import InstanceFiles
+from compute_agent.virt.libvirt.ownership import Ownership
+from compute_agent.virt.libvirt.pins import Pins
+from compute_agent.virt.libvirt.qemu_img import DiskError
+from compute_agent.virt.libvirt.record import NAMESPACE, GuestRecord
+from objects.instance import Instance
+
+LOG = logging.getLogger(__name__)
+
+RUNNING, SHUTDOWN = "running", "shutdown"
+POLL_SECONDS = 0.25
+DEFAULT_BUS = "virtio"
+
+
+class Guests:
+    """What can be done with a guest, one step each. Raises what libvirt raises (libvirtError)."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        host: str,
+        connection: Connection,
+        facts: HostFacts,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._conf = conf
+        self.host = host
+        self.connection = connection
+        self.facts = facts
+        self._sleep = sleep
+        self._clock = clock
+        self._directory = Path(conf.libvirt.instances_path)
+
+    @property
+    def library(self) -> Any:
+        return self.connection.library
+
+    def files(self, uuid: str) -> InstanceFiles:
+        """Return the files of a guest, whether or not they are there."""
+        return InstanceFiles(self._directory / uuid)
+
+    # Finding --------------------------------------------------------------------------------------
+
+    def find(self, uuid: str) -> Any:
+        """Return the domain of a guest of ours, or None."""
+        try:
+            domain = self.connection.get().lookupByUUIDString(uuid)
+            return domain if self.record(domain) is not None else None
+        except self.library.libvirtError as error:
+            if self._is(error, "VIR_ERR_NO_DOMAIN"):
+                return None
+            raise
+
+    def record(self, domain: Any) -> GuestRecord | None:
+        """Return what we wrote down of a guest; None when it is not one of ours."""
+        library = self.library
+        try:
+            text = domain.metadata(library.VIR_DOMAIN_METADATA_ELEMENT, NAMESPACE, 0)
+            return GuestRecord.from_text(text)
+        except library.libvirtError as error:
+            if self._is(error, "VIR_ERR_NO_DOMAIN_METADATA"):
+                return None
+            raise
+        except ValueError as error:
+            LOG.warning("%s: %s", domain.UUIDString(), error)
+            return None
+
+    def list(self) -> Iterator[GuestInfo]:
+        """Yield every guest: those that are defined, and those of which there are files alone."""
+        seen = set()
+        for domain in self.connection.get().listAllDomains(0):
+            try:
+                info = self.info(domain)
+            except self.library.libvirtError as error:
+                if not self._is(error, "VIR_ERR_NO_DOMAIN"):  # it went away while we look
+                    raise
+                continue
+            if info is not None:
+                seen.add(info.instance_uuid)
+                yield info
+        for directory in sorted(self._directory.iterdir()):
+            if directory.name not in seen and Ownership.read(directory).owner == self.host:
+                yield GuestInfo(directory.name, SHUTDOWN, is_moving=True)
+
+    def info(self, domain: Any) -> GuestInfo | None:
+        """Return a guest as it is now; None when it is not one of ours."""
+        record = self.record(domain)
+        if record is None:
+            return None
+        uuid = domain.UUIDString()
+        is_on = self.is_running(domain)
+        return GuestInfo(
+            uuid,
+            RUNNING if is_on else SHUTDOWN,
+            place=None if record.place.is_anywhere else record.place,
+            is_moving=not is_on and Ownership.read(self.files(uuid).directory).is_moving,
+        )
+
+    def is_running(self, domain: Any) -> bool:
+        """Whether it runs here; one that is still arriving does not."""
+        library = self.library
+        state, reason = domain.state(0)
+        if state == library.VIR_DOMAIN_PAUSED:
+            return bool(reason != library.VIR_DOMAIN_PAUSED_MIGRATION)
+        return state not in (library.VIR_DOMAIN_SHUTOFF, library.VIR_DOMAIN_CRASHED)
+
+    # Changing -------------------------------------------------------------------------------------
+
+    def define(
+        self, instance: Instance, place: InstancePlace = ANYWHERE, root_gb_least: int | None = None
+    ) -> Any:
+        """Define a guest that is off with what it has now, instead of what it had.
+
+        Raises DiskError, BadImage.
+        """
+        spec = self.spec(instance, place, root_gb_least)
+        return self.connection.get().defineXML(domain_xml.build(spec))
+
+    def spec(
+        self, instance: Instance, place: InstancePlace, root_gb_least: int | None = None
+    ) -> GuestSpec:
+        """Return what a guest is made of. Raises DiskError, BadImage."""
+        files = self.files(instance.uuid)
+        kind = self.facts.kind_for(instance.image)
+        if kind is None:
+            raise DiskError("this host does not run guests of the image's architecture")
+        disks: tuple[GuestDisk, ...] = files.disks(instance.flavor)
+        return GuestSpec(
+            uuid=instance.uuid,
+            record=GuestRecord.of(instance, place, root_gb_least),
+            domain_type=self.facts.virt_type,
+            arch=kind.arch,
+            mode=kind.mode,
+            machine=self.facts.machine_for(kind, instance.image),
+            cpu_mode=self.facts.cpu_mode,
+            cpu_model=self._conf.libvirt.cpu_model if self.facts.cpu_mode == "custom" else None,
+            pins=Pins.of(place, self.facts.cells, self.facts.split),
+            disks=disks,
+            disk_bus=disk_bus(instance),
+            console_path=str(files.console),
+            network=self._conf.libvirt.network,
+        )
+
+    def start(self, domain: Any) -> None:
+        """Start a guest; one that runs goes on running."""
+        try:
+            domain.create()
+        except self.library.libvirtError:
+            if not domain.isActive():
+                raise
+
+    def shut_down(self, domain: Any, grace_seconds: float) -> None:
+        """Ask a guest to end, and end it when it has not within the grace."""
+        if grace_seconds > 0 and domain.isActive():
+            try:
+                domain.shutdown()
+            except self.library.libvirtError as error:
+                LOG.info("%s cannot be asked to end: %s", domain.UUIDString(), error)
+            else:
+                self._await_end(domain, grace_seconds)
+        self._end(domain)
+
+    def remove(self, uuid: str) -> None:
+        """End a guest and remove all of it that is this host's; none there is fine.
+
+        Raises OSError.
+        """
+        domain = self.find(uuid)
+        if domain is not None:
+            self._end(domain)
+            self._undefine(domain)
+        files = self.files(uuid)
+        if files.exists and ownership.let_go(files.directory, self.host):
+            files.remove()
+
+    def _await_end(self, domain: Any, seconds: float) -> None:
+        give_up_at = self._clock() + seconds
+        while domain.isActive() and (left := give_up_at - self._clock()) > 0:
+            self._sleep(min(POLL_SECONDS, left))
+
+    def _end(self, domain: Any) -> None:
+        try:
+            if domain.isActive():
+                domain.destroy()
+        except self.library.libvirtError:
+            if self._is_active(domain):
+                raise
+
+    def _undefine(self, domain: Any) -> None:
+        library = self.library
+        flags = (
+            library.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE
+            | library.VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA
+        )
+        try:
+            domain.undefineFlags(flags)
+        except library.libvirtError as error:
+            if not self._is(error, "VIR_ERR_NO_DOMAIN"):  # one that never was persistent
+                raise
+
+    def _is_active(self, domain: Any) -> bool:
+        try:
+            return bool(domain.isActive())
+        except self.library.libvirtError as error:
+            if self._is(error, "VIR_ERR_NO_DOMAIN"):
+                return False
+            raise
+
+    def _is(self, error: Any, name: str) -> bool:
+        return bool(error.get_error_code() == getattr(self.library, name))
+
+
+def disk_bus(instance: Instance) -> str:
+    """Return the bus of a guest's disks. Raises BadImage when there is no such bus."""
+    properties = instance.image.properties if instance.image is not None else {}
+    bus: str = properties.get("hw_disk_bus") or DEFAULT_BUS
+    if bus not in BUSES:
+        raise BadImage(f"hw_disk_bus is {bus}; the driver libvirt has {', '.join(sorted(BUSES))}")
+    return bus

@@ -1,0 +1,54 @@
+"""The file that an image stands for, on this host."""
+
+from __future__ import annotations
+
+import dataclasses
+import urllib.parse
+from pathlib import Path
+
+from compute_agent.virt.libvirt.qemu_img import UnsafeImage
+from objects.image_meta import ImageMeta
+
+FILE_PROPERTY = "libvirt_disk_file"
+FORMATS = ("raw", "qcow2")
+
+
+class BadImage(ValueError):
+    """An image cannot be used on any host; the message says why."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ImageFile:
+    """Where it is, and whether it is raw or qcow2."""
+
+    path: Path
+    format: str
+
+
+def file_of(image: ImageMeta | None, directory: Path) -> ImageFile:
+    """Return the file of an image, which is below ``directory``; whether it exists is not asked.
+
+    The property holds a ``file://`` URL, an absolute path or one below the directory. Raises
+    BadImage, UnsafeImage when the file is elsewhere.
+    """
+    given = "" if image is None else image.properties.get(FILE_PROPERTY, "")
+    if image is None or not given:
+        raise BadImage(f"the image has no property {FILE_PROPERTY}")
+    disk_format = image.disk_format or "raw"
+    if disk_format not in FORMATS:
+        raise BadImage(f"the image's disk format is {disk_format}; allowed: {', '.join(FORMATS)}")
+    path = (directory / _path(given)).resolve()
+    if not path.is_relative_to(directory.resolve()):
+        raise UnsafeImage(f"{FILE_PROPERTY} is {given}, which is not below {directory}")
+    return ImageFile(path, disk_format)
+
+
+def _path(given: str) -> str:
+    if "\0" in given:
+        raise BadImage(f"{FILE_PROPERTY} contains a zero byte")
+    if "://" not in given:
+        return given
+    url = urllib.parse.urlsplit(given)
+    if url.scheme != "file" or url.netloc not in ("", "localhost"):
+        raise BadImage(f"{FILE_PROPERTY} is {given}; expected a path, or file:///path")
+    return urllib.parse.unquote(url.path)

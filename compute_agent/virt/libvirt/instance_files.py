@@ -1,0 +1,145 @@
+"""The directory of each guest: its disks, the log of its console, and who owns them."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from compute_agent.virt.libvirt import qemu_img, sparse_copy
+from compute_agent.virt.libvirt.domain_xml import GuestDisk
+from compute_agent.virt.libvirt.images import ImageFile
+from compute_agent.virt.libvirt.qemu_img import DiskError
+from objects.flavor import Flavor
+
+LOG = logging.getLogger(__name__)
+
+GIB = 1024**3
+MIB = 1024**2
+QCOW2, RAW = "qcow2", "raw"
+_ROOTS = {QCOW2: "disk.qcow2", RAW: "disk.raw"}
+_EPHEMERAL, _SWAP = "ephemeral.raw", "swap.raw"
+_CONSOLE = "console.log"
+_BEGUN = ".begun"
+"""What the names of files end with until they are whole."""
+
+
+class InstanceFiles:
+    """The files of one guest; ``directory`` is its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    @property
+    def uuid(self) -> str:
+        return self.directory.name
+
+    @property
+    def console(self) -> Path:
+        return self.directory / _CONSOLE
+
+    @property
+    def exists(self) -> bool:
+        return self.directory.is_dir()
+
+    @property
+    def root(self) -> GuestDisk | None:
+        """The root disk, if it was made."""
+        for disk_format, name in _ROOTS.items():
+            if (self.directory / name).exists():
+                return GuestDisk(str(self.directory / name), disk_format)
+        return None
+
+    def disks(self, flavor: Flavor) -> tuple[GuestDisk, ...]:
+        """Return the disks that a guest of a flavor has, root disk first. Raises DiskError."""
+        root = self.root
+        if root is None:
+            raise DiskError("its root disk is gone")
+        extra = [GuestDisk(str(path), RAW) for path, _ in self._extra_disks(flavor)]
+        return (root, *extra)
+
+    def make(self) -> None:
+        """Make the directory. Raises DiskError."""
+        try:
+            # The hypervisor's user passes through it on its way to the disks.
+            self.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
+        except OSError as error:
+            raise _failed(error) from error
+
+    def create_root(self, image: ImageFile, flavor: Flavor, images_type: str) -> None:
+        """Make the root disk of an image, as large as the flavor says; one there is kept.
+
+        A flavor with no root disk means: as large as the image. Raises DiskError.
+        """
+        if self.root is not None:
+            return
+        size = qemu_img.virtual_size(image.path, image.format)
+        wanted = max(size, flavor.root_gb * GIB)
+        path = self.directory / _ROOTS[images_type]
+        begun = path.with_name(path.name + _BEGUN)
+        try:
+            if images_type == QCOW2:
+                qemu_img.create_overlay(begun, image.path, image.format, wanted)
+            else:
+                _copy_raw(image, begun)
+                qemu_img.resize(begun, RAW, wanted)
+            begun.replace(path)
+        except OSError as error:
+            raise _failed(error) from error
+
+    def create_extra(self, flavor: Flavor) -> None:
+        """Make what the flavor has beside the root disk, or let it grow. Raises DiskError."""
+        for path, size in self._extra_disks(flavor):
+            try:
+                with path.open("ab") as file:
+                    if file.tell() < size:
+                        file.truncate(size)
+            except OSError as error:
+                raise _failed(error) from error
+
+    def fit(self, flavor: Flavor) -> None:
+        """Make all disks at least as large as a flavor says. Raises DiskError."""
+        self.create_extra(flavor)
+        self._grow_root(flavor)
+
+    def _grow_root(self, flavor: Flavor) -> None:
+        """Let the root disk grow to what the flavor says; it never shrinks."""
+        root = self.root
+        if root is None:
+            raise DiskError("its root disk is gone")
+        wanted = flavor.root_gb * GIB
+        if qemu_img.disk_size(Path(root.path), root.format) < wanted:
+            qemu_img.resize(Path(root.path), root.format, wanted)
+
+    def last_console_lines(self, lines: int | None) -> str:
+        """Return the end of the console's log; empty when nothing was written. Raises OSError."""
+        try:
+            text = self.console.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
+        if lines is None:
+            return text
+        return "".join(text.splitlines(keepends=True)[-lines:]) if lines > 0 else ""
+
+    def remove(self) -> None:
+        """Remove all of it; nothing there is fine. Raises OSError."""
+        if self.exists:
+            shutil.rmtree(self.directory)
+
+    def _extra_disks(self, flavor: Flavor) -> Iterator[tuple[Path, int]]:
+        if flavor.ephemeral_gb:
+            yield self.directory / _EPHEMERAL, flavor.ephemeral_gb * GIB
+        if flavor.swap_mb:
+            yield self.directory / _SWAP, flavor.swap_mb * MIB
+
+
+def _copy_raw(image: ImageFile, path: Path) -> None:
+    if image.format == RAW:
+        sparse_copy.copy(image.path, path)
+    else:
+        qemu_img.convert(image.path, image.format, path)
+
+
+def _failed(error: OSError) -> DiskError:
+    return DiskError(f"{error.filename or 'a disk'}: {error.strerror}")

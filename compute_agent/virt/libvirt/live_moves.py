@@ -1,0 +1,295 @@
+"""Guests that move while they run, from daemon to daemon; we watch and may call it off."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+
+from compute_agent.instance_place import InstancePlace
+from compute_agent.virt.driver import LiveWatch
+from compute_agent.virt.libvirt import live_xml, peers, qemu_img
+from compute_agent.virt.libvirt.guests import Guests
+from compute_agent.virt.libvirt.instance_files import QCOW2, InstanceFiles
+from compute_agent.virt.libvirt.ownership import Ownership
+from compute_agent.virt.libvirt.pins import Pins
+from objects.instance import Instance
+
+LOG = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.25
+_MIB = 1024**2
+
+
+class CannotMove(Exception):
+    """This guest, or this host, does not do; the message says why."""
+
+
+class MoveAborted(Exception):
+    """It was called off, and the guest runs on."""
+
+
+class LiveMoves:
+    """Raises CannotMove, MoveAborted, DiskError, OSError, and what libvirt raises."""
+
+    def __init__(self, conf: cfg.ConfigOpts, guests: Guests) -> None:
+        self._conf = conf
+        self._guests = guests
+
+    # At the source --------------------------------------------------------------------------------
+
+    def describe(self, uuid: str, domain: Any) -> dict[str, Any]:
+        """Return what a destination has to know of a running guest."""
+        record = self._guests.record(domain)
+        if record is not None and record.place.pci_devices:
+            raise CannotMove("it has PCI devices of the host, which cannot move")
+        files = self._guests.files(uuid)
+        note = Ownership.read(files.directory).with_token()
+        note.write(files.directory)
+        text = self._running_xml(domain)
+        arch, machine = live_xml.machine(text)
+        capabilities = self._guests.facts.capabilities
+        return {
+            "host": self._guests.host,
+            "token": note.token,
+            "cpu": live_xml.guest_cpu(text),
+            "host_cpu": capabilities.cpu_xml if live_xml.has_host_cpu(text) else None,
+            "arch": arch,
+            "machine": machine,
+            "virt_type": self._guests.facts.virt_type,
+            "disks": self._disks(files),
+        }
+
+    def hand_over(
+        self, uuid: str, domain: Any, destination: Mapping[str, Any], watch: LiveWatch
+    ) -> None:
+        """Move a running guest; returns when it has left this host."""
+        move = _Move(self._guests.library, domain)
+        if self._is_leaving(domain):  # begun by an agent that died meanwhile
+            move.join(watch)
+        else:
+            self._migrate(move, domain, destination, watch)
+        self.note_gone(uuid, destination)
+
+    def has_left(self, uuid: str) -> bool:
+        """Whether a guest that is not here was: its files are left behind until ``destroy``."""
+        return self._guests.files(uuid).exists
+
+    def note_gone(self, uuid: str, destination: Mapping[str, Any]) -> None:
+        """Note that a guest has left; files that both hosts see are the destination's now."""
+        directory = self._guests.files(uuid).directory
+        if destination["is_shared"]:
+            Ownership(owner=destination["host"]).write(directory)
+        else:
+            Ownership(owner=self._guests.host, is_moving=True).write(directory)
+
+    def _migrate(
+        self, move: _Move, domain: Any, destination: Mapping[str, Any], watch: LiveWatch
+    ) -> None:
+        library = self._guests.library
+        there = live_xml.for_destination(self._running_xml(domain), destination)
+        kept = live_xml.for_destination(self._kept_xml(domain), destination)
+        options = self._conf.libvirt
+        parameters: dict[str, Any] = {
+            library.VIR_MIGRATE_PARAM_URI: peers.data_uri(self._conf, destination["address"]),
+            library.VIR_MIGRATE_PARAM_DEST_XML: there,
+            library.VIR_MIGRATE_PARAM_PERSIST_XML: kept,
+        }
+        if options.live_migration_bandwidth:
+            parameters[library.VIR_MIGRATE_PARAM_BANDWIDTH] = options.live_migration_bandwidth
+        uri = peers.daemon_uri(self._conf, destination["address"])
+        move.run(uri, parameters, self._flags(destination), watch)
+
+    def _flags(self, destination: Mapping[str, Any]) -> int:
+        library = self._guests.library
+        options = self._conf.libvirt
+        flags = (
+            library.VIR_MIGRATE_LIVE
+            | library.VIR_MIGRATE_PEER2PEER  # it goes on when the agent dies
+            | library.VIR_MIGRATE_PERSIST_DEST
+            | library.VIR_MIGRATE_UNDEFINE_SOURCE
+        )
+        if not destination["is_shared"]:
+            flags |= library.VIR_MIGRATE_NON_SHARED_DISK
+        if options.live_migration_with_native_tls:
+            flags |= library.VIR_MIGRATE_TLS
+        if options.live_migration_permit_auto_converge:
+            flags |= library.VIR_MIGRATE_AUTO_CONVERGE
+        return int(flags)
+
+    def _is_leaving(self, domain: Any) -> bool:
+        library = self._guests.library
+        found = domain.jobStats()
+        return bool(
+            found.get("type") not in (None, library.VIR_DOMAIN_JOB_NONE)
+            and found.get("operation") == library.VIR_DOMAIN_JOB_OPERATION_MIGRATION_OUT
+        )
+
+    def _running_xml(self, domain: Any) -> str:
+        library = self._guests.library
+        flags = library.VIR_DOMAIN_XML_MIGRATABLE | library.VIR_DOMAIN_XML_SECURE
+        return str(domain.XMLDesc(flags))
+
+    def _kept_xml(self, domain: Any) -> str:
+        library = self._guests.library
+        flags = library.VIR_DOMAIN_XML_INACTIVE | library.VIR_DOMAIN_XML_SECURE
+        return str(domain.XMLDesc(flags))
+
+    def _disks(self, files: InstanceFiles) -> list[dict[str, Any]]:
+        found = []
+        for path in sorted((*files.directory.glob("*.qcow2"), *files.directory.glob("*.raw"))):
+            disk_format = path.suffix.removeprefix(".")
+            size = qemu_img.disk_size(path, disk_format)
+            found.append({"name": path.name, "format": disk_format, "bytes": size})
+        return found
+
+    # At the destination ---------------------------------------------------------------------------
+
+    def prepare(
+        self, instance: Instance, place: InstancePlace, source: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Make room for a guest, and return where it goes."""
+        self._check_host(source)
+        files = self._guests.files(instance.uuid)
+        note = Ownership.read(files.directory)
+        is_shared = note.token is not None and note.token == source["token"]
+        if not is_shared and self._guests.find(instance.uuid) is None:
+            files.make()
+            Ownership(owner=self._guests.host, is_moving=True).write(files.directory)
+            for disk in source["disks"]:
+                _make_empty(files.directory, disk)
+        pins = Pins.of(place, self._guests.facts.cells, self._guests.facts.split)
+        return {
+            "host": self._guests.host,
+            "address": peers.own_address(self._conf),
+            "directory": str(files.directory),
+            "is_shared": is_shared,
+            "place": place.to_plain(),
+            "pins": pins.to_plain(),
+        }
+
+    def complete(self, uuid: str) -> None:
+        """Note that a guest arrived: its files are this host's."""
+        directory = self._guests.files(uuid).directory
+        Ownership(owner=self._guests.host).write(directory)
+
+    def _check_host(self, source: Mapping[str, Any]) -> None:
+        facts = self._guests.facts
+        kind = next((kind for kind in facts.kinds if kind.arch == source["arch"]), None)
+        if source["virt_type"] != facts.virt_type or kind is None:
+            raise CannotMove(
+                f"it is a guest of the type {source['virt_type']} for {source['arch']}, which this "
+                "host does not run"
+            )
+        if source["machine"] and source["machine"] not in kind.machines:
+            raise CannotMove(f"this host's hypervisor has no machine type {source['machine']}")
+        self._check_cpu(source)
+
+    def _check_cpu(self, source: Mapping[str, Any]) -> None:
+        library = self._guests.library
+        opened = self._guests.connection.get()
+        enough = (library.VIR_CPU_COMPARE_IDENTICAL, library.VIR_CPU_COMPARE_SUPERSET)
+        results = []
+        if source["cpu"] is not None:
+            kind = (None, source["arch"], source["machine"], source["virt_type"])
+            results.append(opened.compareHypervisorCPU(*kind, source["cpu"], 0))
+        if source["host_cpu"] is not None:
+            results.append(opened.compareCPU(source["host_cpu"], 0))
+        if not all(result in enough for result in results):
+            raise CannotMove("this host's CPU lacks something that the guest's has")
+
+
+class _Move:
+    """One migration. libvirt's call blocks, so it has a thread of its own while we watch."""
+
+    def __init__(self, library: Any, domain: Any) -> None:
+        self._library = library
+        self._domain = domain
+        self._is_aborted = False
+        self._error: Exception | None = None
+
+    def run(self, uri: str, parameters: dict[str, Any], flags: int, watch: LiveWatch) -> None:
+        """Move the guest. Raises MoveAborted, libvirtError."""
+
+        def migrate() -> None:
+            try:
+                self._domain.migrateToURI3(uri, parameters, flags)
+            except Exception as error:
+                self._error = error
+
+        thread = threading.Thread(target=migrate, name="live-migration", daemon=True)
+        thread.start()
+        while thread.is_alive():
+            thread.join(POLL_SECONDS)
+            self._look(watch)
+        self._finish()
+
+    def join(self, watch: LiveWatch) -> None:
+        """Watch a move that runs already until it is over. Raises MoveAborted, CannotMove."""
+        pause = threading.Event()
+        while self._look(watch):
+            pause.wait(POLL_SECONDS)
+        if self._is_active():
+            if self._is_aborted:
+                raise MoveAborted
+            raise CannotMove("the migration that was under way has failed")
+
+    def _finish(self) -> None:
+        error = self._error
+        if error is None:
+            return
+        is_told = (
+            isinstance(error, self._library.libvirtError)
+            and error.get_error_code() == self._library.VIR_ERR_OPERATION_ABORTED
+        )
+        if is_told or self._is_aborted:
+            raise MoveAborted from error
+        raise error
+
+    def _look(self, watch: LiveWatch) -> bool:
+        """Tell how far it is, pass on that somebody calls it off; return whether it goes on."""
+        try:
+            found = self._domain.jobStats()
+        except self._library.libvirtError as error:
+            LOG.debug("The guest that moves cannot be asked: %s", error)
+            return False
+        if found.get("type") in (None, self._library.VIR_DOMAIN_JOB_NONE):
+            return False
+        if found.get("memory_total"):  # 0 as long as disks are copied
+            watch.progress(
+                total_mb=found["memory_total"] // _MIB,
+                remaining_mb=found.get("memory_remaining", 0) // _MIB,
+            )
+        if watch.is_aborted():
+            self._abort()
+        return True
+
+    def _abort(self) -> None:
+        self._is_aborted = True
+        try:
+            self._domain.abortJob()
+        except self._library.libvirtError as error:
+            LOG.info("The migration is past the point where it can be aborted: %s", error)
+
+    def _is_active(self) -> bool:
+        try:
+            return bool(self._domain.isActive())
+        except self._library.libvirtError:
+            return False
+
+
+def _make_empty(directory: Path, disk: Mapping[str, Any]) -> None:
+    """Make a disk that the other daemon fills. A copy of a qcow2 file stands on no other file."""
+    name = Path(disk["name"]).name
+    path = directory / name
+    if not name.endswith((".raw", ".qcow2")):
+        raise CannotMove(f"the source has a disk of the name {name}")
+    if disk["format"] == QCOW2:
+        qemu_img.create(path, int(disk["bytes"]))
+        return
+    with path.open("wb") as file:
+        file.truncate(int(disk["bytes"]))

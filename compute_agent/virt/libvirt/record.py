@@ -1,0 +1,112 @@
+"""What a guest's definition says of it in our own words, so that we know our guests again."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Self
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+from compute_agent.instance_place import ANYWHERE, InstancePlace
+from compute_agent.virt.libvirt import xml_text
+from objects.instance import Instance
+
+NAMESPACE = "urn:armillary:libvirt:1"
+PREFIX = "armillary"
+_ROOT = "instance"
+
+ElementTree.register_namespace(PREFIX, NAMESPACE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GuestRecord:
+    """The instance as it was when the guest was defined.
+
+    ``root_gb_least`` is the root disk of the flavor before the last resize: one that is taken back
+    may have it again, though the disk stays as large as it became.
+    """
+
+    name: str
+    project_id: str
+    flavor: str
+    vcpus: int
+    memory_mb: int
+    root_gb: int
+    root_gb_least: int
+    place: InstancePlace
+
+    @classmethod
+    def of(cls, instance: Instance, place: InstancePlace, root_gb_least: int | None = None) -> Self:
+        """Return the record of an instance at a place."""
+        flavor = instance.flavor
+        return cls(
+            name=instance.name,
+            project_id=instance.project_id,
+            flavor=flavor.name,
+            vcpus=flavor.vcpus,
+            memory_mb=flavor.memory_mb,
+            root_gb=flavor.root_gb,
+            root_gb_least=flavor.root_gb if root_gb_least is None else root_gb_least,
+            place=place,
+        )
+
+    def to_element(self) -> Element:
+        """Return the element that stands in the guest's metadata."""
+        root = Element(_tag(_ROOT))
+        SubElement(root, _tag("name")).text = one_line(self.name)
+        SubElement(root, _tag("project")).text = self.project_id
+        sizes = ("vcpus", "memory_mb", "root_gb", "root_gb_least")
+        SubElement(
+            root,
+            _tag("flavor"),
+            {"name": self.flavor, **{size: str(getattr(self, size)) for size in sizes}},
+        )
+        write_place(root, self.place)
+        return root
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Return what ``to_element`` became; libvirt may give it back without its namespace.
+
+        Raises ValueError for anything else.
+        """
+        try:
+            parts = {_local(part): part for part in xml_text.parse(text)}
+            flavor = parts["flavor"]
+            place = parts.get("place")
+            return cls(
+                name=parts["name"].text or "",
+                project_id=parts["project"].text or "",
+                flavor=flavor.attrib["name"],
+                vcpus=int(flavor.attrib["vcpus"]),
+                memory_mb=int(flavor.attrib["memory_mb"]),
+                root_gb=int(flavor.attrib["root_gb"]),
+                root_gb_least=int(flavor.attrib["root_gb_least"]),
+                place=ANYWHERE
+                if place is None
+                else InstancePlace.from_plain(json.loads(place.text or "")),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"a guest's metadata cannot be read: {error}") from error
+
+
+def one_line(text: str) -> str:
+    """Return a text that a definition can hold: no line breaks, nothing that XML has not."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def write_place(record: Element, place: InstancePlace) -> None:
+    """Write a place into the element of a record, instead of the one that is there."""
+    for old in record.findall(_tag("place")):
+        record.remove(old)
+    if not place.is_anywhere:
+        SubElement(record, _tag("place")).text = json.dumps(place.to_plain(), sort_keys=True)
+
+
+def _tag(name: str) -> str:
+    return f"{{{NAMESPACE}}}{name}"
+
+
+def _local(element: Element) -> str:
+    return element.tag.rpartition("}")[2]

@@ -1,0 +1,14 @@
+"""The marker of tests that need libvirt, and its daemons."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fixtures.libvirt_daemons import daemons
+from tests.fixtures.libvirt_hosts import MARKER
+
+__all__ = ["daemons"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)

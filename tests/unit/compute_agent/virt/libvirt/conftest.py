@@ -1,0 +1,11 @@
+"""The marker of tests that need libvirt's library; its test driver needs no daemon."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fixtures.libvirt_hosts import MARKER
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)

@@ -1,0 +1,416 @@
+"""The whole driver, on libvirt's test driver, which pretends to run guests in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armillary import exception
+from compute_agent.instance_place import ANYWHERE, InstancePlace
+from compute_agent.virt.driver import Feature
+from compute_agent.virt.libvirt.driver import LibvirtDriver
+from compute_agent.virt.libvirt.images import FILE_PROPERTY
+from objects.host_attributes import Collector, collected_by
+from objects.instance import Instance
+from objects.numa import HostTopology, InstanceCell, InstanceTopology, fit
+from tests import builders
+from tests.fixtures.libvirt_hosts import (
+    a_guest,
+    host_conf,
+    libvirt_library,
+    make_host,
+    write_image,
+)
+
+pytestmark = pytest.mark.libvirt
+
+TEST = {"connection_uri": "test:///default", "virt_type": "test"}
+FAILED = exception.OperationFailed
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[LibvirtDriver]:
+    """Return a host on which nothing of ours runs; libvirt has a guest of its own there."""
+    write_image(tmp_path / "images")
+    driver = make_host(host_conf("host-1", tmp_path, **TEST))
+    yield driver
+    for guest in driver.list_guests():
+        driver.destroy(guest.instance_uuid)
+    driver.close()
+
+
+def powers(host: LibvirtDriver) -> dict[str, str]:
+    return {guest.instance_uuid: guest.power_state for guest in host.list_guests()}
+
+
+def changed(guest: Instance, **sizes: Any) -> Instance:
+    """Return the instance with another flavor."""
+    flavor = builders.a_flavor("other", **{"memory_mb": 64, **sizes})
+    return builders.an_instance(guest.name, uuid=guest.uuid, image=guest.image, flavor=flavor)
+
+
+def disk_sizes(tmp_path: Path, guest: Instance) -> dict[str, int]:
+    directory = tmp_path / "instances" / guest.uuid
+    return {path.name: path.stat().st_size for path in directory.glob("*.raw")}
+
+
+# The host -----------------------------------------------------------------------------------------
+
+
+def test_a_host_tells_what_it_has(host: LibvirtDriver) -> None:
+    """The test driver has 16 CPUs in two cells, and 3 GiB."""
+    resources = host.get_resources()
+    assert (resources.vcpus, resources.pcpus, resources.memory_mb) == (16, 0, 3072)
+    assert [cell.cpus for cell in host.get_numa_cells()] == [
+        frozenset(range(8)),
+        frozenset(range(8, 16)),
+    ]
+
+
+def test_a_host_has_every_attribute_of_a_driver(host: LibvirtDriver) -> None:
+    attributes = host.get_attributes()
+    assert set(attributes) == {a.name for a in collected_by(Collector.DRIVER)}
+    assert attributes["hypervisor_type"] == "TEST"
+    assert attributes["supported_instances"] == [["i686", "test", "hvm"]]
+    assert json.loads(attributes["cpu_info"])["arch"] == "i686"
+
+
+def test_a_host_says_what_it_can_do(host: LibvirtDriver) -> None:
+    """The test driver migrates nothing."""
+    assert host.features == frozenset(Feature) - {Feature.LIVE_MOVE}
+    assert {"HW_ARCH_I686", "COMPUTE_STORAGE_BUS_VIRTIO"} <= host.get_traits()
+
+
+def test_dedicated_cpus_are_told(tmp_path: Path) -> None:
+    conf = host_conf("host-1", tmp_path, **TEST)
+    conf.set_override("cpu_shared_set", "0-3", group="compute")
+    conf.set_override("cpu_dedicated_set", "8-9", group="compute")
+    host = make_host(conf)
+    resources = host.get_resources()
+    assert (resources.vcpus, resources.pcpus) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"virt_type": "kvm"}, "guests of the types test"),
+        ({"connection_uri": "test:///no/such/file"}, r"\[libvirt\] connection_uri: test:///no"),
+        ({"cpu_mode": "custom"}, "cpu_model does not say"),
+        ({"instances_path": "/dev/null/x"}, "instances_path"),
+    ],
+    ids=["virt_type", "connection_uri", "cpu_mode", "instances_path"],
+)
+def test_a_host_that_cannot_work_says_why(
+    tmp_path: Path, options: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(exception.ConfigurationError, match=reason):
+        make_host(host_conf("host-1", tmp_path, **{**TEST, **options}))
+
+
+def test_overlays_need_qemu_img(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    libvirt_library()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(exception.ConfigurationError, match="needs qemu-img"):
+        make_host(host_conf("host-1", tmp_path, **TEST, images_type="qcow2"))
+
+
+# Building and removing ----------------------------------------------------------------------------
+
+
+def test_a_guest_runs_and_is_listed_and_removed(host: LibvirtDriver, tmp_path: Path) -> None:
+    """Guests that others made are none of ours."""
+    guest = a_guest()
+    assert host.spawn(guest).power_state == "running"
+    assert powers(host) == {guest.uuid: "running"}
+    host.destroy(guest.uuid)
+    assert powers(host) == {}
+    assert list((tmp_path / "instances").iterdir()) == []
+
+
+def test_all_may_be_done_twice(host: LibvirtDriver) -> None:
+    guest = a_guest()
+    assert host.spawn(guest) == host.spawn(guest)
+    for _ in range(2):
+        host.destroy(guest.uuid)
+
+
+def test_a_guest_is_remembered_with_its_place(host: LibvirtDriver, tmp_path: Path) -> None:
+    """By libvirt: an agent that starts anew finds it."""
+    asked = InstanceTopology(
+        (InstanceCell(0, pinned_vcpus=frozenset({0}), memory_mb=64),), cpu_policy="dedicated"
+    )
+    fitted = fit(HostTopology(tuple(host.get_numa_cells())), asked)
+    assert fitted is not None
+    place = InstancePlace(fitted)
+    host.spawn(guest := a_guest(), place)
+    later = make_host(host_conf("host-1", tmp_path, **TEST))
+    assert [info.place for info in later.list_guests()] == [place]
+    assert later.spawn(guest, place).place == place
+
+
+def test_an_instance_becomes_a_guest_of_its_sizes(host: LibvirtDriver, tmp_path: Path) -> None:
+    flavor = builders.a_flavor(vcpus=3, memory_mb=96, root_gb=2, swap_mb=8)
+    host.spawn(guest := a_guest(flavor=flavor))
+    domain = host._guests.find(guest.uuid)
+    assert domain.info()[1:4] == [96 * 1024, 96 * 1024, 3]
+    assert disk_sizes(tmp_path, guest) == {"disk.raw": 2 * 1024**3, "swap.raw": 8 * 1024**2}
+
+
+@pytest.mark.parametrize(
+    ("guest", "reason"),
+    [
+        (lambda: a_guest(properties={FILE_PROPERTY: "/etc/shadow"}), "not below"),
+        (lambda: a_guest(properties={"hw_disk_bus": "floppy"}), "hw_disk_bus is floppy"),
+        (lambda: builders.an_instance(), "no property libvirt_disk_file"),
+        (lambda: a_guest(disk_format="vmdk"), "disk format is vmdk"),
+    ],
+    ids=["file", "bus", "no-image", "format"],
+)
+def test_what_no_host_can_build_is_aborted(
+    host: LibvirtDriver, tmp_path: Path, guest: Any, reason: str
+) -> None:
+    with pytest.raises(exception.BuildAborted, match=reason):
+        host.spawn(guest())
+    assert list((tmp_path / "instances").iterdir()) == []
+
+
+def test_an_image_larger_than_its_disk_is_aborted(host: LibvirtDriver, tmp_path: Path) -> None:
+    write_image(tmp_path / "images", size=2 * 1024**3)
+    with pytest.raises(exception.BuildAborted, match="root disk 1 GiB"):
+        host.spawn(a_guest())
+
+
+@pytest.mark.parametrize(
+    ("properties", "reason"),
+    [
+        ({FILE_PROPERTY: "elsewhere.raw"}, "elsewhere.raw: No such file"),
+        ({"hw_architecture": "s390x"}, "architecture"),
+    ],
+    ids=["file", "architecture"],
+)
+def test_what_another_host_may_build_has_failed(
+    host: LibvirtDriver, tmp_path: Path, properties: dict[str, str], reason: str
+) -> None:
+    """With nothing left of it."""
+    with pytest.raises(exception.BuildFailed, match=reason):
+        host.spawn(a_guest(properties=properties))
+    assert list((tmp_path / "instances").iterdir()) == []
+    assert powers(host) == {}
+
+
+def test_what_libvirt_says_is_the_reason(host: LibvirtDriver) -> None:
+    """A domain of somebody else has this name already."""
+    guest = a_guest()
+    domain = f"<domain type='test'><name>instance-{guest.uuid}</name><memory>9</memory>"
+    opened = host._connection.get()
+    foreign = opened.defineXML(f"{domain}<os><type>hvm</type></os></domain>")
+    try:
+        with pytest.raises(exception.BuildFailed, match="already exists"):
+            host.spawn(guest)
+        assert powers(host) == {}
+    finally:
+        foreign.undefine()
+
+
+# In place -----------------------------------------------------------------------------------------
+
+
+def test_a_guest_goes_off_and_on(host: LibvirtDriver) -> None:
+    """Each may be done twice."""
+    host.spawn(guest := a_guest())
+    for _ in range(2):
+        assert host.power_off(guest.uuid, grace_seconds=1).power_state == "shutdown"
+    assert powers(host) == {guest.uuid: "shutdown"}
+    for _ in range(2):
+        assert host.power_on(guest).power_state == "running"
+
+
+@pytest.mark.parametrize("is_hard", [True, False], ids=["hard", "soft"])
+def test_a_guest_is_started_anew(host: LibvirtDriver, is_hard: bool) -> None:
+    host.spawn(guest := a_guest())
+    domain = host._guests.find(guest.uuid)
+    before = domain.ID()
+    info = host.reboot(guest, ANYWHERE, is_hard=is_hard, grace_seconds=1)
+    assert info.power_state == "running"
+    assert host._guests.find(guest.uuid).ID() != before
+
+
+def test_a_guest_that_ended_by_itself_is_off(host: LibvirtDriver) -> None:
+    host.spawn(guest := a_guest())
+    host._guests.find(guest.uuid).shutdown()
+    (info,) = host.list_guests()
+    assert (info.power_state, info.is_moving) == ("shutdown", False)
+
+
+def test_the_console_is_the_end_of_its_log(host: LibvirtDriver, tmp_path: Path) -> None:
+    host.spawn(guest := a_guest())
+    assert host.get_console_output(guest.uuid, lines=None) == ""
+    (tmp_path / "instances" / guest.uuid / "console.log").write_text("a\nb\n")
+    assert host.get_console_output(guest.uuid, lines=1) == "b\n"
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda host, guest: host.power_off(guest.uuid, grace_seconds=0),
+        lambda host, guest: host.power_on(guest),
+        lambda host, guest: host.reboot(guest, ANYWHERE, is_hard=True, grace_seconds=0),
+        lambda host, guest: host.get_console_output(guest.uuid, lines=1),
+        lambda host, guest: host.detach(guest.uuid, grace_seconds=0),
+        lambda host, guest: host.resize(guest, ANYWHERE, is_on=True),
+        lambda host, guest: host.describe_live(guest.uuid),
+        lambda host, guest: host.complete_live(guest, ANYWHERE),
+        lambda host, guest: host.live_migrate(guest, {}, None),
+    ],
+    ids=["off", "on", "reboot", "console", "detach", "resize", "describe", "complete", "migrate"],
+)
+def test_nothing_can_be_done_with_no_guest(host: LibvirtDriver, operation: Any) -> None:
+    with pytest.raises(FAILED, match=r"on host host-1: there is no such guest"):
+        operation(host, a_guest())
+
+
+# Another flavor, another host ---------------------------------------------------------------------
+
+
+def test_a_resize_changes_sizes_and_can_be_taken_back(host: LibvirtDriver, tmp_path: Path) -> None:
+    """The disk stays as large as it became."""
+    host.spawn(guest := a_guest())
+    larger = changed(guest, vcpus=2, memory_mb=128, root_gb=2)
+    for _ in range(2):
+        assert host.resize(larger, ANYWHERE, is_on=True).power_state == "running"
+        assert host._guests.find(guest.uuid).info()[3] == 2
+    assert host.resize(guest, ANYWHERE, is_on=False).power_state == "shutdown"
+    assert host._guests.find(guest.uuid).maxMemory() == 64 * 1024
+    assert disk_sizes(tmp_path, guest) == {"disk.raw": 2 * 1024**3}
+
+
+def test_a_resize_that_is_done_stops_nothing(host: LibvirtDriver) -> None:
+    host.spawn(guest := a_guest())
+    host.resize(larger := changed(guest, memory_mb=128), ANYWHERE, is_on=True)
+    before = host._guests.find(guest.uuid).ID()
+    host.resize(larger, ANYWHERE, is_on=True)
+    assert host._guests.find(guest.uuid).ID() == before
+
+
+def test_a_disk_cannot_shrink(host: LibvirtDriver) -> None:
+    """And the guest runs on."""
+    host.spawn(guest := a_guest(flavor=builders.a_flavor(memory_mb=64, root_gb=2)))
+    with pytest.raises(FAILED, match="cannot shrink to 1 GiB"):
+        host.resize(changed(guest, root_gb=1), ANYWHERE, is_on=True)
+    assert powers(host) == {guest.uuid: "running"}
+
+
+def test_a_detached_guest_is_on_its_way_until_it_stays(host: LibvirtDriver) -> None:
+    """It did not end, though it is off."""
+    host.spawn(guest := a_guest())
+    luggage = host.detach(guest.uuid, grace_seconds=0)
+    assert json.loads(json.dumps(luggage)) == luggage
+    assert [(info.power_state, info.is_moving) for info in host.list_guests()] == [
+        ("shutdown", True)
+    ]
+    host.power_on(guest)
+    assert not host.list_guests()[0].is_moving
+
+
+def test_a_guest_may_be_attached_where_it_was(host: LibvirtDriver) -> None:
+    """Twice, and with another flavor."""
+    host.spawn(guest := a_guest())
+    luggage = host.detach(guest.uuid, grace_seconds=0)
+    larger = changed(guest, memory_mb=128)
+    for _ in range(2):
+        info = host.attach(larger, ANYWHERE, luggage, is_on=True)
+        assert (info.power_state, info.is_moving) == ("running", False)
+    assert host._guests.find(guest.uuid).maxMemory() == 128 * 1024
+
+
+def test_a_guest_that_is_off_stays_off_when_attached(host: LibvirtDriver) -> None:
+    host.spawn(guest := a_guest())
+    luggage = host.detach(guest.uuid, grace_seconds=0)
+    assert host.attach(guest, ANYWHERE, luggage, is_on=False).power_state == "shutdown"
+
+
+@pytest.fixture
+def sharing(tmp_path: Path) -> Iterator[tuple[LibvirtDriver, LibvirtDriver]]:
+    """Return two hosts whose guests' files are in one directory, as on NFS."""
+    write_image(tmp_path / "images")
+    hosts = []
+    for name in ("host-1", "host-2"):
+        node = tmp_path / f"{name}.xml"
+        node.write_text(f"<node><cpu><mhz>{len(name)}</mhz></cpu></node>")
+        conf = host_conf(name, tmp_path, connection_uri=f"test://{node}", virt_type="test")
+        hosts.append(make_host(conf))
+    yield hosts[0], hosts[1]
+    for host in hosts:
+        host.close()
+
+
+def test_shared_files_go_to_the_new_host(
+    sharing: tuple[LibvirtDriver, LibvirtDriver], tmp_path: Path
+) -> None:
+    """Nothing is copied; the source leaves them alone when it lets go."""
+    source, destination = sharing
+    source.spawn(guest := a_guest())
+    luggage = source.detach(guest.uuid, grace_seconds=0)
+    assert powers(destination) == {}
+    for _ in range(2):
+        destination.attach(guest, ANYWHERE, luggage, is_on=True)
+    source.destroy(guest.uuid)
+    assert (powers(source), powers(destination)) == ({}, {guest.uuid: "running"})
+    assert set(disk_sizes(tmp_path, guest)) == {"disk.raw"}
+    destination.destroy(guest.uuid)
+    assert disk_sizes(tmp_path, guest) == {}
+
+
+def test_shared_files_go_back_when_a_move_is_taken_back(
+    sharing: tuple[LibvirtDriver, LibvirtDriver], tmp_path: Path
+) -> None:
+    source, destination = sharing
+    source.spawn(guest := a_guest())
+    luggage = source.detach(guest.uuid, grace_seconds=0)
+    destination.attach(guest, ANYWHERE, luggage, is_on=True)
+    destination.destroy(guest.uuid)
+    assert source.power_on(guest).power_state == "running"
+    assert (powers(source), powers(destination)) == ({guest.uuid: "running"}, {})
+    source.destroy(guest.uuid)
+    assert disk_sizes(tmp_path, guest) == {}
+
+
+def test_a_build_takes_no_files_of_another_host(
+    sharing: tuple[LibvirtDriver, LibvirtDriver], tmp_path: Path
+) -> None:
+    """And leaves them where they are."""
+    first, second = sharing
+    first.spawn(guest := a_guest())
+    with pytest.raises(exception.BuildFailed, match="belongs to the host host-1"):
+        second.spawn(guest)
+    assert set(disk_sizes(tmp_path, guest)) == {"disk.raw"}
+    first.destroy(guest.uuid)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"directory": "/var/lib/other"}, "another guest's directory"),
+        ({"files": ["../x.raw"]}, "of the name"),
+        ({"address": "x/?command=/bin/sh"}, "no address of a host"),
+        ({"base": {"name": "../x", "format": "raw", "bytes": 1}}, "no image's file"),
+        ({"base": {"name": "x", "format": "raw", "bytes": 1}}, "image file x"),
+    ],
+    ids=["directory", "file", "address", "base", "missing"],
+)
+def test_a_source_cannot_have_us_take_what_it_likes(
+    host: LibvirtDriver, tmp_path: Path, changes: dict[str, Any], reason: str
+) -> None:
+    """Nothing is left of it here."""
+    guest = a_guest()
+    luggage = {
+        "host": "host-2", "address": "192.0.2.8", "directory": f"/i/{guest.uuid}", "token": "t",
+        "root_gb": 1, "root_gb_least": 1, "files": ["disk.raw"], "base": None, **changes,
+    }  # fmt: skip
+    with pytest.raises(FAILED, match=reason):
+        host.attach(guest, ANYWHERE, luggage, is_on=True)
+    assert list((tmp_path / "instances").iterdir()) == []

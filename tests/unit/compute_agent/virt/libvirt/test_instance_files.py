@@ -1,0 +1,98 @@
+"""The files of a guest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from compute_agent.virt.libvirt.images import ImageFile
+from compute_agent.virt.libvirt.instance_files import GIB, MIB, InstanceFiles
+from compute_agent.virt.libvirt.qemu_img import DiskError
+from tests import builders
+
+RAW = "raw"
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> ImageFile:
+    path = tmp_path / "image.raw"
+    path.write_bytes(b"boot" * 1000)
+    return ImageFile(path, RAW)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> InstanceFiles:
+    made = InstanceFiles(tmp_path / "instances" / "uuid")
+    made.make()
+    return made
+
+
+def sizes(files: InstanceFiles) -> dict[str, int]:
+    return {path.name: path.stat().st_size for path in files.directory.iterdir()}
+
+
+def beginning(path: Path, count: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(count)
+
+
+def test_disks_are_as_large_as_the_flavor_says(files: InstanceFiles, image: ImageFile) -> None:
+    """And in order: root, ephemeral, swap."""
+    flavor = builders.a_flavor(root_gb=2, ephemeral_gb=1, swap_mb=64)
+    files.create_root(image, flavor, RAW)
+    files.create_extra(flavor)
+    assert sizes(files) == {
+        "disk.raw": 2 * GIB, "ephemeral.raw": GIB, "swap.raw": 64 * MIB,
+    }  # fmt: skip
+    names = [Path(disk.path).name for disk in files.disks(flavor)]
+    assert names == ["disk.raw", "ephemeral.raw", "swap.raw"]
+    assert beginning(files.directory / "disk.raw", 4000) == image.path.read_bytes()
+
+
+def test_no_root_disk_means_as_large_as_the_image(files: InstanceFiles, image: ImageFile) -> None:
+    files.create_root(image, builders.a_flavor(root_gb=0), RAW)
+    assert sizes(files) == {"disk.raw": 4000}
+
+
+def test_a_disk_that_is_there_is_kept(files: InstanceFiles, image: ImageFile) -> None:
+    """A build that is done again destroys nothing."""
+    flavor = builders.a_flavor(swap_mb=1)
+    for _ in range(2):
+        files.create_root(image, flavor, RAW)
+        files.create_extra(flavor)
+        for name in ("disk.raw", "swap.raw"):
+            with (files.directory / name).open("r+b") as file:
+                file.write(b"mine")
+        image.path.write_bytes(b"other")
+    assert beginning(files.directory / "disk.raw", 4) == b"mine"
+    assert beginning(files.directory / "swap.raw", 4) == b"mine"
+
+
+def test_disks_grow_and_never_shrink(files: InstanceFiles, image: ImageFile) -> None:
+    files.create_root(image, builders.a_flavor(root_gb=1), RAW)
+    files.fit(builders.a_flavor(root_gb=3, swap_mb=2))
+    files.fit(builders.a_flavor(root_gb=1, swap_mb=1))
+    assert sizes(files) == {"disk.raw": 3 * GIB, "swap.raw": 2 * MIB}
+
+
+def test_an_image_that_is_not_here_leaves_nothing(files: InstanceFiles) -> None:
+    with pytest.raises(DiskError, match=r"gone\.raw"):
+        files.create_root(ImageFile(Path("/gone.raw"), RAW), builders.a_flavor(), RAW)
+    assert sizes(files) == {}
+    with pytest.raises(DiskError, match="root disk is gone"):
+        files.disks(builders.a_flavor())
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"), [(None, "a\nb\nc\n"), (2, "b\nc\n"), (0, ""), (9, "a\nb\nc\n")], ids=str
+)
+def test_the_end_of_a_console(files: InstanceFiles, lines: int | None, expected: str) -> None:
+    files.console.write_text("a\nb\nc\n")
+    assert files.last_console_lines(lines) == expected
+
+
+def test_a_console_may_be_empty_or_strange(files: InstanceFiles) -> None:
+    assert files.last_console_lines(None) == ""
+    files.console.write_bytes(b"\xff\n")
+    assert files.last_console_lines(None) == "\ufffd\n"
