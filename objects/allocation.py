@@ -10,6 +10,9 @@ FENCE_STEP = 1000
 Attempts within the cell count up by one.
 """
 
+OPERATION_FENCE = 10_000_000
+"""Fences of operations on instances begin here, above those of builds and repairs."""
+
 FENCE_FINAL = 2**31 - 1
 """The fence of a consumer that is being deleted: no claim comes after it."""
 

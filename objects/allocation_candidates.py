@@ -6,7 +6,7 @@ its template and the providers that fill it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -39,6 +39,9 @@ class AllocationCandidates(base.ArmillaryObject):
     (slot) a dict of class -> amount. Candidate i fills the template ``template_of[i]`` with the
     providers ``slot_uuids[s]``, s being its share of ``slots``: one for each slot of its template,
     candidate after candidate.
+
+    Columns and lists are to be read: rows that are alike may be one row in memory, and answers may
+    share a list. Whoever uses something up does so in a copy.
 
     On the wire ``provider_ids`` may stand in the place of ``provider_uuids``, and ``slot_ids`` in
     that of ``slot_uuids``, with ``provider_check`` over all; the client puts the UUIDs back
@@ -89,6 +92,16 @@ class AllocationCandidates(base.ArmillaryObject):
     """Set by the client that put the UUIDs back: ids of two answers with the same one mean the same
     providers. It does not travel."""
 
+    def put_uuids(self, uuids_of: Mapping[str, list[str]]) -> None:
+        """Put UUIDs of roles ("provider", "slot") in the place of ids; no change is pending then.
+
+        The lists are taken as they are, they may belong to several answers. The hosts' ids stay.
+        """
+        for role, uuids in uuids_of.items():
+            setattr(self, f"_obj_{role}_uuids", uuids)
+        self.slot_ids = self.provider_check = None
+        self.obj_reset_changes(recursive=False)
+
     @property
     def is_plain(self) -> bool:
         """Whether every candidate is its host alone."""
@@ -103,7 +116,8 @@ class AllocationCandidates(base.ArmillaryObject):
     def requester(self) -> Callable[[int], AllocationRequest]:
         """Return a function from the index of a candidate to what claims it."""
         if self.is_plain:
-            return lambda index: {self.provider_uuids[index]: {"resources": self._amounts()}}
+            uuids, amounts = self.provider_uuids, self._amounts()
+            return lambda index: {uuids[index]: {"resources": dict(amounts)}}
         template_of, slots, starts = self._filled()
 
         def request(index: int) -> AllocationRequest:

@@ -19,9 +19,13 @@ from objects.allocation_candidates import AllocationCandidates
 from objects.packing import Words, words_of
 
 Ids = NDArray[np.int64]
+Shares = NDArray[np.uint64]
 
 PROVIDERS_MAX = 1_000_000
 """What a book holds at most, some 150 bytes each; then it begins anew."""
+
+RECENT_MAX = 4
+"""So many lists of UUIDs are kept as they were found; 8 bytes and an id a provider each."""
 
 _ROLES = ("provider", "slot")
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -44,9 +48,19 @@ class ProviderUUIDs(base.ArmillaryObject):
 
 def check_of(ids: Ids, words: Words) -> str:
     """Return a checksum of which id means which UUID, whatever the order."""
+    return check_of_shares(shares_of_check(ids, words))
+
+
+def shares_of_check(ids: Ids, words: Words) -> Shares:
+    """Return what each provider adds to the checksum; placement keeps it beside its providers."""
     mixed = words[:, 0] ^ (words[:, 1] * _MULTIPLIER)
-    total = (mixed * (ids.astype(np.uint64) * np.uint64(2) + np.uint64(1))).sum(dtype=np.uint64)
-    return f"{int(total):016x}"
+    shares: Shares = mixed * (ids.astype(np.uint64) * np.uint64(2) + np.uint64(1))
+    return shares
+
+
+def check_of_shares(shares: Shares) -> str:
+    """Return the checksum of the providers that have these shares."""
+    return f"{int(shares.sum(dtype=np.uint64)):016x}"
 
 
 def complete(
@@ -61,7 +75,7 @@ def complete(
     if not roles:
         return True
     ids_of = {role: getattr(found, f"{role}_ids") for role in roles}
-    ids = np.concatenate(list(ids_of.values()))
+    ids = next(iter(ids_of.values())) if len(roles) == 1 else np.concatenate([*ids_of.values()])
     meaning = book.meaning
     named = book.find(ids)
     if named is None:
@@ -71,68 +85,85 @@ def complete(
     if named is None or named[1] != found.provider_check:
         book.forget()
         return False
-    start = 0
-    for role, part in ids_of.items():
-        setattr(found, f"{role}_uuids", named[0][start : start + len(part)])
-        start += len(part)
-    found.slot_ids = found.provider_check = None
+    found.put_uuids(_of_roles(ids_of, named[0]))
     found.meaning_of_ids = meaning
-    found.obj_reset_changes()
     return True
 
 
-_BLANK: tuple[Ids, Words, NDArray[np.object_]] = (
-    np.empty(0, np.int64),
-    np.empty((0, 2), np.uint64),
-    np.empty(0, object),
-)
+def _of_roles(ids_of: dict[str, Ids], uuids: list[str]) -> dict[str, list[str]]:
+    if len(ids_of) == 1:
+        return dict.fromkeys(ids_of, uuids)
+    ends = np.cumsum([len(part) for part in ids_of.values()]).tolist()
+    return {
+        role: uuids[end - len(part) : end]
+        for (role, part), end in zip(ids_of.items(), ends, strict=True)
+    }
+
+
+class _Pages:
+    """Some ids in ascending order, with their UUIDs; and what was found in them last."""
+
+    def __init__(self, ids: Ids, words: Words, uuids: NDArray[np.object_]) -> None:
+        self.ids, self.words, self.uuids = ids, words, uuids
+        self._recent: tuple[tuple[Ids, list[str], str], ...] = ()
+
+    def find(self, ids: Ids) -> tuple[list[str], str] | None:
+        """Return the UUIDs of these ids and their checksum, or None when one is unknown."""
+        for asked, uuids, check in self._recent:
+            if np.array_equal(asked, ids):
+                return uuids, check
+        places = np.searchsorted(self.ids, ids)
+        places[places == len(self.ids)] = 0
+        if len(ids) and not (len(self.ids) and np.array_equal(self.ids[places], ids)):
+            return None
+        found = self.uuids[places].tolist(), check_of(ids, self.words[places])
+        self._recent = ((ids, *found), *self._recent[: RECENT_MAX - 1])
+        return found
+
+
+def _no_pages() -> _Pages:
+    return _Pages(np.empty(0, np.int64), np.empty((0, 2), np.uint64), np.empty(0, object))
 
 
 class UUIDBook:
-    """The UUIDs that a client learnt. Thread-safe."""
+    """The UUIDs that a client learnt. Thread-safe.
+
+    Most answers name the providers that one of the last few named: these are found at once.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pages = _BLANK
+        self._pages = _no_pages()
         self.meaning = object()
         """Another one whenever ids may mean somebody else than before."""
 
     def find(self, ids: Ids) -> tuple[list[str], str] | None:
-        """Return the UUIDs of these ids and their checksum, or None when one is unknown."""
-        known, words, uuids = self._pages
-        if not len(ids):
-            return [], check_of(ids, words[:0])
-        if not len(known):
-            return None
-        if np.array_equal(known, ids):  # all there are, as in many an answer
-            return uuids.tolist(), check_of(ids, words)
-        places = np.searchsorted(known, ids)
-        places[places == len(known)] = 0
-        if not np.array_equal(known[places], ids):
-            return None
-        return uuids[places].tolist(), check_of(ids, words[places])
+        """Return the UUIDs of these ids and their checksum, or None when one is unknown.
+
+        Neither the list nor ``ids`` may be changed: the next one who asks the same gets the list.
+        """
+        return self._pages.find(ids)
 
     def unknown(self, ids: Ids) -> Ids:
         """Return those of the ids that are not in the book."""
-        return ids[~np.isin(ids, self._pages[0])]
+        return ids[~np.isin(ids, self._pages.ids)]
 
     def learn(self, ids: Ids, uuids: Sequence[str]) -> None:
         """Write down what was unknown; an id that is in the book keeps its UUID."""
         texts = np.empty(len(uuids), object)
         texts[:] = uuids
         with self._lock:
-            if len(self._pages[0]) + len(ids) > PROVIDERS_MAX:
+            if len(self._pages.ids) + len(ids) > PROVIDERS_MAX:
                 self.forget()
-            known, words, others = self._pages
-            joined = np.concatenate((known, ids))
-            unique, first = np.unique(joined, return_index=True)
-            self._pages = (
+            known = self._pages
+            unique, first = np.unique(np.concatenate((known.ids, ids)), return_index=True)
+            self._pages = _Pages(
                 unique,
-                np.concatenate((words, words_of(uuids)))[first],
-                np.concatenate((others, texts))[first],
+                np.concatenate((known.words, words_of(uuids)))[first],
+                np.concatenate((known.uuids, texts))[first],
             )
 
     def forget(self) -> None:
         """Begin anew."""
-        self._pages = _BLANK
+        self._pages = _no_pages()
         self.meaning = object()

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 from armillary import exception
-from objects.allocation import AllocationClaim, ClaimResult
+from objects.allocation import ClaimResult
+from objects.claim_batch import AnyClaim, Claimed
 from placement import names
 from placement.inventory import AMOUNT_MAX
 from placement.ledger import Ledger
@@ -23,15 +24,22 @@ class ClaimWriter:
     def __init__(self, commit: LedgerCommit) -> None:
         self._commit = commit
 
-    def claim(self, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
+    def claim(self, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
         """Write claims, each accepted or refused on its own.
 
         Raises ``Invalid`` when one makes no sense; then none is written.
         """
+        return [
+            ClaimResult(consumer_uuid=each.consumer_uuid, status=each.status, reason=each.reason)
+            for each in self.claim_batch(claims)
+        ]
+
+    def claim_batch(self, claims: Sequence[AnyClaim]) -> list[Claimed]:
+        """Do the same, and answer without objects that could travel alone."""
         self._commit.check_size("claims", len(claims))
         for claim in claims:
             _check_claim(claim)
-        return cast("list[ClaimResult]", self._commit.submit(_Claims(claims)))
+        return cast("list[Claimed]", self._commit.submit(_Claims(claims)))
 
     def release(self, consumers: Mapping[str, int]) -> None:
         """Drop all that these consumers (UUID -> fence) hold."""
@@ -40,18 +48,28 @@ class ClaimWriter:
             _check_consumer(consumer, fence)
         self._commit.submit(_Release(consumers))
 
-    def move(self, source: str, target: str, fence: int) -> None:
+    def move(
+        self,
+        source: str,
+        target: str,
+        fence: int,
+        *,
+        is_replacing: bool = False,
+        consumer_type: str | None = None,
+    ) -> None:
         """Give all that one consumer holds to another, in one step."""
         _check_consumer(source, fence)
         _check_consumer(target, fence)
         if source == target:
             raise exception.Invalid(reason=f"source and target are both consumer {source}")
-        self._commit.submit(_Move(source, target, fence))
+        if consumer_type is not None:
+            _check_text(target, "consumer_type", consumer_type)
+        self._commit.submit(_Move(source, target, fence, is_replacing, consumer_type))
 
 
 @dataclass(frozen=True)
 class _Claims:
-    claims: Sequence[AllocationClaim]
+    claims: Sequence[AnyClaim]
     classes: ClassVar[Sequence[str]] = ()
 
     @property
@@ -62,7 +80,7 @@ class _Claims:
     def providers(self) -> Sequence[str]:
         return [provider for claim in self.claims for provider in claim.allocations]
 
-    def apply(self, ledger: Ledger) -> list[ClaimResult]:
+    def apply(self, ledger: Ledger) -> list[Claimed]:
         return [ledger.claim(claim) for claim in self.claims]
 
 
@@ -86,6 +104,8 @@ class _Move:
     source: str
     target: str
     fence: int
+    is_replacing: bool
+    consumer_type: str | None
     providers: ClassVar[Sequence[str]] = ()
     classes: ClassVar[Sequence[str]] = ()
 
@@ -94,17 +114,22 @@ class _Move:
         return [self.source, self.target]
 
     def apply(self, ledger: Ledger) -> None:
-        ledger.move(self.source, self.target, self.fence)
+        ledger.move(
+            self.source,
+            self.target,
+            self.fence,
+            is_replacing=self.is_replacing,
+            consumer_type=self.consumer_type,
+        )
 
 
-def _check_claim(claim: AllocationClaim) -> None:
+def _check_claim(claim: AnyClaim) -> None:
     _check_consumer(claim.consumer_uuid, claim.fence)
     consumer = claim.consumer_uuid
     for field in ("consumer_type", "project_id", "user_id"):
-        if not names.is_text(getattr(claim, field), TEXT_LENGTH_MAX):
-            raise _invalid(
-                consumer, f"{field} must have 1 to {TEXT_LENGTH_MAX} printable characters"
-            )
+        _check_text(consumer, field, getattr(claim, field))
+    if not isinstance(claim.replace, bool):
+        raise _invalid(consumer, f"replace must be true or false, not {claim.replace!r}")
     if not isinstance(claim.allocations, dict) or not claim.allocations:
         raise _invalid(consumer, "allocations must name at least one provider")
     for provider, item in claim.allocations.items():
@@ -125,11 +150,16 @@ def _check_resources(consumer: str, provider: str, item: Any) -> None:
             )
 
 
-def _check_consumer(consumer: str, fence: int) -> None:
+def _check_text(consumer: str, field: str, text: Any) -> None:
+    if not names.is_text(text, TEXT_LENGTH_MAX):
+        raise _invalid(consumer, f"{field} must have 1 to {TEXT_LENGTH_MAX} printable characters")
+
+
+def _check_consumer(consumer: str, fence: Any) -> None:
     if not names.is_uuid(consumer):
         raise exception.Invalid(reason=f"a consumer is named by its UUID, not by {consumer!r}")
-    if not 0 <= fence <= FENCE_MAX:
-        raise _invalid(consumer, f"fence must be from 0 to {FENCE_MAX}, not {fence}")
+    if not isinstance(fence, int) or not 0 <= fence <= FENCE_MAX:
+        raise _invalid(consumer, f"fence must be from 0 to {FENCE_MAX}, not {fence!r}")
 
 
 def _invalid(consumer: str, reason: str) -> exception.Invalid:

@@ -28,6 +28,7 @@ from placement.claims import ClaimWriter
 from placement.columns import Numbers
 from placement.consumer_writes import ConsumerWriter
 from placement.explanations import Explainer
+from placement.holders import Holders
 from placement.inventories import InventoryWriter
 from placement.ledger_commit import LedgerCommit
 from placement.provider_table import ProviderTable
@@ -73,6 +74,7 @@ class PlacementEngine:
         self.resource_providers = ResourceProviders(database, keeper, clock)
         self.aggregates = AggregateWriter(database, clock)
         self.allocations = AllocationReader(database)
+        self.holders = Holders(database, commit)
         self.usages = UsageReader(database, keeper)
         self._explainer = Explainer(database, keeper)
         self.pruner = Pruner(

@@ -27,9 +27,8 @@ class Figures(Protocol):
     @property
     def max_unit(self) -> Any: ...
     @property
-    def step_size(self) -> Any: ...
-    @property
     def capacity(self) -> Any: ...
+    def is_multiple(self, amount: Any) -> Any: ...
 
 
 class UsedFigures(Figures, Protocol):
@@ -46,7 +45,7 @@ def rules(amount: Any, figures: Figures, used: Any) -> Iterator[tuple[Rule, Any]
     """
     yield Rule.MIN_UNIT, figures.min_unit <= amount
     yield Rule.MAX_UNIT, amount <= figures.max_unit
-    yield Rule.STEP_SIZE, amount % figures.step_size == 0
+    yield Rule.STEP_SIZE, figures.is_multiple(amount)
     yield Rule.CAPACITY, amount <= figures.capacity - used
 
 

@@ -37,6 +37,10 @@ class Inventory:
         capacity = (self.total - self.reserved) * self.allocation_ratio
         return math.floor(min(capacity, CAPACITY_MAX))
 
+    def is_multiple(self, amount: int) -> bool:
+        """Tell whether the step size divides an amount."""
+        return amount % self.step_size == 0
+
     def refusal(self, amount: int, used: int) -> str | None:
         """Return why ``amount`` cannot be taken while ``used`` is, or None when it can.
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from armillary import exception
-from objects.allocation import AllocationClaim, ClaimResult, ClaimStatus
+from objects.allocation import ClaimStatus
+from objects.claim_batch import AnyClaim, Claimed
 from placement.inventory import Inventory
 
 Amounts = dict[str, dict[str, int]]
@@ -100,14 +101,14 @@ class Ledger:
         """The providers whose generation rises."""
         return {uuid for uuid, provider in self.providers.items() if provider.steps}
 
-    def claim(self, claim: AllocationClaim) -> ClaimResult:
+    def claim(self, claim: AnyClaim) -> Claimed:
         """Write the allocations of one claim, or say why not."""
         amounts = _amounts(claim)
         status, reason = self._judge(claim, amounts)
         if status == ClaimStatus.CLAIMED:
             self._raise_fence(claim.consumer_uuid, claim.fence)
             self._take(claim, amounts)
-        return ClaimResult(consumer_uuid=claim.consumer_uuid, status=status, reason=reason)
+        return Claimed(claim.consumer_uuid, status, reason)
 
     def release(self, consumer: str, fence: int) -> None:
         """Drop what a consumer holds, unless this comes late: a higher fence was here."""
@@ -120,22 +121,37 @@ class Ledger:
             self.hold(consumer, None)
             self.rise(holding.amounts)
 
-    def move(self, source: str, target: str, fence: int) -> None:
-        """Give all that one consumer holds to another.
+    def move(
+        self,
+        source: str,
+        target: str,
+        fence: int,
+        *,
+        is_replacing: bool = False,
+        consumer_type: str | None = None,
+    ) -> None:
+        """Give all that one consumer holds to another; ``is_replacing`` what that one holds.
 
-        Raises as ``PlacementAPI.move_allocations`` says.
+        Nothing is taken that was not held before, so there is room for it. Raises as
+        ``PlacementAPI.move_allocations`` says.
         """
         given, held = self.holdings[source], self.holdings[target]
         if given is None and held is None:
             raise exception.ConsumerNotFound(consumer=source)
         if given is not None:
-            if held is not None or self._is_late(target, fence):
+            if (held is not None and not is_replacing) or self._is_late(target, fence):
                 raise exception.ConsumerGenerationConflict(consumer=target)
             if self._is_late(source, fence):
                 raise exception.ConsumerGenerationConflict(consumer=source)
-            self._put(source, None)
-            self._put(target, replace(given, generation=0))
-            self.rise(given.amounts)
+            self._hand_over(
+                source,
+                target,
+                replace(
+                    given,
+                    consumer_type=consumer_type or given.consumer_type,
+                    generation=held.generation if held else 0,
+                ),
+            )
         self._raise_fence(source, fence)
         self._raise_fence(target, fence)
 
@@ -155,7 +171,7 @@ class Ledger:
             if not self.providers[uuid].steps:
                 self.providers[uuid].rise()
 
-    def _judge(self, claim: AllocationClaim, amounts: Amounts) -> tuple[str, str | None]:
+    def _judge(self, claim: AnyClaim, amounts: Amounts) -> tuple[str, str | None]:
         if self._is_late(claim.consumer_uuid, claim.fence):
             seen = self.fences[claim.consumer_uuid]
             return ClaimStatus.FENCED, f"fence {seen} was seen, this is a late claim {claim.fence}"
@@ -186,7 +202,7 @@ class Ledger:
                 return f"{name} on {provider.name}: {refusal}"
         return None
 
-    def _take(self, claim: AllocationClaim, amounts: Amounts) -> None:
+    def _take(self, claim: AnyClaim, amounts: Amounts) -> None:
         holding = self.holdings[claim.consumer_uuid]
         if holding is not None and holding.amounts == amounts:
             return
@@ -199,6 +215,14 @@ class Ledger:
         )
         self.hold(claim.consumer_uuid, held)
         self.rise([*amounts, *(holding.amounts if holding else ())])
+
+    def _hand_over(self, source: str, target: str, given: Holding) -> None:
+        held = self.holdings[target]
+        if held is not None:
+            self._book(held.amounts, sign=-1)
+        self._put(source, None)
+        self._put(target, given)
+        self.rise([*given.amounts, *(held.amounts if held else ())])
 
     def _put(self, consumer: str, holding: Holding | None) -> None:
         if holding is not None:
@@ -224,5 +248,5 @@ class Ledger:
         self.changed_fences.add(consumer)
 
 
-def _amounts(claim: AllocationClaim) -> Amounts:
+def _amounts(claim: AnyClaim) -> Amounts:
     return {provider: dict(item["resources"]) for provider, item in claim.allocations.items()}

@@ -15,6 +15,7 @@ from armillary.db import Database
 from armillary.periodic import PeriodicTask
 from objects.allocation import AllocationClaim, ClaimResult
 from objects.allocation_candidates import AllocationCandidates
+from objects.claim_batch import ClaimAnswers, ClaimBatch
 from objects.provider_uuids import ProviderUUIDs
 from objects.resource_query import ResourceQuery
 from placement.engine import PlacementEngine
@@ -100,6 +101,11 @@ class PlacementManager:
 
     @rpc.expose
     @rpc.expected_exceptions(exception.Invalid, exception.Unavailable)
+    def claim_batch(self, context: RequestContext, batch: ClaimBatch) -> ClaimAnswers:
+        return ClaimAnswers.of(self.engine.claims.claim_batch(batch.unpacked()))
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.Invalid, exception.Unavailable)
     def release(self, context: RequestContext, consumers: dict[str, int]) -> None:
         self.engine.claims.release(consumers)
 
@@ -108,15 +114,35 @@ class PlacementManager:
         exception.NotFound, exception.Conflict, exception.Invalid, exception.Unavailable
     )
     def move_allocations(
-        self, context: RequestContext, source: str, target: str, fence: int
+        self,
+        context: RequestContext,
+        source: str,
+        target: str,
+        fence: int,
+        replace: bool = False,
+        consumer_type: str | None = None,
     ) -> None:
-        self.engine.claims.move(source, target, fence)
+        self.engine.claims.move(
+            source, target, fence, is_replacing=replace, consumer_type=consumer_type
+        )
 
     @rpc.expose
     def get_allocations(
         self, context: RequestContext, consumers: Sequence[str]
     ) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
         return self.engine.allocations.get(consumers)
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.Invalid)
+    def get_provider_allocations(
+        self, context: RequestContext, providers: Sequence[str]
+    ) -> dict[str, dict[str, dict[str, Any]]]:
+        return self.engine.holders.get(providers)
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.Invalid, exception.Unavailable)
+    def release_unchanged(self, context: RequestContext, consumers: dict[str, int]) -> list[str]:
+        return self.engine.holders.release_unchanged(consumers)
 
     @rpc.expose
     @rpc.expected_exceptions(exception.Invalid)

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from objects.allocation_candidates import AllocationCandidates
-from objects.provider_uuids import check_of
+from objects.provider_uuids import check_of_shares
 from objects.resource_query import ResourceQuery
 from placement.candidates.result import Batch, Found
-from placement.columns import Numbers, Ratios, Rows
+from placement.columns import Numbers, Ratios, Rows, only_one
 from placement.provider_table import ProviderTable
 
 Figures = dict[str, Numbers | Ratios]
@@ -54,7 +55,7 @@ def _ids_of(table: ProviderTable, named: Mapping[str, Rows]) -> dict[str, Any]:
     ids = table.ids[rows]
     ends = np.cumsum([len(part) for part in named.values()])
     parts = zip(named, np.split(ids, ends[:-1]), strict=True)
-    check = check_of(ids, table.uuid_words[rows])
+    check = check_of_shares(table.check_shares[rows])
     return {"provider_check": check, **{f"{role}_ids": part for role, part in parts}}
 
 
@@ -73,6 +74,8 @@ def _joined(rows: Sequence[Rows]) -> Rows:
 
 def _figures(table: ProviderTable, batches: Sequence[Batch], names: Sequence[str]) -> Figures:
     """Return total, reserved, used and ratio, (candidates, classes) each."""
+    if len(batches) == 1 and len(batches[0].resources) == 1:
+        return _figures_of_providers(table, batches[0].providers[:, 0], names)
     columns = [[_figures_of(table, batch, name) for batch in batches] for name in names]
     joined: Figures = {}
     for index, (field, dtype) in enumerate(_FIELDS):
@@ -83,6 +86,34 @@ def _figures(table: ProviderTable, batches: Sequence[Batch], names: Sequence[str
     return joined
 
 
+def _figures_of_providers(table: ProviderTable, rows: Rows, names: Sequence[str]) -> Figures:
+    """Return the figures where each candidate is one provider.
+
+    What all inventories have in common, and usage that is the same, takes one row for all.
+    """
+    columns = [table.columns_of(name) for name in names]
+    used = [each.used[rows] for each in columns]
+    figures: Figures = {"used": _joined_columns(used, [only_one(each) for each in used])}
+    for field, source in _FACTS:
+        common = [getattr(each.alike, source) for each in columns]
+        if None in common:
+            figures[field] = np.stack([getattr(each, source)[rows] for each in columns]).T
+        else:
+            figures[field] = _one_for_all(common, len(rows))
+    return figures
+
+
+def _joined_columns(columns: Sequence[Numbers], common: Sequence[int | None]) -> Numbers:
+    if None in common:
+        return np.stack(columns).T
+    return _one_for_all(common, len(columns[0]))
+
+
+def _one_for_all(row: Sequence[Any], count: int) -> NDArray[Any]:
+    return np.broadcast_to(np.array(row), (count, len(row)))
+
+
+_FACTS = (("total", "total"), ("reserved", "reserved"), ("ratio", "allocation_ratio"))
 _FIELDS: tuple[tuple[str, type], ...] = (
     ("total", np.int64),
     ("reserved", np.int64),

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from objects.packing import Words, words_of
+from objects.packing import words_of
+from objects.provider_uuids import Shares, shares_of_check
 from placement.columns import ClassColumns, Mask, Numbers, Rows
 from placement.inventory import Inventory
 from placement.provider_changes import ChangedProvider, ProviderChanges
@@ -28,14 +29,14 @@ class ProviderTable:
     """All providers as columns. Not thread-safe: its keeper lends it to one at a time.
 
     Rows are reused. ``root_rows`` is -1 where a row holds no provider, ``parent_rows`` also for
-    roots. ``is_live`` marks the rows that hold a provider with an inventory. ``uuid_words`` are the
-    16 bytes of each UUID. Arrays have ``size`` rows.
+    roots. ``is_live`` marks the rows that hold a provider with an inventory. ``check_shares`` are
+    what each provider adds to the checksum of an answer. Arrays have ``size`` rows.
     """
 
     def __init__(self) -> None:
         self.epoch = EPOCH_NONE
         self.uuids: NDArray[np.object_] = np.empty(0, object)
-        self.uuid_words: Words = np.empty((0, 2), np.uint64)
+        self.check_shares: Shares = np.empty(0, np.uint64)
         self.ids: Numbers = np.empty(0, np.int64)
         self.root_rows: Rows = np.empty(0, np.intp)
         self.parent_rows: Rows = np.empty(0, np.intp)
@@ -168,7 +169,8 @@ class ProviderTable:
             self.ids[row] = item.id
             self.uuids[row] = item.uuid
         rows = self._rows(item.id for item in providers)
-        self.uuid_words[rows] = words_of([item.uuid for item in providers])
+        words = words_of([item.uuid for item in providers])
+        self.check_shares[rows] = shares_of_check(self.ids[rows], words)
         row_of = self._row_of_id
         roots = [row_of[item.root_id] for item in providers]
         parents = [
@@ -191,7 +193,7 @@ class ProviderTable:
         old, new = self.size, max(_ROWS_MIN, self.size + wanted, self.size * 3 // 2)
         more = new - old
         self.uuids = np.concatenate((self.uuids, np.full(more, None, object)))
-        self.uuid_words = np.concatenate((self.uuid_words, np.zeros((more, 2), np.uint64)))
+        self.check_shares = np.concatenate((self.check_shares, np.zeros(more, np.uint64)))
         self.ids = np.concatenate((self.ids, np.zeros(more, np.int64)))
         self.root_rows = np.concatenate((self.root_rows, np.full(more, _NO_ROW)))
         self.parent_rows = np.concatenate((self.parent_rows, np.full(more, _NO_ROW)))

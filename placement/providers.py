@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +15,18 @@ from armillary import exception
 from armillary.db import Database
 from placement import names
 from placement.db import epochs
+from placement.db import provider_families as families
 from placement.db import providers as queries
-from placement.provider_report import Facts, facts_after, is_provider_name
+from placement.provider_families import (
+    FAMILY_FIELDS,
+    FamilyChange,
+    Stored,
+    change_of,
+    named_in,
+    names_in,
+    size_of,
+)
+from placement.provider_report import Facts, is_provider_name
 
 TRANSACTION_SIZE_MAX = 1000  # providers; claims wait while they are written
 
@@ -36,8 +46,7 @@ class ProviderWriter:
             if not isinstance(report, Mapping):
                 raise exception.Invalid(reason=f"a provider is an object, not {report!r}")
         results: list[dict[str, Any]] = []
-        for first in range(0, len(reports), TRANSACTION_SIZE_MAX):
-            part = reports[first : first + TRANSACTION_SIZE_MAX]
+        for part in _parts(reports):
             write = functools.partial(_write, reports=part, clock=self._clock)
             results += self._database.run_in_writer(write)
         return results
@@ -83,29 +92,49 @@ def remove_unused(
     queries.remove(session, provider_id, epoch, now)
 
 
+def _parts(reports: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """Cut reports into parts for one transaction each, a tree never in two."""
+    part: list[Mapping[str, Any]] = []
+    size = 0
+    for report in reports:
+        if part and size + size_of(report) > TRANSACTION_SIZE_MAX:
+            yield part
+            part, size = [], 0
+        part.append(report)
+        size += size_of(report)
+    if part:
+        yield part
+
+
 def _write(
     session: Session, reports: Sequence[Mapping[str, Any]], clock: Callable[[], dt.datetime]
 ) -> list[dict[str, Any]]:
     epoch = epochs.lock(session)
-    uuids = _values(reports, "uuid", names.is_uuid)
-    wanted = _values(reports, "name", is_provider_name)
-    plan = _Plan(queries.get_facts(session, uuids), queries.get_uuids_by_name(session, wanted))
+    uuids = {uuid for report in reports for uuid in named_in(report)}
+    wanted = {
+        str(name) for report in reports for name in names_in(report) if is_provider_name(name)
+    }
+    stored = families.get_stored(
+        session,
+        queries.get_facts(session, uuids),
+        families={
+            uuid
+            for report in reports
+            if any(report.get(name) for name in FAMILY_FIELDS)
+            for uuid in named_in(report)
+        },
+    )
+    plan = _Plan(stored, queries.get_uuids_by_name(session, wanted))
     results = [plan.add(report) for report in reports]
-    queries.store(session, plan.changes, epoch, clock())
+    families.store(session, plan.changes, epoch, clock())
     return results
-
-
-def _values(
-    reports: Sequence[Mapping[str, Any]], field: str, is_sound: Callable[[object], bool]
-) -> set[str]:
-    return {report[field] for report in reports if is_sound(report.get(field))}
 
 
 class _Plan:
     """What a batch of reports changes, each on its own, decided one after the other."""
 
-    def __init__(self, stored: Mapping[str, Facts], uuids_by_name: Mapping[str, str]) -> None:
-        self.changes: list[tuple[Facts | None, Facts]] = []
+    def __init__(self, stored: Stored, uuids_by_name: Mapping[str, str]) -> None:
+        self.changes: list[FamilyChange] = []
         self._stored = stored
         self._uuids_by_name = dict(uuids_by_name)
         self._seen: set[str] = set()
@@ -113,30 +142,38 @@ class _Plan:
     def add(self, report: Mapping[str, Any]) -> dict[str, Any]:
         """Return the result for one report."""
         uuid = report.get("uuid")
-        old = self._stored.get(uuid) if isinstance(uuid, str) else None
+        old = self._stored.facts.get(uuid) if isinstance(uuid, str) else None
         try:
-            new = facts_after(report, old)
-            self._check_unique(new)
+            change = change_of(report, self._stored)
+            self._check_unique(change)
         except exception.ArmillaryError as error:
             return _result(uuid, old, str(error))
-        self._seen.add(new.uuid)
-        self._uuids_by_name[new.name] = new.uuid
-        if new != old:
-            new = replace(new, generation=new.generation + 1)
-            self.changes.append((old, new))
-        return _result(new.uuid, new, None)
+        for _, facts in change.members:
+            self._seen.add(facts.uuid)
+            self._uuids_by_name[facts.name] = facts.uuid
+        self._seen.update(change.gone)
+        members = [(before, _risen(before, after)) for before, after in change.members]
+        self.changes.append(replace(change, members=members))
+        return _result(uuid, members[0][1], None)
 
-    def _check_unique(self, facts: Facts) -> None:
-        if facts.uuid in self._seen:
-            raise exception.Invalid(
-                reason=f"resource provider {facts.uuid} is named twice in one call"
-            )
-        owner = self._uuids_by_name.get(facts.name, facts.uuid)
-        if owner != facts.uuid:
-            raise exception.Invalid(
-                reason=f"resource provider {facts.uuid}: the name {facts.name} is that of "
-                f"resource provider {owner}"
-            )
+    def _check_unique(self, change: FamilyChange) -> None:
+        own = {facts.name: facts.uuid for _, facts in change.members}
+        for _, facts in change.members:
+            if facts.uuid in self._seen:
+                raise exception.Invalid(
+                    reason=f"resource provider {facts.uuid} is named twice in one call"
+                )
+            for owner in (self._uuids_by_name.get(facts.name, facts.uuid), own[facts.name]):
+                if owner != facts.uuid:
+                    raise exception.Invalid(
+                        reason=f"resource provider {facts.uuid}: the name {facts.name} is that of "
+                        f"resource provider {owner}"
+                    )
+
+
+def _risen(before: Facts | None, after: Facts) -> Facts:
+    """Return what is stored: where something changed its generation counts it."""
+    return after if after == before else replace(after, generation=after.generation + 1)
 
 
 def _result(uuid: Any, facts: Facts | None, error: str | None) -> dict[str, Any]:

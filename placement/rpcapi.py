@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.context import RequestContext
-from objects.allocation import AllocationClaim, ClaimResult
+from objects.allocation import ClaimResult
 from objects.allocation_candidates import AllocationCandidates
+from objects.claim_batch import AnyClaim, AnyResult, Claim, ClaimAnswers, ClaimBatch
 from objects.provider_uuids import Ids, ProviderUUIDs, UUIDBook, complete
 from objects.resource_query import ResourceQuery
 from rpc.client import RpcClient
 from rpc.transport import Bus
+
+_FAMILY = frozenset({"children", "former_children"})
 
 
 class PlacementAPI(RpcClient):
@@ -19,11 +22,12 @@ class PlacementAPI(RpcClient):
 
     Version history: 1.0 initial; 1.1 get_allocation_candidates takes by_id and queries of trees,
     adds explain_candidates, get_provider_uuids, get_aggregate_members, updated_at in
-    list_allocations.
+    list_allocations; 1.2 claim_batch, replace and consumer_type in move_allocations, children and
+    former_children in set_providers, get_provider_allocations, release_unchanged.
     """
 
     TOPIC = "placement"
-    VERSION = "1.1"
+    VERSION = "1.2"
 
     def __init__(self, bus: Bus, **options: Any) -> None:
         super().__init__(bus, **options)
@@ -74,15 +78,19 @@ class PlacementAPI(RpcClient):
         )
         return result
 
-    def claim(
-        self, context: RequestContext, claims: Sequence[AllocationClaim]
-    ) -> list[ClaimResult]:
+    def claim(self, context: RequestContext, claims: Sequence[AnyClaim]) -> Sequence[AnyResult]:
         """Write the claims in one transaction, each succeeding or failing on its own.
 
         Results in order.
         """
-        results: list[ClaimResult] = self._call(context, "claim", claims=list(claims))
-        return results
+        if not self.can_send("1.2"):
+            older = [each.as_object() if isinstance(each, Claim) else each for each in claims]
+            results: list[ClaimResult] = self._call(context, "claim", claims=older)
+            return results
+        answers: ClaimAnswers = self._call(
+            context, "claim_batch", version="1.2", batch=ClaimBatch.of(claims)
+        )
+        return answers.unpacked([claim.consumer_uuid for claim in claims])
 
     def release(self, context: RequestContext, consumers: dict[str, int]) -> None:
         """Drop all allocations of these consumers (UUID -> fence); none there is fine.
@@ -92,20 +100,59 @@ class PlacementAPI(RpcClient):
         self._call(context, "release", consumers=consumers)
 
     def move_allocations(
-        self, context: RequestContext, source: str, target: str, *, fence: int
+        self,
+        context: RequestContext,
+        source: str,
+        target: str,
+        *,
+        fence: int,
+        replace: bool = False,
+        consumer_type: str | None = None,
     ) -> None:
         """Give all that consumer ``source`` holds to ``target``, in one step.
 
+        What ``target`` holds is given up in the same step with ``replace``; it gets the
+        ``consumer_type`` (such as "MIGRATION"), or keeps that of ``source`` (both since 1.2).
+
         Doing it twice is fine. Raises ConsumerNotFound when neither holds anything,
-        ConsumerGenerationConflict when ``target`` holds something else.
+        ConsumerGenerationConflict when ``target`` holds something else and is not to be replaced,
+        RpcVersionTooOld when placement is older than what is asked of it.
         """
-        self._call(context, "move_allocations", source=source, target=target, fence=fence)
+        arguments: dict[str, Any] = {"source": source, "target": target, "fence": fence}
+        if not replace and consumer_type is None:
+            self._call(context, "move_allocations", **arguments)
+            return
+        arguments |= {"replace": replace, "consumer_type": consumer_type}
+        self._call(context, "move_allocations", version="1.2", **arguments)
 
     def get_allocations(
         self, context: RequestContext, consumers: Sequence[str]
     ) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
         """Return consumer -> provider -> "resources" -> class -> amount, of those that hold any."""
         result: dict[str, Any] = self._call(context, "get_allocations", consumers=list(consumers))
+        return result
+
+    def get_provider_allocations(
+        self, context: RequestContext, providers: Sequence[str]
+    ) -> dict[str, dict[str, dict[str, Any]]]:
+        """Return provider -> consumer -> what it holds, of those providers that are held of.
+
+        That is a dict with ``generation`` and ``consumer_type`` of the consumer and ``resources``
+        (class -> amount). Since 1.2. Raises Invalid for more than 1000 providers.
+        """
+        result: dict[str, Any] = self._call(
+            context, "get_provider_allocations", version="1.2", providers=list(providers)
+        )
+        return result
+
+    def release_unchanged(self, context: RequestContext, consumers: Mapping[str, int]) -> list[str]:
+        """Drop all that consumers (UUID -> generation) hold whose generation is still this one.
+
+        Returns those that hold nothing now; others are left alone. Since 1.2.
+        """
+        result: list[str] = self._call(
+            context, "release_unchanged", version="1.2", consumers=dict(consumers)
+        )
         return result
 
     def list_allocations(
@@ -148,9 +195,17 @@ class PlacementAPI(RpcClient):
         is kept, or ``initial_allocation_ratio`` is used for a new inventory. A result is a dict
         with uuid, generation, inventories as they now stand, and error (null or a sentence; then
         nothing was changed for this provider).
+
+        Since 1.2 it may have ``children`` (below it, parents before their children: dicts with
+        uuid, name, parent_uuid, inventories, traits and managed_custom_traits) and
+        ``former_children`` (UUIDs of some told before; those that are no children any more are
+        deleted). All of a tree is taken or nothing. An older placement is not told of children.
         """
+        version = "1.2" if any(not _FAMILY.isdisjoint(each) for each in providers) else None
+        if version is not None and not self.can_send(version):
+            version, providers = None, [_without_family(each) for each in providers]
         result: list[dict[str, Any]] = self._call(
-            context, "set_providers", providers=list(providers)
+            context, "set_providers", version=version, providers=list(providers)
         )
         return result
 
@@ -191,3 +246,7 @@ class PlacementAPI(RpcClient):
             providers=list(providers),
         )
         return result
+
+
+def _without_family(provider: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in provider.items() if name not in _FAMILY}

@@ -28,7 +28,7 @@ class TableKeeper:
     def table(self) -> Iterator[ProviderTable]:
         """Lend the table; it must not be kept, nor changed."""
         held = self._table.epoch
-        needed = self._database.peek(epochs.PEEK).epoch
+        needed = self._database.peek(epochs.PEEK)[0]
         with self._lock:
             if self._table.epoch < needed or needed < held:
                 with self._database.reader() as session:

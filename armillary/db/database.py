@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from oslo_db import exception as oslo_exception
-from sqlalchemy import Engine, Row, event, exc, text
+from sqlalchemy import Engine, event, exc, text
 from sqlalchemy.orm import ORMExecuteState, Session
 
 from armillary import exception
@@ -31,6 +31,18 @@ OUTAGE_PAUSE_SECONDS = 1.0
 OUTAGE_PAUSE_SECONDS_MAX = 30.0
 
 T = TypeVar("T")
+
+_NOTED = "armillary_noted"
+"""Where a session keeps what is to be told when it is committed."""
+
+
+def note(session: Session, tell: Callable[[Any], None]) -> None:
+    """Have ``tell`` called with the listener of the session's database once it is committed.
+
+    Without a listener, and after a rollback, nobody is told. ``tell`` must not raise.
+    """
+    session.info.setdefault(_NOTED, []).append(tell)
+
 
 _ERRORS = (exc.SQLAlchemyError, oslo_exception.DBError)
 
@@ -70,6 +82,7 @@ class Database:
         self._inherited: list[object] = []  # of a process before its fork: never to be closed here
         self._engine_pid = 0
         self._engine_guard = threading.Lock()
+        self._listener: Any = None
 
     @classmethod
     def from_conf(cls, section: Any, name: str) -> Database:
@@ -116,13 +129,17 @@ class Database:
                 self._engine.dispose()
             self._engine = None
 
+    def tell(self, listener: Any) -> None:
+        """Hand this listener to all that is noted in sessions from now on: see ``note``."""
+        self._listener = listener
+
     @contextlib.contextmanager
     def reader(self) -> Iterator[Session]:
         """Open a transaction that reads; one that tries to write raises ``RuntimeError``."""
         with self._translated(), ReaderSession(self.engine, expire_on_commit=False) as session:
             yield session
 
-    def peek(self, statement: str) -> Row[Any]:
+    def peek(self, statement: str) -> tuple[Any, ...]:
         """Return the only row of a query without parameters, as it was committed last.
 
         It is asked in one message, where a reader takes several. Raises ``DatabaseUnavailable``.
@@ -235,12 +252,16 @@ class Database:
 
     @contextlib.contextmanager
     def _writer(self) -> Iterator[Session]:
+        noted: list[Callable[[Any], None]] = []
         with (
             self._writer_lock(),
-            Session(self._write_engine, expire_on_commit=False) as session,
+            Session(self._write_engine, expire_on_commit=False, info={_NOTED: noted}) as session,
             session.begin(),
         ):
             yield session
+        if self._listener is not None:
+            for tell in noted:
+                tell(self._listener)
 
     def _writer_lock(self) -> AbstractContextManager[None]:
         if self.dialect == "sqlite":

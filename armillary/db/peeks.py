@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, exc
-
-from armillary.db import errors
+from sqlalchemy import Connection, Engine, exc
 
 IDLE_MAX = 4
 """So many connections are kept for the next question; more go back to the pool."""
@@ -25,20 +23,16 @@ class Peeks:
         self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._idle: deque[Connection] = deque()
 
-    def one(self, statement: str) -> Row[Any]:
+    def one(self, statement: str) -> tuple[Any, ...]:
         """Return the only row of a query without parameters, as of now.
 
         A connection that was lost while nobody used it is replaced, and the question asked again.
         """
-        while True:
-            connection = self._take()
-            if connection is None:
-                return self._ask(self._engine.connect(), statement)
-            try:
-                return self._ask(connection, statement)
-            except Exception as error:
-                if not errors.is_unreachable(error):
-                    raise
+        while (connection := self._take()) is not None:
+            row = self._ask_kept(connection, statement)
+            if row is not None:
+                return row
+        return self._ask_new(self._engine.connect(), statement)
 
     def close(self) -> None:
         """Give all connections back to the pool."""
@@ -51,17 +45,43 @@ class Peeks:
         except IndexError:
             return None
 
-    def _ask(self, connection: Connection, statement: str) -> Row[Any]:
+    def _ask_kept(self, connection: Connection, statement: str) -> tuple[Any, ...] | None:
+        """Ask by the driver itself, for a quarter of the price; None when it could not answer.
+
+        Whatever it raised, a new connection says it again, in the words of everybody else here.
+        """
+        try:
+            cursor = connection.connection.cursor()
+            try:
+                cursor.execute(statement)
+                row = cursor.fetchone()
+            finally:
+                cursor.close()
+        except Exception:
+            row = None
+        except BaseException:
+            _throw_away(connection)
+            raise
+        if row is None:
+            _throw_away(connection)
+            return None
+        self._keep(connection)
+        return tuple(row)
+
+    def _ask_new(self, connection: Connection, statement: str) -> tuple[Any, ...]:
         try:
             row = connection.exec_driver_sql(statement).one()
         except BaseException:
             _throw_away(connection)
             raise
+        self._keep(connection)
+        return tuple(row)
+
+    def _keep(self, connection: Connection) -> None:
         if len(self._idle) < IDLE_MAX:
             self._idle.append(connection)
         else:
             connection.close()
-        return row
 
 
 def _throw_away(connection: Connection) -> None:

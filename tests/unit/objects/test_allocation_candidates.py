@@ -77,9 +77,10 @@ def test_each_candidate_is_claimed_from_its_own_providers() -> None:
 
 def test_what_is_claimed_is_the_callers_own() -> None:
     """It may be changed without changing that of other candidates."""
-    request = mixed().requester()
-    request(1)[OTHER]["resources"]["VCPU"] = 99
-    assert request(2)[HOST]["resources"]["VCPU"] == 1
+    for request in (mixed().requester(), plain().requester()):
+        request(1)[OTHER]["resources"]["VCPU"] = 99
+        assert request(1)[OTHER]["resources"]["VCPU"] == 1
+    assert mixed().requester()(2)[HOST]["resources"]["VCPU"] == 1
 
 
 def test_the_wire_keeps_every_way() -> None:

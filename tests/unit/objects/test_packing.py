@@ -64,11 +64,27 @@ def test_usual_columns_are_small(array, bytes_max):
     assert wire_size(packing.pack_numbers(array)) <= bytes_max
 
 
-def test_unpacked_numbers_can_be_changed():
-    """A decision consumes resources in the columns it received."""
-    received = unpacked(packing.pack_numbers(np.zeros((2, 1), np.int64)))
-    received[0, 0] += 1
-    assert received.tolist() == [[1], [0]]
+@pytest.mark.parametrize(
+    "numbers",
+    [[[0], [0]], [[0], [1]], [1, 1], [3, 1]],
+    ids=["alike rows", "rows", "alike numbers", "numbers"],
+)
+def test_unpacked_numbers_are_to_be_read(numbers):
+    """A row may stand for others: whoever uses something up has to do so in a copy."""
+    received = unpacked(packing.pack_numbers(np.array(numbers)))
+    with pytest.raises(ValueError, match="read-only"):
+        received[0] += 1
+    assert received.tolist() == numbers
+
+
+@given(ARRAYS, st.integers(0, 5))
+def test_a_row_that_stands_for_all_travels_like_as_many_rows(array, rows):
+    """What was made by broadcasting cannot be told from what was written out."""
+    row = array[:1] if array.ndim == 2 else array[:1, np.newaxis]
+    if not len(row):
+        return
+    spread = np.broadcast_to(row, (rows, row.shape[1]))
+    assert packing.pack_numbers(spread) == packing.pack_numbers(np.array(spread))
 
 
 @pytest.mark.parametrize(

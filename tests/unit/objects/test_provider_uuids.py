@@ -69,6 +69,30 @@ def test_a_book_does_not_grow_without_bound(uuids, monkeypatch):
     assert book.unknown(ids_of(1, 2)).tolist() == [1, 2]
 
 
+def test_what_was_asked_before_is_found_at_once(uuids):
+    """As the same list; other ids, though as many, are others."""
+    book = UUIDBook()
+    book.learn(ids_of(1, 2, 3, 4), uuids)
+    first = book.find(ids_of(1, 2))
+    assert book.find(ids_of(3, 4))[0] == uuids[2:]
+    assert book.find(ids_of(2, 1))[0] == uuids[1::-1]
+    assert book.find(ids_of(1, 2))[0] is first[0]
+    book.forget()
+    assert book.find(ids_of(1, 2)) is None
+
+
+def test_few_answers_are_remembered(uuids):
+    """The one asked for longest ago is put together anew, and is the same."""
+    book = UUIDBook()
+    book.learn(ids_of(1, 2, 3, 4), uuids)
+    first = book.find(ids_of(1))
+    for number in range(provider_uuids.RECENT_MAX):
+        book.find(ids_of(*range(1, number + 2))[::-1].copy() if number else ids_of(4))
+    again = book.find(ids_of(1))
+    assert again == first
+    assert again[0] is not first[0]
+
+
 def test_a_page_of_the_book_travels(uuids):
     """Ids and UUIDs arrive in the same order."""
     sent = ProviderUUIDs.from_values(ids=[4, 2, 9, 1], uuids=uuids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from sqlalchemy import event, select
 from armillary import exception
 from armillary.db import Database
 from objects.allocation import AllocationClaim, ClaimStatus
+from objects.claim_batch import Claim
 from placement.db.models import Consumer, ConsumerFence, PlacementEpoch, ResourceProvider, Usage
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider, a_uuid
@@ -248,6 +250,36 @@ def test_a_consumer_cannot_be_moved_onto_itself(engine: PlacementEngine) -> None
     consumer = a_uuid()
     with pytest.raises(exception.Invalid, match=consumer):
         engine.claims.move(consumer, consumer, 1)
+
+
+def test_what_is_no_claim_refuses_a_batch(engine: PlacementEngine) -> None:
+    """A batch says what it likes: no object has looked at its values."""
+    (provider,) = a_fleet(engine)
+    good = Claim(a_uuid(), "p1", "u1", {provider: {"resources": {"VCPU": 1}}})
+    for values in ({"fence": "7"}, {"replace": "no"}, {"consumer_uuid": [1]}, {"project_id": 5}):
+        bad: Any = dataclasses.replace(good, **values)
+        with pytest.raises(exception.Invalid, match=r"not|must"):
+            engine.claims.claim_batch([good, bad])
+    assert rows(engine, Consumer) == []
+
+
+def test_a_move_may_change_the_type_of_what_replaces(engine: PlacementEngine) -> None:
+    """What is written is what the target holds then: the source's, under the type asked for."""
+    first, second = a_fleet(engine, 2)
+    source, target = a_uuid(), a_uuid()
+    engine.claims.claim(
+        [a_claim(first, consumer_uuid=source), a_claim(second, consumer_uuid=target)]
+    )
+    engine.claims.move(source, target, 1, is_replacing=True, consumer_type="MIGRATION")
+    (row,) = rows(engine, Consumer)
+    assert (row["uuid"], row["consumer_type"]) == (target, "MIGRATION")
+    assert list(engine.allocations.get([target])[target]) == [first]
+
+
+def test_a_move_asks_for_a_type_that_can_be_written(engine: PlacementEngine) -> None:
+    """As a claim does."""
+    with pytest.raises(exception.Invalid, match="consumer_type"):
+        engine.claims.move(a_uuid(), a_uuid(), 1, consumer_type="")
 
 
 def test_a_fence_is_dated_when_it_is_written(new_engine: NewEngine) -> None:

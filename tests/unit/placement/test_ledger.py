@@ -201,6 +201,41 @@ def test_a_move_onto_somebody_who_holds_something_is_a_conflict() -> None:
     assert is_untouched(ledger)
 
 
+def test_a_replacing_move_gives_up_what_the_target_holds() -> None:
+    """On a full provider, too; the target keeps counting its generations."""
+    ledger = a_ledger(me=a_holding(P1, 3), you=a_holding(P2, 8, generation=5), total=8)
+    ledger.move(ME, YOU, 7, is_replacing=True)
+    assert ledger.holdings == {ME: None, YOU: a_holding(P1, 3, generation=6)}
+    assert used(ledger) == {P1: 3, P2: 0}
+    assert ledger.changed_providers == {P1, P2}
+
+
+def test_a_replacing_move_done_twice_is_done() -> None:
+    """What the target was given is not given up."""
+    ledger = a_ledger(you=a_holding(P1, 3), fences={ME: 7, YOU: 7})
+    ledger.move(ME, YOU, 7, is_replacing=True, consumer_type="MIGRATION")
+    assert is_untouched(ledger)
+
+
+@pytest.mark.parametrize("fenced", [ME, YOU], ids=["source", "target"])
+def test_a_late_replacing_move_is_a_conflict(fenced: str) -> None:
+    """It gives nothing up."""
+    ledger = a_ledger(me=a_holding(P1, 3), you=a_holding(P2, 1), fences={fenced: 9})
+    with pytest.raises(exception.ConsumerGenerationConflict, match=fenced):
+        ledger.move(ME, YOU, 8, is_replacing=True)
+    assert is_untouched(ledger)
+
+
+@pytest.mark.parametrize(("asked", "got"), [("MIGRATION", "MIGRATION"), (None, "INSTANCE")])
+def test_the_target_of_a_move_has_the_type_that_is_asked_for(asked: str | None, got: str) -> None:
+    """Or that of the source."""
+    ledger = a_ledger(me=a_holding(P1, 3))
+    ledger.move(ME, YOU, 7, consumer_type=asked)
+    held = ledger.holdings[YOU]
+    assert held is not None
+    assert held.consumer_type == got
+
+
 @pytest.mark.parametrize("fenced", [ME, YOU], ids=["source", "target"])
 def test_a_late_move_is_a_conflict(fenced: str) -> None:
     """A later attempt was at one of the two."""

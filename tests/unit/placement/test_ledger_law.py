@@ -76,13 +76,13 @@ class LedgerLaw(RuleBasedStateMachine):
     def release(self, consumer: str, fence: int) -> None:
         self.ledger.release(consumer, fence)
 
-    @rule(source=consumers, heir=consumers, fence=fences)
-    def move(self, source: str, heir: str, fence: int) -> None:
+    @rule(source=consumers, heir=consumers, fence=fences, may_replace=st.booleans())
+    def move(self, source: str, heir: str, fence: int, may_replace: bool) -> None:
         if source == heir:
             return
         before = self._state()
         try:
-            self.ledger.move(source, heir, fence)
+            self.ledger.move(source, heir, fence, is_replacing=may_replace)
         except (exception.NotFound, exception.Conflict):
             assert self._state() == before
 

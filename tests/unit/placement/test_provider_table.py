@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from objects.packing import words_of
+from objects.provider_uuids import check_of, check_of_shares
 from placement.inventory import Inventory
 from placement.provider_changes import ChangedProvider, ProviderChanges
 from placement.provider_table import EPOCH_NONE, ProviderTable
@@ -236,14 +239,17 @@ def test_a_provider_in_a_row_of_its_own_knows_its_traits() -> None:
     assert table.traits_of(rows[0]) == ("CUSTOM_A", "CUSTOM_B")
 
 
-def test_words_of_a_row_are_those_of_its_provider() -> None:
-    """The sixteen bytes of the UUID, half by half."""
+def test_shares_of_rows_add_up_to_the_checksum_of_their_providers() -> None:
+    """Also when a row was given to another provider."""
     table = a_table()
-    row = table.row_of(a_uuid(2))
-    assert [f"{word:016x}" for word in table.uuid_words[row].tolist()] == [
-        "c0ffee0000004000",
-        "8000000000000002",
-    ]
+    changes = ProviderChanges(
+        epoch=2, gone=[0], providers=[a_provider(number) for number in (7, 8)]
+    )
+    table.apply(changes)
+    ids = np.array([2, 7, 1, 8])
+    rows = [table.uuids.tolist().index(a_uuid(number)) for number in ids.tolist()]
+    expected = check_of(ids, words_of([a_uuid(number) for number in ids.tolist()]))
+    assert check_of_shares(table.check_shares[rows]) == expected
 
 
 @pytest.mark.parametrize(

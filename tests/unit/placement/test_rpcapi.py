@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from armillary import exception
 from armillary.context import admin_context
+from objects.claim_batch import Claim
 from objects.provider_uuids import ProviderUUIDs
 from placement.engine import PlacementEngine
 from placement.inventory import Inventory
 from placement.rpcapi import PlacementAPI
-from tests.builders import a_provider, a_query, a_uuid
+from tests.builders import a_claim, a_provider, a_query, a_uuid
 from tests.fixtures.placement import ANSWER_SECONDS_MAX, PlacementService, engines
 
 CONTEXT = admin_context()
@@ -139,3 +141,67 @@ def test_an_older_client_gets_the_object_that_it_knows(placement: PlacementServi
     answer = placement.manager.get_allocation_candidates(CONTEXT, QUERY)
     assert isinstance(answer, dict)
     assert answer["armillary_object.version"] == "1.0"
+
+
+@pytest.fixture
+def older_api(placement: PlacementService) -> PlacementAPI:
+    """Return a client that speaks to a placement of 1.1."""
+    bus = placement.manager._top_bus
+    return PlacementAPI(bus, version_cap="1.1", timeout_seconds=ANSWER_SECONDS_MAX)
+
+
+@pytest.mark.parametrize("which", ["api", "older_api"])
+def test_claims_are_answered_in_their_order(
+    placement: PlacementService, which: str, request: pytest.FixtureRequest
+) -> None:
+    """As columns, or as the objects that older peers know, whatever they are given as."""
+    client: PlacementAPI = request.getfixturevalue(which)
+    (provider,) = set_providers(placement.manager.engine, 1)
+    fits = Claim(a_uuid(), "p1", "u1", {provider: {"resources": {"VCPU": 5}}}, fence=1)
+    too_much = a_claim(provider, vcpus=6)
+    results = client.claim(CONTEXT, [fits, too_much])
+    assert [each.consumer_uuid for each in results] == [fits.consumer_uuid, too_much.consumer_uuid]
+    assert [each.is_claimed for each in results] == [True, False]
+    assert "free" in (results[1].reason or "")
+
+
+def test_an_older_placement_is_not_asked_for_a_move_that_it_cannot_make(
+    placement: PlacementService, older_api: PlacementAPI
+) -> None:
+    """A move without more is what it always was."""
+    (provider,) = set_providers(placement.manager.engine, 1)
+    source, target = a_uuid(), a_uuid()
+    placement.manager.engine.claims.claim([a_claim(provider, consumer_uuid=source)])
+    with pytest.raises(exception.RpcVersionTooOld):
+        older_api.move_allocations(CONTEXT, source, target, fence=1, consumer_type="MIGRATION")
+    older_api.move_allocations(CONTEXT, source, target, fence=1)
+    assert list(placement.manager.engine.allocations.get([source, target])) == [target]
+
+
+def test_a_move_may_replace_over_rpc(placement: PlacementService, api: PlacementAPI) -> None:
+    """Both consumers held something; the target has what the source had, as the type asked for."""
+    engine = placement.manager.engine
+    first, second = set_providers(engine, 2)
+    source, target = a_uuid(), a_uuid()
+    engine.claims.claim(
+        [a_claim(first, consumer_uuid=source), a_claim(second, consumer_uuid=target)]
+    )
+    api.move_allocations(CONTEXT, source, target, fence=1, replace=True, consumer_type="MIGRATION")
+    (row,) = engine.allocations.list(marker=None, limit=10)
+    assert (row["consumer_uuid"], row["consumer_type"]) == (target, "MIGRATION")
+    assert row["provider_uuid"] == first
+
+
+def test_an_older_placement_is_not_told_of_children(
+    placement: PlacementService, older_api: PlacementAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The provider itself is."""
+    told: list[dict[str, Any]] = []
+
+    def note(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        told.extend(given)
+        return []
+
+    monkeypatch.setattr(placement.manager.engine.providers, "set_providers", note)
+    older_api.set_providers(CONTEXT, [{"uuid": "u", "children": [], "former_children": ["c"]}])
+    assert told == [{"uuid": "u"}]

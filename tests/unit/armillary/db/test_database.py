@@ -111,6 +111,26 @@ def test_a_duplicate_is_oslo_dbs_own_error(database: Database) -> None:
         database.run_in_writer(store(2))
 
 
+def test_what_is_noted_is_told_once_it_is_committed(database: Database) -> None:
+    """After a rollback, and without a listener, nobody is told."""
+    told: list[str] = []
+    note = database_module.note
+    with database.writer() as session:
+        note(session, lambda listener: listener.append("nobody listens"))
+    database.tell(told)
+
+    def fail(session: Session) -> None:
+        note(session, lambda listener: listener.append("undone"))
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        database.run_in_writer(fail)
+    with database.writer() as session:
+        note(session, lambda listener: listener.append("done"))
+        assert told == []
+    assert told == ["done"]
+
+
 def test_a_reader_refuses_to_write(database: Database) -> None:
     """A reader never commits, so it must not pretend."""
     with database.reader() as session, pytest.raises(RuntimeError, match="use writer"):
@@ -207,12 +227,12 @@ def test_a_peek_sees_what_was_committed_last(database: Database) -> None:
     """
     question = "SELECT value FROM counter"
     database.run_in_writer(store(7))
-    seen = [database.peek(question).value]
+    seen = [database.peek(question)[0]]
     database.run_in_writer(lambda session: session.execute(update(COUNTER).values(value=8)))
-    seen.append(database.peek(question).value)
+    seen.append(database.peek(question)[0])
     with pytest.raises((oslo_exception.DBError, sqlalchemy.exc.SQLAlchemyError)):
         database.peek("SELECT nothing FROM counter")
-    assert [*seen, database.peek(question).value] == [7, 8, 8]
+    assert [*seen, database.peek(question)[0]] == [7, 8, 8]
 
 
 @pytest.mark.postgresql
@@ -220,10 +240,10 @@ def test_a_peek_is_asked_again_when_its_connection_was_lost(postgresql_url: str)
     """A server that was restarted between two peeks is not noticed."""
     database = Database(postgresql_url, name="test")
     question = "SELECT pg_backend_pid() AS pid"
-    before = database.peek(question).pid
+    before = database.peek(question)[0]
     with database.reader() as other:
         other.scalar(sqlalchemy.text("SELECT pg_terminate_backend(:p)"), {"p": before})
-    assert database.peek(question).pid != before
+    assert database.peek(question)[0] != before
     database.dispose()
 
 
@@ -232,14 +252,14 @@ def test_the_peeks_of_a_fork_leave_its_parent_alone(postgresql_url: str) -> None
     """A child asks on connections of its own, and closes none of its parent's."""
     database = Database(postgresql_url, name="test")
     question = "SELECT pg_backend_pid() AS pid"
-    before = database.peek(question).pid
+    before = database.peek(question)[0]
     pid = os.fork()
     if pid == 0:
-        mine = database.peek(question).pid
+        mine = database.peek(question)[0]
         gc.collect()
         os._exit(0 if mine != before else 1)
     assert os.waitpid(pid, 0)[1] == 0
-    assert database.peek(question).pid == before
+    assert database.peek(question)[0] == before
     database.dispose()
 
 
