@@ -23,15 +23,20 @@ def split(
     """
     shared = trace.to_plain()
     choices = {choice["instance_uuid"]: choice for choice in shared.pop("choices")}
-    for name in sorted(_DETAILS, key=lambda part: _size(shared[part]), reverse=True):
-        if _size(shared) <= size_max:
-            break
-        shared[name] = type(shared[name])()
+    if _size(shared) > size_max:
+        _cut(shared, size_max)
     cut = {
         uuid: choice if _size(choice) <= size_max else {**choice, "runners_up": []}
         for uuid, choice in choices.items()
     }
     return shared, cut
+
+
+def _cut(shared: dict[str, Any], size_max: int) -> None:
+    for name in sorted(_DETAILS, key=lambda part: _size(shared[part]), reverse=True):
+        shared[name] = type(shared[name])()
+        if _size(shared) <= size_max:
+            break
 
 
 def from_error(primitive: dict[str, Any] | None) -> DecisionTrace | None:

@@ -7,15 +7,17 @@ or by the error that a call for it alone would have raised.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
+from oslo_utils import versionutils
 
 from armillary import exception
-from objects import base, fields
+from objects import base, fields, packed_selections, packed_traces, uncoerced
 from objects.decision_trace import DecisionTrace
 from objects.destinations import Destinations
+from objects.packed_selections import SelectionPacker
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 
@@ -42,9 +44,11 @@ class SchedulingBatch(base.ArmillaryObject):
 
     A request is a dict with spec (an index into ``specs``), instance_uuids, fences, request_id and
     return_alternates.
+
+    Version history: 1.0 initial; 1.1 whoever sends it reads SchedulingAnswers 1.1.
     """
 
-    VERSION = "1.0"
+    VERSION = "1.1"
 
     fields = {
         "specs": fields.ListOfObjectsField("RequestSpec"),
@@ -53,6 +57,9 @@ class SchedulingBatch(base.ArmillaryObject):
 
     specs: list[RequestSpec]
     requests: list[dict[str, Any]]
+
+    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
+        """Change nothing: who takes 1.0 takes the same fields, with the same objects in them."""
 
     @classmethod
     def of(cls, requests: Iterable[BatchedRequest]) -> Self:
@@ -99,48 +106,91 @@ class SchedulingBatch(base.ArmillaryObject):
 
 @base.ArmillaryObjectRegistry.register
 class SchedulingAnswers(base.ArmillaryObject):
-    """Answers in the order of the requests.
+    """Answers in the order of the requests, with what several say written once.
 
-    A host that several name, mostly as an alternate, is among ``hosts`` once. An answer is a dict
-    with choices (for each instance indexes into ``hosts``) and trace (a primitive), or with error
-    (the name of a class of ``armillary.exception``), message and facts.
+    ``hosts`` and ``traces`` are packed (``packed_selections``, ``packed_traces``). An answer is a
+    dict with choices (for each instance indexes into ``hosts``) and trace (an index into
+    ``traces``), or with error (the name of a class of ``armillary.exception``), message and facts.
+
+    Version history: 1.0 initial, hosts are Selections, an answer has the primitive of its trace;
+    1.1 packs both.
     """
 
-    VERSION = "1.0"
+    VERSION = "1.1"
 
     fields = {
-        "hosts": fields.ListOfObjectsField("Selection"),
+        "hosts": fields.JSONField(),
+        "traces": fields.JSONField(default={}),
         "answers": fields.JSONField(),
     }
 
-    hosts: list[Selection]
+    hosts: Any  # of 1.0 it is a list of primitives
+    traces: dict[str, Any]
     answers: list[dict[str, Any]]
 
     @classmethod
     def of(cls, answers: Iterable[Answer]) -> Self:
         """Return the answers as they travel; an error that is none of ours goes as its text."""
-        hosts: list[Selection] = []
-        index_of: dict[int, int] = {}
+        hosts = SelectionPacker()
+        traces: list[DecisionTrace] = []
         packed = []
         for answer in answers:
             if isinstance(answer, Exception):
                 packed.append(_packed_error(answer))
                 continue
-            for host in answer.hosts:
-                if id(host) not in index_of:
-                    index_of[id(host)] = len(hosts)
-                    hosts.append(host)
-            indexes = [index_of[id(host)] for host in answer.hosts]
-            choices = [
-                [indexes[choice] for choice in row if choice >= 0]
-                for row in answer.choices.tolist()
-            ]
-            packed.append({"choices": choices, "trace": answer.trace.obj_to_primitive()})
-        return cls.from_values(hosts=hosts, answers=packed)
+            packed.append({"choices": _packed_choices(answer, hosts.index), "trace": len(traces)})
+            traces.append(answer.trace)
+        return uncoerced.make(
+            cls, hosts=hosts.packed(), traces=packed_traces.pack(traces), answers=packed
+        )
 
     def unpacked(self) -> list[Answer]:
-        """Return the answers; those that name the same host share its selection."""
-        return [_unpacked(self.hosts, answer) for answer in self.answers]
+        """Return the answers; those that name the same host share its selection.
+
+        Raises ``RpcFailed`` for answers that make no sense.
+        """
+        try:
+            return self._unpacked()
+        except (LookupError, TypeError, ValueError) as error:
+            raise exception.RpcFailed(
+                method="select_destinations_many", topic="scheduler",
+                reason=f"the answers make no sense: {error!r}",
+            ) from error  # fmt: skip
+
+    def _unpacked(self) -> list[Answer]:
+        if self.VERSION == "1.0":
+            return self._unpacked_as_1_0()
+        hosts = packed_selections.unpack(self.hosts)
+        traces = list(packed_traces.unpack(self.traces))
+        return [
+            _unpacked_error(each)
+            if "error" in each
+            else _unpacked(hosts, each["choices"], traces[each["trace"]])
+            for each in self.answers
+        ]
+
+    def _unpacked_as_1_0(self) -> list[Answer]:
+        hosts = [Selection.obj_from_primitive(each) for each in self.hosts]
+        return [
+            _unpacked_error(each)
+            if "error" in each
+            else _unpacked(hosts, each["choices"], DecisionTrace.obj_from_primitive(each["trace"]))
+            for each in self.answers
+        ]
+
+    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
+        """Take apart for an older receiver what is packed."""
+        super().obj_make_compatible(primitive, target_version)
+        if versionutils.convert_version_to_tuple(target_version) >= (1, 1):
+            return
+        primitive.pop("traces", None)
+        hosts = packed_selections.unpack(self.hosts)
+        traces = list(packed_traces.unpack(self.traces))
+        primitive["hosts"] = [host.obj_to_primitive() for host in hosts]
+        primitive["answers"] = [
+            each if "error" in each else {**each, "trace": traces[each["trace"]].obj_to_primitive()}
+            for each in self.answers
+        ]
 
 
 def _index_of(spec: RequestSpec, distinct: list[RequestSpec]) -> int:
@@ -158,20 +208,23 @@ def _packed_error(error: Exception) -> dict[str, Any]:
     return {"error": "", "message": f"{type(error).__name__}: {error}", "facts": {}}
 
 
-def _unpacked(hosts: Sequence[Selection], packed: dict[str, Any]) -> Answer:
-    if "error" in packed:
-        return _unpacked_error(packed)
+def _packed_choices(answer: Destinations, index: Callable[[Selection], int]) -> list[list[int]]:
+    indexes = [index(host) for host in answer.hosts]
+    return [[indexes[choice] for choice in row if choice >= 0] for row in answer.choices.tolist()]
+
+
+def _unpacked(
+    hosts: Sequence[Selection], chosen: Sequence[Sequence[int]], trace: DecisionTrace
+) -> Destinations:
     index_of: dict[int, int] = {}
-    rows = [
-        [index_of.setdefault(choice, len(index_of)) for choice in row] for row in packed["choices"]
-    ]
-    choices = np.full((len(rows), max(map(len, rows))), -1, dtype=np.int64)
-    for row, indexes in zip(choices, rows, strict=True):
-        row[: len(indexes)] = indexes
-    return Destinations.from_values(
+    rows = [[index_of.setdefault(choice, len(index_of)) for choice in row] for row in chosen]
+    width = max(map(len, rows))
+    padded = [row + [-1] * (width - len(row)) for row in rows]
+    return uncoerced.make(
+        Destinations,
         hosts=[hosts[choice] for choice in index_of],
-        choices=choices,
-        trace=DecisionTrace.obj_from_primitive(packed["trace"]),
+        choices=np.array(padded, dtype=np.int64),
+        trace=trace,
     )
 
 

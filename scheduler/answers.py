@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from armillary import exception
+from objects import uncoerced
 from objects.allocation_candidates import AllocationRequest
 from objects.decision_trace import DecisionTrace
 from objects.destinations import Destinations
@@ -53,9 +54,10 @@ def destinations(
     known = {} if known is None else known
     selections: list[Selection] = []
     index_of: dict[Offer, int] = {}
-    choices = np.full((len(offers), max(map(len, offers))), -1, dtype=np.int64)
-    for row, offered in enumerate(offers):
-        for column, offer in enumerate(offered):
+    width = max(map(len, offers))
+    choices = []
+    for offered in offers:
+        for offer in offered:
             if offer not in index_of:
                 index_of[offer] = len(selections)
                 position, candidate = offer
@@ -64,8 +66,11 @@ def destinations(
                         hosts, position, request(candidate), limits_of(position), default_zone
                     )
                 selections.append(known[offer])
-            choices[row, column] = index_of[offer]
-    return Destinations.from_values(hosts=selections, choices=choices, trace=trace)
+        indexes = [index_of[offer] for offer in offered]
+        choices.append(indexes + [-1] * (width - len(indexes)))
+    return uncoerced.make(
+        Destinations, hosts=selections, choices=np.array(choices, dtype=np.int64), trace=trace
+    )
 
 
 def no_valid_host(trace: DecisionTrace) -> exception.NoValidHost:
@@ -81,7 +86,8 @@ def _selection(
     default_zone: str,
 ) -> Selection:
     host = hosts.value("host", position)
-    return Selection.from_values(
+    return uncoerced.make(
+        Selection,
         compute_node_uuid=hosts.value("uuid", position),
         service_host=host,
         nodename=hosts.value("nodename", position),

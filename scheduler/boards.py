@@ -25,7 +25,8 @@ LOG = logging.getLogger(__name__)
 class Boards:
     """Chooses, and lets others see it. ``choosing`` is the lock of all boards.
 
-    ``remember`` is told of each decision that has its hosts, ``fail`` of each that has none;
+    ``remember`` is told of the decisions of a board that have their hosts, ``fail`` of each that
+    has none;
     ``claims`` says whether what is chosen will be claimed.
     """
 
@@ -36,7 +37,7 @@ class Boards:
         unclaimed: Unclaimed,
         choosing: threading.Lock,
         *,
-        remember: Callable[[Decision, HostTable], None],
+        remember: Callable[[Sequence[Decision], HostTable], None],
         fail: Callable[[Decision, GivenUp], object],
         claims: bool,
     ) -> None:
@@ -60,8 +61,9 @@ class Boards:
             if decision is not first:
                 decision.spec, decision.is_crowded = first.spec, first.is_crowded
                 decision.trace.adopt(first.trace)
+        runners_up: int = self._conf.scheduler.trace_runners_up_max
         for decision in decisions:
-            self._choose(decision)
+            self._choose(decision, runners_up)
             board.is_shared |= len(decisions) > 1
         self._note_choices(decisions)
 
@@ -74,9 +76,10 @@ class Boards:
                 self._choose_again_on([each for each in decisions if each.board is board], spread)
 
     def _choose_again_on(self, decisions: Sequence[Decision], spread: int) -> None:
+        runners_up: int = self._conf.scheduler.trace_runners_up_max
         for decision in decisions:
             try:
-                self._choose(decision, spread=spread)
+                self._choose(decision, runners_up, spread=spread)
             except PluginBroke as error:
                 LOG.exception("%s: a plugin broke", decision.context.request_id)
                 self._fail(decision, GivenUp(reason=f"{error}."))
@@ -106,11 +109,10 @@ class Boards:
                     positions[choice.node_uuid], choice.instance_uuid, choice.amounts
                 )
 
-    def _choose(self, decision: Decision, *, spread: int = 1) -> None:
+    def _choose(self, decision: Decision, runners_up: int, *, spread: int = 1) -> None:
         """Give each instance without a claim a host, or give the request up."""
         board, trace = decision.board, decision.trace
         assert board is not None
-        runners_up = self._conf.scheduler.trace_runners_up_max
         waiting = decision.unclaimed
         with trace.stage("choose"):
             for index, wanted in enumerate(waiting):
@@ -137,9 +139,12 @@ class Boards:
         """Pick alternates, and let other decisions see what was chosen."""
         placed = [each for each in decisions if each.error is None]
         self._pick_alternates(placed)
+        to_be_used: dict[Board, list[Decision]] = {}
         for decision in placed:
             if not decision.is_dry_run and decision.board is not None:
-                self._remember(decision, decision.board.chooser.hosts)
+                to_be_used.setdefault(decision.board, []).append(decision)
+        for board, some in to_be_used.items():
+            self._remember(some, board.chooser.hosts)
         if self._claims:
             self._unclaimed.add(
                 choice for each in placed if not each.is_dry_run for choice in _choices(each)

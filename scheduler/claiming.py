@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
 
 from armillary import exception
 from armillary.combining import Combiner
 from armillary.context import RequestContext
-from objects.allocation import AllocationClaim, ClaimResult, ClaimStatus
+from objects.allocation import ClaimStatus
+from objects.claim_batch import AnyResult, Claim
 from placement.rpcapi import PlacementAPI
 from scheduler.decision import Decision
 from scheduler.selections import Wanted
@@ -25,16 +25,19 @@ MESSAGES_MAX = 2
 
 _WAITING_MAX = 10_000
 
-_Claims = tuple[RequestContext, Sequence[AllocationClaim]]
-_Results = Sequence[ClaimResult] | Exception
+_Claims = tuple[RequestContext, Sequence[Claim]]
+_Results = Sequence[AnyResult] | Exception
 
 
 class Claiming:
     """Claims for decisions of concurrent callers. ``choosing`` guards the boards."""
 
-    def __init__(self, placement: PlacementAPI, choosing: threading.Lock) -> None:
+    def __init__(
+        self, placement: PlacementAPI, choosing: threading.Lock, *, clock: Callable[[], float]
+    ) -> None:
         self._placement = placement
         self._choosing = choosing
+        self._clock = clock
         self._combiner = Combiner[_Claims, _Results](
             self._claim_all,
             weight_max=CLAIMS_MAX,
@@ -50,13 +53,14 @@ class Claiming:
         """
         wanted = [(each, one) for each in decisions for one in each.unclaimed]
         claims = [_claim_for(decision, one) for decision, one in wanted]
-        with ExitStack() as stages:
-            for decision in decisions:
-                stages.enter_context(decision.trace.stage("claim"))
-            try:
-                results = self._combiner.submit((decisions[0].context, claims), len(claims))
-            except Exception as error:
-                results = error
+        began = self._clock()
+        try:
+            results = self._combiner.submit((decisions[0].context, claims), len(claims))
+        except Exception as error:
+            results = error
+        seconds = self._clock() - began
+        for decision in decisions:
+            decision.trace.took("claim", seconds)
         if isinstance(results, Exception):
             for decision in decisions:
                 decision.error = results
@@ -77,15 +81,15 @@ class Claiming:
         return [list(_take(results, len(some))) for _, some in group]
 
 
-def _take(results: Iterator[ClaimResult], count: int) -> Iterator[ClaimResult]:
+def _take(results: Iterator[AnyResult], count: int) -> Iterator[AnyResult]:
     for _ in range(count):
         yield next(results)
 
 
-def _claim_for(decision: Decision, wanted: Wanted) -> AllocationClaim:
+def _claim_for(decision: Decision, wanted: Wanted) -> Claim:
     board = decision.board
     assert board is not None
-    return AllocationClaim.from_values(
+    return Claim(
         consumer_uuid=wanted.instance_uuid,
         project_id=decision.spec.project_id,
         user_id=decision.spec.user_id,
@@ -94,7 +98,7 @@ def _claim_for(decision: Decision, wanted: Wanted) -> AllocationClaim:
     )
 
 
-def _note(decision: Decision, wanted: Wanted, result: ClaimResult) -> None:
+def _note(decision: Decision, wanted: Wanted, result: AnyResult) -> None:
     assert decision.board is not None
     chooser = decision.board.chooser
     if result.is_claimed:

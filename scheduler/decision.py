@@ -63,6 +63,11 @@ class Decision:
         return self.request.dry_run
 
     @property
+    def is_placed(self) -> bool:
+        """Whether it has hosts that are to be used."""
+        return self.error is None and self.board is not None and not self.is_dry_run
+
+    @property
     def unclaimed(self) -> list[Wanted]:
         """Those instances that need a claim yet."""
         return [wanted for wanted in self.instances if not wanted.is_claimed]

@@ -12,24 +12,20 @@ from typing import Any
 import numpy as np
 from oslo_config import cfg
 
-from armillary import exception
-from objects import host_attributes
-from objects.host_attributes import Collector, HostAttribute
 from objects.host_states import HostStateBatch
+from scheduler import fleet_columns
 from scheduler.cell_usage import CellDemand
 from scheduler.facts import Facts
-from scheduler.host_table import DTYPES, Column, HostTable, Numbers, Snapshot
-from scheduler.packed_uuids import PackedUUIDs
+from scheduler.host_table import HostTable, Numbers, Snapshot
+from scheduler.reported_columns import ReportedColumns
 from scheduler.rows_by_id import NamedIds, RowsById
+from scheduler.tie_order import TieOrder
 from scheduler.usage import Positions
 
 InstancesOfHosts = Mapping[str, Collection[str]]
 """Host -> UUIDs of instances."""
 
-_TEXTS = ("uuid", "host", "nodename")
 _ROWS_MIN = 64
-_EMPTY: dict[type, Any] = {list: [], dict: {}}
-"""Values that nobody changes, and many hosts have."""
 _NO_VERSION = 2**31
 """Newer than all, where there is no host."""
 
@@ -73,14 +69,16 @@ class Fleet:
         self._version = 0  # of these
         self._rows_by_id = RowsById()
         self._free: list[int] = []
-        self._columns = {name: _empty(name, _ROWS_MIN) for name in _column_names()}
+        self._columns = {
+            name: fleet_columns.empty(name, _ROWS_MIN) for name in fleet_columns.names()
+        }
         self._rows_max = _ROWS_MIN
         self._rows_end = 0
         self._lent: set[str] = set()  # columns that a snapshot has
         self._in_flight: dict[str, tuple[int, float]] = {}  # instance -> row, until when
         self._demands: dict[str, tuple[int, CellDemand]] = {}  # of those that ask for cells
         self._altered: set[int] = set()  # rows that differ from what their cell has pushed
-        self._pools: dict[str, dict[str, Any]] = {}
+        self._reported = ReportedColumns()
 
     def __len__(self) -> int:
         return len(self._row_of)
@@ -108,7 +106,7 @@ class Fleet:
         Raises ``Invalid`` for a batch whose columns have different lengths; then nothing was
         changed.
         """
-        values = self._checked(batch)
+        values = self._reported.read(batch, nodes_known=len(self._row_of))
         with self._lock:
             cell = self._cell(batch.cell_uuid)
             cell.heard_at = self._clock()
@@ -146,11 +144,15 @@ class Fleet:
     # What decisions ask and tell ------------------------------------------------------------------
 
     def view(
-        self, node_uuids: Sequence[str], named: NamedIds | None = None
+        self,
+        node_uuids: Sequence[str],
+        named: NamedIds | None = None,
+        order: TieOrder | None = None,
     ) -> tuple[HostTable, Positions]:
         """Return a table of those nodes that are known, and their indexes into ``node_uuids``.
 
-        ``named`` are placement's ids of the same nodes, which are found in less time.
+        ``named`` are placement's ids of the same nodes, which are found in less time. The hosts are
+        in the order of the nodes unless there is another one.
         Hosts of a cell that has not been heard of for ``service_down_time`` count as down.
         """
         with self._lock:
@@ -162,6 +164,8 @@ class Fleet:
             )
             heard = self._by_cell(self._is_heard)
         known = np.flatnonzero(rows >= 0)
+        if order is not None:
+            known = known[order.arranged(rows[known])]
         return _table(snapshot, rows[known], heard), known
 
     def view_all(self) -> HostTable:
@@ -289,52 +293,6 @@ class Fleet:
         uuid: str = self._columns["uuid"][row]
         return uuid
 
-    def _checked(self, batch: HostStateBatch) -> dict[str, Any]:
-        count = len(batch.node_uuids)
-        values: dict[str, Any] = {
-            "uuid": batch.node_uuids,
-            "host": batch.hosts,
-            "nodename": batch.nodes,
-        }
-        for attribute in host_attributes.HOST_ATTRIBUTES:
-            given = batch.attributes.get(attribute.name)  # an older cell may not know it
-            values[attribute.name] = (
-                [attribute.default] * count if given is None else self._converted(attribute, given)
-            )
-        for name, column in values.items():
-            if len(column) != count:
-                raise exception.Invalid(
-                    reason=f"host states of cell {batch.cell_uuid}: {count} nodes, but "
-                    f"{len(column)} values of {name}"
-                )
-        return values
-
-    def _converted(self, attribute: HostAttribute, values: list[Any]) -> Any:
-        if attribute.kind in DTYPES:
-            return _numbers(attribute, values)
-        if attribute.collector is Collector.DRIVER:
-            return [self._pooled(attribute, value) for value in values]
-        if attribute.name == "instance_uuids":
-            return [PackedUUIDs.of(value) if value else attribute.default for value in values]
-        return [self._shared(attribute, value) for value in values]
-
-    def _shared(self, attribute: HostAttribute, value: Any) -> Any:
-        """Return one object for all that is empty."""
-        if value is None:
-            return attribute.default
-        if not value and isinstance(value, list | dict):
-            return _EMPTY[type(value)]
-        return value
-
-    def _pooled(self, attribute: HostAttribute, value: Any) -> Any:
-        """Return one object for equal values: what drivers report is the same on many hosts."""
-        if value is None:
-            return attribute.default
-        pool = self._pools.setdefault(attribute.name, {})
-        if len(pool) > 2 * len(self._row_of) + _ROWS_MIN:
-            pool.clear()  # of values that no host has any more
-        return pool.setdefault(value if isinstance(value, str) else repr(value), value)
-
     def _write(self, cell: _Cell, batch: HostStateBatch, values: dict[str, Any]) -> None:
         if not batch.node_uuids:
             return
@@ -369,7 +327,7 @@ class Fleet:
             return self._free.pop()
         if self._rows_end == self._rows_max:
             for name, column in self._columns.items():
-                self._columns[name] = _doubled(name, column)
+                self._columns[name] = fleet_columns.doubled(name, column)
             self._lent.clear()
             self._rows_max *= 2
         self._rows_end += 1
@@ -429,47 +387,6 @@ def _places(texts: list[str], text: str) -> Iterator[int]:
         while True:
             place = texts.index(text, place + 1)
             yield place
-
-
-def _column_names() -> list[str]:
-    attributes = [attribute.name for attribute in host_attributes.HOST_ATTRIBUTES]
-    return [*attributes, *_TEXTS, "cell", "in_flight", "in_flight_uuids"]
-
-
-def _empty(name: str, rows: int) -> Column:
-    if name in ("cell", "in_flight"):
-        return np.zeros(rows, np.int64)
-    if name == "in_flight_uuids":
-        return [()] * rows
-    attribute = host_attributes.BY_NAME.get(name)
-    if attribute is not None and attribute.kind in DTYPES:
-        return np.zeros(rows, DTYPES[attribute.kind])
-    return [None] * rows
-
-
-def _doubled(name: str, column: Column) -> Column:
-    more = _empty(name, len(column))
-    if isinstance(column, np.ndarray):
-        return np.concatenate([column, more])
-    return [*column, *more]
-
-
-def _numbers(attribute: HostAttribute, values: list[Any]) -> Numbers:
-    dtype = DTYPES[attribute.kind]
-    try:
-        numbers: Numbers = np.array(values, dtype)
-    except (TypeError, ValueError, OverflowError):  # a null or worse among them
-        numbers = np.array([_number(attribute, dtype, value) for value in values], dtype)
-    if dtype is np.float64:
-        numbers[~np.isfinite(numbers)] = attribute.default
-    return numbers
-
-
-def _number(attribute: HostAttribute, dtype: type, value: Any) -> Any:
-    try:
-        return dtype(value)
-    except (TypeError, ValueError, OverflowError):
-        return attribute.default
 
 
 def _table(snapshot: Snapshot, rows: Positions, heard: Numbers) -> HostTable:

@@ -122,6 +122,16 @@ class HostTable:
         return self._snapshot
 
     @property
+    def rows(self) -> Positions:
+        """Where these hosts are in the columns of ``snapshot``; nobody changes it."""
+        return self._rows
+
+    @property
+    def touched(self) -> Collection[int]:
+        """Positions where instances were shown: there columns may differ from ``snapshot``'s."""
+        return self._chosen.keys()
+
+    @property
     def facts(self) -> Facts:
         """The cells and aggregates as of this decision."""
         return self._snapshot.facts

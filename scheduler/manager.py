@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from oslo_config import cfg
 import rpc
 from armillary import exception
 from armillary.context import RequestContext, admin_context
+from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
 from conductor.rpcapi import HostStatesAPI, SuperConductorAPI
 from objects.aggregate import Aggregate
@@ -41,8 +42,9 @@ LOG = logging.getLogger(__name__)
 class SchedulerManager:
     """The endpoint of ``SchedulerAPI``. Raises ``ConfigurationError`` for a missing plugin."""
 
-    def __init__(self, conf: cfg.ConfigOpts, *, top_bus: Bus) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, *, top_bus: Bus, notifier: Notifier = SILENT) -> None:
         self._conf = conf
+        self._notifier = notifier
         self._bus = top_bus
         self._started = time.monotonic()
         self._fleet = Fleet(conf, clock=time.monotonic)
@@ -96,6 +98,7 @@ class SchedulerManager:
     def stop(self, grace_seconds: float) -> None:
         self._watch.stop()
         self._sync.stop(grace_seconds)
+        self._notifier.stop(grace_seconds)
 
     def reload(self) -> None:
         """Ask for the facts; mutable options are read when they are needed."""
@@ -126,6 +129,7 @@ class SchedulerManager:
         )
         request.check()
         self._wait_until_ready()
+        self._tell_start(request)
         try:
             found = self._watch.run(
                 context,
@@ -143,13 +147,12 @@ class SchedulerManager:
         except exception.NoValidHost as error:
             self._refuse_too_early_no(error)
             raise _as_asked(error, request_spec) from error
+        self._tell_end(request, found)
         return _answer_as_asked(found, request_spec)
 
     @rpc.expose
     @rpc.expected_exceptions(exception.Invalid, exception.Unavailable)
-    def select_destinations_many(
-        self, context: RequestContext, batch: SchedulingBatch
-    ) -> SchedulingAnswers:
+    def select_destinations_many(self, context: RequestContext, batch: SchedulingBatch) -> Any:
         """Decide all that travelled together, each on its own."""
         asked = [
             SchedulingRequest(
@@ -164,11 +167,29 @@ class SchedulerManager:
         for request in asked:
             request.check()
         self._wait_until_ready()
+        for request in asked:
+            self._tell_start(request)
         try:
             outcomes = self._watch.run(context, lambda: self._driver.select_many(asked))
         except PluginStuck as stuck:
-            return SchedulingAnswers.of(_stuck(each.context, stuck) for each in asked)
-        return SchedulingAnswers.of(map(self._considered, outcomes))
+            return _answers_as_asked([_stuck(each.context, stuck) for each in asked], batch)
+        for request, outcome in zip(asked, outcomes, strict=True):
+            self._tell_end(request, outcome)
+        return _answers_as_asked(map(self._considered, outcomes), batch)
+
+    def _tell_start(self, request: SchedulingRequest) -> None:
+        if not (self._notifier.is_silent or request.dry_run):
+            self._notifier.select_destinations(
+                request.context, request.request_spec, request.instance_uuids, "start"
+            )
+
+    def _tell_end(self, request: SchedulingRequest, outcome: Outcome) -> None:
+        if self._notifier.is_silent or request.dry_run or isinstance(outcome, Exception):
+            return
+        chosen = [outcome.hosts[row[0]].service_host for row in outcome.choices.tolist()]
+        self._notifier.select_destinations(
+            request.context, request.request_spec, request.instance_uuids, "end", chosen
+        )
 
     def _wait_until_ready(self) -> None:
         self._sync.wait_ready(self._conf.scheduler.first_sync_wait_seconds)
@@ -265,6 +286,11 @@ def _answer_as_asked(found: Destinations, request_spec: RequestSpec) -> Any:
     if not _is_of_1_0(request_spec):
         return found
     return found.obj_to_primitive("1.0", OBJECTS_OF_1_0)
+
+
+def _answers_as_asked(outcomes: Iterable[Outcome], batch: SchedulingBatch) -> Any:
+    answers = SchedulingAnswers.of(outcomes)
+    return answers.obj_to_primitive("1.0") if batch.VERSION == "1.0" else answers
 
 
 def _as_asked(error: exception.NoValidHost, request_spec: RequestSpec) -> exception.NoValidHost:

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from objects.numa import HostTopology
 from scheduler.cell_usage import HostTopologyDict, host_topology
 
-_SPARE = 1024
+_REMEMBERED_MAX = 4096
 
 
 class NumaReadings:
     """Remembers what a wire form, by its identity, was read as; equal ones are one topology.
 
     What a host reports stays the same object until it reports again, so that decisions read what is
-    new. Bounded by the number of hosts asked about at once. Thread-safe: at worst, one reads twice.
+    new. Begins anew when full. Thread-safe: at worst, one reads twice.
     """
 
     def __init__(self) -> None:
         self._by_identity: dict[int, tuple[Mapping[str, Any], HostTopology | None]] = {}
         self._by_text: dict[str, HostTopology | None] = {}
-        self._hosts_max = 0
-
-    def of_all(self, column: Sequence[Mapping[str, Any] | None]) -> list[HostTopology | None]:
-        """Return the topology of each host, None for those that report none."""
-        self._hosts_max = max(self._hosts_max, len(column))
-        if len(self._by_identity) > 2 * self._hosts_max + _SPARE:
-            self._by_identity, self._by_text = {}, {}
-        known = self._by_identity.get
-        return [
-            self.of(plain) if (entry := known(id(plain))) is None else entry[1] for plain in column
-        ]
 
     def of(self, plain: Mapping[str, Any] | None) -> HostTopology | None:
         """Return the topology of a host, None when it reports none."""
@@ -41,6 +30,8 @@ class NumaReadings:
             return plain.topology
         known = self._by_identity.get(id(plain))
         if known is None:
+            if len(self._by_identity) >= _REMEMBERED_MAX:
+                self._by_identity, self._by_text = {}, {}
             text = repr(plain)
             if text not in self._by_text:
                 self._by_text[text] = host_topology(plain)

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import os_traits
+
 from armillary import exception
-from objects import extra_specs
+from objects import pci_names
 from objects.pci import PciRequest
 from objects.request_spec import RequestSpec
 
 Group = tuple[str, str, set[str]]
 """Suffix, resource class, and the traits that the provider must have."""
 
-_NOT_IN_NAMES = re.compile(r"[^A-Z0-9_]")
+_OWNERS = frozenset((os_traits.OWNER_NOVA,))
 
 
 def groups_of(spec: RequestSpec) -> Iterator[Group]:
     """Yield a group for each device that is asked for.
 
     Its class is the ``resource_class`` of the alias, else made of vendor and product; its suffix
-    is the request's id and the number of the device. Raises ``RequestFilterFailed`` for an alias
-    that no single class stands for.
+    is the request's id and the number of the device. What has to own the root of the tree, by the
+    request filters, has to own the devices, too. Raises ``RequestFilterFailed`` for an alias that
+    no single class stands for.
     """
+    owners = _OWNERS.intersection(_root_required(spec))
     for place, plain in enumerate(spec.pci_requests):
         request = _read(plain)
         resource_class, traits = _asked(request)
         for number in range(request.count):
-            yield f"{request.request_id or place}-{number}", resource_class, traits
+            yield f"{request.request_id or place}-{number}", resource_class, traits | owners
+
+
+def _root_required(spec: RequestSpec) -> list[str]:
+    return spec.request_level_params.root_required if spec.request_level_params else []
 
 
 def _read(plain: Mapping[str, Any]) -> PciRequest:
@@ -55,24 +62,12 @@ def _asked(request: PciRequest) -> tuple[str, set[str]]:
 
 
 def _class_of(device: Mapping[str, Any]) -> str | None:
-    name = device.get("resource_class")
-    if name:
-        name = _as_name(name)
-        return name if extra_specs.is_resource_class(name) else _custom(name)
+    if name := device.get("resource_class"):
+        return pci_names.resource_class(name)
     if not (device.get("vendor_id") and device.get("product_id")):
         return None
-    return _custom(f"PCI_{device['vendor_id']}_{device['product_id']}")
+    return pci_names.resource_class_of(device["vendor_id"], device["product_id"])
 
 
 def _traits_of(device: Mapping[str, Any]) -> frozenset[str]:
-    names = [_as_name(name) for name in (device.get("traits") or "").split(",") if name.strip()]
-    return frozenset(name if extra_specs.is_trait(name) else _custom(name) for name in names)
-
-
-def _custom(name: str) -> str:
-    name = _as_name(name)
-    return name if name.startswith("CUSTOM_") else f"CUSTOM_{name}"
-
-
-def _as_name(name: str) -> str:
-    return _NOT_IN_NAMES.sub("_", name.strip().upper())
+    return pci_names.traits(device.get("traits") or "")

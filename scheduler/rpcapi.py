@@ -30,11 +30,12 @@ class SchedulerAPI(RpcClient):
 
     Version history: 1.0 initial; 1.1 select_destinations takes RequestSpec 1.1 and answers
     SchedulerLimits and DecisionTrace 1.1, adds select_destinations_many, update_aggregates,
-    delete_aggregate, update_instance_info, delete_instance_info, sync_instance_info.
+    delete_aggregate, update_instance_info, delete_instance_info, sync_instance_info; 1.2
+    select_destinations_many takes SchedulingBatch 1.1 and answers SchedulingAnswers 1.1.
     """
 
     TOPIC = "scheduler"
-    VERSION = "1.1"
+    VERSION = "1.2"
 
     def select_destinations(
         self,
@@ -80,12 +81,14 @@ class SchedulerAPI(RpcClient):
         Each is answered on its own: by its destinations, or by the error that it would have raised.
         Raises ``Invalid`` when one of them makes no sense, with nothing done for any.
         """
+        batch = SchedulingBatch.of(requests)
+        is_older = not self.can_send("1.2")
         answers: SchedulingAnswers = self._call(
             context,
             "select_destinations_many",
-            version="1.1",
+            version="1.1" if is_older else "1.2",
             timeout_seconds=timeout_seconds,
-            batch=SchedulingBatch.of(requests),
+            batch=batch.obj_to_primitive("1.0") if is_older else batch,
         )
         return answers.unpacked()
 

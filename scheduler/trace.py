@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from objects import ruled_out
+from armillary import measures
+from objects import ruled_out, uncoerced
 from objects.allocation_candidates import AllocationCandidates
 from objects.decision_trace import DecisionTrace
 from scheduler.host_table import HostTable
@@ -18,7 +20,7 @@ _CONFLICTS_MAX = 10
 
 
 class TraceBuilder:
-    """Collects what happens in one decision."""
+    """Collects what happens in one decision; in the end the trace is made of it."""
 
     def __init__(
         self,
@@ -28,11 +30,15 @@ class TraceBuilder:
         clock: Callable[[], float],
         choices_max: int,
     ) -> None:
+        self._request_id = request_id
+        self._created_at = created_at
         self._clock = clock
         self._started = clock()
         self._choices_max = choices_max
         self._choices: dict[str, dict[str, Any]] = {}
-        self._trace = DecisionTrace.from_values(request_id=request_id, created_at=created_at)
+        self._found = _Found()
+        self._filters: list[dict[str, Any]] = []
+        self._timings_ms: dict[str, float] = {}
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -41,48 +47,48 @@ class TraceBuilder:
         try:
             yield
         finally:
-            timings = self._trace.timings_ms
-            timings[name] = timings.get(name, 0.0) + self._milliseconds_since(started)
+            self.took(name, self._clock() - started)
+
+    def took(self, stage: str, seconds: float) -> None:
+        """Add to the time of a stage."""
+        self._timings_ms[stage] = self._timings_ms.get(stage, 0.0) + seconds * 1000
 
     def adopt(self, other: TraceBuilder) -> None:
         """Take over what was found out for several requests at once."""
-        mine, found = self._trace, other._trace
-        mine.hosts_total, mine.ruled_out = found.hosts_total, found.ruled_out
-        mine.candidates, mine.unknown = found.candidates, found.unknown
-        mine.nearest = found.nearest
-        mine.filters, mine.timings_ms = list(found.filters), dict(found.timings_ms)
+        self._found = other._found
+        self._filters, self._timings_ms = list(other._filters), dict(other._timings_ms)
 
     def answered(self, candidates: AllocationCandidates) -> None:
         """Note what placement says."""
-        self._trace.hosts_total = candidates.providers_total
-        self._trace.ruled_out = candidates.ruled_out
         uuids = candidates.provider_uuids
-        self._trace.candidates = len(uuids if candidates.is_plain else set(uuids))
+        self._found.hosts_total = candidates.providers_total
+        self._found.ruled_out = candidates.ruled_out
+        self._found.candidates = len(uuids if candidates.is_plain else set(uuids))
 
     def looked_at(self, hosts: int) -> None:
         """Note how many hosts a driver chooses among that does not ask placement."""
-        self._trace.hosts_total = self._trace.candidates = hosts
+        self._found.hosts_total = self._found.candidates = hosts
 
     def missed(self, nearest: list[dict[str, Any]]) -> None:
         """Note who comes nearest, as ``DecisionTrace.nearest`` describes it."""
-        self._trace.nearest = nearest
+        self._found.nearest = nearest
 
     @property
     def has_candidates(self) -> bool:
         """Whether placement had any host."""
-        return self._trace.candidates > 0
+        return self._found.candidates > 0
 
     def refused_by_request_filter(self, reason: str) -> None:
         """Note that placement was not asked at all."""
-        self._trace.ruled_out = [{"kind": "request_filter", "name": reason, "count": 0}]
+        self._found.ruled_out = [{"kind": "request_filter", "name": reason, "count": 0}]
 
     def known(self, hosts: int) -> None:
         """Note how many of the candidates are hosts that the scheduler knows."""
-        self._trace.unknown = self._trace.candidates - hosts
+        self._found.unknown = self._found.candidates - hosts
 
     def filtered(self, name: str, before: int, removed: int, reasons: Reasons) -> None:
         """Note what a filter, or another rule, left."""
-        self._trace.filters.append(
+        self._filters.append(
             {
                 "name": name,
                 "before": before,
@@ -106,15 +112,33 @@ class TraceBuilder:
 
     def refused(self, instance_uuid: str, host: str, reason: str | None) -> None:
         """Note that the claim for the last choice was refused."""
+        measures.claim_refused()
         choice = self._choices.get(instance_uuid)
         if choice is not None and len(choice["conflicts"]) < _CONFLICTS_MAX:
             choice["conflicts"].append({"host": host, "reason": reason})
 
     def finished(self) -> DecisionTrace:
         """Return the trace of a request that got its hosts."""
-        self._trace.choices = list(self._choices.values())
-        self._trace.timings_ms["total"] = self._milliseconds_since(self._started)
-        return self._trace
+        return self._ended("placed")
+
+    def _ended(self, outcome: str) -> DecisionTrace:
+        self._timings_ms["total"] = (self._clock() - self._started) * 1000
+        found = self._found
+        measures.decision_ended(outcome, found.candidates, self._timings_ms)
+        return uncoerced.make(
+            DecisionTrace,
+            request_id=self._request_id,
+            created_at=self._created_at,
+            hosts_total=found.hosts_total,
+            ruled_out=found.ruled_out,
+            nearest=found.nearest,
+            candidates=found.candidates,
+            unknown=found.unknown,
+            filters=self._filters,
+            choices=list(self._choices.values()),
+            timings_ms=self._timings_ms,
+            sentence=None,
+        )
 
     def failed(
         self,
@@ -125,14 +149,22 @@ class TraceBuilder:
         reason: str | None = None,
     ) -> DecisionTrace:
         """Return the trace of a request that got none; the sentence is ``reason``, or made."""
-        trace = self.finished()
+        trace = self._ended("no_valid_host")
         trace.sentence = reason or explain(
             trace, placed=placed, wanted=wanted, aggregate_names=aggregate_names or {}
         )
         return trace
 
-    def _milliseconds_since(self, started: float) -> float:
-        return (self._clock() - started) * 1000
+
+@dataclasses.dataclass(slots=True)
+class _Found:
+    """What several requests may have in common; see ``DecisionTrace``."""
+
+    hosts_total: int = 0
+    ruled_out: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    nearest: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    candidates: int = 0
+    unknown: int = 0
 
 
 def _ranked(hosts: HostTable, ranked: Ranked) -> dict[str, Any]:

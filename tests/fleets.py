@@ -27,8 +27,9 @@ from armillary.conf import (
 )
 from objects import host_attributes
 from objects.aggregate import Aggregate
-from objects.allocation import AllocationClaim, ClaimResult, ClaimStatus
+from objects.allocation import ClaimResult, ClaimStatus
 from objects.allocation_candidates import AllocationCandidates
+from objects.claim_batch import AnyClaim
 from objects.host_states import HostStateBatch
 from objects.instance_group import InstanceGroup
 from objects.request_spec import RequestSpec
@@ -205,7 +206,7 @@ class ArrayPlacement:
         self.consumers: dict[str, tuple[str, np.ndarray]] = {}
         self.refusals: Counter[str] = Counter()  # provider -> how many claims are to be refused
         self.fenced: set[str] = set()
-        self.claim_calls: list[list[AllocationClaim]] = []
+        self.claim_calls: list[list[AnyClaim]] = []
         self.released: list[str] = []
         self.queries: list[ResourceQuery] = []
 
@@ -242,7 +243,7 @@ class ArrayPlacement:
             ruled_out=ruled_out,
         )
 
-    def claim(self, context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
+    def claim(self, context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
         self.claim_calls.append(list(claims))
         return [self._claim(claim) for claim in claims]
 
@@ -257,7 +258,7 @@ class ArrayPlacement:
         for name, amount in amounts.items():
             self.used[self.index[host.uuid], CLASSES.index(name)] += amount
 
-    def _claim(self, claim: AllocationClaim) -> ClaimResult:
+    def _claim(self, claim: AnyClaim) -> ClaimResult:
         ((provider, wanted),) = claim.allocations.items()
         amounts = np.array([wanted["resources"].get(name, 0) for name in CLASSES])
         row = self.index[provider]

@@ -91,8 +91,9 @@ which all see the same best host, get into each other's way less.
             default=False,
             mutable=True,
             help="""
-Whether hosts that share the best weight are taken in random order instead of the order of the
-candidates. It has the same use as host_subset_size and never takes a worse host.
+Whether hosts that share the best weight are taken in random order, each time another one, instead
+of an order that each scheduler process draws once. It has the same use as host_subset_size and
+never takes a worse host.
 """,
         ),
         cfg.IntOpt(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -95,6 +96,22 @@ def has_shared_cpus(cell: HostCell, vcpus: int, ratio: float) -> bool:
     return vcpus <= len(cell.cpus) and cell.cpus_used + vcpus <= len(cell.cpus) * ratio
 
 
+def demand_of(wanted: InstanceCell, instance: InstanceTopology) -> tuple[Any, ...]:
+    """Return what is equal for guest cells that fit into the same host cells."""
+    return (
+        len(wanted.vcpus), len(wanted.pinned_vcpus), wanted.memory_mb, wanted.page_size_kb,
+        emulator_cpus(instance, wanted),
+    )  # fmt: skip
+
+
+def looks_everywhere(guest_cells: int, kinds: int) -> bool:
+    """Tell whether ``fits`` surely looks at all ways, when host cells are of so many kinds.
+
+    Then a host's answer does not depend on the order of its cells.
+    """
+    return sum(math.comb(kinds + n - 1, n) for n in range(1, guest_cells + 1)) < STATES_MAX
+
+
 def emulator_cpus(instance: InstanceTopology, cell: InstanceCell) -> int:
     """Return how many dedicated CPUs a guest cell needs for the emulator's threads."""
     return int(instance.isolates_emulator and cell is instance.cells[0])
@@ -176,13 +193,10 @@ def _rows(
     known: dict[tuple[Any, ...], list[Backing | None]] = {}
     rows = []
     for wanted in instance.cells:
-        alike = (
-            len(wanted.vcpus), len(wanted.pinned_vcpus), wanted.memory_mb, wanted.page_size_kb,
-            emulator_cpus(instance, wanted),
-        )  # fmt: skip
-        if alike not in known:
-            known[alike] = [fit_cell(cell, wanted, instance, ratios) for cell in cells]
-        rows.append(known[alike])
+        demand = demand_of(wanted, instance)
+        if demand not in known:
+            known[demand] = [fit_cell(cell, wanted, instance, ratios) for cell in cells]
+        rows.append(known[demand])
     return rows
 
 

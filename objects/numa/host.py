@@ -28,6 +28,14 @@ class PagePool:
         """Pages that nobody uses."""
         return self.total - self.used
 
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """Return the pages of a wire form. Raises ``ValueError`` for pages of no size."""
+        size_kb = int(plain["size_kb"])
+        if size_kb < 1:
+            raise ValueError(f"pages of {size_kb} KiB")
+        return cls(size_kb, int(plain["total"]), int(plain.get("used") or 0))
+
 
 @dataclass(frozen=True)
 class HostCell:
@@ -69,7 +77,7 @@ class HostCell:
         busy = self.pinned | (self.cpus - self.pcpus)
         return tuple(core & self.pcpus for core in self._cores if core.isdisjoint(busy))
 
-    @property
+    @functools.cached_property
     def _cores(self) -> list[frozenset[int]]:
         """All threads of the cores that have dedicated CPUs."""
         in_cores = frozenset[int]().union(*self.siblings)
@@ -132,10 +140,7 @@ class HostCell:
             siblings=_siblings(tuple(map(tuple, plain.get("siblings") or ()))),
             memory_mb=int(plain.get("memory_mb") or 0),
             memory_mb_used=int(plain.get("memory_mb_used") or 0),
-            pages=tuple(
-                PagePool(int(pool["size_kb"]), int(pool["total"]), int(pool.get("used") or 0))
-                for pool in plain.get("pages") or ()
-            ),
+            pages=tuple(PagePool.from_plain(pool) for pool in plain.get("pages") or ()),
         )
 
 

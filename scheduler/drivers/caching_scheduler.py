@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -87,11 +87,12 @@ class CachingScheduler(FilterScheduler):
             raise GivenUp(reason=answers.NO_HOST_KNOWN)
         return hosts, answers.unclaimed
 
-    def _remember(self, decision: Decision, hosts: HostTable) -> None:
+    def _remember(self, decisions: Sequence[Decision], hosts: HostTable) -> None:
         self._cache.place(
-            decision.spec,
+            decisions[0].spec,
             [
                 (hosts.value("uuid", wanted.position), wanted.instance_uuid)
+                for decision in decisions
                 for wanted in decision.instances
             ],
         )

@@ -7,10 +7,11 @@ board, and claims of all are sent together.
 
 from __future__ import annotations
 
+import functools
 import logging
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import ClassVar
@@ -29,7 +30,9 @@ from placement.rpcapi import PlacementAPI
 from scheduler import (
     answers,
     filters,
+    group_policies,
     nearest_misses,
+    placements,
     rebuild_check,
     request_filters,
     same_request,
@@ -39,6 +42,7 @@ from scheduler.answers import Requester
 from scheduler.boards import Boards
 from scheduler.candidates import get_candidates, questions
 from scheduler.cell_usage import CellDemand
+from scheduler.claim_rounds import ClaimRounds
 from scheduler.claiming import Claiming
 from scheduler.decision import Board, Decision, GivenUp
 from scheduler.drivers.base import SchedulerDriver
@@ -48,27 +52,15 @@ from scheduler.plugins import CannotDecide, PluginBroke
 from scheduler.preselection import preselect
 from scheduler.rows_by_id import NamedIds
 from scheduler.scheduling_request import Outcome, SchedulingRequest
-from scheduler.selections import (
-    CLAIM_ROUNDS_MAX,
-    Chooser,
-    Wanted,
-    spread_of,
-)
+from scheduler.selections import Chooser, Wanted
 from scheduler.side_by_side import side_by_side
+from scheduler.tie_order import TieOrder
 from scheduler.trace import TraceBuilder
 from scheduler.tree_usage import TreeUsage, hosts_and_offers
 from scheduler.unclaimed import Unclaimed, Watch, amounts_by_node
 from scheduler.usage import Usage
 
 LOG = logging.getLogger(__name__)
-
-# The plugin that a server group's policy stands or falls with.
-NEEDED_BY_POLICY = {
-    "affinity": "ServerGroupAffinityFilter",
-    "anti-affinity": "ServerGroupAntiAffinityFilter",
-    "soft-affinity": "ServerGroupSoftAffinityWeigher",
-    "soft-anti-affinity": "ServerGroupSoftAntiAffinityWeigher",
-}
 
 _INSTANCES_MAX = 1_000
 """Of requests that are decided together."""
@@ -107,6 +99,7 @@ class FilterScheduler(SchedulerDriver):
         self._filters = filters.load_filters(conf)
         self._weighers = weights.load_weighers(conf)
         self._plugin_names = {*self._filters.names, *(type(w).__name__ for w in self._weighers)}
+        self._ties = TieOrder(dice)
         self._choosing = threading.Lock()
         self._unclaimed = Unclaimed()
         self._boards = Boards(
@@ -118,7 +111,13 @@ class FilterScheduler(SchedulerDriver):
             fail=self._fail,
             claims=self.uses_allocation_candidates,
         )
-        self._claiming = Claiming(placement, self._choosing)
+        self._claims = ClaimRounds(
+            Claiming(placement, self._choosing, clock=clock),
+            self._boards,
+            self._unclaimed,
+            fleet=fleet,
+            placement=placement,
+        )
         self._workers = WorkerPool(_BOARDS_MAX, "decisions", queue_size_max=_WAITING_MAX)
         self._combiner = KeyedCombiner[Sequence[Decision], None](
             self._decide_groups, weight_max=_INSTANCES_MAX, waiting_max=_WAITING_MAX
@@ -143,34 +142,40 @@ class FilterScheduler(SchedulerDriver):
         return found
 
     def select_many(self, requests: Sequence[SchedulingRequest]) -> list[Outcome]:
-        decisions = [self._decision(request) for request in requests]
+        decisions = self._decisions(requests)
         self._decide_and_claim(decisions)
         crowded = [index for index, each in enumerate(decisions) if _may_find_room(each)]
         if crowded:
             # What was in their way may not have been claimed after all.
             self._unclaimed.wait_until_settled(_SETTLE_SECONDS_MAX)
-            again = {index: self._decision(decisions[index].as_known()) for index in crowded}
-            self._decide_and_claim(list(again.values()))
-            for index, decision in again.items():
+            again = self._decisions([decisions[index].as_known() for index in crowded])
+            self._decide_and_claim(again)
+            for index, decision in zip(crowded, again, strict=True):
                 decisions[index] = decision
-        return [self._outcome(decision) for decision in decisions]
+        zone: str = self._conf.default_availability_zone
+        outcomes = [self._outcome(decision, zone) for decision in decisions]
+        placements.log([each for each in decisions if each.is_placed])
+        return outcomes
 
-    def _decision(self, request: SchedulingRequest) -> Decision:
-        wanted = zip(request.instance_uuids, request.fences, strict=True)
-        return Decision(
-            request=request,
-            spec=request.request_spec,
-            instances=[Wanted(uuid, fence) for uuid, fence in wanted],
-            trace=TraceBuilder(
-                request_id=request.context.request_id,
-                created_at=self._now(),
-                clock=self._clock,
-                choices_max=self._conf.scheduler.trace_choices_max,
-            ),
-            alternates_max=(
-                self._conf.scheduler.max_attempts - 1 if request.return_alternates else 0
-            ),
-        )
+    def _decisions(self, requests: Iterable[SchedulingRequest]) -> list[Decision]:
+        options, now = self._conf.scheduler, self._now()
+        choices_max: int = options.trace_choices_max
+        alternates_max: int = options.max_attempts - 1
+        return [
+            Decision(
+                request=request,
+                spec=request.request_spec,
+                instances=list(map(Wanted, request.instance_uuids, request.fences)),
+                trace=TraceBuilder(
+                    request_id=request.context.request_id,
+                    created_at=now,
+                    clock=self._clock,
+                    choices_max=choices_max,
+                ),
+                alternates_max=alternates_max if request.return_alternates else 0,
+            )
+            for request in requests
+        ]
 
     # Deciding together ----------------------------------------------------------------------------
 
@@ -181,11 +186,12 @@ class FilterScheduler(SchedulerDriver):
             shared.setdefault(key, []).append(decision)
         works = [partial(self._decide_shared, key, some) for key, some in shared.items()]
         side_by_side(self._workers, works)
-        self._claim_in_rounds([each for each in decisions if each.board and not each.is_dry_run])
+        if self.uses_allocation_candidates:
+            self._claims.claim([each for each in decisions if each.board and not each.is_dry_run])
         for decision in decisions:
             self._boards.leave(decision)
             if decision.error is not None:
-                self._clean_up(decision)
+                self._claims.clean_up(decision)
 
     def _decide_shared(self, key: object, decisions: Sequence[Decision]) -> None:
         weight = sum(len(each.instances) for each in decisions)
@@ -210,7 +216,7 @@ class FilterScheduler(SchedulerDriver):
                 for decision in decisions:
                     self._check_rebuild(decision, first.spec)
                 return
-            self._check_policy(first.spec)
+            group_policies.check(first.spec, self._plugin_names)
             watch = self._unclaimed.begin()
             try:
                 board = self._board(first, watch)
@@ -257,7 +263,7 @@ class FilterScheduler(SchedulerDriver):
         if len(hosts) == 0:
             raise GivenUp
         with decision.trace.stage("weigh"):
-            return Board(self._chooser(decision, hosts), request, watch)
+            return Board(self._chooser(decision, hosts), functools.cache(request), watch)
 
     def _ask_placement(self, decision: Decision) -> AllocationCandidates | None:
         """Return the candidates; None for a driver that asks nobody."""
@@ -284,11 +290,13 @@ class FilterScheduler(SchedulerDriver):
         """Return the hosts to choose among, and what claims the candidates that they stand for."""
         assert candidates is not None
         if candidates.is_plain:
-            hosts, found = self._fleet.view(candidates.provider_uuids, _named_ids(candidates))
+            hosts, found = self._fleet.view(
+                candidates.provider_uuids, _named_ids(candidates), self._ties
+            )
             usage = Usage.of_candidates(candidates, found)
         else:
             offers = hosts_and_offers(candidates)
-            hosts, found = self._fleet.view(list(offers))
+            hosts, found = self._fleet.view(list(offers), order=self._ties)
             known = list(offers.values())
             usage = TreeUsage(candidates, [known[index] for index in found.tolist()])
         decision.trace.known(len(hosts))
@@ -332,59 +340,14 @@ class FilterScheduler(SchedulerDriver):
             explained_max=self._conf.scheduler.trace_explained_hosts_max,
         )
 
-    def _remember(self, decision: Decision, hosts: HostTable) -> None:
+    def _remember(self, decisions: Sequence[Decision], hosts: HostTable) -> None:
         """Let decisions to come see what was placed, until a push shows it."""
         claims = (
             (hosts.value("uuid", wanted.position), wanted.instance_uuid)
+            for decision in decisions
             for wanted in decision.instances
         )
-        self._fleet.remember(claims, CellDemand.of(decision.spec, self._conf))
-
-    # Claiming -------------------------------------------------------------------------------------
-
-    def _claim_in_rounds(self, decisions: Sequence[Decision]) -> None:
-        """Claim for all, and choose again for those that are refused.
-
-        From the second refusal on choices are spread: whoever was faster reads the same ranking.
-        """
-        if not self.uses_allocation_candidates:
-            return
-        waiting = [each for each in decisions if each.error is None]
-        for claim_round in range(CLAIM_ROUNDS_MAX):
-            if not waiting:
-                return
-            if claim_round:
-                self._boards.choose_again(waiting, spread_of(claim_round))
-            chosen = [each for each in waiting if each.error is None]
-            try:
-                if chosen:
-                    self._claiming.claim(chosen)
-            finally:
-                self._settle(waiting)
-            waiting = [each for each in waiting if each.error is None and each.unclaimed]
-        for decision in waiting:
-            decision.error = exception.Unavailable(
-                reason=f"claims were refused {CLAIM_ROUNDS_MAX} times in a row, other requests "
-                "were faster"
-            )
-
-    def _settle(self, decisions: Sequence[Decision]) -> None:
-        self._unclaimed.settle(
-            wanted.instance_uuid for each in decisions for wanted in each.instances
-        )
-
-    def _clean_up(self, decision: Decision) -> None:
-        """Forget what was chosen for a request that failed; release what it has claimed.
-
-        Unless somebody else acts for it, or nobody knows what was claimed: then whoever asked takes
-        care of it.
-        """
-        if decision.is_dry_run or decision.board is None:
-            return
-        self._fleet.forget(decision.request.instance_uuids)
-        is_known = isinstance(decision.error, exception.NoValidHost | exception.Unavailable)
-        if is_known and decision.claimed:
-            self._placement.release(decision.context, decision.claimed)
+        self._fleet.remember(claims, CellDemand.of(decisions[0].spec, self._conf))
 
     # Outcomes -------------------------------------------------------------------------------------
 
@@ -405,49 +368,31 @@ class FilterScheduler(SchedulerDriver):
         decision.error = error = answers.no_valid_host(trace)
         return error
 
-    def _outcome(self, decision: Decision) -> Outcome:
+    def _outcome(self, decision: Decision, default_zone: str) -> Outcome:
         if decision.error is not None:
             return decision.error
         if decision.found is not None:
             return decision.found
         try:
-            return self._destinations(decision)
+            return self._destinations(decision, default_zone)
         except PluginBroke as error:  # it has chosen, and cannot say within which limits
             LOG.exception("%s: a plugin broke", decision.context.request_id)
             failure = self._fail(decision, GivenUp(reason=f"{error}."))
-            self._clean_up(decision)
+            self._claims.clean_up(decision)
             return failure
 
-    def _destinations(self, decision: Decision) -> Destinations:
+    def _destinations(self, decision: Decision, default_zone: str) -> Destinations:
         assert decision.board is not None
         hosts = decision.board.chooser.hosts
-        if not decision.is_dry_run:
-            for wanted, offers in zip(decision.instances, decision.offers, strict=True):
-                LOG.info(
-                    "%s: goes to %s, %d alternates",
-                    wanted.instance_uuid, hosts.value("host", wanted.position), len(offers) - 1,
-                )  # fmt: skip
         return answers.destinations(
             hosts,
             decision.offers,
             request=decision.board.request,
             limits_of=lambda position: self._filters.limits_of(hosts[position], decision.spec),
-            default_zone=self._conf.default_availability_zone,
+            default_zone=default_zone,
             trace=decision.trace.finished(),
             known=decision.board.selections,
         )
-
-    def _check_policy(self, spec: RequestSpec) -> None:
-        if spec.instance_group is None:
-            return
-        policy = spec.instance_group.policy
-        needed = NEEDED_BY_POLICY.get(policy)
-        if needed is None:
-            raise exception.UnsupportedPolicy(policy=policy, reason="there is no such policy")
-        if needed not in self._plugin_names:
-            raise exception.UnsupportedPolicy(
-                policy=policy, reason=f"{needed} is not enabled in the scheduler"
-            )
 
 
 def _own_spec(decisions: Sequence[Decision]) -> RequestSpec:

@@ -26,6 +26,8 @@ __all__ = ["BaseHostFilter", "FilterChain", "Mask", "load_filters", "per_distinc
 
 NAMESPACE = "armillary.scheduler.filters"
 
+_TRUTHS = bool | np.bool_ | int  # made once: the question is asked for each host
+
 T = TypeVar("T")
 
 Report = Callable[[str, int, int, Reasons], None]
@@ -189,7 +191,7 @@ def explain(each: BaseHostFilter, host_state: HostState, spec: RequestSpec) -> s
 
 def truth(answer: object) -> bool:
     """Return what ``host_passes`` says. Raises ``TypeError`` for what is no truth value."""
-    if isinstance(answer, bool | np.bool_ | int):
+    if isinstance(answer, _TRUTHS):
         return bool(answer)
     raise TypeError(f"host_passes gave {answer!r}, neither True nor False")
 

@@ -12,6 +12,7 @@ from objects.request_spec import RequestSpec
 from scheduler import filters, host_metrics
 from scheduler.host_state import HostState
 from scheduler.host_table import HostTable
+from scheduler.metric_columns import MetricColumns
 from scheduler.weight_setting import WeightSetting
 
 
@@ -28,6 +29,7 @@ class MetricsFilter(filters.BaseHostFilter):
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)
         self._setting = WeightSetting("[metrics] weight_setting")
+        self._columns = MetricColumns()
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         return not _missing(host_state.metrics, self._wanted)
@@ -36,7 +38,9 @@ class MetricsFilter(filters.BaseHostFilter):
         wanted = self._wanted
         if not wanted:
             return np.ones(len(hosts), dtype=np.bool_)
-        return filters.per_distinct(hosts.metrics, lambda metrics: not _missing(metrics, wanted))
+        is_missing = np.isnan(self._columns.read(hosts, wanted))
+        is_reported: filters.Mask = ~np.any(is_missing, axis=0)
+        return is_reported
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:
         return f"does not report {', '.join(sorted(_missing(host_state.metrics, self._wanted)))}"

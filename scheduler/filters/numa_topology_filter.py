@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.cell_usage import offered, wanted_devices, wanted_topology
 from scheduler.host_state import HostState
-from scheduler.host_table import HostTable, Numbers
+from scheduler.host_table import HostTable
+from scheduler.numa_fleet import NumaFleet
 from scheduler.numa_readings import NumaReadings
 
 _RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio")
@@ -45,25 +46,23 @@ class NUMATopologyFilter(filters.BaseHostFilter):
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)
         self._readings = NumaReadings()
+        self._fleet = NumaFleet(self._readings)
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        return spec.numa_topology is None or self._fits(host_state, host_state.pci_stats, spec)
+        if spec.numa_topology is None:
+            return True
+        return self._fits(host_state, host_state.pci_stats, _Question(spec))
 
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         if spec.numa_topology is None:
             return np.ones(len(hosts), dtype=np.bool_)
         question = _Question(spec)
-        topologies = self._readings.of_all(hosts.numa_topology)
-        cpu, ram = (np.asarray(hosts.column(name)) for name in _RATIOS)
-        if not question.requests and _is_same(cpu) and _is_same(ram):
+        assert question.wanted is not None
 
-            def fits(host: numa.HostTopology | None) -> bool:
-                return question.ask(host, (), float(cpu[0]), float(ram[0]))
+        def fits(position: int) -> bool:
+            return self._fits(hosts[position], hosts.value("pci_stats", position), question)
 
-            return filters.per_distinct(topologies, fits)
-        pools = hosts.pci_stats if question.requests else [()] * len(hosts)
-        answers = map(question.ask, topologies, pools, cpu.tolist(), ram.tolist())
-        return np.fromiter(answers, np.bool_, len(hosts))
+        return self._fleet.mask(hosts, question.wanted, question.requests, fits)
 
     def candidate_passes(
         self, host_state: HostState, allocation_request: AllocationRequest, spec: RequestSpec
@@ -71,7 +70,7 @@ class NUMATopologyFilter(filters.BaseHostFilter):
         if spec.numa_topology is None or not spec.pci_requests:
             return True
         pools = offered(host_state.pci_stats, allocation_request)
-        return pools is host_state.pci_stats or self._fits(host_state, pools, spec)
+        return pools is host_state.pci_stats or self._fits(host_state, pools, _Question(spec))
 
     def limits(self, host_state: HostState, spec: RequestSpec) -> dict[str, Any]:
         if spec.numa_topology is None or self._readings.of(host_state.numa_topology) is None:
@@ -92,46 +91,37 @@ class NUMATopologyFilter(filters.BaseHostFilter):
         )
         return why or "the devices that placement offers are not near enough to the NUMA cells"
 
-    def _fits(self, host_state: HostState, pools: Sequence[pci.Pool], spec: RequestSpec) -> bool:
+    def _fits(self, host_state: HostState, pools: Sequence[pci.Pool], question: _Question) -> bool:
         host = self._readings.of(host_state.numa_topology)
-        return _Question(spec).ask(host, pools, *_ratios(host_state).values())
+        return question.ask(host, pools, _ratios(host_state))
 
 
 class _Question:
-    """Whether a request fits: asked once of all hosts that are alike."""
+    """Whether a request fits: asked once of all hosts that are the same."""
 
     def __init__(self, spec: RequestSpec) -> None:
-        self._wanted = wanted_topology(spec)
+        self.wanted = wanted_topology(spec)
         self.requests = wanted_devices(spec)
-        self._answers: dict[Any, bool] = {}
+        self._answers: dict[Any, tuple[numa.HostTopology, bool]] = {}
 
     def ask(
         self,
         host: numa.HostTopology | None,
         pools: Sequence[pci.Pool],
-        cpu_ratio: float,
-        ram_ratio: float,
+        ratios: Mapping[str, float],
     ) -> bool:
         if host is None:
             return False
-        # Whoever asks has the topologies at hand, so no identity comes twice.
-        alike = (id(host), cpu_ratio, ram_ratio, repr(pools) if self.requests else None)
-        answer = self._answers.get(alike)
-        if answer is None:
-            assert self._wanted is not None
-            answer = self._answers[alike] = numa.fits(
-                host,
-                self._wanted,
-                limits=dict(zip(_RATIOS, (cpu_ratio, ram_ratio), strict=True)),
-                pools=pools,
-                pci_requests=self.requests,
+        same = (id(host), *ratios.values(), repr(pools) if self.requests else None)
+        if same not in self._answers:
+            assert self.wanted is not None
+            answer = numa.fits(
+                host, self.wanted, limits=ratios, pools=pools, pci_requests=self.requests
             )
-        return answer
+            # Equal topologies are one; it is kept, so that no other has its identity.
+            self._answers[same] = (host, answer)
+        return self._answers[same][1]
 
 
 def _ratios(host_state: HostState) -> dict[str, float]:
     return {name: getattr(host_state, name) for name in _RATIOS}
-
-
-def _is_same(ratios: Numbers) -> bool:
-    return bool((ratios == ratios[:1]).all())

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from oslo_config import cfg
 
 from objects import pci
 from objects.allocation_candidates import AllocationRequest
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.cell_usage import offered, wanted_devices
+from scheduler.derived_columns import Kinds, once_per_kind
 from scheduler.host_state import HostState
 from scheduler.host_table import HostTable
 
@@ -28,6 +30,10 @@ class PciPassthroughFilter(filters.BaseHostFilter):
 
     judges_apart = True
 
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        super().__init__(conf)
+        self._pools = Kinds("pci_stats", repr)
+
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         return not spec.pci_requests or _has_all(host_state.pci_stats, wanted_devices(spec))
 
@@ -35,14 +41,10 @@ class PciPassthroughFilter(filters.BaseHostFilter):
         if not spec.pci_requests:
             return np.ones(len(hosts), dtype=np.bool_)
         requests = wanted_devices(spec)
-        known: dict[str, bool] = {}
-        mask = np.empty(len(hosts), dtype=np.bool_)
-        for position, pools in enumerate(hosts.column("pci_stats")):
-            text = repr(pools)
-            if text not in known:
-                known[text] = _has_all(pools, requests)
-            mask[position] = known[text]
-        return mask
+        kinds, _numbers = self._pools.read(hosts)
+        return once_per_kind(
+            kinds, lambda position: _has_all(hosts.value("pci_stats", position), requests)
+        )
 
     def candidate_passes(
         self, host_state: HostState, allocation_request: AllocationRequest, spec: RequestSpec

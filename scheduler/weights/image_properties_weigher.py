@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,13 @@ from oslo_config import cfg
 
 from objects.request_spec import RequestSpec
 from scheduler import weights
+from scheduler.derived_columns import Derived, Reports
 from scheduler.host_state import HostState
 from scheduler.host_table import HostTable
 from scheduler.weight_setting import WeightSetting
+
+_PROPERTIES_MAX = 64
+"""So many properties of images have their counts at hand, 8 bytes a host each."""
 
 
 class ImagePropertiesWeigher(weights.BaseHostWeigher):
@@ -33,6 +39,7 @@ class ImagePropertiesWeigher(weights.BaseHostWeigher):
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)
         self._setting = WeightSetting("[filter_scheduler] image_props_weight_setting")
+        self._counts = _Counts()
 
     def applies_to(self, spec: RequestSpec) -> bool:
         return bool(self._wanted(spec))
@@ -46,11 +53,11 @@ class ImagePropertiesWeigher(weights.BaseHostWeigher):
         return _weight(host_state.instance_image_properties, self._wanted(spec))
 
     def host_weights(self, hosts: HostTable, spec: RequestSpec) -> weights.Numbers:
-        wanted = self._wanted(spec)
-        if not wanted:
-            return np.zeros(len(hosts))
-        counts = hosts.instance_image_properties
-        return np.fromiter((_weight(each, wanted) for each in counts), np.float64, len(hosts))
+        found = np.zeros(len(hosts))
+        with np.errstate(over="ignore", invalid="ignore"):  # as for one host
+            for key, ratio in self._wanted(spec).items():
+                found += self._counts.column(hosts, key) * ratio
+        return found
 
     def _wanted(self, spec: RequestSpec) -> dict[str, float]:
         """Return ``name=value`` -> what an instance with it counts."""
@@ -65,7 +72,27 @@ class ImagePropertiesWeigher(weights.BaseHostWeigher):
         }
 
 
+class _Counts:
+    """How many instances with a property hosts have; those asked about lately are at hand."""
+
+    def __init__(self) -> None:
+        self._reports = Reports("instance_image_properties")
+        self._lock = threading.Lock()
+        self._derived: dict[str, Derived] = {}  # by "name=value", the last one used at the end
+
+    def column(self, hosts: HostTable, key: str) -> weights.Numbers:
+        """Return the count of each host."""
+        with self._lock:
+            derived = self._derived.pop(key, None) or Derived(functools.partial(_count, key=key))
+            self._derived[key] = derived
+            if len(self._derived) > _PROPERTIES_MAX:
+                del self._derived[next(iter(self._derived))]
+        return self._reports.numbers(hosts, derived)
+
+
 def _weight(counts: Any, wanted: dict[str, float]) -> float:
-    if not counts:
-        return 0.0
-    return float(sum(counts.get(key, 0) * ratio for key, ratio in wanted.items()))
+    return float(sum(_count(counts, key) * ratio for key, ratio in wanted.items()))
+
+
+def _count(counts: Any, key: str) -> float:
+    return 1.0 * counts.get(key, 0) if counts else 0.0

@@ -12,6 +12,7 @@ from objects.request_spec import RequestSpec
 from scheduler import host_metrics, weights
 from scheduler.host_state import HostState
 from scheduler.host_table import HostTable
+from scheduler.metric_columns import MetricColumns
 from scheduler.plugins import CannotDecide
 from scheduler.weight_setting import WeightSetting
 
@@ -38,6 +39,7 @@ class MetricsWeigher(weights.BaseHostWeigher):
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)
         self._setting = WeightSetting("[metrics] weight_setting")
+        self._columns = MetricColumns()
 
     def applies_to(self, spec: RequestSpec) -> bool:
         return bool(self._ratios)
@@ -56,15 +58,18 @@ class MetricsWeigher(weights.BaseHostWeigher):
         found = np.zeros(len(hosts))
         if not ratios:
             return found
-        columns = zip(hosts.metrics, self.multipliers(hosts).tolist(), strict=True)
-        unavailable: float | None = None
-        for position, (metrics, multiplier) in enumerate(columns):
-            weight = _weight_or_missing(metrics, multiplier, ratios)
-            if isinstance(weight, str):
-                if unavailable is None:
-                    unavailable = self._unavailable(weight, hosts.value("host", position))
-                weight = unavailable
-            found[position] = weight
+        values = self._columns.read(hosts, ratios)
+        is_missing = np.isnan(values)
+        with np.errstate(over="ignore", invalid="ignore"):  # a sum may be infinite, as for one host
+            for value, is_none, ratio in zip(values, is_missing, ratios.values(), strict=True):
+                found += np.where(is_none, 0.0, value * ratio)
+        has_ratio = np.array([ratio != 0 for ratio in ratios.values()])
+        is_missed = is_missing & has_ratio[:, np.newaxis] & (self.multipliers(hosts) != 0)
+        positions = np.flatnonzero(is_missed.any(axis=0))
+        if len(positions):
+            first = int(positions[0])
+            name = [*ratios][int(np.argmax(is_missed[:, first]))]
+            found[positions] = self._unavailable(name, hosts.value("host", first))
         return found
 
     def _unavailable(self, name: str, host: str) -> float:

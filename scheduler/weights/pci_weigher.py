@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
+from oslo_config import cfg
 
 from objects import pci
 from objects.request_spec import RequestSpec
 from scheduler import weights
+from scheduler.derived_columns import Derived, Reports
 from scheduler.host_state import HostState
 from scheduler.host_table import HostTable
 
@@ -28,14 +29,16 @@ class PCIWeigher(weights.BaseHostWeigher):
 
     multiplier_option = "pci_weight_multiplier"
 
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        super().__init__(conf)
+        self._pools = Reports("pci_stats")
+        self._weights = Derived(_weight)
+
     def host_weight(self, host_state: HostState, spec: RequestSpec) -> float:
         return float(_weight(host_state.pci_stats))
 
     def host_weights(self, hosts: HostTable, spec: RequestSpec) -> weights.Numbers:
-        column = hosts.column("pci_stats")
-        if not any(column):
-            return np.full(len(hosts), float(_weight(())))
-        return np.fromiter(map(_weight, column), np.float64, len(hosts))
+        return self._pools.numbers(hosts, self._weights)
 
 
 def _weight(pools: Sequence[pci.Pool] | None) -> int:

@@ -11,8 +11,9 @@ from functools import lru_cache
 import numpy as np
 
 from armillary.context import admin_context
-from objects.allocation import AllocationClaim, ClaimResult, ClaimStatus
+from objects.allocation import ClaimResult, ClaimStatus
 from objects.allocation_candidates import AllocationCandidates
+from objects.claim_batch import AnyClaim
 from objects.resource_query import ResourceQuery
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from tests.bench.measuring import Times
@@ -81,7 +82,7 @@ class _ReadyPlacement(ArrayPlacement):
         found.meaning_of_ids = self
         return found
 
-    def claim(self, context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
+    def claim(self, context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
         return [
             ClaimResult(consumer_uuid=claim.consumer_uuid, status=ClaimStatus.CLAIMED, reason=None)
             for claim in claims

@@ -304,6 +304,8 @@ def test_a_plugin_answers_for_all_hosts_what_it_answers_for_each() -> None:
 
     for policy in POLICIES:  # rare enough to be missed by chance
         check = example(*in_a_group(policy))(check)
+    for hint in ("same_host", "different_host"):
+        check = example(*with_hint(hint))(check)
     check()
     same = {name: answers for name, answers in said.items() if len(answers) == 1}
     assert same == {"AllHostsFilter": {True}}
@@ -319,6 +321,12 @@ def in_a_group(policy: str) -> tuple[HostTable, RequestSpec]:
     group = a_group(policy, members=INSTANCES[:2], hosts=["host1"])
     image = an_image(properties={"hw_vm_mode": "hvm"})
     return a_table(fleet), a_request_spec(instance_group=group, image=image)
+
+
+def with_hint(name: str) -> tuple[HostTable, RequestSpec]:
+    """Return two hosts, an instance on the first, and a request that is near it, or is not."""
+    fleet = [a_host(instance_uuids=INSTANCES[:1]), a_host("host2")]
+    return a_table(fleet), a_request_spec(scheduler_hints={name: INSTANCES[:1]})
 
 
 def check_filter(each: BaseHostFilter, table: HostTable, spec: RequestSpec) -> set[bool]:

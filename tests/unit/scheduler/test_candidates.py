@@ -10,8 +10,9 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.allocation import AllocationClaim, ClaimResult
+from objects.allocation import ClaimResult
 from objects.allocation_candidates import AllocationCandidates
+from objects.claim_batch import AnyClaim
 from objects.request_spec import Destination, RequestSpec
 from objects.resource_query import ResourceQuery
 from placement.engine import PlacementEngine
@@ -39,7 +40,7 @@ class Placement:
         self.queries.append(query)
         return self.engine.get_candidates(query)
 
-    def claim(self, context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
+    def claim(self, context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
         return self.engine.claims.claim(claims)
 
     def release(self, context: object, consumers: Mapping[str, int]) -> None:

@@ -161,7 +161,7 @@ def test_a_filter_that_breaks_after_a_claim_was_refused(monkeypatch: pytest.Monk
         "faults",
         {"host_mask": lambda: fail() if placement.claim_calls else np.ones(3, dtype=bool)},
     )
-    placement.refusals[placement.uuids[1]] = 1
+    placement.refusals[placement.uuids[0]] = 1  # one of the two that this driver takes first
     spec = a_request_spec(FAULTY, instance_group=a_group("soft-anti-affinity"))
     with pytest.raises(exception.NoValidHost, match="FaultyMaskFilter is broken"):
         select(driver, spec, 2)

@@ -16,7 +16,9 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.rpcapi import HostStatesAPI, SuperConductorAPI
 from objects.base import ArmillaryObject
+from objects.claim_batch import ClaimAnswers, ClaimBatch
 from objects.decision_trace import DecisionTrace
+from objects.destinations import Destinations
 from objects.host_states import HostStateBatch
 from objects.request_spec import RequestSpec
 from objects.scheduling_batch import BatchedRequest
@@ -56,8 +58,8 @@ class PlacementEndpoint:
         return self._placement.get_allocation_candidates(context, query)
 
     @rpc.expose
-    def claim(self, context: object, claims: Any) -> Any:
-        return self._placement.claim(context, claims)
+    def claim_batch(self, context: object, batch: ClaimBatch) -> ClaimAnswers:
+        return ClaimAnswers.of(self._placement.claim(context, batch.unpacked()))
 
     @rpc.expose
     def release(self, context: object, consumers: Any) -> None:
@@ -377,6 +379,20 @@ def test_requests_of_one_message_have_their_own_answers(
     assert trace.sentence is not None
     assert "VCPU: 999 asked" in trace.sentence
     assert set(placement.consumers) == {*requests[0].instance_uuids, *requests[2].instance_uuids}
+
+
+@pytest.mark.usefixtures("manager")
+def test_an_older_conductor_reads_the_answers_to_its_message(bus: Bus) -> None:
+    """It knows nothing of packed ones, and asks with the batch of its own version."""
+    api = SchedulerAPI(bus, version_cap="1.1", timeout_seconds=20)
+    requests = [a_batched(), a_batched(vcpus=999), a_batched()]
+    first, refused, last = api.select_destinations_many(admin_context(), requests)
+    assert isinstance(refused, exception.NoValidHost)
+    for asked, found in ((requests[0], first), (requests[2], last)):
+        assert isinstance(found, Destinations)
+        (choice,) = found.trace.choices
+        assert choice["instance_uuid"] == asked.instance_uuids[0]
+        assert choice["host"] == found.selections()[0][0].service_host
 
 
 def test_a_request_in_a_message_that_makes_no_sense_stops_all_of_it(

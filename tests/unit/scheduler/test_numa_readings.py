@@ -14,9 +14,9 @@ PLAIN = a_host_topology().to_plain()
 
 def test_equal_reports_are_one_topology() -> None:
     """None and nonsense are none."""
-    first, second, *none = NumaReadings().of_all(
-        [PLAIN, copy.deepcopy(PLAIN), None, {"cells": 7}, {"cells": 7}]
-    )
+    readings = NumaReadings()
+    plains = [PLAIN, copy.deepcopy(PLAIN), None, {"cells": 7}, {"cells": 7}]
+    first, second, *none = [readings.of(plain) for plain in plains]
     assert first == a_host_topology()
     assert second is first
     assert none == [None] * 3
@@ -26,13 +26,13 @@ def test_what_was_made_for_a_decision_is_not_kept() -> None:
     """It has its topology with it."""
     readings = NumaReadings()
     made = HostTopologyDict(a_host_topology())
-    assert readings.of_all([made])[0] is made.topology
+    assert readings.of(made) is made.topology
     assert not readings._by_identity
 
 
 def test_old_reports_are_forgotten() -> None:
-    """When there are more of them than hosts."""
+    """Few hosts report much in time."""
     readings = NumaReadings()
-    for _ in range(3 * numa_readings._SPARE):
-        readings.of_all([copy.copy(PLAIN)])
-    assert len(readings._by_identity) <= numa_readings._SPARE + 3
+    for _ in range(2 * numa_readings._REMEMBERED_MAX):
+        readings.of(copy.copy(PLAIN))
+    assert len(readings._by_identity) <= numa_readings._REMEMBERED_MAX

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.allocation import AllocationClaim, ClaimResult
+from objects.allocation import ClaimResult
+from objects.claim_batch import AnyClaim
 from objects.decision_trace import DecisionTrace
 from objects.destinations import Destinations
 from objects.instance_group import InstanceGroup
@@ -190,7 +191,7 @@ def test_an_error_of_the_claims_is_that_of_all_in_the_message(
     driver = a_driver(hosts, placement=placement)
     real = placement.claim
 
-    def fail(context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
+    def fail(context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
         placement.claim = real  # type: ignore[method-assign]
         raise error
 
@@ -207,7 +208,7 @@ def test_a_claim_that_makes_no_sense_harms_nobody_else() -> None:
     real = placement.claim
     bad = a_uuid()
 
-    def check(context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
+    def check(context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
         if any(claim.consumer_uuid == bad for claim in claims):
             raise exception.Invalid(reason="no such consumer")
         return real(context, claims)

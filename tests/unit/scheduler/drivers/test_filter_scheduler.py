@@ -97,6 +97,32 @@ def of_sizes(*memory_gb: int) -> list[Host]:
     ]
 
 
+# Ties ---------------------------------------------------------------------------------------------
+
+
+def order_of_equal_hosts(seed: int, hosts: list[Host]) -> list[str]:
+    """Return the hosts that requests for a whole host each get from one process, in their order."""
+    driver = a_driver(hosts, placement=ArrayPlacement(hosts), seed=seed)
+    whole = a_request_spec(flavor=a_flavor("whole", vcpus=16))
+    return [name for _ in hosts for name in chosen(select(driver, whole))]
+
+
+def test_each_process_takes_equal_hosts_in_an_order_of_its_own() -> None:
+    """So that several of them don't all begin with the same ones. The dice decide."""
+    hosts = some_hosts(12)
+    one, again, other = (order_of_equal_hosts(seed, hosts) for seed in (1, 1, 2))
+    assert one == again
+    assert sorted(one) == sorted(other) == sorted(host.name for host in hosts)
+    assert len({tuple(one), tuple(other), tuple(host.name for host in hosts)}) == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_better_host_comes_first_in_every_order(seed: int) -> None:
+    """Only equal ones are taken in any order."""
+    driver = a_driver(of_sizes(8, 64, 8, 16, 8, 32), seed=seed)
+    assert names(select(driver)) == [["host2", "host6", "host4"]]
+
+
 # One instance -------------------------------------------------------------------------------------
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.allocation import AllocationClaim, ClaimResult, ClaimStatus
+from objects.allocation import ClaimResult, ClaimStatus
 from objects.allocation_candidates import AllocationCandidates
+from objects.claim_batch import AnyClaim
 from objects.destinations import Destinations
 from objects.resource_query import ResourceQuery
 from tests.builders import a_uuid
@@ -54,14 +55,14 @@ class DevicePlacement:
             slot_uuids=uuids,
         )
 
-    def claim(self, context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
+    def claim(self, context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
         self.claims.append([device_of(claim.allocations) for claim in claims])
         return [self._claim(claim) for claim in claims]
 
     def release(self, context: object, consumers: Mapping[str, int]) -> None:
         self.taken = {key: uuid for key, uuid in self.taken.items() if uuid not in consumers}
 
-    def _claim(self, claim: AllocationClaim) -> ClaimResult:
+    def _claim(self, claim: AnyClaim) -> ClaimResult:
         device = device_of(claim.allocations)
         is_free = device not in self.taken
         if is_free:

@@ -98,3 +98,14 @@ def test_multiplier_0_turns_it_off() -> None:
     off = a_weigher("cpu.percent=1", weight_multiplier=0.0)
     ranking = Ranking([off], hosts, a_request_spec(), np.ones(2, dtype=np.bool_))
     assert ranking.shares(0) == {}
+
+
+def test_for_all_hosts_at_once_the_multiplier_of_each_decides_what_counts() -> None:
+    """Where it is 0, a required metric may be missing."""
+    hosts = [a_host(metrics=BUSY), a_host("host2", metrics=IDLE)]
+    exempt = an_aggregate(hosts=["host2"], metadata={"metrics_weight_multiplier": "0"})
+    weigher = a_weigher("cpu.percent=1", "cpu.frequency=1")
+    table = a_table(hosts, facts=some_facts([exempt]))
+    assert weigher.host_weights(table, a_request_spec()).tolist() == [2050.0, 10.0]
+    with pytest.raises(CannotDecide, match=r"does not report cpu\.frequency"):
+        weigher.host_weights(a_table(hosts), a_request_spec())
