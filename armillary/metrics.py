@@ -1,4 +1,4 @@
-"""Counters and histograms by name, and the port on which Prometheus reads them."""
+"""Counters, histograms and gauges by name, and the port on which Prometheus reads them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class Metrics:
         self._lock = threading.Lock()
         self._counters: dict[str, prometheus_client.Counter] = {}
         self._histograms: dict[str, prometheus_client.Histogram] = {}
+        self._gauges: dict[str, prometheus_client.Gauge] = {}
 
     def counter(
         self, name: str, documentation: str, labels: Sequence[str] = ()
@@ -52,6 +53,20 @@ class Metrics:
                     buckets=buckets,
                 )
             return self._histograms[name]
+
+    def gauge(
+        self, name: str, documentation: str, labels: Sequence[str] = ()
+    ) -> prometheus_client.Gauge:
+        """Return the gauge ``armillary_<name>``.
+
+        What it shows is set, or asked for with each look: ``set_function``.
+        """
+        with self._lock:
+            if name not in self._gauges:
+                self._gauges[name] = prometheus_client.Gauge(
+                    name, documentation, labels, namespace=PREFIX, registry=self.registry
+                )
+            return self._gauges[name]
 
 
 @functools.cache

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import oslo_messaging
 
 from armillary import exception
 from armillary.context import RequestContext
+from rpc.timing import ClientTimes
 from rpc.transport import Bus
 
 _REMOTE_SUFFIX = "_Remote"
+_OUTCOMES: tuple[tuple[type[exception.ArmillaryError], str], ...] = (
+    (exception.RpcTimeout, "timeout"),
+    (exception.RpcUnavailable, "unavailable"),
+    (exception.RpcFailed, "error"),
+)
 
 
 class RpcClient:
@@ -33,6 +40,7 @@ class RpcClient:
         self._cap = version_cap
         self._version_first = f"{self.VERSION.partition('.')[0]}.0"
         self._timeout_seconds = timeout_seconds
+        self._times = ClientTimes(self.TOPIC)
         self._client = bus.client(
             self.TOPIC,
             version=self.VERSION,
@@ -85,6 +93,17 @@ class RpcClient:
         self._sent(method, 0, lambda: prepared.cast(context, method, **arguments))
 
     def _sent(self, method: str, timeout_seconds: float, send: Any) -> Any:
+        started = time.perf_counter()
+        outcome = "ok"
+        try:
+            return self._raising_ours(method, timeout_seconds, send)
+        except exception.ArmillaryError as error:
+            outcome = _outcome_of(error)
+            raise
+        finally:
+            self._times.ended(method, outcome, time.perf_counter() - started)
+
+    def _raising_ours(self, method: str, timeout_seconds: float, send: Any) -> Any:
         try:
             return send()
         except exception.ArmillaryError as error:
@@ -113,6 +132,14 @@ class RpcClient:
                 topic=self.TOPIC,
                 reason=type(error).__name__.removesuffix(_REMOTE_SUFFIX),
             ) from error
+
+
+def _outcome_of(error: exception.ArmillaryError) -> str:
+    """Return how a call ended, in a word."""
+    for kind, word in _OUTCOMES:
+        if isinstance(error, kind):
+            return word
+    return "refused"
 
 
 def _as_raised(error: exception.ArmillaryError) -> exception.ArmillaryError:

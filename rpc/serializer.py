@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Protocol
 
 import oslo_messaging
@@ -10,6 +11,7 @@ from oslo_versionedobjects import exception as ovo_exception
 
 from armillary.context import RequestContext
 from objects.base import ArmillaryObject, Binding
+from rpc.timing import SENT_AT
 
 
 class BackportAPI(Protocol):
@@ -70,7 +72,7 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
         return made
 
     def serialize_context(self, context: RequestContext) -> dict[str, Any]:
-        return context.to_dict()
+        return {**context.to_dict(), SENT_AT: time.time()}
 
     def deserialize_context(self, context: dict[str, Any]) -> RequestContext:
         made = RequestContext.from_dict(context)

@@ -7,6 +7,8 @@ from typing import Any
 import oslo_messaging
 from oslo_config import cfg
 
+from rpc.timing import ServerTimes
+
 
 class _BaseEndpoint:
     """What every service answers."""
@@ -46,6 +48,8 @@ class RpcServer:
             access_policy=oslo_messaging.ExplicitRPCAccessPolicy,
             **({"executor": executor} if executor != "threading" else {}),
         )
+        dispatcher = self._server.dispatcher
+        dispatcher.dispatch = ServerTimes(topic).timed(dispatcher.dispatch)
         self._conf = conf
 
     def start(self) -> None:

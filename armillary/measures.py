@@ -1,0 +1,247 @@
+"""What services count and time: every metric of ours is declared here, once, with its hook.
+
+The hooks take plain values and never raise; whoever calls one needs to know nothing of Prometheus.
+The table in docs/operating/monitoring.md names the same metrics, and a test compares the two.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import prometheus_client
+
+from armillary.metrics import process_metrics
+
+SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+COUNTS = (0.0, 1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Counter:
+    """How often; shown as ``armillary_<name>_total``."""
+
+    name: str
+    documentation: str
+    labels: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def here(self) -> prometheus_client.Counter:
+        """The metric of this process."""
+        return process_metrics().counter(self.name, self.documentation, self.labels)
+
+
+@dataclasses.dataclass(frozen=True)
+class Histogram:
+    """How long or how many each time; shown as ``armillary_<name>``."""
+
+    name: str
+    documentation: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = SECONDS
+
+    @functools.cached_property
+    def here(self) -> prometheus_client.Histogram:
+        """The metric of this process."""
+        return process_metrics().histogram(self.name, self.documentation, self.labels, self.buckets)
+
+
+@dataclasses.dataclass(frozen=True)
+class Gauge:
+    """How much now; shown as ``armillary_<name>``."""
+
+    name: str
+    documentation: str
+    labels: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def here(self) -> prometheus_client.Gauge:
+        """The metric of this process."""
+        return process_metrics().gauge(self.name, self.documentation, self.labels)
+
+
+RPC_SERVER_SECONDS = Histogram(
+    "rpc_server_seconds", "Time that a message took here, by topic and method.", ("topic", "method")
+)
+RPC_SERVER_CALLS = Counter(
+    "rpc_server_calls",
+    "Messages handled, by topic, method and outcome: ok, refused (an error that is part of the "
+    "contract), error.",
+    ("topic", "method", "outcome"),
+)
+RPC_QUEUE_SECONDS = Histogram(
+    "rpc_queue_seconds",
+    "Age of a message when it is taken from its queue, by topic; by the clocks of two machines.",
+    ("topic",),
+)
+RPC_CLIENT_SECONDS = Histogram(
+    "rpc_client_seconds",
+    "Time until the answer of a call was there, or a cast was sent, by topic and method.",
+    ("topic", "method"),
+)
+RPC_CLIENT_CALLS = Counter(
+    "rpc_client_calls",
+    "Calls and casts made, by topic, method and outcome: ok, refused, timeout, unavailable, error.",
+    ("topic", "method", "outcome"),
+)
+DECISIONS = Counter(
+    "scheduler_decisions",
+    "Requests decided, dry runs included, by outcome: placed, no_valid_host.",
+    ("outcome",),
+)
+DECISION_SECONDS = Histogram(
+    "scheduler_decision_seconds",
+    "Time of a decision, by stage; the stage total is all of it.",
+    ("stage",),
+)
+CANDIDATES = Histogram(
+    "scheduler_candidates", "Hosts that placement offered for a request.", buckets=COUNTS
+)
+CLAIM_CONFLICTS = Counter(
+    "scheduler_claim_conflicts", "Claims refused because somebody else was faster."
+)
+ALTERNATES_TRIED = Counter(
+    "alternates_tried",
+    "Alternates tried in the place of a host, by reason: build_failed, claim_refused.",
+    ("reason",),
+)
+TAKEN_UP = Counter("works_taken_up", "Works taken up whose lease ran out, by table.", ("table",))
+IN_RECOVERY = Gauge(
+    "works_in_recovery",
+    "Works found without a holder at the last look, by table; each of them is taken up.",
+    ("table",),
+)
+LEASES_HELD = Gauge("leases_held", "Leases that this process keeps alive.", ("table",))
+LEASES_LOST = Counter(
+    "leases_lost", "Works that another process took over while this one had them in hand."
+)
+ALLOCATIONS_LOOKED_AT = Counter(
+    "allocations_looked_at",
+    "Allocations that self-healing looked at, by verdict; released counts those deleted that it "
+    "released.",
+    ("verdict",),
+)
+POOL_WAITING = Gauge("pool_waiting", "Calls that wait for a worker of a pool, by pool.", ("pool",))
+NOTIFICATIONS_SENT = Counter(
+    "notifications_sent", "Notifications sent, by way: bus, feed.", ("way",)
+)
+NOTIFICATIONS_DROPPED = Counter(
+    "notifications_dropped",
+    "Notifications lost, by reason: queue_full, not_sent.",
+    ("reason",),
+)
+FOLLOWERS = Gauge("event_followers", "Who follows the events of this API process now.")
+FOLLOWERS_DROPPED = Counter(
+    "event_followers_dropped", "Followers sent away because they read too slowly."
+)
+
+ALL = tuple(
+    value for value in list(globals().values()) if isinstance(value, Counter | Histogram | Gauge)
+)
+
+
+# Decisions --------------------------------------------------------------------------------------
+
+
+def decision_ended(outcome: str, candidates: int, timings_ms: Mapping[str, float]) -> None:
+    """Count a decision with its stages; ``outcome`` is placed or no_valid_host."""
+    _counter(DECISIONS, outcome).inc()
+    CANDIDATES.here.observe(candidates)
+    for stage, milliseconds in timings_ms.items():
+        _histogram(DECISION_SECONDS, stage).observe(milliseconds / 1000)
+
+
+def claim_refused() -> None:
+    """Count a claim that came too late."""
+    CLAIM_CONFLICTS.here.inc()
+
+
+# Works ------------------------------------------------------------------------------------------
+
+
+def alternate_tried(reason: str) -> None:
+    """Count an alternate; ``reason`` is build_failed or claim_refused."""
+    _counter(ALTERNATES_TRIED, reason).inc()
+
+
+def works_found_lying(table: str, count: int) -> None:
+    """Note how many works of a table had no holder, those that were taken up at once included."""
+    IN_RECOVERY.here.labels(table).set(count)
+
+
+def works_taken_up(table: str, count: int = 1) -> None:
+    """Count works that go on here because their holder is gone."""
+    _counter(TAKEN_UP, table).inc(count)
+
+
+def lease_lost() -> None:
+    """Count a work that somebody else has by now."""
+    LEASES_LOST.here.inc()
+
+
+def allocations_looked_at(counts: Mapping[str, int]) -> None:
+    """Count what self-healing found, by verdict."""
+    for verdict, count in counts.items():
+        _counter(ALLOCATIONS_LOOKED_AT, verdict).inc(count)
+
+
+def watch_leases(table: str, kept: Any) -> None:
+    """Show how many leases ``kept``, a sized thing, holds, for as long as it lives."""
+    _show_size(LEASES_HELD.here.labels(table), kept, len)
+
+
+def watch_pool(pool: str, waiting: Any) -> None:
+    """Show how many calls wait in ``waiting``, a queue, for as long as it lives."""
+    _show_size(POOL_WAITING.here.labels(pool), waiting, lambda queue: queue.qsize())
+
+
+# Notifications ----------------------------------------------------------------------------------
+
+
+def notifications_sent(way: str, count: int = 1) -> None:
+    """Count what left the process."""
+    _counter(NOTIFICATIONS_SENT, way).inc(count)
+
+
+def notifications_dropped(reason: str, count: int = 1) -> None:
+    """Count what nobody will be told; ``reason`` is queue_full or not_sent."""
+    _counter(NOTIFICATIONS_DROPPED, reason).inc(count)
+
+
+def follower_came() -> None:
+    """Count one who follows events here."""
+    FOLLOWERS.here.inc()
+
+
+def follower_went() -> None:
+    """Count one who does no longer."""
+    FOLLOWERS.here.dec()
+
+
+def follower_dropped() -> None:
+    """Count one who read too slowly."""
+    FOLLOWERS_DROPPED.here.inc()
+
+
+def _show_size(gauge: prometheus_client.Gauge, holder: Any, size: Callable[[Any], int]) -> None:
+    reference = weakref.ref(holder)
+
+    def now() -> float:
+        found = reference()
+        return 0.0 if found is None else float(size(found))
+
+    gauge.set_function(now)
+
+
+@functools.cache
+def _counter(measure: Counter, *labels: str) -> prometheus_client.Counter:
+    """Return the counter of these labels, which are few words of our own; looked up once."""
+    return measure.here.labels(*labels)
+
+
+@functools.cache
+def _histogram(measure: Histogram, *labels: str) -> prometheus_client.Histogram:
+    return measure.here.labels(*labels)

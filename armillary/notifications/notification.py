@@ -1,0 +1,81 @@
+"""One notification, and its forms: versioned, unversioned, and a line of the event feed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from objects.notifications.base import NotificationPayload
+
+INFO = "INFO"
+ERROR = "ERROR"
+
+FEED_VERSION = "1.0"
+"""Of the lines of the feed: a new field is a new minor version, all else a new major one."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Notification:
+    """What happened. ``facts`` are plain values and moments, ``payload`` the form they travel in.
+
+    ``feed_only`` tells that the feed shows it though the message bus is not to.
+    """
+
+    event_type: str
+    priority: str
+    publisher_id: str
+    request_id: str | None
+    at_seconds: float
+    payload: type[NotificationPayload]
+    facts: Mapping[str, Any]
+    feed_only: bool = False
+
+    def versioned(self) -> dict[str, Any]:
+        """Return the payload as a versioned object in its wire form."""
+        return self.payload.of(self.facts).wire_form()
+
+    def unversioned(self) -> dict[str, Any]:
+        """Return the payload as plain values."""
+        return {name: _plain(value) for name, value in self.facts.items()}
+
+    def line(self) -> dict[str, Any]:
+        """Return what the event feed shows: the few facts that a person follows."""
+        facts = self.facts
+        fault = facts.get("fault") or {}
+        uuids = facts.get("instance_uuids") or ()
+        is_instance = "power_state" in facts
+        return {
+            "time": datetime.fromtimestamp(self.at_seconds, UTC).isoformat(timespec="milliseconds"),
+            "type": self.event_type,
+            "priority": self.priority,
+            "publisher": self.publisher_id,
+            "request_id": self.request_id,
+            "server": facts.get("uuid") if is_instance else facts.get("instance_uuid"),
+            "servers": list(uuids[:SERVERS_SHOWN_MAX]),
+            "name": facts.get("name"),
+            "project_id": facts.get("project_id"),
+            "host": facts.get("host") or ", ".join(facts.get("hosts") or ()) or None,
+            "state": _state(facts),
+            "task_state": facts.get("task_state"),
+            "attempt": facts.get("attempt"),
+            "reason": fault.get("message") or facts.get("message") or facts.get("reason")
+            or facts.get("disabled_reason"),
+        }  # fmt: skip
+
+
+SERVERS_SHOWN_MAX = 100
+
+
+def _state(facts: Mapping[str, Any]) -> str | None:
+    if "state" in facts:
+        return str(facts["state"]) if facts["state"] is not None else None
+    if facts.get("up") is None:
+        return None
+    state = "up" if facts["up"] else "down"
+    return f"{state}, disabled" if facts.get("disabled") else state
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value

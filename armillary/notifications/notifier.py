@@ -1,0 +1,217 @@
+"""What services call when something happened: a method for each kind of event, none of which waits.
+
+No method raises or blocks, whatever became of the message bus; without anybody to tell, each is one
+comparison.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from armillary.conf.notifications import VM_AND_TASK_STATE, VM_STATE
+from armillary.context import RequestContext
+from armillary.notifications import facts
+from armillary.notifications.notification import ERROR, INFO, Notification
+from objects.notifications.base import NotificationPayload
+from objects.notifications.infrastructure import (
+    AggregatePayload,
+    MetricsPayload,
+    ServerGroupPayload,
+    ServiceStatusPayload,
+)
+from objects.notifications.instance import (
+    ExceptionPayload,
+    InstanceActionPayload,
+    InstanceUpdatePayload,
+)
+from objects.notifications.scheduling import ComputeTaskPayload, RequestSpecPayload
+
+START = "start"
+END = "end"
+FAILED = "error"
+
+
+class Takes(Protocol):
+    """Where notifications go: they wait there to be sent."""
+
+    def put(self, notification: Notification) -> None: ...
+
+    def stop(self, grace_seconds: float) -> None: ...
+
+
+class Notifier:
+    """Tells what a process does, as ``publisher_id`` (``<binary>:<host>``)."""
+
+    def __init__(
+        self,
+        publisher_id: str,
+        outbox: Takes | None,
+        *,
+        default_level: str = INFO,
+        notify_on_state_change: str | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._publisher_id = publisher_id
+        self._outbox = outbox
+        self._level = default_level
+        self._on_change = notify_on_state_change
+        self._now = now
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nobody is told anything: then nobody needs to find out what to tell."""
+        return self._outbox is None
+
+    def stop(self, grace_seconds: float) -> None:
+        """Send what waits within the time given; nothing is sent any more."""
+        if self._outbox is not None:
+            self._outbox.stop(grace_seconds)
+            self._outbox = None
+
+    # Instances ------------------------------------------------------------------------------------
+
+    def instance_action(
+        self,
+        context: RequestContext | None,
+        instance: Any,
+        action: str,
+        phase: str,
+        fault: Any = None,
+    ) -> None:
+        """Tell that an action (create, delete, ...) is at ``start``, ``end`` or ``error``."""
+        if self._outbox is None:
+            return
+        told = facts.of_instance(instance)
+        told["action"], told["fault"] = action, facts.of_fault(fault)
+        self._tell(context, f"instance.{action}.{phase}", InstanceActionPayload, told)
+
+    def instance_update(
+        self,
+        context: RequestContext | None,
+        instance: Any,
+        *,
+        old_state: str | None,
+        old_task_state: str | None,
+    ) -> None:
+        """Tell that the states of an instance are no longer the old ones."""
+        if self._outbox is None:
+            return
+        told = facts.of_instance(instance)
+        is_other_state = told["state"] != old_state
+        is_other_task = told["task_state"] != old_task_state
+        if not is_other_state and not is_other_task:
+            return
+        wanted = {VM_STATE: is_other_state, VM_AND_TASK_STATE: True}.get(self._on_change or "")
+        if not wanted and not is_other_state:
+            return
+        told["old_state"], told["old_task_state"] = old_state, old_task_state
+        self._tell(context, "instance.update", InstanceUpdatePayload, told, feed_only=not wanted)
+
+    def compute_exception(
+        self, context: RequestContext | None, host: str | None, error: Any, *, instance_uuid: str
+    ) -> None:
+        """Tell that work on an instance failed on a host; ``error`` is a fault or an exception."""
+        if self._outbox is None:
+            return
+        fault = facts.of_fault(error) or {}
+        told = {
+            "exception": type(error).__name__,
+            "message": str(fault.get("message") or error),
+            "host": host,
+            "instance_uuid": instance_uuid,
+            "attempt": fault.get("attempt"),
+        }
+        self._tell(context, "compute.exception", ExceptionPayload, told, level=ERROR)
+
+    # Scheduling -----------------------------------------------------------------------------------
+
+    def select_destinations(
+        self,
+        context: RequestContext | None,
+        spec: Any,
+        instance_uuids: Sequence[str],
+        phase: str,
+        hosts: Sequence[str] | None = None,
+    ) -> None:
+        """Tell that a scheduler was asked for hosts (start) or has found them (end)."""
+        if self._outbox is None:
+            return
+        told = facts.of_request(spec, instance_uuids)
+        told["hosts"] = None if hosts is None else list(hosts)
+        self._tell(context, f"scheduler.select_destinations.{phase}", RequestSpecPayload, told)
+
+    def compute_task_failed(
+        self,
+        context: RequestContext | None,
+        task: str,
+        instance_uuids: Sequence[str],
+        reason: str,
+        *,
+        state: str | None = FAILED,
+        spec: Any = None,
+    ) -> None:
+        """Tell that build_instances, migrate_server or rebuild_server found no host."""
+        if self._outbox is None:
+            return
+        told = facts.of_request(spec, instance_uuids)
+        told["reason"], told["state"] = reason, state
+        self._tell(context, f"compute_task.{task}.error", ComputeTaskPayload, told)
+
+    # What instances live on -----------------------------------------------------------------------
+
+    def service(self, context: RequestContext | None, action: str, service: Any) -> None:
+        """Tell that a service was made, changed, or removed: create, update, delete."""
+        if self._outbox is not None:
+            told = facts.of_service(service)
+            self._tell(context, f"service.{action}", ServiceStatusPayload, told)
+
+    def aggregate(
+        self, context: RequestContext | None, action: str, aggregate: Any, phase: str = END
+    ) -> None:
+        """Tell of create, delete, add_host, remove_host, update_metadata, update_prop."""
+        if self._outbox is not None:
+            told = facts.of_aggregate(aggregate)
+            self._tell(context, f"aggregate.{action}.{phase}", AggregatePayload, told)
+
+    def server_group(self, context: RequestContext | None, action: str, group: Any) -> None:
+        """Tell of create, delete, add_member."""
+        if self._outbox is not None:
+            told = facts.of_group(group)
+            self._tell(context, f"server_group.{action}", ServerGroupPayload, told)
+
+    def metrics_update(
+        self, host: str, nodename: str | None, metrics: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Tell what monitors measured of a host."""
+        if self._outbox is not None and metrics:
+            told = {"host": host, "nodename": nodename, "metrics": [dict(one) for one in metrics]}
+            self._tell(None, "metrics.update", MetricsPayload, told)
+
+    def _tell(
+        self,
+        context: RequestContext | None,
+        event_type: str,
+        payload: type[NotificationPayload],
+        told: Mapping[str, Any],
+        *,
+        level: str | None = None,
+        feed_only: bool = False,
+    ) -> None:
+        outbox = self._outbox
+        if outbox is None:
+            return
+        if level is None:
+            level = ERROR if event_type.endswith(".error") else self._level
+        request_id = getattr(context, "request_id", None)
+        outbox.put(
+            Notification(
+                event_type, level, self._publisher_id, request_id, self._now(), payload, told,
+                feed_only,
+            )
+        )  # fmt: skip
+
+
+SILENT = Notifier("nobody", None)
+"""Tells nobody: where notifications are turned off, and where nobody gave another one."""
