@@ -10,6 +10,7 @@ from oslo_config import cfg
 from api import errors, openapi
 from api.call import Site
 from api.dispatch import Endpoint
+from api.event_hub import EventHub
 from api.middleware.authentication import Authentication, make_authenticate
 from api.middleware.body import Body
 from api.middleware.microversion import Microversion
@@ -26,8 +27,10 @@ from conductor.rpcapi import SuperConductorAPI
 App = falcon.App[falcon.Request, falcon.Response]
 
 
-def make_app(conf: cfg.ConfigOpts, *, conductor: SuperConductorAPI) -> App:
-    """Return the application, which asks ``conductor`` for everything.
+def make_app(
+    conf: cfg.ConfigOpts, *, conductor: SuperConductorAPI, events: EventHub | None = None
+) -> App:
+    """Return the application, which asks ``conductor`` for everything but for ``events``.
 
     Raises ``ConfigurationError`` for a token file or a policy that cannot be used, and for an API
     without authentication that others than this machine could reach.
@@ -54,6 +57,7 @@ def make_app(conf: cfg.ConfigOpts, *, conductor: SuperConductorAPI) -> App:
         max_limit=conf.api.max_limit,
         link_prefix=_without_slash(conf.api.compute_link_prefix),
         document=functools.cache(openapi.document),
+        events=events,
     )
     for path, methods in ROUTES.items():
         app.add_route(path, Endpoint(methods, site))

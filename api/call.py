@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from api.event_hub import EventHub
 from api.links import Links
 from armillary import exception
 from armillary.context import RequestContext
@@ -27,6 +28,7 @@ class Site:
     max_limit: int
     link_prefix: str | None
     document: Callable[[], dict[str, Any]]
+    events: EventHub | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +79,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The body of a successful answer (None: no body) and headers beside the usual ones."""
+    """The body of a successful answer (None: no body) and headers beside the usual ones.
+
+    A ``stream`` is sent in the place of a body, piece by piece, until it ends or nobody reads it.
+    """
 
     body: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    stream: Iterable[bytes] | None = None
 
 
 Handler = Callable[[Call], Answer]

@@ -40,6 +40,7 @@ class Action:
     body: Schema | None = None
     status: int = 200
     subject: Callable[[Call], Any] = own
+    media_type: str = falcon.MEDIA_JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class _ReadyAction:
         query = self._query.query(req.params)
         body = self._checked_body(req.context.body)
         answer = self._action.handler(self._call(req, path, query, body, subject))
-        _send(resp, self._action.status, answer)
+        _send(resp, self._action, answer)
 
     def _authorized_subject(self, call: Call) -> Any:
         if self._action.rule is None:
@@ -142,10 +143,13 @@ def _target(subject: Any) -> Mapping[str, Any] | None:
     return {"project_id": subject.project_id, "user_id": subject.user_id}
 
 
-def _send(resp: falcon.Response, status: int, answer: Answer) -> None:
-    resp.status = falcon.code_to_http_status(status)
+def _send(resp: falcon.Response, action: Action, answer: Answer) -> None:
+    resp.status = falcon.code_to_http_status(action.status)
     for name, value in answer.headers.items():
         resp.set_header(name, value)
     if answer.body is not None:
         resp.data = json.dumps(answer.body).encode()
-        resp.content_type = falcon.MEDIA_JSON
+        resp.content_type = action.media_type
+    elif answer.stream is not None:
+        resp.stream = answer.stream
+        resp.content_type = action.media_type

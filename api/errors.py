@@ -25,6 +25,7 @@ STATUS_OF_FAMILY: tuple[tuple[type[exception.ArmillaryError], int], ...] = (
     (exception.RpcTimeout, 504),
     (exception.Unavailable, 503),
     (exception.Invalid, 400),
+    (exception.NoValidHost, 400),
 )
 
 NAME_OF_STATUS = {

@@ -80,7 +80,7 @@ def _operation(method: Method) -> Document:
         "tags": [_noun(first)],
         "parameters": list(_query_parameters(first)),
         "responses": {
-            str(first.status): _success(first),
+            **_successes(actions),
             **{
                 str(status): {"$ref": f"#/components/responses/{status}"}
                 for status in _error_statuses()
@@ -122,6 +122,11 @@ def _body(method: Method) -> Any:
     return method.body
 
 
+def _successes(actions: list[Action]) -> Document:
+    """Return the answers by status; of actions with the same one they are alike."""
+    return {str(action.status): _success(action) for action in reversed(actions)}
+
+
 def _success(action: Action) -> Document:
     success: Document = {
         "description": "Done." if action.status != 202 else "Accepted.",
@@ -133,7 +138,7 @@ def _success(action: Action) -> Document:
         },
     }
     if action.answer is not None:
-        success["content"] = {JSON: {"schema": action.answer}}
+        success["content"] = {action.media_type: {"schema": action.answer}}
     return success
 
 

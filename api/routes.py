@@ -8,6 +8,7 @@ from api.handlers import (
     allocation,
     availability_zone,
     dry_run,
+    event,
     explanation,
     extra_spec,
     flavor,
@@ -16,6 +17,7 @@ from api.handlers import (
     image,
     instance_action,
     limit,
+    migration,
     quota_set,
     server,
     server_group,
@@ -26,6 +28,7 @@ from api.policies import aggregate as aggregate_policies
 from api.policies import allocation as allocation_policies
 from api.policies import availability_zone as availability_zone_policies
 from api.policies import dry_run as dry_run_policies
+from api.policies import event as event_policies
 from api.policies import explanation as explanation_policies
 from api.policies import extra_spec as extra_spec_policies
 from api.policies import flavor as flavor_policies
@@ -34,6 +37,7 @@ from api.policies import hypervisor as hypervisor_policies
 from api.policies import image as image_policies
 from api.policies import instance_action as instance_action_policies
 from api.policies import limit as limit_policies
+from api.policies import migration as migration_policies
 from api.policies import quota_set as quota_set_policies
 from api.policies import server as server_policies
 from api.policies import server_group as server_group_policies
@@ -42,6 +46,7 @@ from api.schemas import aggregate as aggregate_schemas
 from api.schemas import allocation as allocation_schemas
 from api.schemas import availability_zone as availability_zone_schemas
 from api.schemas import dry_run as dry_run_schemas
+from api.schemas import event as event_schemas
 from api.schemas import explanation as explanation_schemas
 from api.schemas import extra_spec as extra_spec_schemas
 from api.schemas import flavor as flavor_schemas
@@ -50,11 +55,13 @@ from api.schemas import hypervisor as hypervisor_schemas
 from api.schemas import image as image_schemas
 from api.schemas import instance_action as instance_action_schemas
 from api.schemas import limit as limit_schemas
+from api.schemas import migration as migration_schemas
 from api.schemas import quota_set as quota_set_schemas
 from api.schemas import server as server_schemas
 from api.schemas import server_group as server_group_schemas
 from api.schemas import service as service_schemas
 from api.schemas import version as version_schemas
+from api.server_action_routes import ACTIONS
 
 ROUTES: Routes = {
     "/": {"GET": Action(version.index, None, version_schemas.INDEX_ANSWER)},
@@ -91,6 +98,35 @@ ROUTES: Routes = {
             server.show, server_policies.SHOW, server_schemas.SHOW_ANSWER, subject=server.load
         ),
         "DELETE": Action(server.delete, server_policies.DELETE, status=204, subject=server.load),
+    },
+    "/v2.1/servers/{server_id}/action": {"POST": ACTIONS},
+    "/v2.1/servers/{server_id}/migrations": {
+        "GET": Action(
+            migration.index_of_server,
+            migration_policies.OF_SERVER_INDEX,
+            migration_schemas.INDEX_ANSWER,
+            query=migration_schemas.OF_SERVER_QUERY,
+            subject=server.load,
+        )
+    },
+    "/v2.1/servers/{server_id}/migrations/{migration_id}": {
+        "GET": Action(
+            migration.show,
+            migration_policies.SHOW,
+            migration_schemas.SHOW_ANSWER,
+            subject=server.load,
+        ),
+        "DELETE": Action(
+            migration.abort, migration_policies.ABORT, status=202, subject=server.load
+        ),
+    },
+    "/v2.1/os-migrations": {
+        "GET": Action(
+            migration.index,
+            migration_policies.INDEX,
+            migration_schemas.INDEX_ANSWER,
+            query=migration_schemas.INDEX_QUERY,
+        )
     },
     "/v2.1/servers/{server_id}/os-instance-actions": {
         "GET": Action(
@@ -412,5 +448,14 @@ ROUTES: Routes = {
     },
     "/v2.1/armillary/health": {
         "GET": Action(health.show, health_policies.SHOW, health_schemas.SHOW_ANSWER),
+    },
+    "/v2.1/armillary/events": {
+        "GET": Action(
+            event.follow,
+            event_policies.FOLLOW,
+            event_schemas.FOLLOW_ANSWER,
+            query=event_schemas.FOLLOW_QUERY,
+            media_type=event_schemas.EVENT_STREAM,
+        ),
     },
 }

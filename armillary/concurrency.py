@@ -145,6 +145,9 @@ class WorkerPool:
         self._pending: dict[Future[Any], None] = {}
         self._workers: list[threading.Thread] = []
         self._closed = False
+        from armillary import measures  # not before the backend is chosen
+
+        measures.watch_pool(name, self._queue)
 
     def submit(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run ``fn`` soon; raise ``WorkerPoolFull`` or, after ``shutdown``, ``RuntimeError``."""

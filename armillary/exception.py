@@ -218,13 +218,13 @@ class OperationUnsupported(Invalid):
     template = "Host %(host)s cannot %(operation)s: %(reason)s"
 
 
-class OperationFailed(ArmillaryError):
+class OperationFailed(Conflict):
     """A host tried what was asked and could not; the guest is as it was before."""
 
     template = "%(operation)s of instance %(instance_uuid)s failed on host %(host)s: %(reason)s"
 
 
-class LiveMigrationAborted(ArmillaryError):
+class LiveMigrationAborted(Conflict):
     """A live migration was ended on request; the guest runs on where it was."""
 
     template = "The live migration of instance %(instance_uuid)s was aborted."
@@ -246,6 +246,24 @@ class InstanceNotFound(NotFound):
     """No cell, and no build request, has this instance."""
 
     template = "Instance %(instance_uuid)s could not be found."
+
+
+class InstanceInvalidState(Conflict):
+    """An instance is in no state for what was asked; it may be later."""
+
+    template = "Server %(instance_uuid)s cannot %(operation)s: %(reason)s."
+
+
+class InstanceLocked(Conflict):
+    """An instance is locked, and the caller is no administrator."""
+
+    template = "Server %(instance_uuid)s is locked; unlock it first."
+
+
+class MigrationNotFound(NotFound):
+    """No migration has this name for this instance."""
+
+    template = "Migration %(migration)s was not found."
 
 
 class FlavorNotFound(NotFound):

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext
+from compute_agent import child_providers
 from compute_agent.allocation_ratios import AllocationRatios
 from compute_agent.host_places import DoesNotFit, HostPlaces
 from compute_agent.instance_place import ANYWHERE, InstancePlace, PlaceWanted
 from compute_agent.journal import Entry, Journal, State
 from compute_agent.named_locks import NamedLocks
+from compute_agent.pci_devices import PciDevice
 from compute_agent.reserved_amounts import ReservedAmounts
+from compute_agent.reserved_places import PlaceReserve
 from compute_agent.virt.driver import ComputeDriver
 from conductor.rpcapi import CellConductorAPI
+from objects import pci_claimed
 from objects.instance import Instance
 from objects.instance_group import InstanceGroup
 from objects.request_spec import RequestSpec, SchedulerLimits
@@ -48,6 +52,7 @@ class Claims:
         ratios: AllocationRatios,
         conductor: CellConductorAPI,
         agent: str,
+        node_uuid: Callable[[str], str],
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._conf = conf
@@ -56,6 +61,7 @@ class Claims:
         self._ratios = ratios
         self._conductor = conductor
         self._agent = agent
+        self._node_uuid = node_uuid
         self._sleep = sleep
         self._locks = NamedLocks()
 
@@ -67,16 +73,52 @@ class Claims:
         Returns where it sits. Doing it twice is fine: a place that this attempt has it keeps.
         Raises GroupPolicyViolation, ComputeResourcesUnavailable.
         """
+
+        def write(place: InstancePlace) -> bool:
+            return self._journal.claim(str(instance.host), instance.uuid, instance.attempt, place)
+
+        return self._claim(context, instance, spec, write)
+
+    def claim_arrival(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        spec: RequestSpec,
+        write: Callable[[InstancePlace], bool],
+    ) -> InstancePlace | None:
+        """Claim for an instance that is to arrive at its host, or to be resized there.
+
+        ``write`` puts it into the journal, in which other claims see it; None when that says no.
+        What the instance has here already stays taken. Raises as ``claim``.
+        """
+        return self._claim(context, instance, spec, write, is_beside_itself=True)
+
+    def _claim(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        spec: RequestSpec,
+        write: Callable[[InstancePlace], bool],
+        *,
+        is_beside_itself: bool = False,
+    ) -> InstancePlace | None:
         group = spec.instance_group
         is_strict = group is not None and group.policy in (AFFINITY, ANTI_AFFINITY)
         is_unchecked = self._conf.workarounds.disable_group_policy_check_upcall
+        arguments = (instance, spec, write, is_beside_itself)
         if group is None or not is_strict or is_unchecked:
-            return self._claim_resources(instance, spec)
+            return self._claim_resources(*arguments)
         with self._locks.hold(("group", group.uuid, instance.host)):
             self._check_group(context, instance, group)
-            return self._claim_resources(instance, spec)
+            return self._claim_resources(*arguments)
 
-    def _claim_resources(self, instance: Instance, spec: RequestSpec) -> InstancePlace | None:
+    def _claim_resources(
+        self,
+        instance: Instance,
+        spec: RequestSpec,
+        write: Callable[[InstancePlace], bool],
+        is_beside_itself: bool,
+    ) -> InstancePlace | None:
         host = str(instance.host)
         with self._locks.hold(("host", host)):
             entries = self._journal.list_entries(host=host)
@@ -85,8 +127,9 @@ class Claims:
                 self._check_limits(instance, spec.limits, others)
             place = _place_kept(instance, entries)
             if place is None:
-                place = self._find_place(instance, spec, others)
-            is_claimed = self._journal.claim(host, instance.uuid, instance.attempt, place)
+                taken = entries if is_beside_itself else others
+                place = self._find_place(instance, spec, taken)
+            is_claimed = write(place)
         return place if is_claimed else None
 
     def _find_place(
@@ -103,6 +146,8 @@ class Claims:
                 self._ratios.of(host),
                 claimed,
                 packing=self._conf.compute.packing_host_numa_cells_allocation_strategy,
+                reserve=PlaceReserve.of(self._conf),
+                devices=self._devices(host, wanted),
             )
             limits = spec.limits.numa_topology if spec.limits is not None else None
             return places.find(wanted, limits)
@@ -110,6 +155,13 @@ class Claims:
             raise exception.ComputeResourcesUnavailable(
                 instance_uuid=instance.uuid, host=host, reason=str(error)
             ) from error
+
+    def _devices(self, host: str, wanted: PlaceWanted) -> Sequence[PciDevice]:
+        """Return the host's devices, with their providers when the claim says of which it takes."""
+        devices = self._drivers[host].get_pci_devices()
+        if any(pci_claimed.names_providers(request.spec) for request in wanted.pci_requests):
+            return child_providers.named(devices, self._node_uuid(host))
+        return devices
 
     def _check_limits(
         self, instance: Instance, limits: SchedulerLimits, others: list[Entry]

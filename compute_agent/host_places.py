@@ -10,8 +10,9 @@ from compute_agent import pci_devices
 from compute_agent.instance_place import InstancePlace, PlaceWanted
 from compute_agent.journal import Entry, State
 from compute_agent.pci_devices import PciDevice
+from compute_agent.reserved_places import PlaceReserve, without_reserved
 from compute_agent.virt.driver import ComputeDriver
-from objects import pci
+from objects import pci, pci_claimed
 from objects.numa import HostCell, HostTopology, consume, fit
 
 
@@ -37,18 +38,24 @@ class HostPlaces:
         entries: Iterable[Entry],
         *,
         packing: bool,
+        reserve: PlaceReserve,
+        devices: Iterable[PciDevice] | None = None,
     ) -> Self:
-        """Return what a host has left besides these instances.
+        """Return what a host has left besides these instances and what it keeps for itself.
 
         Those that were ordered and are not claimed yet are counted where they would be put now, so
         that schedulers do not give the same place away again. They come last: what is claimed is
-        sure. ``ratios`` are by resource class.
+        sure. ``ratios`` are by resource class. ``devices`` stand in the place of the driver's when
+        they are to name their providers.
         """
-        cells = tuple(driver.get_numa_cells())
+        cells = without_reserved(driver.get_numa_cells(), reserve)
         topology = HostTopology(cells, ratios["VCPU"], ratios["MEMORY_MB"]) if cells else None
-        places = cls(topology, tuple(driver.get_pci_devices()), packing)
+        offered = driver.get_pci_devices() if devices is None else devices
+        places = cls(topology, tuple(offered), packing)
         expected = []
         for entry in entries:
+            if entry.former_place is not None:
+                places = places.without(entry.former_place)
             if entry.place is not None:
                 places = places.without(entry.place)
             elif entry.state is State.BUILDING and entry.place_wanted is not None:
@@ -118,7 +125,7 @@ class HostPlaces:
             alike = [device for device in left if _is_of(device, pools[each.pool])]
             if len(alike) < each.count:
                 return None
-            chosen[number] = alike[: each.count]
+            chosen[number] = [_for(device, each.request) for device in alike[: each.count]]
             gone = {device.address for device in chosen[number]}
             left = pci_devices.free_devices(left, gone)
         return tuple(device for number in sorted(chosen) for device in chosen[number])
@@ -141,6 +148,13 @@ def misplaced(driver: ComputeDriver, entries: Iterable[Entry]) -> list[str]:
         if not has_cpus or {each.address for each in entry.place.pci_devices} - addresses:
             found.append(entry.instance_uuid)
     return found
+
+
+def _for(device: PciDevice, request: pci.PciRequest) -> PciDevice:
+    """Return a device as it is given away: it names its provider where the claim does."""
+    if pci_claimed.names_providers(request.spec):
+        return device
+    return dataclasses.replace(device, rp_uuid=None)
 
 
 def _is_of(device: PciDevice, pool: Mapping[str, Any]) -> bool:

@@ -43,7 +43,7 @@ TEXTS_CACHED_MAX = 4096
 _ENTRY_COLUMNS = (
     "host, uuid, attempt, state, is_claimed, is_dirty, is_silent, exit_code, vcpus, memory_mb,"
     " disk_gb, project_id, os_type, group_uuid, request_id, flavor_id, image_pairs, place_wanted,"
-    " place"
+    " place, former_place"
 )
 
 
@@ -54,6 +54,11 @@ class State(enum.StrEnum):
     RUNNING = "running"
     DELETING = "deleting"
     ENDED = "ended"
+    """It is off, by wish or because it ended by itself."""
+    ARRIVING = "arriving"
+    """Its resources are set aside, and its guest is on its way here, or is made here."""
+    LEAVING = "leaving"
+    """It is off here, or on its way, and may still come back."""
 
 
 class Kind(enum.StrEnum):
@@ -63,6 +68,8 @@ class Kind(enum.StrEnum):
     BUILD_FAILED = "build_failed"
     INSTANCE_DELETED = "instance_deleted"
     INSTANCE_ENDED = "instance_ended"
+    ORDER_ANSWERED = "order_answered"
+    """In such a report the sequence of the order stands in the place of the attempt."""
 
 
 class Acceptance(enum.Enum):
@@ -107,10 +114,18 @@ class Entry:
     """Properties of its image, each as "name=value"."""
     place_wanted: PlaceWanted | None = None
     place: InstancePlace | None = None
+    former_place: InstancePlace | None = None
+    """Where it sat before it was resized here, as long as it may go back."""
 
     @property
     def key(self) -> tuple[str, str]:
         return self.host, self.instance_uuid
+
+    def is_resized_from(self, instance: Instance) -> bool:
+        """Whether it has another flavor here than this one."""
+        flavor = instance.flavor
+        sizes = (flavor.flavorid, flavor.vcpus, flavor.memory_mb, flavor.disk_gb)
+        return sizes != (self.flavor_id, self.vcpus, self.memory_mb, self.disk_gb)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -181,32 +196,34 @@ class Journal:
     def accept_build(self, instance: Instance, request_spec: RequestSpec) -> Acceptance:
         """Write down an order to build an instance on its host, as its attempt."""
         host, uuid, attempt = str(instance.host), instance.uuid, instance.attempt
-        with self._transaction() as cursor:
+        with self.transaction() as cursor:
             seen, closed = self._fence(cursor, uuid)
             if attempt <= closed or attempt < seen:
                 return Acceptance.IGNORED
-            entry = self._find(cursor, host, uuid)
+            entry = self.find_in(cursor, host, uuid)
             if entry is not None and entry.attempt == attempt:
                 return Acceptance.REPEATED
             if entry is None and attempt == seen:
                 return Acceptance.OVER
-            self._put(
+            self.put_in(
                 cursor,
                 instance,
+                host,
                 State.BUILDING,
                 request_spec=request_spec,
                 is_dirty=entry is not None,
             )
             self._drop_reports(cursor, host, uuid)
-            self._touch(cursor, uuid, seen=attempt)
+            self.touch_in(cursor, uuid, seen=attempt)
             return Acceptance.NEW
 
     def begin_delete(self, host: str, uuid: str) -> None:
         """Write down that the instance is to be destroyed, and that this is to be reported."""
-        with self._transaction() as cursor:
+        with self.transaction() as cursor:
             self._set_deleting(cursor, host, uuid, is_silent=False)
             self._drop_reports(cursor, host, uuid)
-            self._touch(cursor, uuid, closed=NO_FURTHER_ATTEMPT)
+            self._drop_order(cursor, host, uuid)
+            self.touch_in(cursor, uuid, closed=NO_FURTHER_ATTEMPT)
 
     def begin_forget(self, host: str, uuid: str, attempt: int) -> bool:
         """Write down that what is left of an attempt is to be destroyed in silence.
@@ -214,14 +231,15 @@ class Journal:
         Returns whether there is something to do: a later attempt is left alone, and a delete stays
         one.
         """
-        with self._transaction() as cursor:
-            self._touch(cursor, uuid, seen=attempt, closed=attempt)
-            entry = self._find(cursor, host, uuid)
+        with self.transaction() as cursor:
+            self.touch_in(cursor, uuid, seen=attempt, closed=attempt)
+            entry = self.find_in(cursor, host, uuid)
             if entry is not None and entry.attempt > attempt:
                 return False
             if entry is None or entry.state is not State.DELETING:
                 self._set_deleting(cursor, host, uuid, is_silent=True)
                 self._drop_reports(cursor, host, uuid)
+                self._drop_order(cursor, host, uuid)
             return True
 
     # Steps of the work ----------------------------------------------------------------------------
@@ -231,14 +249,14 @@ class Journal:
 
         False when it is not to be built now.
         """
-        with self._transaction() as cursor:
+        with self.transaction() as cursor:
             return self._update_build(
                 cursor, host, uuid, attempt, "is_claimed = 1, place = ?", _place_text(place)
             )
 
     def note_clean(self, host: str, uuid: str, attempt: int) -> bool:
         """Note that nothing of an older attempt is left; false when it is not to be built now."""
-        with self._transaction() as cursor:
+        with self.transaction() as cursor:
             return self._update_build(cursor, host, uuid, attempt, "is_dirty = 0")
 
     def finish_build(
@@ -249,7 +267,7 @@ class Journal:
         A guest that has ended already is reported as built, then as ended.
         """
         has_ended = power_state != "running"
-        with self._transaction() as cursor:
+        with self.transaction() as cursor:
             state = State.ENDED if has_ended else State.RUNNING
             if not self._update_build(
                 cursor, host, uuid, attempt, "state = ?, exit_code = ?", state, exit_code
@@ -272,59 +290,76 @@ class Journal:
         is_counted: bool,
     ) -> bool:
         """Note and report a failure, the host's own if ``is_counted``; false when overtaken."""
-        with self._transaction() as cursor:
-            entry = self._find(cursor, host, uuid)
+        with self.transaction() as cursor:
+            entry = self.find_in(cursor, host, uuid)
             if entry is None or entry.state is not State.BUILDING or entry.attempt != attempt:
                 return False
             cursor.execute("DELETE FROM instances WHERE host = ? AND uuid = ?", (host, uuid))
             payload = {"fault": fault.obj_to_primitive(), "retry": retry}
-            self._report(cursor, Kind.BUILD_FAILED, host, uuid, attempt, payload, entry.request_id)
+            self.report_in(
+                cursor, Kind.BUILD_FAILED, host, uuid, attempt, payload, entry.request_id
+            )
             if is_counted:
                 self._set_failed_builds(cursor, host, "failed_builds + 1")
-            self._touch(cursor, uuid)
+            self.touch_in(cursor, uuid)
             return True
 
     def refuse_build(self, instance: Instance, fault: InstanceFault) -> None:
         """Report a build that never became an entry as failed; another host may try."""
         payload = {"fault": fault.obj_to_primitive(), "retry": True}
-        with self._transaction() as cursor:
-            self._report(
+        with self.transaction() as cursor:
+            self.report_in(
                 cursor, Kind.BUILD_FAILED, str(instance.host), instance.uuid, instance.attempt,
                 payload, instance.request_id,
             )  # fmt: skip
-            self._touch(cursor, instance.uuid, seen=instance.attempt)
+            self.touch_in(cursor, instance.uuid, seen=instance.attempt)
 
     def end(self, host: str, uuid: str, attempt: int, exit_code: int | None) -> bool:
-        """Note and report that a running guest ended by itself; false when it was not running."""
-        with self._transaction() as cursor:
+        """Note and report that a running guest ended by itself.
+
+        False when it was not running, or an order in hand is why it ended.
+        """
+        with self.transaction() as cursor:
             cursor.execute(
                 "UPDATE instances SET state = 'ended', exit_code = ?"
-                " WHERE host = ? AND uuid = ? AND attempt = ? AND state = 'running'",
+                " WHERE host = ? AND uuid = ? AND attempt = ? AND state = 'running'"
+                " AND NOT EXISTS (SELECT 1 FROM orders WHERE orders.host = instances.host"
+                " AND orders.uuid = instances.uuid AND NOT is_done)",
                 (exit_code, host, uuid, attempt),
             )
             if not cursor.rowcount:
                 return False
             self._report_ended(cursor, host, uuid, attempt, exit_code)
-            self._touch(cursor, uuid)
+            self.touch_in(cursor, uuid)
             return True
+
+    def settle(self, host: str, uuid: str, exit_code: int | None, *, has_ended: bool) -> None:
+        """Note that an instance which was on its way is in its place."""
+        with self.transaction() as cursor:
+            cursor.execute(
+                "UPDATE instances SET state = ?, exit_code = ? WHERE host = ? AND uuid = ?"
+                " AND state IN ('arriving', 'leaving')",
+                (State.ENDED if has_ended else State.RUNNING, exit_code, host, uuid),
+            )
+            self.touch_in(cursor, uuid)
 
     def finish_delete(self, host: str, uuid: str) -> None:
         """Note that nothing is left of an instance, and report it unless it is silent."""
-        with self._transaction() as cursor:
-            entry = self._find(cursor, host, uuid)
+        with self.transaction() as cursor:
+            entry = self.find_in(cursor, host, uuid)
             if entry is None or entry.state is not State.DELETING:
                 return
             cursor.execute("DELETE FROM instances WHERE host = ? AND uuid = ?", (host, uuid))
             if not entry.is_silent:
-                self._report(
+                self.report_in(
                     cursor, Kind.INSTANCE_DELETED, host, uuid, entry.attempt, {}, entry.request_id
                 )
-            self._touch(cursor, uuid)
+            self.touch_in(cursor, uuid)
 
     def report_again(self, host: str, uuid: str, attempt: int) -> bool:
         """Report once more how a build went; false when it is under way or gone."""
-        with self._transaction() as cursor:
-            entry = self._find(cursor, host, uuid)
+        with self.transaction() as cursor:
+            entry = self.find_in(cursor, host, uuid)
             if entry is None or entry.attempt != attempt:
                 return False
             if entry.state not in (State.RUNNING, State.ENDED):
@@ -350,36 +385,36 @@ class Journal:
         ``place`` is where the driver says that it sits.
         """
         host, uuid, attempt = str(instance.host), instance.uuid, instance.attempt
-        with self._transaction() as cursor:
-            if self._find(cursor, host, uuid) is not None:
+        with self.transaction() as cursor:
+            if self.find_in(cursor, host, uuid) is not None:
                 return
             state = State.ENDED if has_ended else State.RUNNING
-            self._put(cursor, instance, state, exit_code=exit_code, place=place)
+            self.put_in(cursor, instance, host, state, exit_code=exit_code, place=place)
             if Kind.BUILD_SUCCEEDED in reports:
                 self._report_built(
                     cursor, host, uuid, attempt, "shutdown" if has_ended else "running"
                 )
             if Kind.INSTANCE_ENDED in reports:
                 self._report_ended(cursor, host, uuid, attempt, exit_code)
-            self._touch(cursor, uuid, seen=attempt)
+            self.touch_in(cursor, uuid, seen=attempt)
 
     # Reading --------------------------------------------------------------------------------------
 
     def find(self, host: str, uuid: str) -> Entry | None:
         """Return the entry of an instance on a host."""
-        with self._transaction() as cursor:
-            return self._find(cursor, host, uuid)
+        with self.transaction() as cursor:
+            return self.find_in(cursor, host, uuid)
 
     def list_entries(
         self, *, host: str | None = None, states: Sequence[State] = tuple(State)
     ) -> list[Entry]:
         """Return entries in these states, of one host or of all, ordered by host and UUID."""
-        with self._transaction() as cursor:
+        with self.transaction() as cursor:
             return self._list(cursor, host, states)
 
     def get_build(self, host: str, uuid: str) -> tuple[Instance, RequestSpec]:
         """Return what is to be built. Raises InstanceNotFound."""
-        with self._transaction() as cursor:
+        with self.transaction() as cursor:
             row = cursor.execute(
                 "SELECT instance, request_spec FROM instances WHERE host = ? AND uuid = ?"
                 " AND instance IS NOT NULL AND request_spec IS NOT NULL",
@@ -391,7 +426,7 @@ class Journal:
 
     def list_instances(self, host: str) -> list[Instance]:
         """Return the instances that are built, or being built, on a host."""
-        with self._transaction() as cursor:
+        with self.transaction() as cursor:
             rows = cursor.execute(
                 "SELECT instance FROM instances WHERE host = ? AND instance IS NOT NULL"
                 " AND state != 'deleting' ORDER BY uuid",
@@ -401,7 +436,7 @@ class Journal:
 
     def snapshot(self) -> Snapshot:
         """Return the whole journal at one moment, without the big parts."""
-        with self._transaction() as cursor:
+        with self.transaction() as cursor:
             entries = self._list(cursor, None, tuple(State))
             serials = dict(cursor.execute("SELECT uuid, serial FROM fences").fetchall())
             unreported = cursor.execute("SELECT DISTINCT uuid FROM outbox").fetchall()
@@ -413,13 +448,13 @@ class Journal:
 
     def serial(self, uuid: str) -> int:
         """Return a number that grows with every change to an instance; 0 if unknown."""
-        with self._transaction() as cursor:
+        with self.transaction() as cursor:
             row = cursor.execute("SELECT serial FROM fences WHERE uuid = ?", (uuid,)).fetchone()
         return int(row[0]) if row else 0
 
     def builds_in_hand(self) -> dict[str, int]:
         """Return instance -> attempt of builds whose end the conductor has not answered yet."""
-        with self._transaction() as cursor:
+        with self.transaction() as cursor:
             rows = cursor.execute(
                 "SELECT uuid, attempt FROM instances WHERE state = 'building' UNION "
                 "SELECT uuid, attempt FROM outbox WHERE kind IN ('build_succeeded', 'build_failed')"
@@ -431,7 +466,7 @@ class Journal:
 
     def failed_builds(self, host: str) -> int:
         """Return how many builds in a row failed on a host."""
-        with self._transaction() as cursor:
+        with self.transaction() as cursor:
             row = cursor.execute(
                 "SELECT failed_builds FROM hosts WHERE host = ?", (host,)
             ).fetchone()
@@ -442,7 +477,7 @@ class Journal:
     def next_reports(self, limit: int, *, skip: Sequence[str] = ()) -> list[Report]:
         """Return the oldest report of each instance that is not in ``skip``, the oldest first."""
         marks = ", ".join("?" * len(skip))
-        with self._transaction() as cursor:
+        with self.transaction() as cursor:
             rows = cursor.execute(
                 "SELECT id, kind, host, uuid, attempt, request_id, payload FROM outbox"  # noqa: S608
                 f" WHERE id IN (SELECT min(id) FROM outbox WHERE uuid NOT IN ({marks})"
@@ -456,24 +491,29 @@ class Journal:
 
     def remove_report(self, report: Report) -> None:
         """Drop a report that was answered."""
-        with self._transaction() as cursor:
+        with self.transaction() as cursor:
             cursor.execute("DELETE FROM outbox WHERE id = ?", (report.id,))
-            self._touch(cursor, report.instance_uuid)
+            self.touch_in(cursor, report.instance_uuid)
 
     def prune(self) -> int:
         """Drop fences of instances that nobody has heard of for long; return how many."""
-        with self._transaction() as cursor:
+        with self.transaction() as cursor:
             cursor.execute(
                 "DELETE FROM fences WHERE touched_at < ? AND uuid NOT IN"
                 " (SELECT uuid FROM instances UNION SELECT uuid FROM outbox)",
                 (self._clock() - FENCE_KEEP_SECONDS,),
             )
-            return cursor.rowcount
+            count = cursor.rowcount
+            cursor.execute(
+                "DELETE FROM orders WHERE is_done AND uuid NOT IN (SELECT uuid FROM fences)"
+            )
+            return count
 
     # Within a transaction -------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Cursor]:
+    def transaction(self) -> Iterator[sqlite3.Cursor]:
+        """Lend a cursor; all is written when the block ends, nothing when it raises."""
         with self._lock:
             if self._connection is None:
                 raise exception.Unavailable(reason="the journal is closed")
@@ -489,7 +529,8 @@ class Journal:
             finally:
                 cursor.close()
 
-    def _find(self, cursor: sqlite3.Cursor, host: str, uuid: str) -> Entry | None:
+    def find_in(self, cursor: sqlite3.Cursor, host: str, uuid: str) -> Entry | None:
+        """Return the entry of an instance on a host."""
         row = cursor.execute(
             f"SELECT {_ENTRY_COLUMNS} FROM instances WHERE host = ? AND uuid = ?",  # noqa: S608
             (host, uuid),
@@ -511,7 +552,10 @@ class Journal:
         row = cursor.execute("SELECT seen, closed FROM fences WHERE uuid = ?", (uuid,)).fetchone()
         return (int(row[0]), int(row[1])) if row else (0, 0)
 
-    def _touch(self, cursor: sqlite3.Cursor, uuid: str, *, seen: int = 0, closed: int = 0) -> None:
+    def touch_in(
+        self, cursor: sqlite3.Cursor, uuid: str, *, seen: int = 0, closed: int = 0
+    ) -> None:
+        """Note that something of an instance changed, and which attempts were seen or closed."""
         self._serial += 1
         cursor.execute(
             "INSERT INTO fences (uuid, seen, closed, serial, touched_at) VALUES (?, ?, ?, ?, ?)"
@@ -521,32 +565,35 @@ class Journal:
             (uuid, seen, closed, self._serial, self._clock()),
         )
 
-    def _put(
+    def put_in(
         self,
         cursor: sqlite3.Cursor,
         instance: Instance,
+        host: str,
         state: State,
         *,
         request_spec: RequestSpec | None = None,
         is_dirty: bool = False,
         exit_code: int | None = None,
         place: InstancePlace | None = None,
+        former_place: InstancePlace | None = None,
     ) -> None:
+        """Write the entry of an instance on a host, in place of the one that is there."""
         flavor = instance.flavor
         image = instance.image
         cursor.execute(
             "INSERT OR REPLACE INTO instances (host, uuid, attempt, state, is_claimed, is_dirty,"
             " exit_code, vcpus, memory_mb, disk_gb, project_id, os_type, group_uuid, request_id,"
-            " instance, request_spec, flavor_id, image_pairs, place_wanted, place)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " instance, request_spec, flavor_id, image_pairs, place_wanted, place, former_place)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                instance.host, instance.uuid, instance.attempt, state, state is not State.BUILDING,
+                host, instance.uuid, instance.attempt, state, state is not State.BUILDING,
                 is_dirty, exit_code, flavor.vcpus, flavor.memory_mb, flavor.disk_gb,
                 instance.project_id, image.properties.get("os_type") if image else None,
                 _group_uuid(instance, request_spec), instance.request_id, _primitive(instance),
                 _primitive(request_spec) if request_spec is not None else None,
                 flavor.flavorid, json.dumps(image_pairs(image)), _wanted_text(request_spec),
-                _place_text(place),
+                _place_text(place), _place_text(former_place),
             ),
         )  # fmt: skip
 
@@ -572,7 +619,7 @@ class Journal:
         )
         if not cursor.rowcount:
             return False
-        self._touch(cursor, uuid)
+        self.touch_in(cursor, uuid)
         return True
 
     def _set_failed_builds(self, cursor: sqlite3.Cursor, host: str, value: str) -> None:
@@ -586,15 +633,15 @@ class Journal:
         self, cursor: sqlite3.Cursor, host: str, uuid: str, attempt: int, power_state: str
     ) -> None:
         payload = {"power_state": power_state}
-        self._report(cursor, Kind.BUILD_SUCCEEDED, host, uuid, attempt, payload)
+        self.report_in(cursor, Kind.BUILD_SUCCEEDED, host, uuid, attempt, payload)
 
     def _report_ended(
         self, cursor: sqlite3.Cursor, host: str, uuid: str, attempt: int, exit_code: int | None
     ) -> None:
         payload = {"exit_code": exit_code}
-        self._report(cursor, Kind.INSTANCE_ENDED, host, uuid, attempt, payload)
+        self.report_in(cursor, Kind.INSTANCE_ENDED, host, uuid, attempt, payload)
 
-    def _report(
+    def report_in(
         self,
         cursor: sqlite3.Cursor,
         kind: Kind,
@@ -606,7 +653,7 @@ class Journal:
     ) -> None:
         """Add a report unless the same one waits already."""
         if request_id is None:
-            entry = self._find(cursor, host, uuid)
+            entry = self.find_in(cursor, host, uuid)
             request_id = entry.request_id if entry is not None else None
         cursor.execute(
             "INSERT OR IGNORE INTO outbox (kind, host, uuid, attempt, request_id, payload)"
@@ -617,6 +664,10 @@ class Journal:
     def _drop_reports(self, cursor: sqlite3.Cursor, host: str, uuid: str) -> None:
         """Drop what was to be said of an instance on a host and is of no interest any more."""
         cursor.execute("DELETE FROM outbox WHERE host = ? AND uuid = ?", (host, uuid))
+
+    def _drop_order(self, cursor: sqlite3.Cursor, host: str, uuid: str) -> None:
+        """Drop an order that is of no interest any more, whether it is in hand or not."""
+        cursor.execute("DELETE FROM orders WHERE host = ? AND uuid = ?", (host, uuid))
 
     def _object(self, text: str) -> Any:
         try:
@@ -702,6 +753,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "image_pairs": _pairs,
     "place_wanted": _place_wanted,
     "place": _place,
+    "former_place": _place,
 }
 
 

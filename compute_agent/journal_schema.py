@@ -76,6 +76,61 @@ _FACTS_AND_PLACE = (
 )
 
 
+_ORDERS = (
+    # SQLite cannot change a check: the table is made anew, with the states of moves.
+    """
+CREATE TABLE instances_new (
+    host TEXT NOT NULL,
+    uuid TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN
+        ('building', 'running', 'deleting', 'ended', 'arriving', 'leaving')),
+    is_claimed INTEGER NOT NULL DEFAULT 0,
+    is_dirty INTEGER NOT NULL DEFAULT 0,
+    is_silent INTEGER NOT NULL DEFAULT 0,
+    exit_code INTEGER,
+    vcpus INTEGER NOT NULL DEFAULT 0,
+    memory_mb INTEGER NOT NULL DEFAULT 0,
+    disk_gb INTEGER NOT NULL DEFAULT 0,
+    project_id TEXT,
+    os_type TEXT,
+    group_uuid TEXT,
+    request_id TEXT,
+    instance TEXT,
+    request_spec TEXT,
+    flavor_id TEXT,
+    image_pairs TEXT,
+    place_wanted TEXT,
+    place TEXT,
+    former_place TEXT,
+    PRIMARY KEY (host, uuid)
+) STRICT, WITHOUT ROWID
+""",
+    """
+INSERT INTO instances_new (host, uuid, attempt, state, is_claimed, is_dirty, is_silent, exit_code,
+    vcpus, memory_mb, disk_gb, project_id, os_type, group_uuid, request_id, instance, request_spec,
+    flavor_id, image_pairs, place_wanted, place)
+SELECT host, uuid, attempt, state, is_claimed, is_dirty, is_silent, exit_code,
+    vcpus, memory_mb, disk_gb, project_id, os_type, group_uuid, request_id, instance, request_spec,
+    flavor_id, image_pairs, place_wanted, place FROM instances
+""",
+    "DROP TABLE instances",
+    "ALTER TABLE instances_new RENAME TO instances",
+    """
+CREATE TABLE IF NOT EXISTS orders (
+    host TEXT NOT NULL,
+    uuid TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    is_done INTEGER NOT NULL DEFAULT 0,
+    is_aborted INTEGER NOT NULL DEFAULT 0,
+    answer TEXT,
+    PRIMARY KEY (host, uuid)
+) STRICT, WITHOUT ROWID
+""",
+)
+
+
 def _first_tables(connection: sqlite3.Connection) -> None:
     for statement in _FIRST_TABLES:
         connection.execute(statement)
@@ -96,7 +151,17 @@ def _facts_and_place(connection: sqlite3.Connection) -> None:
         )
 
 
-_STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first_tables, _facts_and_place)
+def _orders(connection: sqlite3.Connection) -> None:
+    """Add the steps of operations, and the states of an instance that moves."""
+    for statement in _ORDERS:
+        connection.execute(statement)
+
+
+_STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    _first_tables,
+    _facts_and_place,
+    _orders,
+)
 SCHEMA_VERSION = len(_STEPS)
 
 

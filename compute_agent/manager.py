@@ -13,17 +13,20 @@ import rpc
 from armillary import exception
 from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext
+from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
 from compute_agent import collectors
 from compute_agent.allocation_ratios import AllocationRatios
 from compute_agent.claims import Claims
 from compute_agent.host_places import misplaced
 from compute_agent.instance_work import InstanceWork
-from compute_agent.journal import Journal
+from compute_agent.journal import Journal, Kind, Report
 from compute_agent.monitors import HostMonitors, load_plugins
 from compute_agent.node_identity import NodeIdentity
+from compute_agent.order_work import OrderWork
 from compute_agent.orders import Orders
 from compute_agent.outbox import SENDERS, Outbox
+from compute_agent.provider_config import ProviderConfig
 from compute_agent.reconcile import Reconciler
 from compute_agent.reporter import Reporter
 from compute_agent.resource_tracker import ResourceTracker
@@ -33,11 +36,14 @@ from compute_agent.work_queue import WorkQueue
 from conductor.rpcapi import AgentObjects, CellConductorAPI
 from objects.base import Binding
 from objects.instance import Instance
+from objects.instance_order import InstanceOrder
 from objects.request_spec import RequestSpec
 from rpc.server import RpcServer
 from rpc.transport import Bus
 
 LOG = logging.getLogger(__name__)
+
+_expected = rpc.expected_exceptions(exception.ArmillaryError)
 
 REPORT_TIMEOUT_SECONDS = 15.0
 """A report is sent again sooner than other calls: it may be taken twice."""
@@ -65,8 +71,10 @@ class ComputeManager:
         agent: str,
         drivers: Sequence[ComputeDriver],
         journal_path: str | Path,
+        notifier: Notifier = SILENT,
     ) -> None:
         self._conf = conf
+        self._notifier = notifier
         self._bus = cell_bus
         self._agent = agent
         self._drivers = {driver.host: driver for driver in drivers}
@@ -81,13 +89,14 @@ class ComputeManager:
             size=conf.compute.worker_threads,
             name=agent,
             builds_per_host_max=lambda: conf.max_concurrent_builds,
+            copies_per_host_max=lambda: conf.max_concurrent_live_migrations,
         )
         self._outbox = Outbox(
             journal=self._journal,
             conductor=self._conductor_api(REPORT_TIMEOUT_SECONDS),
             agent=agent,
             senders=WorkerPool(SENDERS, f"{agent}-outbox", queue_size_max=SENDERS),
-            on_stale=lambda report: self._orders.forget_stale(report),
+            on_stale=self._note_stale,
         )
         self._ratios = AllocationRatios(conf)
         self._monitor_plugins = load_plugins(conf)
@@ -98,6 +107,7 @@ class ComputeManager:
             ratios=self._ratios,
             conductor=self._conductor,
             agent=agent,
+            node_uuid=self._identity.node_uuid,
         )
         self._work = InstanceWork(
             journal=self._journal,
@@ -112,6 +122,17 @@ class ComputeManager:
             drivers=self._drivers,
             work=self._work,
             outbox=self._outbox,
+            on_change=self._touch,
+        )
+        self._order_work = OrderWork(
+            conf,
+            journal=self._journal,
+            drivers=self._drivers,
+            claims=self._claims,
+            queue=self._queue,
+            outbox=self._outbox,
+            conductor=self._conductor,
+            agent=agent,
             on_change=self._touch,
         )
         self._reconciler = Reconciler(
@@ -132,14 +153,17 @@ class ComputeManager:
 
         Raises ConfigurationError (JournalCorrupt, too) with what to do about it.
         """
+        provider_config = ProviderConfig.load(self._conf)
         self._journal.open()
         self._identity.load()
         for driver in self._drivers.values():
             driver.init_host(self._journal.list_instances(driver.host))
             collectors.check_driver_values(driver.host, driver.get_attributes())
             self._warn_of_misplaced(driver)
-        self._reporter = self._make_reporter()
-        self._work.resume()
+        trackers = self._make_trackers(provider_config)
+        provider_config.check([known for tracker in trackers for known in tracker.check()])
+        self._reporter = self._make_reporter(trackers)
+        self._resume()
         self._outbox.start()
         self._reconciler.start()
         self._reporter.start()
@@ -161,7 +185,7 @@ class ComputeManager:
                 "note_ended_guests", self._conf.compute.guest_poll_interval_seconds,
                 self._work.note_ended_guests,
             ),
-            PeriodicTask("resume_work", RESUME_INTERVAL_SECONDS, self._work.resume),
+            PeriodicTask("resume_work", RESUME_INTERVAL_SECONDS, self._resume),
             PeriodicTask("prune_journal", PRUNE_INTERVAL_SECONDS, self._journal.prune),
         ]  # fmt: skip
 
@@ -181,6 +205,7 @@ class ComputeManager:
         if self._reporter is not None:
             self._reporter.stop(soon())
         self._outbox.stop(soon())
+        self._notifier.stop(soon())
         for driver in self._drivers.values():
             driver.close()
         self._journal.close()
@@ -211,6 +236,29 @@ class ComputeManager:
         """Destroy soon and in silence what an attempt left; see ``ComputeAPI``."""
         self._orders.forget(instance_uuid, host, attempt)
 
+    @rpc.expose
+    def carry_out(self, context: RequestContext, order: InstanceOrder) -> None:
+        """Do one step of an operation, and answer; see ``ComputeAPI``."""
+        self._order_work.take(context, order)
+
+    @rpc.expose
+    def abort_order(
+        self, context: RequestContext, instance_uuid: str, host: str, sequence: int
+    ) -> None:
+        """End a live migration in hand; see ``ComputeAPI``."""
+        self._order_work.abort(instance_uuid, host, sequence)
+
+    @rpc.expose
+    @_expected
+    def get_console_output(
+        self, context: RequestContext, instance_uuid: str, host: str, lines: int | None
+    ) -> str:
+        """Return what a guest wrote last; see ``ComputeAPI``."""
+        driver = self._drivers.get(host)
+        if driver is None:
+            raise exception.HostNotFound(host=host)
+        return driver.get_console_output(instance_uuid, lines=lines)
+
     # Within ---------------------------------------------------------------------------------------
 
     def _warn_of_misplaced(self, driver: ComputeDriver) -> None:
@@ -221,6 +269,16 @@ class ComputeManager:
                 "delete these, or restore cpu_dedicated_set and device_spec: %s",
                 driver.host, len(uuids), ", ".join(uuids[:NAMED_MAX]),
             )  # fmt: skip
+
+    def _note_stale(self, report: Report) -> None:
+        """Leave nothing of what came too late; an order's remains are found by comparing."""
+        self._orders.forget_stale(report)
+        if report.kind is Kind.ORDER_ANSWERED:
+            self._reconciler.request()
+
+    def _resume(self) -> None:
+        self._work.resume()
+        self._order_work.resume()
 
     def _touch(self, host: str) -> None:
         if self._reporter is not None:
@@ -233,23 +291,28 @@ class ComputeManager:
             timeout_seconds=min(timeout_seconds, self._conf.rpc.response_timeout_seconds),
         )
 
-    def _make_reporter(self) -> Reporter:
+    def _make_trackers(self, provider_config: ProviderConfig) -> list[ResourceTracker]:
+        return [
+            ResourceTracker(
+                self._conf,
+                driver=driver,
+                journal=self._journal,
+                ratios=self._ratios,
+                monitors=HostMonitors(self._conf, self._monitor_plugins, driver),
+                node_uuid=self._identity.node_uuid(host),
+                provider_config=provider_config,
+            )
+            for host, driver in self._drivers.items()
+        ]
+
+    def _make_reporter(self, trackers: Sequence[ResourceTracker]) -> Reporter:
         return Reporter(
             self._conf,
             journal=self._journal,
-            trackers=[
-                ResourceTracker(
-                    self._conf,
-                    driver=driver,
-                    journal=self._journal,
-                    ratios=self._ratios,
-                    monitors=HostMonitors(self._conf, self._monitor_plugins, driver),
-                    node_uuid=self._identity.node_uuid(host),
-                )
-                for host, driver in self._drivers.items()
-            ],
+            trackers=trackers,
             heartbeats=self._conductor_api(self._conf.report_interval),
             conductor=self._conductor,
             agent=self._agent,
             on_contact=self._reconciler.request,
+            notifier=self._notifier,
         )

@@ -140,6 +140,15 @@ class Outbox:
                 return self._conductor.instance_ended(
                     context, *where, report.attempt, exit_code=payload["exit_code"]
                 )
+            case Kind.ORDER_ANSWERED:
+                fault = payload["fault"]
+                return self._conductor.order_answered(
+                    context,
+                    *where,
+                    report.attempt,
+                    answer=payload["answer"],
+                    fault=None if fault is None else InstanceFault.obj_from_primitive(fault),
+                )
 
     def _note_answer(self, report: Report, answer: str) -> None:
         with self._lock:

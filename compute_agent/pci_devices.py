@@ -15,7 +15,11 @@ PCI, PHYSICAL_FUNCTION, VIRTUAL_FUNCTION = DEVICE_TYPES
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PciDevice:
-    """A device that instances may have. ``parent`` is the address of a virtual function's card."""
+    """A device that instances may have. ``parent`` is the address of a virtual function's card.
+
+    ``resource_class`` (None: made of vendor and product) and ``traits`` are for placement.
+    ``rp_uuid`` names the provider that counts it there, None where none does.
+    """
 
     address: str
     vendor_id: str
@@ -25,11 +29,14 @@ class PciDevice:
     physical_network: str | None = None
     tags: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     parent: str | None = None
+    resource_class: str | None = None
+    traits: frozenset[str] = frozenset()
+    rp_uuid: str | None = None
 
     @property
     def kind(self) -> dict[str, Any]:
         """Return what it has in common with others of its pool."""
-        return {
+        kind = {
             "vendor_id": self.vendor_id,
             "product_id": self.product_id,
             "dev_type": self.dev_type,
@@ -37,6 +44,12 @@ class PciDevice:
             "physical_network": self.physical_network,
             "tags": dict(self.tags),
         }
+        return kind if self.rp_uuid is None else {**kind, "rp_uuid": self.rp_uuid}
+
+    @property
+    def card(self) -> str:
+        """Return the address of the card: a virtual function's, or its own."""
+        return self.parent or self.address
 
     def to_plain(self) -> dict[str, Any]:
         """Return it as JSON values, for journal and driver."""

@@ -80,7 +80,8 @@ class Reconciler:
         """Compare once and start what has to be done. Raises Unavailable when nobody answered."""
         before = self._journal.snapshot()
         hosts, guests = self._list_guests()
-        for action in reconcile_plan.plan(hosts, before, guests, self._ask(hosts)):
+        listed, moving = self._ask(hosts), self._ask_moving(hosts)
+        for action in reconcile_plan.plan(hosts, before, guests, listed, moving):
             uuid = action.key[1]
             if self._journal.serial(uuid) == before.serials.get(uuid, 0):
                 self._carry_out(action)
@@ -107,6 +108,18 @@ class Reconciler:
             )
         return listed
 
+    def _ask_moving(self, hosts: Sequence[str]) -> set[reconcile_plan.Key]:
+        """Return what is under way here; a conductor of before 1.2 moves nothing."""
+        if not self._conductor.can_send("1.2"):
+            return set()
+        moving: set[reconcile_plan.Key] = set()
+        for first in range(0, len(hosts), HOSTS_PER_MESSAGE_MAX):
+            found = self._conductor.list_moving(
+                admin_context(), self._agent, hosts[first : first + HOSTS_PER_MESSAGE_MAX]
+            )
+            moving |= {(each["host"], each["instance_uuid"]) for each in found}
+        return moving
+
     def _carry_out(self, action: reconcile_plan.Action) -> None:
         host, uuid = action.key
         match action:
@@ -120,6 +133,9 @@ class Reconciler:
                 LOG.info("%s: the conductor has missed a report of %s", uuid, host)
                 self._journal.report_again(host, uuid, action.attempt)
                 self._outbox.wake()
+            case reconcile_plan.Settle():
+                LOG.info("%s: its move is over, it is in its place on %s", uuid, host)
+                self._journal.settle(host, uuid, action.exit_code, has_ended=action.has_ended)
             case reconcile_plan.Adopt():
                 LOG.warning(
                     "%s: not in the journal; taken over on %s, %s",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from compute_agent.instance_place import InstancePlace
 from compute_agent.journal import Entry, Kind, Snapshot, State
@@ -14,6 +14,8 @@ Key = tuple[str, str]
 """Host and instance UUID."""
 
 RUNNING = "running"
+
+_TASKS_OF_BUILDS = (None, "scheduling", "spawning")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,7 +56,16 @@ class Adopt:
         return str(self.instance.host), self.instance.uuid
 
 
-Action = Destroy | Delete | ReportAgain | Adopt
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settle:
+    """It was on its way, and nothing moves it any more: it is in its place here."""
+
+    key: Key
+    has_ended: bool
+    exit_code: int | None
+
+
+Action = Destroy | Delete | ReportAgain | Adopt | Settle
 
 
 def plan(
@@ -62,20 +73,21 @@ def plan(
     before: Snapshot,
     guests: Mapping[Key, GuestInfo],
     listed: Iterable[Instance],
+    moving: Collection[Key] = (),
 ) -> list[Action]:
     """Return what to do so that ``hosts`` carry what the conductor listed.
 
     ``before`` and ``guests`` were taken, in this order, before the conductor was asked; so a guest
     that is younger than the question is in neither. Whoever carries an action out leaves instances
-    alone that were touched since. Builds and deletes in hand, and what waits for an answer, are
-    left to their own course.
+    alone that were touched since. Builds and deletes in hand, what moves, and what waits for an
+    answer are left to their own course.
     """
     wanted = {(str(instance.host), instance.uuid): instance for instance in listed}
     carried = frozenset(hosts)
     return [
         action
         for key in sorted({*wanted, *before.entries, *guests})
-        if key[0] in carried and key[1] not in before.unreported
+        if key[0] in carried and key[1] not in before.unreported and key not in moving
         for action in _decide(key, before.entries.get(key), guests.get(key), wanted.get(key))
     ]
 
@@ -98,6 +110,9 @@ def _decide(
             yield Destroy(key, instance.attempt)
     elif entry is None:
         yield from _adopt(guest, instance)
+    elif entry.state in (State.ARRIVING, State.LEAVING):
+        is_off = guest is None or guest.power_state != RUNNING
+        yield Settle(key, is_off, guest.exit_code if guest is not None else None)
     elif instance.attempt == entry.attempt and _is_behind(instance, entry):
         yield ReportAgain(key, entry.attempt)
 
@@ -108,6 +123,8 @@ def _is_deleting(entry: Entry) -> bool:
 
 def _is_behind(instance: Instance, entry: Entry) -> bool:
     """Whether the conductor has missed a report about an entry that runs or ended."""
+    if instance.task_state not in _TASKS_OF_BUILDS:
+        return False  # it hears of what is being done to it
     if instance.vm_state == "building":
         return True
     return instance.vm_state == "active" and entry.state is State.ENDED
@@ -121,7 +138,7 @@ def _adopt(guest: GuestInfo | None, instance: Instance) -> Iterator[Action]:
     reports = []
     if is_building:
         reports.append(Kind.BUILD_SUCCEEDED)
-    if has_ended and instance.vm_state != "stopped":
+    if has_ended and instance.vm_state in ("building", "active"):
         reports.append(Kind.INSTANCE_ENDED)
     exit_code = guest.exit_code if guest is not None else None
     place = guest.place if guest is not None else None

@@ -13,6 +13,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import admin_context
 from armillary.log_once import OutageLog
+from armillary.notifications import SILENT, Notifier
 from compute_agent.journal import Journal
 from compute_agent.resource_tracker import ResourceTracker
 from compute_agent.wakeable_loop import WakeableLoop
@@ -35,8 +36,8 @@ class Reporter:
 
     Records are sent after the first heartbeat was answered (it makes the service records), for all
     hosts then and every ``update_resources_interval``, and in between for each host that ``touch``
-    names. ``on_contact`` is called when the conductor answers for the first time, and after it was
-    out of reach for long.
+    names. What monitors measured for a record is told as a notification, too. ``on_contact`` is
+    called when the conductor answers for the first time, and after it was out of reach for long.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Reporter:
         agent: str,
         on_contact: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
+        notifier: Notifier = SILENT,
     ) -> None:
         self._conf = conf
         self._journal = journal
@@ -59,6 +61,7 @@ class Reporter:
         self._agent = agent
         self._on_contact = on_contact
         self._clock = clock
+        self._notifier = notifier
         self._outage = OutageLog(LOG, "the cell conductor (heartbeats)", clock=clock)
         self._loop = WakeableLoop(f"{agent}-reporter", self.step)
         self._lock = threading.Lock()
@@ -156,10 +159,12 @@ class Reporter:
 
     def _node(self, host: str) -> ComputeNode | None:
         try:
-            return self._trackers[host].compute_node()
+            node = self._trackers[host].compute_node()
         except Exception:
             LOG.exception("The resources of host %s cannot be read", host)
             return None
+        self._notifier.metrics_update(host, node.node, node.attributes.get("metrics") or [])
+        return node
 
     def _send(self, nodes: Sequence[ComputeNode]) -> set[str]:
         """Send one message; return the hosts whose records were taken."""

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import os_traits
 from oslo_config import cfg
 
-from compute_agent import collectors
+from compute_agent import child_providers, collectors, reserved_places
 from compute_agent.allocation_ratios import RATIO_OPTIONS, AllocationRatios
+from compute_agent.child_providers import ChildProvider
 from compute_agent.host_places import HostPlaces
-from compute_agent.journal import Journal
+from compute_agent.journal import Entry, Journal
 from compute_agent.monitors import HostMonitors
+from compute_agent.pci_devices import PciDevice
+from compute_agent.provider_config import KnownProvider, ProviderConfig
 from compute_agent.reserved_amounts import ReservedAmounts
+from compute_agent.reserved_places import PlaceReserve
 from compute_agent.virt.driver import ComputeDriver, HostResources
 from objects.compute_node import ComputeNode
 
@@ -60,12 +64,14 @@ class ResourceTracker:
         ratios: AllocationRatios,
         monitors: HostMonitors,
         node_uuid: str,
+        provider_config: ProviderConfig | None = None,
     ) -> None:
         self._conf = conf
         self._driver = driver
         self._journal = journal
         self._ratios = ratios
         self._monitors = monitors
+        self._provider_config = provider_config or ProviderConfig()
         self._warned_of: set[str] = set()
         self.node_uuid = node_uuid
 
@@ -89,25 +95,72 @@ class ResourceTracker:
                 ratios,
                 entries,
                 packing=self._conf.compute.packing_host_numa_cells_allocation_strategy,
+                reserve=PlaceReserve.of(self._conf),
+                devices=self._devices(),
             ),
             metrics=self._monitors.metrics(),
         )
+        inventories = self._inventories(resources, figures.reserved)
+        added = self._provider_config.additions(self._own_provider(inventories))
+        traits = self._traits(has_cells=figures.places.topology is not None)
         return ComputeNode.from_values(
             uuid=self.node_uuid,
             host=self.host,
             node=self._driver.node,
             attributes=collectors.collect(figures, self._driver.get_attributes()),
-            inventories=self._inventories(resources, figures.reserved),
-            traits=self._traits(has_cells=figures.places.topology is not None),
+            inventories={**inventories, **added.inventories},
+            traits=sorted(traits | added.traits),
+            child_providers=[self._child(child) for child in self._children(entries)],
         )
+
+    def check(self) -> list[KnownProvider]:
+        """Return the providers that the host has, once what is configured for it makes sense.
+
+        Raises ConfigurationError.
+        """
+        reserved_places.check_pages(self._conf, self.host, self._driver.get_numa_cells())
+        if self._conf.pci.report_in_placement:
+            child_providers.check_devices(self.host, self._driver.get_pci_devices())
+        inventories = self._inventories(
+            self._driver.get_resources(), ReservedAmounts.of(self._conf)
+        )
+        return [self._own_provider(inventories), *map(_known, self._children([]))]
 
     def note_ratios(self, ratios: Mapping[str, float]) -> bool:
         """Take over the ratios as they stand in placement; return whether that changed any."""
         return self._ratios.note(self.host, ratios)
 
-    def _traits(self, *, has_cells: bool) -> list[str]:
+    def _traits(self, *, has_cells: bool) -> frozenset[str]:
         traits = self._driver.get_traits() | OWN_TRAITS
-        return sorted(traits | {CELL_TRAIT} if has_cells else traits)
+        return traits | {CELL_TRAIT} if has_cells else traits
+
+    def _own_provider(self, inventories: Mapping[str, Any]) -> KnownProvider:
+        return KnownProvider(self.node_uuid, self._driver.node, inventories.keys(), is_node=True)
+
+    def _children(self, entries: Iterable[Entry]) -> list[ChildProvider]:
+        both = (place for entry in entries for place in (entry.place, entry.former_place))
+        places = [place for place in both if place is not None]
+        return child_providers.children_of(
+            self._conf, self._driver, self.node_uuid,
+            unclaimed=child_providers.unclaimed_in(places),
+        )  # fmt: skip
+
+    def _devices(self) -> Sequence[PciDevice]:
+        """Return the devices as schedulers shall see them."""
+        devices = self._driver.get_pci_devices()
+        if not self._conf.pci.report_in_placement:
+            return devices
+        return child_providers.named(child_providers.counted(devices), self.node_uuid)
+
+    def _child(self, child: ChildProvider) -> dict[str, Any]:
+        added = self._provider_config.additions(_known(child))
+        return {
+            "uuid": child.uuid,
+            "name": child.name,
+            "parent_uuid": child.parent_uuid,
+            "inventories": {**child.inventories, **added.inventories},
+            "traits": sorted(child.traits | added.traits),
+        }
 
     def _failed_builds(self) -> int:
         if not self._conf.compute.consecutive_build_service_disable_threshold:
@@ -152,3 +205,7 @@ class ResourceTracker:
                 self.host, reserved, kind.name, total,
             )  # fmt: skip
         return total
+
+
+def _known(child: ChildProvider) -> KnownProvider:
+    return KnownProvider(child.uuid, child.name, child.inventories.keys(), is_node=False)

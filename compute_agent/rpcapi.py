@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from armillary.context import RequestContext
 from objects.instance import Instance
+from objects.instance_order import InstanceOrder
 from objects.request_spec import RequestSpec
 from rpc.client import RpcClient
 
@@ -11,12 +12,13 @@ from rpc.client import RpcClient
 class ComputeAPI(RpcClient):
     """An agent, on its cell's broker, by its name (``Service.agent``).
 
-    All are casts: reports come back.
-    Version history: 1.0 initial.
+    All but get_console_output are casts: reports come back.
+    Version history: 1.0 initial; 1.1 adds carry_out, abort_order and
+    get_console_output.
     """
 
     TOPIC = "compute"
-    VERSION = "1.0"
+    VERSION = "1.1"
 
     def build_instance(
         self, context: RequestContext, agent: str, instance: Instance, request_spec: RequestSpec
@@ -54,3 +56,47 @@ class ComputeAPI(RpcClient):
             host=host,
             attempt=attempt,
         )
+
+    def carry_out(self, context: RequestContext, agent: str, order: InstanceOrder) -> None:
+        """Do one step of an operation on ``order.host``, and answer with order_answered.
+
+        The same order twice is done once and answered again; one with a lower sequence than was
+        seen for the instance on that host is ignored. Raises RpcVersionTooOld for an agent of
+        before 1.1.
+        """
+        self._cast(context, "carry_out", version="1.1", server=agent, order=order)
+
+    def abort_order(
+        self, context: RequestContext, agent: str, instance_uuid: str, host: str, sequence: int
+    ) -> None:
+        """End a live migration in hand, if it still can be; the order itself is answered."""
+        self._cast(
+            context,
+            "abort_order",
+            version="1.1",
+            server=agent,
+            instance_uuid=instance_uuid,
+            host=host,
+            sequence=sequence,
+        )
+
+    def get_console_output(
+        self,
+        context: RequestContext,
+        agent: str,
+        instance_uuid: str,
+        host: str,
+        *,
+        lines: int | None,
+    ) -> str:
+        """Return what a guest wrote last to its console. Raises what the driver raises."""
+        result: str = self._call(
+            context,
+            "get_console_output",
+            version="1.1",
+            server=agent,
+            instance_uuid=instance_uuid,
+            host=host,
+            lines=lines,
+        )
+        return result

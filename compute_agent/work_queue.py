@@ -1,4 +1,4 @@
-"""Work for instances, in order: one thing at a time for each, so many builds for a host."""
+"""Work for instances, in order: one thing at a time for each, so many of a kind for a host."""
 
 from __future__ import annotations
 
@@ -15,57 +15,63 @@ LOG = logging.getLogger(__name__)
 
 Key = tuple[str, str]
 """Host and instance UUID."""
+Limit = Callable[[], int]
+"""How much at a time on one host, asked anew each time; 0 is no limit."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Work:
-    key: Key
-    is_build: bool
-    run: Callable[[], None]
-
-    @property
-    def host(self) -> str:
-        return self.key[0]
+def no_limit() -> int:
+    """Limit nothing."""
+    return 0
 
 
 class WorkQueue:
-    """Runs work in two pools of equal size, so that builds never keep a delete from its turn.
+    """Runs work in three pools of equal size: builds, copies of running guests, and all else.
 
-    What waits is kept here and written down in the journal before, so there is no other bound: it
-    is at most what the hosts were told to build and delete. Hosts take turns.
-    ``builds_per_host_max`` is asked anew each time; 0 is no limit.
+    So neither builds nor copies keep a delete from its turn. What waits is kept here and written
+    down in the journal before, so there is no other bound: it is at most what the hosts were told
+    to do. Hosts take turns.
     """
 
-    def __init__(self, *, size: int, name: str, builds_per_host_max: Callable[[], int]) -> None:
-        self._size = size
-        self._builds_per_host_max = builds_per_host_max
-        # Our own counts say how much runs; the pools' queues only hold what starts while another
-        # one ends.
-        self._builds = WorkerPool(size, f"{name}-build", queue_size_max=size)
-        self._chores = WorkerPool(size, f"{name}-chore", queue_size_max=size)
+    def __init__(
+        self,
+        *,
+        size: int,
+        name: str,
+        builds_per_host_max: Limit,
+        copies_per_host_max: Limit = no_limit,
+    ) -> None:
+        self._builds = _Lane(size, f"{name}-build", builds_per_host_max)
+        self._copies = _Lane(size, f"{name}-copy", copies_per_host_max)
+        self._chores = _Lane(size, f"{name}-chore", no_limit)
         self._lock = threading.Lock()
         # All work of an instance, what runs first.
         self._lines: dict[Key, collections.deque[_Work]] = {}
-        # What may start; hosts in the order of their turns.
-        self._ready_builds: dict[str, collections.deque[_Work]] = {}
-        self._ready_chores: collections.deque[_Work] = collections.deque()
-        self._building: collections.Counter[str] = collections.Counter()
-        self._builds_running = 0
-        self._chores_running = 0
         self._is_closed = False
 
     def build(self, key: Key, run: Callable[[], None]) -> None:
         """Run a build when the instance's earlier work is done and the host has room."""
-        self._add(_Work(key, True, run))
+        self._add(_Work(key, self._builds, run))
+
+    def copy(self, key: Key, run: Callable[[], None]) -> None:
+        """Run what copies a running guest elsewhere, as a build; what comes later overtakes it."""
+        self._add(_Work(key, self._copies, run))
 
     def chore(self, key: Key, run: Callable[[], None]) -> None:
         """Run anything else when the instance's earlier work is done."""
-        self._add(_Work(key, False, run))
+        self._add(_Work(key, self._chores, run))
 
     def is_in_hand(self, key: Key) -> bool:
         """Return whether work for an instance waits or runs."""
         with self._lock:
             return key in self._lines
+
+    def let_through(self, key: Key) -> None:
+        """Let an instance's copy wait for room no longer, for it is to end at once."""
+        with self._lock:
+            line = self._lines.get(key)
+            if line:
+                self._let_through(line, len(line))
+                self._start_what_may()
 
     def shutdown(self, wait_seconds: float) -> bool:
         """Begin no further work; return whether what runs ended in time."""
@@ -73,10 +79,13 @@ class WorkQueue:
         with self._lock:
             self._is_closed = True
         is_done = [
-            pool.shutdown(max(0.0, deadline - time.monotonic()))
-            for pool in (self._builds, self._chores)
+            lane.pool.shutdown(max(0.0, deadline - time.monotonic())) for lane in self._lanes
         ]
         return all(is_done)
+
+    @property
+    def _lanes(self) -> tuple[_Lane, ...]:
+        return self._chores, self._builds, self._copies
 
     def _add(self, work: _Work) -> None:
         with self._lock:
@@ -85,37 +94,25 @@ class WorkQueue:
             line = self._lines.setdefault(work.key, collections.deque())
             line.append(work)
             if len(line) == 1:
-                self._make_ready(work)
-                self._start_what_may()
+                work.lane.wait(work)
+            else:
+                self._let_through(line, len(line) - 1)
+            self._start_what_may()
 
-    def _make_ready(self, work: _Work) -> None:
-        if work.is_build:
-            self._ready_builds.setdefault(work.host, collections.deque()).append(work)
-        else:
-            self._ready_chores.append(work)
+    def _let_through(self, line: collections.deque[_Work], count: int) -> None:
+        """Make chores of the first works of an instance that are copies and do not run yet."""
+        for place in range(count):
+            work = line[place]
+            if work.lane is not self._copies or (place == 0 and not work.lane.withdraw(work)):
+                continue
+            line[place] = dataclasses.replace(work, lane=self._chores)
+            if place == 0:
+                self._chores.wait(line[0])
 
     def _start_what_may(self) -> None:
-        while self._ready_chores and self._chores_running < self._size:
-            self._chores_running += 1
-            self._chores.submit(self._run, self._ready_chores.popleft())
-        limit = self._builds_per_host_max() or self._size
-        while self._builds_running < self._size and self._start_a_build(limit):
-            pass
-
-    def _start_a_build(self, limit: int) -> bool:
-        """Start the build of the next host with room, and put that host behind the others."""
-        for host, line in self._ready_builds.items():
-            if self._building[host] >= limit:
-                continue
-            work = line.popleft()
-            del self._ready_builds[host]
-            if line:
-                self._ready_builds[host] = line
-            self._building[host] += 1
-            self._builds_running += 1
-            self._builds.submit(self._run, work)
-            return True
-        return False
+        for lane in self._lanes:
+            while (work := lane.take()) is not None:
+                lane.pool.submit(self._run, work)
 
     def _run(self, work: _Work) -> None:
         try:
@@ -128,17 +125,76 @@ class WorkQueue:
 
     def _done(self, work: _Work) -> None:
         with self._lock:
-            if work.is_build:
-                self._building[work.host] -= 1
-                self._builds_running -= 1
-            else:
-                self._chores_running -= 1
+            work.lane.done(work)
             line = self._lines[work.key]
             line.popleft()
             if self._is_closed:
                 return
             if line:
-                self._make_ready(line[0])
+                line[0].lane.wait(line[0])
             else:
                 del self._lines[work.key]
             self._start_what_may()
+
+
+class _Lane:
+    """One kind of work: what may start, what runs. For use under the queue's lock."""
+
+    def __init__(self, size: int, name: str, per_host_max: Limit) -> None:
+        # Our own counts say how much runs; the pool's queue only holds what starts while another
+        # one ends.
+        self.pool = WorkerPool(size, name, queue_size_max=size)
+        self._size = size
+        self._per_host_max = per_host_max
+        self._waiting: dict[str, collections.deque[_Work]] = {}  # hosts in order of their turns
+        self._on_host: collections.Counter[str] = collections.Counter()
+        self._running = 0
+
+    def wait(self, work: _Work) -> None:
+        """Note work that may start when there is room for it."""
+        self._waiting.setdefault(work.host, collections.deque()).append(work)
+
+    def withdraw(self, work: _Work) -> bool:
+        """Let work wait no longer; false when it does not: it runs."""
+        line = self._waiting.get(work.host, collections.deque())
+        if work not in line:
+            return False
+        line.remove(work)
+        if not line:
+            del self._waiting[work.host]
+        return True
+
+    def take(self) -> _Work | None:
+        """Return the work of the next host with room, and put that host behind the others."""
+        if self._running >= self._size:
+            return None
+        limit = self._per_host_max() or self._size
+        for host, line in self._waiting.items():
+            if self._on_host[host] >= limit:
+                continue
+            work = line.popleft()
+            del self._waiting[host]
+            if line:
+                self._waiting[host] = line
+            self._on_host[host] += 1
+            self._running += 1
+            return work
+        return None
+
+    def done(self, work: _Work) -> None:
+        """Note that work has ended, and give its room free."""
+        self._running -= 1
+        self._on_host[work.host] -= 1
+        if not self._on_host[work.host]:
+            del self._on_host[work.host]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class _Work:
+    key: Key
+    lane: _Lane
+    run: Callable[[], None]
+
+    @property
+    def host(self) -> str:
+        return self.key[0]

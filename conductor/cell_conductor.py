@@ -15,19 +15,33 @@ from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
+from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
 from compute_agent.rpcapi import ComputeAPI
-from conductor.cell_db import actions, compute_nodes, faults, instances, services
+from conductor.cell_db import (
+    actions,
+    compute_nodes,
+    faults,
+    instances,
+    migrations,
+    services,
+    telling,
+)
 from conductor.cell_tasks.base import Task
 from conductor.cell_tasks.build import Build
 from conductor.cell_tasks.delete import Delete
+from conductor.cell_tasks.operations.engine import Operations
+from conductor.cell_tasks.operations.rows import as_stored
+from conductor.cell_tasks.operations.timed import Timed
 from conductor.cell_tasks.recovery import Recovery
 from conductor.cell_tasks.reports import ACCEPTED, Reports
+from conductor.cell_tasks.self_heal import SelfHeal
 from conductor.hearing import Hearing
 from conductor.host_nodes import HostNodes
 from conductor.host_services import HostServices
 from conductor.host_updates import HostUpdates
 from conductor.instance_updates import InstanceUpdates
+from conductor.instances_at_rest import InstancesAtRest
 from conductor.leases import Lease
 from conductor.moments import Now
 from conductor.object_actions import ObjectActions
@@ -39,6 +53,7 @@ from objects.host_states import HostStateBatch
 from objects.instance import Instance
 from objects.instance_action import InstanceAction
 from objects.instance_fault import InstanceFault
+from objects.migration import Migration
 from objects.service import Service
 from placement.rpcapi import PlacementAPI
 from rpc.server import RpcServer
@@ -79,6 +94,7 @@ class CellConductorManager:
         database: Database,
         now: Now = time.time,
         monotonic: Now = time.monotonic,
+        notifier: Notifier = SILENT,
     ) -> None:
         if not conf.cell.uuid:
             raise exception.ConfigurationError(
@@ -88,6 +104,9 @@ class CellConductorManager:
         self._top_bus = top_bus
         self._cell_bus = cell_bus
         self._database = database
+        self._notifier = notifier
+        database.tell(notifier)
+        telling.watch_states()
         self._stopping = threading.Event()
         self._pool = WorkerPool(
             conf.conductor.build_workers, "cell-tasks", conf.conductor.build_queue_size_max
@@ -117,10 +136,35 @@ class CellConductorManager:
         self._reports = Reports(
             build=self._build, delete=self._delete, cell_uuid=conf.cell.uuid, **shared
         )
-        self._recovery = Recovery(conf, tasks=[self._build, self._delete], **shared)
+        self._operations = Operations(
+            conf,
+            placement=placement,
+            compute=compute,
+            on_rest=self._instance_updates.changed,
+            **judging,
+        )
+        self._recovery = Recovery(
+            conf, tasks=[self._build, self._delete, self._operations], **shared
+        )
+        self._timed = Timed(
+            conf,
+            placement=placement,
+            compute=compute,
+            begin=self._begin_by_itself,
+            delete=self._delete_by_itself,
+            **shared,
+        )
+        self._self_heal = SelfHeal(conf, database=database, placement=placement)
         self._providers = Providers(conf, placement=placement, **shared)
         self._nodes = HostNodes(providers=self._providers, **shared)
-        self._services = HostServices(conf, providers=self._providers, build=self._build, **judging)
+        self._services = HostServices(
+            conf,
+            providers=self._providers,
+            build=self._build,
+            clear_evacuated=self._timed.clear_host,
+            **judging,
+        )
+        self._at_rest = InstancesAtRest(database=database, compute=compute, now=now)
         self._objects = ObjectActions(cell_uuid=conf.cell.uuid, **shared)
         self._host_updates = HostUpdates(conf, database=database, scheduler=scheduler)
 
@@ -158,6 +202,8 @@ class CellConductorManager:
             "recover": (conductor.recovery_interval_seconds, self._recovery.take_up),
             "watch-services": (cell.service_watch_interval_seconds, self._services.watch),
             "confirm-providers": (cell.provider_retry_seconds, self._providers.confirm_pending),
+            "self-heal": (cell.self_heal_interval_seconds, self._self_heal.heal),
+            "timed-operations": (cell.timed_operations_interval_seconds, self._timed.run),
             "purge-deleted": (cell.purge_interval_seconds, self._recovery.purge),
         }
         tell = PeriodicTask(
@@ -186,6 +232,7 @@ class CellConductorManager:
         self._stopping.set()
         if not self._pool.shutdown(grace_seconds):
             LOG.info("Builds and deletes still in hand are left to another conductor")
+        self._notifier.stop(grace_seconds)
 
     def reload(self) -> None:
         """Do nothing: options that may change are read when they are needed."""
@@ -204,6 +251,13 @@ class CellConductorManager:
         except (WorkerPoolFull, RuntimeError) as error:
             LOG.info("%d works are left to recovery: %s", len(leases), error)
             task.put_off(leases)
+
+    def _begin_by_itself(self, context: RequestContext, instance_uuid: str, operation: str) -> None:
+        stored = self._operations.store(context, instance_uuid, operation, {})
+        self._begin(self._operations, context, stored.leases)
+
+    def _delete_by_itself(self, context: RequestContext, instance_uuid: str) -> None:
+        self._begin(self._delete, context, self._delete.store(context, instance_uuid))
 
     # From the super conductor
 
@@ -287,7 +341,116 @@ class CellConductorManager:
         with self._database.reader() as session:
             return compute_nodes.list_all(session, cell_uuid=self._conf.cell.uuid)
 
+    @rpc.expose
+    @_expected
+    def begin_operation(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        operation: str,
+        arguments: dict[str, Any],
+    ) -> int:
+        stored = self._operations.store(context, instance_uuid, operation, as_stored(arguments))
+        self._begin(self._operations, context, stored.leases)
+        return stored.fence
+
+    @rpc.expose
+    @_expected
+    def go_on_with_operation(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        migration_uuid: str,
+        facts: dict[str, Any],
+    ) -> None:
+        leases = self._operations.go_on(instance_uuid, migration_uuid, as_stored(facts))
+        self._begin(self._operations, context, leases)
+
+    @rpc.expose
+    @_expected
+    def fail_operation(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        migration_uuid: str,
+        fault: InstanceFault,
+    ) -> None:
+        leases = self._operations.fail(instance_uuid, migration_uuid, fault)
+        self._begin(self._operations, context, leases)
+
+    @rpc.expose
+    @_expected
+    def set_lock(
+        self, context: RequestContext, instance_uuid: str, locked: bool, reason: str | None
+    ) -> None:
+        self._at_rest.set_lock(context, instance_uuid, locked=locked, reason=reason)
+
+    @rpc.expose
+    @_expected
+    def abort_migration(
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str
+    ) -> None:
+        self._operations.abort(context, instance_uuid, migration_uuid)
+
+    @rpc.expose
+    @_expected
+    def list_migrations(
+        self, context: RequestContext, filters: dict[str, Any], limit: int
+    ) -> list[Migration]:
+        with self._database.reader() as session:
+            return migrations.list_page(
+                session, filters=filters, limit=limit, cell_uuid=self._conf.cell.uuid
+            )
+
+    @rpc.expose
+    @_expected
+    def get_console_output(
+        self, context: RequestContext, instance_uuid: str, lines: int | None
+    ) -> str:
+        return self._at_rest.console(context, instance_uuid, lines=lines)
+
     # From compute agents
+
+    @rpc.expose
+    @_expected
+    def order_answered(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        sequence: int,
+        answer: dict[str, Any],
+        fault: InstanceFault | None,
+    ) -> str:
+        found, leases = self._operations.answered(
+            agent, host, instance_uuid, sequence, answer=answer, fault=fault
+        )
+        self._begin(self._operations, context, leases)
+        return found
+
+    @rpc.expose
+    @_expected
+    def migration_progress(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        sequence: int,
+        total_mb: int,
+        remaining_mb: int,
+    ) -> None:
+        self._operations.progressed(
+            agent, host, instance_uuid, sequence, total_mb=total_mb, remaining_mb=remaining_mb
+        )
+
+    @rpc.expose
+    @_expected
+    def list_moving(
+        self, context: RequestContext, agent: str, hosts: Sequence[str]
+    ) -> list[dict[str, str]]:
+        return self._reports.list_moving(agent, hosts)
 
     @rpc.expose
     @_expected

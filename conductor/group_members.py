@@ -14,12 +14,21 @@ from objects.instance_group import InstanceGroup
 
 
 def refresh(
-    group: InstanceGroup, database: Database, cells: Cells, *, request_id: str | None
+    group: InstanceGroup,
+    database: Database,
+    cells: Cells,
+    *,
+    request_id: str | None,
+    leaving_out: str | None = None,
 ) -> None:
-    """Set a group's members and hosts. Raises CellUnavailable: a guess might break the policy."""
+    """Set a group's members and hosts. Raises CellUnavailable: a guess might break the policy.
+
+    ``leaving_out`` is a member that is about to move: where it is does not count.
+    """
     context = admin_context(request_id)
     with database.reader() as session:
         members = server_groups.list_members(session, group.uuid)
+        members = [uuid for uuid in members if uuid != leaving_out]
         hosts = set(build_requests.selected_hosts(session, members))
         by_cell = instance_mappings.cells_of(session, members)
     by_cell.pop(CELL0_UUID, None)

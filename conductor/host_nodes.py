@@ -15,7 +15,8 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.cell_db import compute_nodes, host_seq, models, services
 from conductor.moments import Now, moment
-from conductor.providers import Providers, digest
+from conductor.node_children import why_malformed
+from conductor.providers import Providers, digest, told_by, told_in_all
 from objects.compute_node import ComputeNode
 from objects.host_attributes import BY_NAME, Collector, HostAttribute, Kind, collected_by
 
@@ -120,17 +121,20 @@ class HostNodes:
                 _why_not_its_own(node, agent, service)
                 or _why_another(node, by_uuid, by_name)
                 or _why_malformed(node)
+                or why_malformed(node)
             )
             if error is not None or service is None:
                 plan.errors[place] = error or ""
                 continue
             values = _values(node, disabled=service.disabled)
+            told = told_by(node.uuid, values["traits"], values["child_providers"])
             row = by_uuid.get(node.uuid)
             if row is None:
-                plan.add.append({**values, **self._new_values()})
+                plan.add.append({**values, "told": told, **self._new_values()})
                 by_name[node.host, node.node] = node.uuid
             elif any(getattr(row, name) != value for name, value in values.items()):
-                plan.update.append({**values, "updated_at": moment(self._now())})
+                told = told_in_all(_told_before(row), told)
+                plan.update.append({**values, "told": told, "updated_at": moment(self._now())})
         return plan
 
     def _new_values(self) -> dict[str, Any]:
@@ -139,6 +143,7 @@ class HostNodes:
 
 def _values(node: ComputeNode, *, disabled: bool) -> dict[str, Any]:
     traits = sorted(set(node.traits))
+    children = node.child_providers or None
     return {
         "uuid": node.uuid,
         "host": node.host,
@@ -146,8 +151,14 @@ def _values(node: ComputeNode, *, disabled: bool) -> dict[str, Any]:
         "attributes": {name: value for name, value in node.attributes.items() if name in _REPORTED},
         "inventories": node.inventories,
         "traits": traits,
-        "provider_digest": digest(node.inventories, traits, disabled=disabled),
+        "child_providers": children,
+        "provider_digest": digest(node.inventories, traits, disabled=disabled, children=children),
     }
+
+
+def _told_before(row: models.ComputeNode) -> dict[str, list[str]]:
+    """Return what placement may have; of rows older than this column that is what they say."""
+    return told_by(row.uuid, row.traits, row.child_providers) if row.told is None else row.told
 
 
 def _why_not_its_own(node: ComputeNode, agent: str, service: models.Service | None) -> str | None:

@@ -13,7 +13,16 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.cell_db import builds, compute_nodes, host_seq, instances, models, services
+from armillary.db.database import note
+from conductor.cell_db import (
+    builds,
+    compute_nodes,
+    host_seq,
+    instances,
+    migrations,
+    models,
+    services,
+)
 from conductor.cell_tasks.build import Build
 from conductor.moments import Now, moment
 from conductor.providers import Providers, StatusChange, status_change
@@ -44,6 +53,7 @@ class HostServices:
         build: Build,
         now: Now,
         may_convict: Callable[[], bool],
+        clear_evacuated: Callable[[str], None] = lambda host: None,
     ) -> None:
         self._conf = conf
         self._database = database
@@ -51,6 +61,7 @@ class HostServices:
         self._build = build
         self._now = now
         self._may_convict = may_convict
+        self._clear_evacuated = clear_evacuated
 
     # From agents
 
@@ -101,8 +112,10 @@ class HostServices:
         host_seq.touch_hosts(session, {*back, *changed})
         for host in new:
             LOG.info("Host %s is new, carried by agent %s", host, agent)
+            _note(session, "create", host, up=True)
         for host in back:
             LOG.info("Host %s is up again", host)
+            _note(session, "update", host, up=True)
 
     def _refuse_others_hosts(self, agent: str, rows: Collection[models.Service]) -> None:
         for row in rows:
@@ -143,6 +156,7 @@ class HostServices:
             host_seq.touch_hosts(session, hosts)
             for host in hosts:
                 LOG.warning("Host %s is %s", host, "up again" if up else "down")
+                _note(session, "update", host, up=up)
             return len(hosts)
 
         return self._database.run_in_writer(write)
@@ -172,14 +186,18 @@ class HostServices:
         """
         _check_values(values)
         service, changes = self._database.run_in_writer(
-            lambda session: self._update(session, service_uuid, values)
+            lambda session: self._update(context, session, service_uuid, values)
         )
         if changes:
             self._providers.set_disabled(context, changes, disabled=service.disabled)
         return service
 
     def _update(
-        self, session: Session, service_uuid: str, values: Mapping[str, Any]
+        self,
+        context: RequestContext,
+        session: Session,
+        service_uuid: str,
+        values: Mapping[str, Any],
     ) -> tuple[Service, list[StatusChange]]:
         now, down_time = moment(self._now()), self._conf.service_down_time
         row = services.get(session, service_uuid)
@@ -202,18 +220,21 @@ class HostServices:
         made = services.to_object(
             row, now=now, down_time_seconds=down_time, cell_uuid=self._conf.cell.uuid
         )
+        note(session, lambda notifier: notifier.service(context, "update", made))
         return made, changes
 
     def delete(self, context: RequestContext, service_uuid: str) -> str:
         """Remove record, nodes and providers; return the host. Doing it again is fine.
 
-        Raises ServiceNotFound; InUse while instances live there or placement has allocations;
+        What evacuated instances hold there is given up first. Raises ServiceNotFound; InUse while
+        instances live there, are moved from or to there, or placement has other allocations;
         Unavailable when placement does not answer: then nothing was removed here.
         """
         with self._database.reader() as session:
             row = services.find(session, service_uuid)
             _refuse_in_use(session, row.host)
-            nodes = [node.uuid for node in compute_nodes.list_on_hosts(session, [row.host])]
+            nodes = compute_nodes.list_on_hosts(session, [row.host])
+        self._clear_evacuated(row.host)
         self._providers.delete(context, nodes)
         host = self._database.run_in_writer(lambda session: self._delete(session, service_uuid))
         self._providers.delete(context, nodes)  # a report under way may have made it again
@@ -224,7 +245,14 @@ class HostServices:
         _refuse_in_use(session, row.host)
         compute_nodes.remove_of_host(session, row.host, now=moment(self._now()))
         services.remove(session, service_uuid)
+        _note(session, "delete", row.host, up=False)
         return row.host
+
+
+def _note(session: Session, what: str, host: str, *, up: bool) -> None:
+    """Have it told what became of the compute service of a host."""
+    service = Service.from_values(host=host, binary=services.COMPUTE, up=up)
+    note(session, lambda notifier: notifier.service(None, what, service))
 
 
 def _refuse_in_use(session: Session, host: str) -> None:
@@ -233,6 +261,12 @@ def _refuse_in_use(session: Session, host: str) -> None:
         count = f"{len(living)} instances live" if len(living) > 1 else "1 instance lives"
         raise exception.InUse(
             what=f"The service of host {host}", reason=f"{count} there, such as {living[0]}"
+        )
+    moves = migrations.list_of_hosts(session, [host])
+    if moves:
+        raise exception.InUse(
+            what=f"The service of host {host}",
+            reason=f"instance {moves[0].instance_uuid} is moved from or to there",
         )
 
 

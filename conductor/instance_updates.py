@@ -12,7 +12,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
-from conductor.cell_db import compute_nodes, instances
+from conductor.cell_db import compute_nodes, instances, migrations
 from scheduler.rpcapi import SchedulerAPI
 
 LOG = logging.getLogger(__name__)
@@ -49,6 +49,17 @@ class InstanceUpdates:
             self._placed.pop(instance_uuid, None)
             if self._has_room:
                 self._gone[instance_uuid] = host
+
+    def changed(self, instance_uuid: str) -> None:
+        """Note where an instance is after something was done to it, and where it is not."""
+        with self._database.reader() as session:
+            row = instances.find_rows(session, [instance_uuid]).get(instance_uuid)
+            ends = migrations.latest_ends(session, instance_uuid)
+        host = None if row is None or row.deleted_at is not None else row.host
+        for left in ends - {host}:
+            self.gone(left, instance_uuid)
+        if host is not None:
+            self.placed(host, instance_uuid)
 
     def push(self) -> None:
         """Tell what was noted since the last time."""

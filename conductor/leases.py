@@ -34,6 +34,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import InstrumentedAttribute, Mapped, Session, mapped_column
 
+from armillary import measures
 from armillary.db import Database
 
 _OWNER_LENGTH = 255
@@ -82,6 +83,11 @@ class Leases:
         self._owner = owner[: _OWNER_LENGTH - 33]
         self._lease_seconds = lease_seconds
         self._now = now
+
+    @property
+    def table(self) -> str:
+        """The name of the table, for people and metrics."""
+        return str(self._key.class_.__tablename__)
 
     def held(self, key: str = "") -> Lease:
         """Return a lease for a row that the caller is about to insert with ``**lease.columns``."""
@@ -165,6 +171,10 @@ class LeaseKeeper:
         self._database = database
         self._leases = leases
         self._kept: dict[str, Lease] = {}
+        measures.watch_leases(leases.table, self)
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
     def keep(self, lease: Lease) -> None:
         """Renew this lease until it is dropped."""

@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import json
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -31,10 +31,37 @@ BATCH_SIZE = 200
 _OUTCOME_UNKNOWN = (exception.Unavailable, exception.RpcFailed)
 
 
-def digest(inventories: dict[str, Any], traits: Sequence[str], *, disabled: bool) -> str:
-    """Name what placement should know of a provider."""
-    facts = json.dumps([inventories, sorted(traits), disabled], sort_keys=True)
-    return hashlib.sha256(facts.encode()).hexdigest()
+def digest(
+    inventories: dict[str, Any],
+    traits: Sequence[str],
+    *,
+    disabled: bool,
+    children: Sequence[dict[str, Any]] | None = None,
+) -> str:
+    """Name what placement should know of a provider, and of those below it."""
+    facts = [inventories, sorted(traits), disabled, *([children] if children else ())]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def digest_of(row: models.ComputeNode, *, disabled: bool) -> str:
+    """Name what placement should know of a node as it is stored."""
+    return digest(row.inventories, row.traits, disabled=disabled, children=row.child_providers)
+
+
+def told_by(
+    node_uuid: str, traits: Sequence[str], children: Sequence[dict[str, Any]] | None
+) -> dict[str, list[str]]:
+    """Return what placement has from us once it was told this: provider -> custom traits."""
+    told = {node_uuid: _custom(traits)}
+    told |= {child["uuid"]: _custom(child["traits"]) for child in children or ()}
+    return told
+
+
+def told_in_all(
+    before: Mapping[str, Sequence[str]], now: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
+    """Return what placement may have from us as long as nobody knows which of two it was told."""
+    return {uuid: sorted({*before.get(uuid, ()), *now.get(uuid, ())}) for uuid in {*before, *now}}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +77,7 @@ def status_change(row: models.ComputeNode, *, disabled: bool) -> StatusChange:
     """Return the change for a node as it is stored before it."""
     return StatusChange(
         uuid=row.uuid,
-        digest=digest(row.inventories, row.traits, disabled=disabled),
+        digest=digest_of(row, disabled=disabled),
         was_confirmed=row.confirmed_digest == row.provider_digest,
     )
 
@@ -124,10 +151,22 @@ class Providers:
         ]
         self._database.run_in_writer(lambda session: compute_nodes.update(session, confirmed))
 
-    def delete(self, context: RequestContext, uuids: Sequence[str]) -> None:
-        """Remove providers. Raises ResourceProviderInUse, and Unavailable when it is not known."""
-        for uuid in uuids:
-            self._placement.delete_provider(context, uuid)
+    def delete(self, context: RequestContext, nodes: Sequence[models.ComputeNode]) -> None:
+        """Remove providers with those below them. Raises InUse, and Unavailable when not known."""
+        for row in nodes:
+            if _told(row).keys() - {row.uuid}:
+                self._delete_children(context, row)
+            self._placement.delete_provider(context, row.uuid)
+
+    def _delete_children(self, context: RequestContext, row: models.ComputeNode) -> None:
+        report = {
+            **_provider(row, disabled=True),
+            "children": [],
+            "former_children": sorted(_told(row).keys() - {row.uuid}),
+        }
+        (result,) = self._placement.set_providers(context, [report])
+        if result["error"]:
+            raise exception.InUse(what=f"The provider of node {row.node}", reason=result["error"])
 
     def _confirm_batch(
         self,
@@ -140,11 +179,22 @@ class Providers:
             results = self._placement.set_providers(context, facts)
         except _OUTCOME_UNKNOWN as error:
             self._outage.failed(error)
+            self._doubt(nodes)
             sentence = "placement does not answer; the inventory is stored and will be sent again"
             return {row.uuid: sentence for row in nodes}
         self._outage.succeeded()
         self._store_confirmed(nodes, disabled_hosts, results)
         return {result["uuid"]: result["error"] for result in results if result["error"]}
+
+    def _doubt(self, nodes: Sequence[models.ComputeNode]) -> None:
+        """Forget what was confirmed of nodes of which placement may know something else by now."""
+        doubtful = [
+            {"uuid": row.uuid, "confirmed_digest": None}
+            for row in nodes
+            if row.confirmed_digest not in (None, row.provider_digest)
+        ]
+        if doubtful:
+            self._database.run_in_writer(lambda session: compute_nodes.update(session, doubtful))
 
     def _store_confirmed(
         self,
@@ -155,9 +205,8 @@ class Providers:
         confirmed = [
             {
                 "uuid": row.uuid,
-                "confirmed_digest": digest(
-                    row.inventories, row.traits, disabled=row.host in disabled_hosts
-                ),
+                "confirmed_digest": digest_of(row, disabled=row.host in disabled_hosts),
+                "told": told_by(row.uuid, row.traits, row.child_providers),
                 "confirmed_at": moment(self._now()),
                 "allocation_ratios": _ratios(result["inventories"]),
             }
@@ -168,15 +217,37 @@ class Providers:
 
 
 def _provider(row: models.ComputeNode, *, disabled: bool) -> dict[str, Any]:
-    custom = [trait for trait in row.traits if trait.startswith(os_traits.CUSTOM_NAMESPACE)]
+    told = _told(row)
     status = {os_traits.COMPUTE_STATUS_DISABLED} if disabled else set()
-    return {
+    report: dict[str, Any] = {
         "uuid": row.uuid,
         "name": row.node,
         "inventories": row.inventories,
         "traits": sorted({*row.traits, *status}),
-        "managed_custom_traits": sorted(custom),
+        "managed_custom_traits": _managed(row.uuid, row.traits, told),
     }
+    children = row.child_providers or []
+    former = sorted(told.keys() - {row.uuid, *(child["uuid"] for child in children)})
+    if children or former:
+        report["children"] = [
+            {**child, "managed_custom_traits": _managed(child["uuid"], child["traits"], told)}
+            for child in children
+        ]
+        report["former_children"] = former
+    return report
+
+
+def _told(row: models.ComputeNode) -> Mapping[str, Sequence[str]]:
+    return row.told or {}
+
+
+def _managed(uuid: str, traits: Sequence[str], told: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the custom traits that are ours: of now, and those that may be left of before."""
+    return sorted({*_custom(traits), *told.get(uuid, ())})
+
+
+def _custom(traits: Sequence[str]) -> list[str]:
+    return sorted(trait for trait in traits if trait.startswith(os_traits.CUSTOM_NAMESPACE))
 
 
 def _ratios(inventories: dict[str, Any]) -> dict[str, float]:

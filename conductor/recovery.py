@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from armillary import measures
 from armillary.db import Database
 from conductor.leases import Leases
 
@@ -33,5 +34,7 @@ class Recovery:
         """Take up what is free now."""
         with self._database.reader() as session:
             keys = self._leases.list_free(session, limit=self._batch_size_max)
+        measures.works_found_lying(self._leases.table, len(keys))
         if keys:
+            measures.works_taken_up(self._leases.table, len(keys))
             self._resume(keys)

@@ -19,16 +19,22 @@ from objects.instance import Instance
 from objects.instance_action import InstanceAction
 from objects.instance_fault import InstanceFault
 from objects.instance_group import InstanceGroup
+from objects.migration import Migration
 from objects.service import Service
 from rpc.client import RpcClient
 
-_OBJECTS_OF_CELL_1_0 = {
-    "BuildRequest": "1.0",
-    "Destination": "1.0",
-    "RequestSpec": "1.0",
-    "SchedulerLimits": "1.0",
-    "Selection": "1.0",
+_OBJECTS_OF_CELL = {
+    "1.0": {
+        "BuildRequest": "1.0",
+        "Destination": "1.0",
+        "Instance": "1.0",
+        "RequestSpec": "1.0",
+        "SchedulerLimits": "1.0",
+        "Selection": "1.0",
+    },
+    "1.1": {"BuildRequest": "1.0", "Instance": "1.0"},
 }
+"""What an older cell conductor knows: version of its API -> object -> version."""
 
 
 class SuperConductorAPI(RpcClient):
@@ -37,11 +43,12 @@ class SuperConductorAPI(RpcClient):
     Errors are the classes of ``armillary.exception`` that each noun names (XNotFound, XExists,
     QuotaExceeded, Invalid …). A caller without the admin role sees its own project's servers and
     groups only. Version history: 1.0 initial; 1.1 find_orphans, sync_aggregate;
-    1.2 dry_run, with_hosts in explain_server.
+    1.2 dry_run, with_hosts in explain_server; 1.3 operations on servers, their console and
+    migrations.
     """
 
     TOPIC = "conductor"
-    VERSION = "1.2"
+    VERSION = "1.3"
 
     # Servers
 
@@ -92,6 +99,83 @@ class SuperConductorAPI(RpcClient):
         Raises InstanceNotFound.
         """
         self._call(context, "delete_server", instance_uuid=instance_uuid)
+
+    def operate_server(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        operation: str,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Accept something that is to be done to a server after its build; since 1.3.
+
+        Accepted means that its intent is stored and somebody will bring it about, or undo it and
+        say why (actions, faults). ``arguments``, all optional unless said:
+
+        - stop, start, restore, shelve_offload, confirm_resize, revert_resize, force_delete,
+          soft_delete, unlock, shelve: none;
+        - reboot: is_hard; lock: reason;
+        - rebuild: image (reference), name, metadata;
+        - resize: flavor (reference, required); migrate: host; unshelve: host, availability_zone;
+        - live_migrate: host; evacuate: host.
+
+        Raises InstanceNotFound; InstanceInvalidState, InstanceLocked; FlavorNotFound,
+        ImageNotFound, HostNotFound, QuotaExceeded; NoValidHost where that is known at once;
+        Invalid; CellUnavailable.
+        """
+        self._call(
+            context,
+            "operate_server",
+            version="1.3",
+            instance_uuid=instance_uuid,
+            operation=operation,
+            arguments=dict(arguments or {}),
+        )
+
+    def get_console_output(
+        self, context: RequestContext, instance_uuid: str, *, lines: int | None = None
+    ) -> str:
+        """Return what a server wrote last to its console; since 1.3.
+
+        Raises InstanceNotFound, InstanceInvalidState, OperationFailed, OperationUnsupported,
+        CellUnavailable.
+        """
+        result: str = self._call(
+            context,
+            "get_console_output",
+            version="1.3",
+            instance_uuid=instance_uuid,
+            lines=lines,
+        )
+        return result
+
+    def list_migrations(
+        self, context: RequestContext, *, filters: Mapping[str, Any], limit: int
+    ) -> dict[str, Any]:
+        """Return {"migrations": [Migration], "down_cells": [names]}, newest first; since 1.3.
+
+        ``filters``: uuid, instance_uuid, status, migration_type, source_host, dest_host, host.
+        Raises Invalid for another one.
+        """
+        result: dict[str, Any] = self._call(
+            context, "list_migrations", version="1.3", filters=dict(filters), limit=limit
+        )
+        return result
+
+    def abort_migration(
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str
+    ) -> None:
+        """Ask for the end of a live migration under way; since 1.3.
+
+        Raises InstanceNotFound, MigrationNotFound, InstanceInvalidState, CellUnavailable.
+        """
+        self._call(
+            context,
+            "abort_migration",
+            version="1.3",
+            instance_uuid=instance_uuid,
+            migration_uuid=migration_uuid,
+        )
 
     def list_server_actions(
         self, context: RequestContext, instance_uuid: str
@@ -387,11 +471,12 @@ class CellConductorAPI(RpcClient):
 
     It is asked by the super conductor and by the cell's agents. A host speaks for itself only:
     every report names its host and is checked against the sender's agent. Version history: 1.0
-    initial; 1.1 build_instances takes RequestSpec 1.1.
+    initial; 1.1 build_instances takes RequestSpec 1.1; 1.2 adds operations and migrations, and
+    build_instances takes Instance 1.1.
     """
 
     TOPIC = "cell_conductor"
-    VERSION = "1.1"
+    VERSION = "1.2"
 
     # From the super conductor
 
@@ -406,14 +491,15 @@ class CellConductorAPI(RpcClient):
 
         Raises Invalid for what an older cell cannot be given.
         """
-        is_older = not self.can_send("1.1")
+        version = next(one for one in ("1.2", "1.1", "1.0") if self.can_send(one))
+        known = _OBJECTS_OF_CELL.get(version)
         self._call(
             context,
             "build_instances",
-            version="1.0" if is_older else "1.1",
+            version=version,
             timeout_seconds=timeout_seconds,
             build_requests=[
-                one.obj_to_primitive("1.0", _OBJECTS_OF_CELL_1_0) if is_older else one
+                one if known is None else one.obj_to_primitive("1.0", known)
                 for one in build_requests
             ],
         )
@@ -449,6 +535,135 @@ class CellConductorAPI(RpcClient):
     def delete_instance(self, context: RequestContext, instance_uuid: str) -> None:
         """Store the intent to delete, then answer. Unknown or deleted is fine: raises nothing."""
         self._call(context, "delete_instance", instance_uuid=instance_uuid)
+
+    def begin_operation(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        operation: str,
+        arguments: Mapping[str, Any],
+    ) -> int:
+        """Store what is to be done to an instance, then answer; since 1.2.
+
+        ``operation`` is a name of ``conductor.cell_tasks.operations.flows``. Those that move an
+        instance take ``migration_uuid`` and may be asked twice; they wait for
+        :meth:`go_on_with_operation`. Returns the first fence of the operation's writes to
+        placement. Raises InstanceNotFound, InstanceInvalidState, Invalid.
+        """
+        result: int = self._call(
+            context,
+            "begin_operation",
+            version="1.2",
+            instance_uuid=instance_uuid,
+            operation=operation,
+            arguments=dict(arguments),
+        )
+        return result
+
+    def go_on_with_operation(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        migration_uuid: str,
+        facts: Mapping[str, Any],
+    ) -> None:
+        """Give a move what was scheduled: "selections", "request_spec" (wire forms); since 1.2.
+
+        Twice is fine. Raises Conflict when the instance is not in that move any more.
+        """
+        self._call(
+            context,
+            "go_on_with_operation",
+            version="1.2",
+            instance_uuid=instance_uuid,
+            migration_uuid=migration_uuid,
+            facts=dict(facts),
+        )
+
+    def fail_operation(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        migration_uuid: str,
+        fault: InstanceFault,
+    ) -> None:
+        """Have a move undone that found no host; since 1.2. As ``go_on_with_operation``."""
+        self._call(
+            context,
+            "fail_operation",
+            version="1.2",
+            instance_uuid=instance_uuid,
+            migration_uuid=migration_uuid,
+            fault=fault,
+        )
+
+    def set_lock(
+        self, context: RequestContext, instance_uuid: str, *, locked: bool, reason: str | None
+    ) -> None:
+        """Lock or unlock an instance; since 1.2. Raises InstanceNotFound."""
+        self._call(
+            context,
+            "set_lock",
+            version="1.2",
+            instance_uuid=instance_uuid,
+            locked=locked,
+            reason=reason,
+        )
+
+    def abort_migration(
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str
+    ) -> None:
+        """Ask for the end of a live migration under way; since 1.2.
+
+        Raises MigrationNotFound, InstanceInvalidState when it cannot be ended any more.
+        """
+        self._call(
+            context,
+            "abort_migration",
+            version="1.2",
+            instance_uuid=instance_uuid,
+            migration_uuid=migration_uuid,
+        )
+
+    def list_migrations(
+        self,
+        context: RequestContext,
+        *,
+        filters: Mapping[str, Any],
+        limit: int,
+        timeout_seconds: float | None = None,
+    ) -> list[Migration]:
+        """Return migrations, newest first; since 1.2.
+
+        ``filters``: uuid, instance_uuid, status, migration_type, source_host, dest_host, host (one
+        of both). Raises Invalid for another one.
+        """
+        result: list[Migration] = self._call(
+            context,
+            "list_migrations",
+            version="1.2",
+            timeout_seconds=timeout_seconds,
+            filters=dict(filters),
+            limit=limit,
+        )
+        return result
+
+    def get_console_output(
+        self, context: RequestContext, instance_uuid: str, *, lines: int | None
+    ) -> str:
+        """Return what the guest wrote last; since 1.2.
+
+        Raises InstanceNotFound, InstanceInvalidState (it is on no host that can be asked),
+        OperationFailed, OperationUnsupported.
+        """
+        result: str = self._call(
+            context,
+            "get_console_output",
+            version="1.2",
+            instance_uuid=instance_uuid,
+            lines=lines,
+        )
+        return result
 
     def list_instance_actions(
         self, context: RequestContext, instance_uuid: str
@@ -545,8 +760,13 @@ class CellConductorAPI(RpcClient):
         Returns for each node {"uuid", "error": null or a sentence, "allocation_ratios": {class:
         ratio as it stands in placement}}.
         """
+        is_older = not self.can_send("1.2")
         result: list[dict[str, Any]] = self._call(
-            context, "report_compute_nodes", agent=agent, nodes=list(nodes)
+            context,
+            "report_compute_nodes",
+            version="1.0" if is_older else "1.2",
+            agent=agent,
+            nodes=[node.obj_to_primitive("1.0") if is_older else node for node in nodes],
         )
         return result
 
@@ -633,6 +853,70 @@ class CellConductorAPI(RpcClient):
             instance_uuid=instance_uuid,
             attempt=attempt,
             exit_code=exit_code,
+        )
+        return result
+
+    def order_answered(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        sequence: int,
+        *,
+        answer: Mapping[str, Any],
+        fault: InstanceFault | None,
+    ) -> str:
+        """Report how an order went, since 1.2: ``fault`` says why the host could not.
+
+        Returns "accepted", or "stale": nobody waits for it any more.
+        """
+        result: str = self._call(
+            context,
+            "order_answered",
+            version="1.2",
+            agent=agent,
+            host=host,
+            instance_uuid=instance_uuid,
+            sequence=sequence,
+            answer=dict(answer),
+            fault=fault,
+        )
+        return result
+
+    def migration_progress(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        sequence: int,
+        *,
+        total_mb: int,
+        remaining_mb: int,
+    ) -> None:
+        """Tell how much memory of a live migration is left (a cast, may be lost); since 1.2."""
+        self._cast(
+            context,
+            "migration_progress",
+            version="1.2",
+            agent=agent,
+            host=host,
+            instance_uuid=instance_uuid,
+            sequence=sequence,
+            total_mb=total_mb,
+            remaining_mb=remaining_mb,
+        )
+
+    def list_moving(
+        self, context: RequestContext, agent: str, hosts: Sequence[str]
+    ) -> list[dict[str, str]]:
+        """Return {"instance_uuid", "host"} of what is under way to or from these hosts; since 1.2.
+
+        Whatever the agent has there of these instances it leaves alone.
+        """
+        result: list[dict[str, str]] = self._call(
+            context, "list_moving", version="1.2", agent=agent, hosts=list(hosts)
         )
         return result
 

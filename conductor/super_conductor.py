@@ -13,6 +13,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.concurrency import WorkerPool
 from armillary.db import Database
+from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
 from conductor import discovery
 from conductor.acceptance import Acceptance
@@ -31,6 +32,7 @@ from conductor.endpoints.images import ImagesEndpoint
 from conductor.endpoints.quotas import QuotasEndpoint
 from conductor.endpoints.repair import RepairEndpoint
 from conductor.endpoints.server_groups import ServerGroupsEndpoint
+from conductor.endpoints.server_operations import ServerOperationsEndpoint
 from conductor.endpoints.servers import ServersEndpoint
 from conductor.facts import Facts
 from conductor.forgetting import Forgetting
@@ -39,14 +41,18 @@ from conductor.hosts import Hosts
 from conductor.leases import LeaseKeeper, Leases
 from conductor.moments import Now
 from conductor.orphans import Orphans
+from conductor.rebuild_checks import RebuildChecks
 from conductor.recovery import Recovery
+from conductor.resized_sizes import ResizedSizes
 from conductor.rpcapi import SuperConductorAPI
 from conductor.scheduling import Scheduling
+from conductor.server_operations import ServerOperations
 from conductor.servers import Servers
 from conductor.tasks import base
 from conductor.tasks.base import Parts, Watch
 from conductor.tasks.build import Builds
 from conductor.tasks.delete import Deletes
+from conductor.tasks.move import Moves
 from objects import pci
 from placement.rpcapi import PlacementAPI
 from rpc.server import RpcServer
@@ -76,8 +82,10 @@ class SuperConductorManager:
         cell0_database: Database,
         now: Now = time.time,
         watch: Watch = base.unwatched,
+        notifier: Notifier = SILENT,
     ) -> None:
         self._conf = conf
+        self._notifier = notifier
         self._top_bus = top_bus
         self._database = api_database
         self._cell0_database = cell0_database
@@ -91,6 +99,8 @@ class SuperConductorManager:
         self._parts = self._make_parts(now)
         self._deletes = Deletes(self._parts)
         self._builds = Builds(self._parts, self._workers, self._deletes.clean_up, watch)
+        self._moves = self._make_moves(now, watch)
+        self._resized_sizes = ResizedSizes(api_database, self._cells)
         self._facts = Facts(api_database, self._parts.scheduler, self._parts.placement)
         self._forgetting = Forgetting(conf, api_database, now)
         self._endpoints = self._make_endpoints(now)
@@ -126,6 +136,9 @@ class SuperConductorManager:
         return [
             PeriodicTask("renew-leases", conf.lease_seconds / 3, self._parts.keeper.renew_all),
             PeriodicTask("recover-builds", recovery, self._recovery_of_builds().run),
+            PeriodicTask("renew-moves", conf.lease_seconds / 3, self._moves.renew_leases),
+            PeriodicTask("settle-resizes", recovery, self._resized_sizes.settle),
+            PeriodicTask("recover-moves", recovery, self._recovery_of_moves().run),
             PeriodicTask("recover-deletes", recovery, self._recovery_of_deletes().run),
             PeriodicTask(
                 "discover-hosts", conf.discover_hosts_interval_seconds, self.discover_hosts,
@@ -145,6 +158,7 @@ class SuperConductorManager:
         if not self._workers.shutdown(grace_seconds):
             self._give_back()
         self._cells.close()
+        self._notifier.stop(grace_seconds)
 
     def reload(self) -> None:
         """Do nothing: options that may change are read where they are used."""
@@ -158,6 +172,7 @@ class SuperConductorManager:
     def _give_back(self) -> None:
         try:
             self._parts.keeper.let_go_all()
+            self._moves.give_back()
         except exception.DatabaseUnavailable as error:
             LOG.warning("Work in hand is taken up when its leases run out: %s", error)
 
@@ -192,6 +207,7 @@ class SuperConductorManager:
             cleanups=Leases(models.Cleanup, models.Cleanup.instance_uuid, **lease),
             keeper=LeaseKeeper(self._database, reservations),
             now=now,
+            notifier=self._notifier,
         )
 
     def _make_endpoints(self, now: Now) -> list[Any]:
@@ -199,13 +215,21 @@ class SuperConductorManager:
         servers = Servers(database, self._cells, parts.cell0)
         acceptance = Acceptance(conf, database, parts.reservations, now=now)
         hosts = Hosts(conf, database, self._cells, parts.placement, self._facts)
+        operations = ServerOperations(
+            conf, database, self._cells,
+            servers=servers, deletes=self._deletes, moves=self._moves, now=now,
+            rebuild_check=RebuildChecks(
+                database, parts.scheduler, conf.pci.alias, self._notifier
+            ).check,
+        )  # fmt: skip
         return [
-            ServersEndpoint(acceptance, self._builds, self._deletes, servers),
+            ServersEndpoint(acceptance, self._builds, self._deletes, servers, operations),
+            ServerOperationsEndpoint(operations),
             DryRunsEndpoint(DryRuns(conf, database, self._cells, parts.scheduler)),
             FlavorsEndpoint(database, now),
             ImagesEndpoint(database, now),
-            AggregatesEndpoint(database, self._facts, now),
-            ServerGroupsEndpoint(Groups(conf, database, now)),
+            AggregatesEndpoint(database, self._facts, now, self._notifier),
+            ServerGroupsEndpoint(Groups(conf, database, now), self._notifier),
             HostsEndpoint(hosts),
             QuotasEndpoint(conf, database),
             AllocationsEndpoint(parts.placement),
@@ -215,6 +239,22 @@ class SuperConductorManager:
             ),
             FactsEndpoint(self._facts),
         ]
+
+    def _make_moves(self, now: Now, watch: Watch) -> Moves:
+        self._move_leases = Leases(
+            models.Move,
+            models.Move.migration_uuid,
+            owner=f"{self._conf.host}/{os.getpid()}",
+            lease_seconds=self._conf.conductor.lease_seconds,
+            now=now,
+        )
+        return Moves(self._parts, self._move_leases, self._workers, watch)
+
+    def _recovery_of_moves(self) -> Recovery:
+        return Recovery(
+            self._database, self._move_leases, self._moves.resume,
+            batch_size_max=self._conf.conductor.recovery_batch_size_max,
+        )  # fmt: skip
 
     def _recovery_of_builds(self) -> Recovery:
         return Recovery(

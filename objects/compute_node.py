@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from oslo_utils import versionutils
+
 from objects import base, fields
 
 
@@ -14,11 +16,15 @@ class ComputeNode(base.ArmillaryObject):
 
     ``attributes`` holds the values declared in ``host_attributes`` that the agent collects, by
     name. ``inventories`` maps a resource class to total, reserved, min_unit, max_unit, step_size
-    (integers) and allocation_ratio (float); ``traits`` are trait names. Both go to placement
-    through the cell conductor.
+    (integers) and allocation_ratio (float); ``traits`` are trait names. ``child_providers`` are the
+    parts of the host that placement counts apart, parents before their children: dicts of uuid,
+    name, parent_uuid (the node's or another part's), inventories and traits. These three go to
+    placement through the cell conductor.
+
+    Version history: 1.0 initial; 1.1 adds child_providers.
     """
 
-    VERSION = "1.0"
+    VERSION = "1.1"
 
     fields = {
         "uuid": fields.UUIDField(),
@@ -28,6 +34,7 @@ class ComputeNode(base.ArmillaryObject):
         "attributes": fields.JSONField(default={}),
         "inventories": fields.JSONField(default={}),
         "traits": fields.ListOfStringsField(default=[]),
+        "child_providers": fields.JSONField(default=[]),
         "created_at": fields.DateTimeField(nullable=True),
         "updated_at": fields.DateTimeField(nullable=True),
     }
@@ -39,5 +46,12 @@ class ComputeNode(base.ArmillaryObject):
     attributes: dict[str, Any]
     inventories: dict[str, dict[str, float]]
     traits: list[str]
+    child_providers: list[dict[str, Any]]
     created_at: datetime | None
     updated_at: datetime | None
+
+    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
+        """Leave out the parts: an older receiver knows the host as a whole only."""
+        super().obj_make_compatible(primitive, target_version)
+        if versionutils.convert_version_to_tuple(target_version) < (1, 1):
+            primitive.pop("child_providers", None)

@@ -49,6 +49,40 @@ __all__ = [
 ]
 
 
+VM_STATES = (
+    "building",
+    "active",
+    "stopped",
+    "resized",
+    "shelved",
+    "shelved_offloaded",
+    "soft-delete",
+    "error",
+    "deleted",
+)
+TASK_STATES = (
+    "scheduling",
+    "spawning",
+    "deleting",
+    "powering-on",
+    "powering-off",
+    "rebooting",
+    "rebooting_hard",
+    "rebuilding",
+    "resize_prep",
+    "resize_migrating",
+    "resize_finish",
+    "resize_confirming",
+    "resize_reverting",
+    "migrating",
+    "evacuating",
+    "shelving",
+    "shelving_offloading",
+    "unshelving",
+    "soft-deleting",
+    "restoring",
+)
+
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 
 
@@ -71,12 +105,15 @@ class UUIDField(fields.AutoTypedField[Any]):
     AUTO_TYPE = UUID()
 
 
+_JSON_TYPES = (dict, list, str, int, float, bool, type(None))
+
+
 class _JSON(fields.FieldType[Any]):
     """A JSON-ready value (dict, list, text, number, true, false, null) that travels as it is."""
 
     @staticmethod
     def coerce(obj: Any, attr: str, value: Any) -> Any:
-        if not isinstance(value, dict | list | str | int | float | bool | None):
+        if not isinstance(value, _JSON_TYPES):
             raise ValueError(  # noqa: TRY004 - what coerce is to raise
                 f"{attr} takes a JSON value, not {type(value).__name__}"
             )
@@ -212,11 +249,11 @@ class UUIDColumnField(fields.AutoTypedField[Any]):
 
 
 class VmStateField(fields.BaseEnumField):
-    """What an instance is: building, active, stopped (its process ended), error, deleted."""
+    """What an instance is. ``stopped``: it is off, by wish or because its process ended."""
 
     class _Type(fields.Enum):
         def __init__(self) -> None:
-            super().__init__(valid_values=("building", "active", "stopped", "error", "deleted"))
+            super().__init__(valid_values=VM_STATES)
 
     AUTO_TYPE = _Type()
 
@@ -226,6 +263,6 @@ class TaskStateField(fields.BaseEnumField):
 
     class _Type(fields.Enum):
         def __init__(self) -> None:
-            super().__init__(valid_values=("scheduling", "spawning", "deleting"))
+            super().__init__(valid_values=TASK_STATES)
 
     AUTO_TYPE = _Type()

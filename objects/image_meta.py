@@ -12,7 +12,9 @@ class ImageMeta(base.ArmillaryObject):
     """An image as scheduler and drivers see it.
 
     For the ``process`` driver an image names a program: ``properties["process_command"]`` is a
-    command line in shell quoting, ``properties["process_environment"]`` a JSON object of texts.
+    command line in shell quoting, ``properties["process_environment"]`` a JSON object of texts,
+    ``properties["process_restart"]`` when it is started again. For ``libvirt``
+    ``properties["libvirt_disk_file"]`` names a file below ``[libvirt] images_path``.
     """
 
     VERSION = "1.0"

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
+
+from oslo_utils import versionutils
 
 from objects import base, fields
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance_fault import InstanceFault
+
+_VM_STATES_BEFORE = {
+    "resized": "active",
+    "shelved": "stopped",
+    "shelved_offloaded": "stopped",
+    "soft-delete": "stopped",
+}
+_TASK_STATES_BEFORE = ("scheduling", "spawning", "deleting")
 
 
 @base.ArmillaryObjectRegistry.register
@@ -15,10 +26,13 @@ class Instance(base.ArmillaryObject):
     """A process, a VM or a simulated workload.
 
     ``attempt`` counts builds (1 is the first host); a report about another attempt than the current
-    one is late and ignored. ``exit_code`` is that of an ended process.
+    one is late and ignored. ``exit_code`` is that of an ended process. ``locked``: only
+    administrators may change it.
+
+    Version history: 1.0 initial; 1.1 adds locked and locked_reason, and the states of operations.
     """
 
-    VERSION = "1.0"
+    VERSION = "1.1"
 
     fields = {
         "uuid": fields.UUIDField(),
@@ -42,6 +56,8 @@ class Instance(base.ArmillaryObject):
         "exit_code": fields.IntegerField(nullable=True),
         "group_uuid": fields.UUIDField(nullable=True),
         "fault": fields.ObjectField("InstanceFault", nullable=True),
+        "locked": fields.BooleanField(default=False),
+        "locked_reason": fields.StringField(nullable=True),
         "created_at": fields.DateTimeField(nullable=True),
         "updated_at": fields.DateTimeField(nullable=True),
         "launched_at": fields.DateTimeField(nullable=True),
@@ -69,6 +85,8 @@ class Instance(base.ArmillaryObject):
     exit_code: int | None
     group_uuid: str | None
     fault: InstanceFault | None
+    locked: bool
+    locked_reason: str | None
     created_at: datetime | None
     updated_at: datetime | None
     launched_at: datetime | None
@@ -79,6 +97,19 @@ class Instance(base.ArmillaryObject):
 
     The rest goes through reports.
     """
+
+    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
+        """Leave out locks, and say the nearest that 1.0 knows of a state."""
+        super().obj_make_compatible(primitive, target_version)
+        if versionutils.convert_version_to_tuple(target_version) >= (1, 1):
+            return
+        primitive.pop("locked", None)
+        primitive.pop("locked_reason", None)
+        vm_state, task_state = primitive.get("vm_state"), primitive.get("task_state")
+        if vm_state is not None:
+            primitive["vm_state"] = _VM_STATES_BEFORE.get(vm_state, vm_state)
+        if task_state not in _TASK_STATES_BEFORE:
+            primitive["task_state"] = None
 
     @base.remotable
     def save(self) -> None:

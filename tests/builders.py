@@ -26,6 +26,11 @@ def a_uuid() -> str:
     return str(uuid.uuid4())
 
 
+def a_uuid_of(name: str) -> str:
+    """Return the same one for the same name."""
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
+
+
 def a_flavor(name: str = "small", **values: Any) -> Flavor:
     """Return a flavor of one vCPU and 512 MiB."""
     defaults = {"flavorid": f"id-{name}", "vcpus": 1, "memory_mb": 512, "root_gb": 1}

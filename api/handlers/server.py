@@ -24,9 +24,24 @@ STATUSES = {
     "building": "BUILD",
     "active": "ACTIVE",
     "stopped": "SHUTOFF",
+    "resized": "VERIFY_RESIZE",
+    "shelved": "SHELVED",
+    "shelved_offloaded": "SHELVED_OFFLOADED",
+    "soft-delete": "SOFT_DELETED",
     "error": "ERROR",
     "deleted": "DELETED",
 }
+STATUSES_OF_TASKS = {
+    "rebooting": "REBOOT",
+    "rebooting_hard": "HARD_REBOOT",
+    "rebuilding": "REBUILD",
+    "resize_prep": "RESIZE",
+    "resize_migrating": "RESIZE",
+    "resize_finish": "RESIZE",
+    "resize_reverting": "REVERT_RESIZE",
+    "migrating": "MIGRATING",
+}
+"""Tasks that users see as a status of their own."""
 POWER_STATES = {"running": 1, "shutdown": 4}
 NO_POWER_STATE = 0
 
@@ -83,13 +98,15 @@ def create(call: Call) -> Answer:
 
 def delete(call: Call) -> Answer:
     """Delete a server, also while it is being built."""
+    if call.subject.locked and not call.context.is_admin:
+        raise exception.InstanceLocked(instance_uuid=call.subject.uuid)
     call.conductor.delete_server(call.context, call.path["server_id"])
     return Answer()
 
 
 def status_of(server: Instance) -> str:
     """Return the Compute API's one word for the state of a server."""
-    return STATUSES[server.vm_state]
+    return STATUSES_OF_TASKS.get(server.task_state or "", STATUSES[server.vm_state])
 
 
 def host_id(project_id: str, host: str | None) -> str:
@@ -152,8 +169,8 @@ def request_of(body: Mapping[str, Any]) -> dict[str, Any]:
     image = wanted.get("imageRef")
     return {
         "name": wanted["name"],
-        "flavor": _last_part(wanted["flavorRef"]),
-        "image": _last_part(image) if image else None,
+        "flavor": last_part(wanted["flavorRef"]),
+        "image": last_part(image) if image else None,
         "min_count": min_count,
         "max_count": max_count,
         "availability_zone": _zone(wanted.get("availability_zone")),
@@ -174,7 +191,7 @@ def _counts(wanted: Mapping[str, Any]) -> tuple[int, int]:
     return min_count, max_count
 
 
-def _last_part(reference: str) -> str:
+def last_part(reference: str) -> str:
     """Return the id in a reference, which may be a whole URL."""
     return reference.rstrip("/").rpartition("/")[2] if "://" in reference else reference
 
@@ -299,6 +316,8 @@ def _show(call: Call, server: Instance, *, shows_hosts: bool) -> dict[str, Any]:
         "OS-SRV-USG:terminated_at": times.microseconds(server.deleted_at),
         "OS-EXT-SRV-ATTR:reservation_id": server.reservation_id,
         "OS-EXT-SRV-ATTR:launch_index": server.launch_index,
+        "locked": server.locked,
+        "locked_reason": server.locked_reason,
         "armillary:attempt": server.attempt,
         "armillary:exit_code": server.exit_code,
         **(_whereabouts(server) if shows_hosts else {}),

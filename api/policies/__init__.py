@@ -10,6 +10,7 @@ from api.policies import (
     availability_zone,
     base,
     dry_run,
+    event,
     explanation,
     extra_spec,
     flavor,
@@ -18,15 +19,18 @@ from api.policies import (
     image,
     instance_action,
     limit,
+    migration,
     quota_set,
     server,
+    server_action,
     server_group,
     service,
 )
 
 _NOUNS = (
-    base, server, instance_action, flavor, extra_spec, image, hypervisor, service, aggregate,
-    availability_zone, server_group, quota_set, limit, explanation, dry_run, allocation, health,
+    base, server, server_action, migration, instance_action, flavor, extra_spec, image, hypervisor,
+    service, aggregate, availability_zone, server_group, quota_set, limit, explanation, dry_run,
+    allocation, health, event,
 )  # fmt: skip
 
 

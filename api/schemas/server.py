@@ -102,6 +102,28 @@ _SERVER = fields(
     required=["name", "flavorRef"],
 )
 
+STATUSES_AT_REST = [
+    "ACTIVE",
+    "BUILD",
+    "ERROR",
+    "SHELVED",
+    "SHELVED_OFFLOADED",
+    "SHUTOFF",
+    "SOFT_DELETED",
+    "VERIFY_RESIZE",
+]
+"""Statuses that a list can be asked for."""
+STATUSES = [
+    *STATUSES_AT_REST,
+    "DELETED",
+    "HARD_REBOOT",
+    "MIGRATING",
+    "REBOOT",
+    "REBUILD",
+    "RESIZE",
+    "REVERT_RESIZE",
+]
+
 CREATE = fields(
     {
         "server": _SERVER,
@@ -116,7 +138,7 @@ INDEX_QUERY = fields(
         **PAGE,
         "marker": UUID,
         "name": text(minimum=1),
-        "status": {"type": "string", "enum": ["ACTIVE", "BUILD", "ERROR", "SHUTOFF"]},
+        "status": {"type": "string", "enum": STATUSES_AT_REST},
         "host": HOST,
         "reservation_id": name(),
         "all_tenants": BOOLEAN,
@@ -140,7 +162,7 @@ _FOR_ADMINISTRATORS = {
 _DETAILS = {
     "id": STRING,
     "name": STRING,
-    "status": {"enum": ["ACTIVE", "BUILD", "ERROR", "SHUTOFF", "DELETED"]},
+    "status": {"enum": STATUSES},
     "tenant_id": STRING,
     "user_id": STRING,
     "hostId": STRING,
@@ -161,6 +183,8 @@ _DETAILS = {
     "OS-SRV-USG:terminated_at": TIME_OR_NULL,
     "OS-EXT-SRV-ATTR:reservation_id": STRING,
     "OS-EXT-SRV-ATTR:launch_index": NUMBER,
+    "locked": BOOLEAN,
+    "locked_reason": STRING_OR_NULL,
     "armillary:attempt": NUMBER,
     "armillary:exit_code": NUMBER_OR_NULL,
 }

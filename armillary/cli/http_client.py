@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -133,6 +134,25 @@ class ApiClient:
             if query is None:
                 return
 
+    def stream(
+        self, *path: str, query: Mapping[str, Any] | None = None, silence: float
+    ) -> Iterator[str]:
+        """Yield the lines of an answer that has no end.
+
+        Raises ``ApiTimeout`` when nothing came for ``silence`` seconds, or the connection broke.
+        """
+        response = self._send("GET", path, query=query, silence=silence)
+        with contextlib.closing(response):
+            if response.status_code >= 300:
+                self._answer(response)
+            try:
+                for line in response.iter_lines():
+                    yield line.decode("utf-8", "replace")
+            except requests.exceptions.RequestException as error:
+                route = "/".join([VERSION_PATH, *path])
+                reason = "the connection broke"
+                raise ApiTimeout(url=self.url, method="GET", path=route, reason=reason) from error
+
     def close(self) -> None:
         """Let go of connections."""
         self._session.close()
@@ -145,6 +165,19 @@ class ApiClient:
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> Document:
+        return self._answer(self._send(method, path, query=query, body=body))
+
+    def _send(
+        self,
+        method: str,
+        path: tuple[str, ...],
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        silence: float | None = None,
+    ) -> requests.Response:
+        """Return the answer, of a stream its beginning: then ``silence`` is how long it may be."""
+        timeout_seconds = self._timeout_seconds if silence is None else silence
         route = "/".join([VERSION_PATH, *(_segment(part) for part in path)])
         try:
             response = self._session.request(
@@ -152,7 +185,8 @@ class ApiClient:
                 f"{self.url}/{route}",
                 params=query,
                 json=body,
-                timeout=(CONNECT_TIMEOUT_SECONDS, self._timeout_seconds),
+                timeout=(CONNECT_TIMEOUT_SECONDS, timeout_seconds),
+                stream=silence is not None,
                 allow_redirects=False,  # requests would hand the token on to wherever it is sent
             )
         except requests.exceptions.SSLError as error:
@@ -160,13 +194,13 @@ class ApiClient:
         except requests.exceptions.ConnectionError as error:
             raise self._not_connected(method, route, error) from error
         except requests.exceptions.ReadTimeout as error:
-            reason = f"no answer within {self._timeout_seconds:g} s"
+            reason = f"no answer within {timeout_seconds:g} s"
             raise ApiTimeout(url=self.url, method=method, path=route, reason=reason) from error
         except requests.exceptions.RequestException as error:
             raise NotAnArmillaryApi(url=self.url, reason=str(error)) from error
         seconds = response.elapsed.total_seconds()
         LOG.debug("%s %s: HTTP %s in %.3f s", method, response.url, response.status_code, seconds)
-        return self._answer(response)
+        return response
 
     def _not_connected(
         self, method: str, route: str, error: requests.exceptions.ConnectionError

@@ -15,7 +15,8 @@ DESCRIPTION = """
 Databases, cells and allocations of an Armillary deployment.
 
 Exit codes: 0 done; 1 refused or failed; 2 wrong usage; 78 a mistake in the configuration. "cell
-delete" and the "placement" commands have codes of their own, see their help.
+delete", "db archive", "db purge" and the "placement" commands have codes of their own, see their
+help.
 """
 
 
@@ -28,12 +29,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> OperatorApp:
     """Return the application with its table of contents; the caller has bootstrapped."""
-    from armillary.cli.operator import cell_commands, db_commands, placement_commands
+    from armillary.cli.operator import (
+        archive_commands,
+        cell_commands,
+        db_commands,
+        placement_commands,
+    )
     from armillary.cli.operator.application import OperatorApp
 
     commands = {
         "db sync": db_commands.DbSync,
         "db version": db_commands.DbVersion,
+        "db archive": archive_commands.DbArchive,
+        "db purge": archive_commands.DbPurge,
         "cell create": cell_commands.CellCreate,
         "cell list": cell_commands.CellList,
         "cell update": cell_commands.CellUpdate,

@@ -1,4 +1,4 @@
-"""``armillary-status``: tell whether a deployment is ready for this release."""
+"""``armillary-status``: tell whether a deployment is ready, and what it has in hand."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> OperatorApp:
     """Return the application; the caller has bootstrapped."""
     from armillary.cli.operator.application import OperatorApp
-    from armillary.cli.operator.status_commands import UpgradeCheck
+    from armillary.cli.operator.status_commands import Recovery, UpgradeCheck
 
     return OperatorApp(
         "armillary-status",
-        "Tell whether a deployment is ready for this release.",
-        {"upgrade-check": UpgradeCheck},
+        "Tell whether a deployment is ready for this release, and what it has in hand.",
+        {"upgrade-check": UpgradeCheck, "recovery": Recovery},
         error_code=EXIT_UNEXPECTED,
         stdout=stdout,
         stderr=stderr,

@@ -12,22 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from armillary.db import Database
 from armillary.http_server import HttpServer
+from armillary.notifications import make_notifier
 from armillary.periodic import PeriodicTask
 from armillary.service import Manager, Server
 
 if TYPE_CHECKING:
+    from api.event_hub import EventHub
     from armillary.cli.buses import MakeBus
 
 
 def make_super_conductor(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> Manager:
     """Return the owner of the API database and of cell0."""
+    from armillary.db import Database
     from conductor.super_conductor import SuperConductorManager
 
+    top_bus = make_bus(top_url)
     return SuperConductorManager(
         conf,
-        top_bus=make_bus(top_url),
+        top_bus=top_bus,
+        notifier=make_notifier(conf, "armillary-conductor", top_url),
         make_bus=make_bus,
         api_database=Database.from_conf(conf.api_database, "API"),
         cell0_database=Database.from_conf(conf.cell0_database, "cell0"),
@@ -36,11 +40,14 @@ def make_super_conductor(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBu
 
 def make_cell_conductor(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> Manager:
     """Return the owner of one cell's database."""
+    from armillary.db import Database
     from conductor.cell_conductor import CellConductorManager
 
+    top_bus = make_bus(top_url)
     return CellConductorManager(
         conf,
-        top_bus=make_bus(top_url),
+        top_bus=top_bus,
+        notifier=make_notifier(conf, "armillary-conductor", top_url),
         cell_bus=make_bus(conf.cell.transport_url),
         database=Database.from_conf(conf.cell_database, "cell"),
     )
@@ -50,11 +57,15 @@ def make_scheduler(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> 
     """Return a scheduler, which owns nothing."""
     from scheduler.manager import SchedulerManager
 
-    return SchedulerManager(conf, top_bus=make_bus(top_url))
+    top_bus = make_bus(top_url)  # first: it registers the options of messaging
+    return SchedulerManager(
+        conf, top_bus=top_bus, notifier=make_notifier(conf, "armillary-scheduler", top_url)
+    )
 
 
 def make_placement(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> Manager:
     """Return placement with both its faces: RPC and REST."""
+    from armillary.db import Database
     from placement.manager import PlacementManager
     from placement.rest.manager import make_server
 
@@ -69,6 +80,7 @@ def make_placement(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> 
 
 def make_placement_rest(conf: cfg.ConfigOpts, *, make_tables: bool) -> Manager:
     """Return placement with REST alone, which needs no broker."""
+    from armillary.db import Database
     from placement.rest.manager import RestManager
 
     return RestManager(
@@ -85,6 +97,7 @@ def make_placement_wsgi(conf: cfg.ConfigOpts) -> Callable[..., Any]:
     It forgets in a thread of its own. Raises ConfigurationError, also when the database is there
     and its tables are not those of this release.
     """
+    from armillary.db import Database
     from placement.rest import manager
 
     database = Database.from_conf(conf.placement_database, "placement")
@@ -100,6 +113,7 @@ def make_compute(conf: cfg.ConfigOpts, *, cell_url: str, make_bus: MakeBus) -> M
         conf,
         cell_bus=make_bus(cell_url),
         agent=conf.host,
+        notifier=make_notifier(conf, "armillary-compute", cell_url),
         drivers=make_drivers(conf),
         journal_path=Path(conf.compute.journal),
     )
@@ -116,19 +130,37 @@ def make_api(
     from api.app import make_app
     from conductor.rpcapi import SuperConductorAPI
 
+    bus = make_bus(top_url)  # first: it registers the options of messaging
+    events = _event_hub(conf, top_url)
     conductor = SuperConductorAPI(
-        make_bus(top_url),
+        bus,
         version_cap=conf.upgrade_levels.conductor,
         timeout_seconds=conf.rpc.response_timeout_seconds,
     )
     server = HttpServer(
-        make_app(conf, conductor=conductor),
+        make_app(conf, conductor=conductor, events=events),
         host=conf.api.bind_host,
         port=conf.api.bind_port,
         threads=conf.api.threads,
         reuse_port=_several(conf, conf.api.workers),
     )
-    return HttpManager(server, on_bound)
+    return HttpManager(server, on_bound, before=[] if events is None else [events])
+
+
+def _event_hub(conf: cfg.ConfigOpts, top_url: str) -> EventHub | None:
+    """Return who follows the event feed, None where there is none."""
+    from api.event_hub import EventHub
+    from armillary.notifications.make import feed_url
+    from rpc.event_feed import FeedReader
+
+    url = feed_url(conf, top_url)
+    if url is None or not conf.notifications.followers_max:
+        return None
+    return EventHub(
+        FeedReader(conf, url),
+        followers_max=conf.notifications.followers_max,
+        queue_size_max=conf.notifications.follower_queue_size_max,
+    )
 
 
 def _several(conf: cfg.ConfigOpts, workers: int | None) -> bool:
@@ -136,19 +168,23 @@ def _several(conf: cfg.ConfigOpts, workers: int | None) -> bool:
 
 
 class HttpManager:
-    """A service that is nothing but an HTTP server."""
+    """A service that is nothing but an HTTP server, and what has to end before it does."""
 
     def __init__(
-        self, server: HttpServer, on_bound: Callable[[tuple[str, int]], None] | None = None
+        self,
+        server: HttpServer,
+        on_bound: Callable[[tuple[str, int]], None] | None = None,
+        before: Sequence[Server] = (),
     ) -> None:
         self._server = server
         self._on_bound = on_bound
+        self._before = list(before)
 
     def start(self) -> None:
         """Have nothing to get ready: the front door holds no state."""
 
     def servers(self) -> Sequence[Server]:
-        return [_Announced(self._server, self._on_bound)]
+        return [*self._before, _Announced(self._server, self._on_bound)]
 
     def periodic_tasks(self) -> Sequence[PeriodicTask]:
         return []

@@ -17,12 +17,15 @@ OPTION_MODULES = (
     "scheduler",
     "filter_scheduler",
     "trusted_computing",
+    "accelerators",
     "workarounds",
     "conductor",
     "compute",
+    "libvirt",
     "quota",
     "placement",
     "metrics",
+    "notifications",
 )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
+from armillary.conf import process, simulated
+
 
 def _ratio(resource: str, what: str) -> cfg.FloatOpt:
     return cfg.FloatOpt(
@@ -61,6 +63,17 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             mutable=True,
             help="Disk of each host, in MiB, kept back for the host itself; rounded up to GiB.",
         ),
+        cfg.MultiStrOpt(
+            "reserved_huge_pages",
+            default=[],
+            help="""
+Memory pages of a NUMA cell that are kept back for the host itself, as ``node:0,size:2048,count:64``
+or ``node:1,size:1GB,count:1``: the cell's number, the size of the pages (KiB, or with a unit), how
+many. Their memory is part of ``reserved_host_memory_mb``; what that reserves beyond them is taken
+from the ordinary memory of the cells, the first cell first. Give the option several times for
+several cells or sizes.
+""",
+        ),
         _ratio("cpu", "vCPUs"),
         _ratio("ram", "MiB of memory"),
         _ratio("disk", "GiB of disk"),
@@ -73,6 +86,16 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             min=0,
             mutable=True,
             help="Builds that run at the same time on one host; the others wait. 0 is no limit.",
+        ),
+        cfg.IntOpt(
+            "max_concurrent_live_migrations",
+            default=1,
+            min=0,
+            mutable=True,
+            help="""
+Live migrations that copy memory away from one host at the same time; the others wait, show the
+status ``queued``, and can be aborted meanwhile. 0 is no limit.
+""",
         ),
         cfg.IntOpt(
             "update_resources_interval",
@@ -99,16 +122,17 @@ installs under ``armillary.compute.monitors``. One of each kind, which is the na
             default=["process"],
             help="""
 What carries the workloads: ``process`` (operating-system processes on this machine, one host),
-``simulated`` (any number of hosts on which nothing runs), or a driver that a plugin installs under
-``armillary.compute.drivers``. Several, separated by commas, work side by side in one agent.
+``simulated`` (any number of hosts on which nothing runs), ``libvirt`` (virtual machines, one host),
+or a driver that a plugin installs under ``armillary.compute.drivers``. Several, separated by
+commas, work side by side in one agent.
 """,
         ),
         cfg.StrOpt(
             "cpu_shared_set",
             help="""
 CPUs of this machine that vCPUs share (resource class VCPU), such as ``0-3,8,^2``. Unset: all, or,
-when ``cpu_dedicated_set`` is given, none. For the driver ``process``; workloads without CPUs of
-their own run on these alone.
+when ``cpu_dedicated_set`` is given, none. For the drivers ``process`` and ``libvirt``; workloads
+without CPUs of their own run on these alone.
 """,
         ),
         cfg.StrOpt(
@@ -117,6 +141,24 @@ their own run on these alone.
 CPUs of this machine that are given to one vCPU each (resource class PCPU), such as ``4-15,^8``; for
 flavors with ``hw:cpu_policy=dedicated`` or ``mixed``. None of them is in ``cpu_shared_set``. For
 the driver ``process``.
+""",
+        ),
+        cfg.StrOpt(
+            "provider_config_location",
+            default="/etc/armillary/provider_config/",
+            help="""
+Directory of provider configuration files (``*.yaml``): inventories and traits that the hosts of
+this agent have beside those that the agent finds out. They are read at its start; with a mistake in
+one of them it does not start.
+""",
+        ),
+        cfg.BoolOpt(
+            "numa_nodes_in_placement",
+            default=False,
+            help="""
+Whether each NUMA cell of a host is a provider of its own in placement, below the host's, with the
+trait ``HW_NUMA_ROOT``. PCI devices that are reported there are below the cell that they are in.
+CPUs and memory stay with the host's provider.
 """,
         ),
         cfg.BoolOpt(
@@ -154,7 +196,19 @@ kept because operators know it.)
             max=10000,
             help="""
 Builds that run at the same time in one agent, on all its hosts together; another such number of
-threads deletes. Threads are made when they are needed.
+threads copies guests in live migrations, and another one does all else, deletes among it. Threads
+are made when they are needed.
+""",
+        ),
+        cfg.FloatOpt(
+            "shutdown_timeout_seconds",
+            default=60.0,
+            min=0.0,
+            max=3600.0,
+            mutable=True,
+            help="""
+Seconds that a workload has to end by itself when it is stopped, rebooted or moved, before it is
+ended; zero asks it nothing.
 """,
         ),
         cfg.FloatOpt(
@@ -211,134 +265,25 @@ option several times for several kinds; the super conductor reads it.
 PCI devices of this machine that workloads may have, for the driver ``process``: a JSON object of
 ``vendor_id`` and ``product_id`` (four hexadecimal digits, or ``*``), ``address`` (such as
 ``0000:06:00.1``, with ``*`` and ``?`` as in a shell), ``physical_network`` (what the device is
-plugged into) and ``tags`` (an object of texts). What is left out matches any device; the first line
-that matches counts. Give the option several times for devices of different kinds.
+plugged into) and ``tags`` (an object of texts). Where devices are reported to placement, also
+``resource_class`` (by default ``CUSTOM_PCI_``, vendor, ``_`` and product) and ``traits`` (a text
+with commas); both are made upper case, and custom where there is no such standard name. What is
+left out matches any device; the first line that matches counts. Give the option several times for
+devices of different kinds.
+""",
+        ),
+        cfg.BoolOpt(
+            "report_in_placement",
+            default=False,
+            help="""
+Whether PCI devices are providers in placement, below their host's, one for each card (virtual
+functions are inventory of theirs), with the trait ``COMPUTE_MANAGED_PCI_DEVICE``. When all agents
+do so, ``[filter_scheduler] pci_in_placement`` lets schedulers ask placement for them.
 """,
         ),
     ],
-    "process": [
-        cfg.StrOpt(
-            "limits",
-            default="auto",
-            choices=[
-                ("auto", "Cgroups of version 2 where the agent may create them, else rlimit."),
-                ("cgroup", "Cgroups with the controllers memory and cpu, or refuse to start."),
-                ("rlimit", "Resource limits (memory, of each process) and CPU affinity."),
-            ],
-            help="""
-How the memory and vCPUs of a flavor are enforced. With cgroups (memory.max, memory.swap.max,
-cpu.max) the limits hold for all processes of a workload together. With resource limits each process
-may map as much private memory as the flavor has (RLIMIT_DATA), and all together run on as many CPUs
-as it has vCPUs (affinity); a workload that is out to get around these can. Disk is counted, not
-enforced.
-""",
-        ),
-        cfg.StrOpt(
-            "cgroup_parent",
-            help="""
-Cgroup under which the agent makes one for each workload, as a path below the mount point of cgroups
-version 2. Unset: ``armillary`` below the root, where the agent may create it, else beside the
-agent's own cgroup, when that was delegated to it (systemd: Delegate=yes and
-DelegateSubgroup=agent).
-""",
-        ),
-        cfg.StrOpt(
-            "workload_user",
-            help="""
-Name of the user that workloads run as; the agent has to be root for it, and ``state_path`` to be
-passable for that user. Unset: the agent's own user.
-""",
-        ),
-        cfg.FloatOpt(
-            "settle_seconds",
-            default=0.2,
-            min=0.0,
-            max=60.0,
-            help="""
-Seconds a new process is watched before its build counts as a success. One that ends within them
-with an exit code other than 0 is a failed build, and the next host is tried.
-""",
-        ),
-        cfg.FloatOpt(
-            "start_timeout_seconds",
-            default=30.0,
-            min=1.0,
-            max=600.0,
-            help="Seconds that starting a process may take before its build has failed.",
-        ),
-        cfg.FloatOpt(
-            "stop_grace_seconds",
-            default=5.0,
-            min=0.0,
-            max=600.0,
-            help="Seconds between SIGTERM and SIGKILL when a workload is stopped.",
-        ),
-        cfg.IntOpt(
-            "console_max_bytes",
-            default=1024 * 1024,
-            min=4096,
-            max=1024 * 1024 * 1024,
-            help="""
-Bytes of a workload's output (standard output and error) that are kept, in two files beside it; the
-oldest are dropped.
-""",
-        ),
-    ],
-    "simulated": [
-        cfg.MultiStrOpt(
-            "hosts",
-            default=[],
-            help="""
-Hosts to simulate, as ``name=sim-{01..20}:vcpus=16:memory_mb=65536:disk_gb=500``, perhaps with
-``:traits=HW_CPU_X86_AVX2+CUSTOM_FAST``. ``{01..20}`` stands for each number of the range, in as
-many digits. Give the option several times, or several of them separated by commas, for hosts of
-different sizes. Further parts: ``numa=2`` (cells, evenly split), ``pcpus=8`` (dedicated CPUs beside
-the vCPUs), ``siblings=2`` (threads of a core), ``hugepages=2048@512`` (KiB, and how many),
-``pci=8086/10ed/VF@4`` (vendor, product, perhaps type, and how many) and
-``metrics=cpu.percent@0.25``; of the last three several are joined by ``+``.
-""",
-        ),
-        cfg.FloatOpt(
-            "build_delay_seconds_min",
-            default=0.1,
-            min=0.0,
-            max=3600.0,
-            mutable=True,
-            help="Seconds a simulated build takes at least.",
-        ),
-        cfg.FloatOpt(
-            "build_delay_seconds_max",
-            default=0.5,
-            min=0.0,
-            max=3600.0,
-            mutable=True,
-            help="Seconds a simulated build takes at most; not less than the minimum.",
-        ),
-        cfg.FloatOpt(
-            "failure_rate",
-            default=0.0,
-            min=0.0,
-            max=1.0,
-            mutable=True,
-            help="Part of all builds that fail, from 0 (none) to 1 (all).",
-        ),
-        cfg.IntOpt(
-            "failure_seed",
-            default=0,
-            min=0,
-            mutable=True,
-            help="""
-Which builds fail, and how long each takes, follows from this number, the host and the instance's
-UUID alone.
-""",
-        ),
-        cfg.ListOpt(
-            "failing_hosts",
-            default=[],
-            mutable=True,
-            help="Hosts whose builds always fail; ``*``, ``?`` and ``[...]`` match as in a shell.",
-        ),
-    ],
+    "process": process.OPTIONS,
+    "simulated": simulated.OPTIONS,
 }
 
 

@@ -26,6 +26,51 @@ conductor and schedulers must have the same value.
     ),
 ]
 
+_OPERATIONS: list[cfg.Opt] = [
+    cfg.BoolOpt(
+        "allow_resize_to_same_host",
+        default=False,
+        mutable=True,
+        help="""
+Whether a resized server may stay on its host, which then has room for both flavors until the resize
+is confirmed. Of the super conductor.
+""",
+    ),
+    cfg.IntOpt(
+        "resize_confirm_window",
+        default=0,
+        min=0,
+        max=31536000,
+        mutable=True,
+        help="""
+Seconds after which a resize or cold migration that waits is confirmed; 0 waits for the user. Of the
+cell conductors.
+""",
+    ),
+    cfg.IntOpt(
+        "reclaim_instance_interval",
+        default=0,
+        min=0,
+        max=31536000,
+        mutable=True,
+        help="""
+Seconds for which a deleted server is kept, off, and can be restored; 0 deletes at once. Super and
+cell conductors must have the same value.
+""",
+    ),
+    cfg.IntOpt(
+        "shelved_offload_time",
+        default=0,
+        min=-1,
+        max=31536000,
+        mutable=True,
+        help="""
+Seconds after which a shelved server gives up its place on its host: 0 at once, -1 never. Of the
+cell conductors.
+""",
+    ),
+]
+
 _CONDUCTOR: list[cfg.Opt] = [
     cfg.StrOpt(
         "role",
@@ -275,6 +320,16 @@ and schedulers learn of a dead host by failing builds only.
 """,
     ),
     cfg.FloatOpt(
+        "timed_operations_interval_seconds",
+        default=15.0,
+        max=3600.0,
+        help="""
+Seconds between two looks for what is to be done without anybody asking: resizes to confirm, kept
+servers to delete, shelved ones to offload, evacuated hosts that are back. Zero or less turns these
+off.
+""",
+    ),
+    cfg.FloatOpt(
         "provider_retry_seconds",
         default=10.0,
         max=3600.0,
@@ -294,13 +349,33 @@ Seconds after which a host's next report is told to placement although nothing c
 what was lost there, and shows allocation ratios that an operator changed in placement.
 """,
     ),
+    cfg.FloatOpt(
+        "self_heal_interval_seconds",
+        default=60.0,
+        max=86400.0,
+        help="""
+Seconds between two looks for what placement says is held of this cell's hosts by servers that were
+deleted, which is then released; zero or less turns them off.
+""",
+    ),
+    cfg.IntOpt(
+        "self_heal_hosts_max",
+        default=500,
+        min=1,
+        max=10000,
+        mutable=True,
+        help="How many hosts one such look is about at most; the next one goes on after them.",
+    ),
     cfg.IntOpt(
         "instance_keep_deleted_days",
         default=90,
         min=0,
         max=3650,
         mutable=True,
-        help="Days that a deleted server's record, faults and actions are kept.",
+        help="""
+Days that a deleted server's record is kept, with its faults, actions and migrations. What
+``armillary-manage db archive`` moved away is kept until ``db purge`` removes it.
+""",
     ),
     cfg.FloatOpt(
         "purge_interval_seconds",
@@ -326,7 +401,7 @@ start disabled, and an operator enables them.
 ]
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
-    "DEFAULT": _ZONES + _SERVICES,
+    "DEFAULT": _ZONES + _SERVICES + _OPERATIONS,
     "conductor": _CONDUCTOR,
     "cell": _CELL,
 }

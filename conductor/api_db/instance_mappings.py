@@ -12,6 +12,10 @@ from sqlalchemy.orm import Session
 from conductor.api_db import models
 from objects.instance_mapping import InstanceMapping
 
+_IS_IN_NO_MOVE = ~sa.exists().where(
+    models.Move.instance_uuid == models.InstanceMapping.instance_uuid
+)
+
 
 def add_mappings(session: Session, rows: Sequence[dict[str, Any]]) -> None:
     """Store new ones: dicts of all columns but those that are null at first."""
@@ -72,6 +76,53 @@ def cells_of(session: Session, instance_uuids: Collection[str]) -> dict[str, lis
         if mapping.cell_uuid is not None:
             found.setdefault(mapping.cell_uuid, []).append(mapping.instance_uuid)
     return found
+
+
+def grow_sizes(session: Session, instance_uuid: str, *, vcpus: int, memory_mb: int) -> None:
+    """Let an instance count at least so much (vCPUs, MiB) until its resize is settled."""
+    mapping = models.InstanceMapping
+    session.execute(
+        sa.update(mapping)
+        .where(mapping.instance_uuid == instance_uuid)
+        .values(
+            vcpus=sa.case((mapping.vcpus < vcpus, vcpus), else_=mapping.vcpus),
+            memory_mb=sa.case((mapping.memory_mb < memory_mb, memory_mb), else_=mapping.memory_mb),
+            is_resizing=True,
+        )
+        .execution_options(synchronize_session=False)
+    )
+
+
+def settle_sizes(session: Session, instance_uuid: str, *, vcpus: int, memory_mb: int) -> bool:
+    """Let an instance count exactly so much; False when it is in another move by now."""
+    mapping = models.InstanceMapping
+    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        sa.update(mapping)
+        .where(mapping.instance_uuid == instance_uuid, _IS_IN_NO_MOVE)
+        .values(vcpus=vcpus, memory_mb=memory_mb, is_resizing=False)
+        .execution_options(synchronize_session=False)
+    )
+    return result.rowcount > 0
+
+
+def list_resizing(session: Session, *, after: str, limit: int) -> list[InstanceMapping]:
+    """Return instances that count with the larger of two flavors, by UUID, from one on.
+
+    Those for which hosts are still to be found are left out.
+    """
+    mapping = models.InstanceMapping
+    query = (
+        sa.select(mapping)
+        .where(
+            mapping.is_resizing.is_(True),
+            mapping.queued_for_delete.is_(False),
+            mapping.instance_uuid > after,
+            _IS_IN_NO_MOVE,
+        )
+        .order_by(mapping.instance_uuid)
+        .limit(limit)
+    )
+    return [_to_object(row) for row in session.scalars(query)]
 
 
 def list_forgettable(session: Session, *, deleted_before: datetime, limit: int) -> list[str]:

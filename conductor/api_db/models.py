@@ -254,7 +254,10 @@ class RequestSpec(Base):
 
 
 class InstanceMapping(Base):
-    """Where an instance is, and what it counts against its project's quota until it is deleted."""
+    """Where an instance is, and what it counts against its project's quota until it is deleted.
+
+    ``is_resizing``: it counts with the larger flavor, until its cell says which one it has.
+    """
 
     __tablename__ = "instance_mappings"
     __table_args__ = (
@@ -269,6 +272,7 @@ class InstanceMapping(Base):
     user_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
     vcpus: Mapped[int]
     memory_mb: Mapped[int]
+    is_resizing: Mapped[bool] = mapped_column(default=False)
     queued_for_delete: Mapped[bool]
     deleted_at: Mapped[datetime | None]
 
@@ -286,6 +290,28 @@ class Cleanup(LeaseMixin, Base):
     task: Mapped[str] = mapped_column(sa.String(WORD_LENGTH), primary_key=True)
     cell_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH))
     context: Mapped[dict[str, Any]]
+
+
+class Move(LeaseMixin, Base):
+    """A move that was accepted and for which hosts are to be found; gone when its cell has them.
+
+    ``arguments`` is what ``conductor.tasks.move`` was asked, ``takes`` counts who worked on it.
+    """
+
+    __tablename__ = "moves"
+    __table_args__ = (
+        sa.UniqueConstraint("instance_uuid", name="uq_moves_instance_uuid"),
+        sa.Index("ix_moves_lease_expires_at", "lease_expires_at"),
+    )
+
+    migration_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH))
+    cell_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH))
+    operation: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    arguments: Mapped[dict[str, Any]]
+    context: Mapped[dict[str, Any]]
+    takes: Mapped[int]
+    accepted_at: Mapped[datetime]
 
 
 class DecisionTrace(Base):

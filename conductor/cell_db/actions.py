@@ -5,12 +5,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext
-from conductor.cell_db import models
+from conductor.cell_db import models, telling
 from objects.instance import Instance
 from objects.instance_action import InstanceAction, InstanceActionEvent
 
@@ -58,6 +59,7 @@ def start(
     ]
     if values:
         session.execute(sa.insert(models.InstanceAction), values)
+        telling.started(session, context, action, instances)
     return keys
 
 
@@ -89,6 +91,7 @@ def start_for_row(
         )
     )
     session.flush()
+    telling.started(session, context, action, [instance])
 
 
 def finish(
@@ -107,7 +110,7 @@ def finish_all(
     now: datetime,
 ) -> None:
     """Store the same for many instances, in one statement."""
-    session.execute(
+    ended: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
         sa.update(models.InstanceAction)
         .where(
             models.InstanceAction.instance_uuid.in_(instance_uuids),
@@ -116,6 +119,8 @@ def finish_all(
         )
         .values(finish_time=now, message=message)
     )
+    if ended.rowcount:
+        telling.finished(session, instance_uuids, action, has_failed=message is not None)
 
 
 def start_events(

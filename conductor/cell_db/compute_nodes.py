@@ -54,9 +54,23 @@ def find_known(
     return list(session.scalars(query))
 
 
+def list_after(session: Session, after_uuid: str | None, *, limit: int) -> list[models.ComputeNode]:
+    """Return the next rows after one, by UUID; from the first when none is given."""
+    query = sa.select(models.ComputeNode).order_by(models.ComputeNode.uuid).limit(limit)
+    if after_uuid is not None:
+        query = query.where(models.ComputeNode.uuid > after_uuid)
+    return list(session.scalars(query))
+
+
 def list_on_hosts(session: Session, hosts: Collection[str]) -> list[models.ComputeNode]:
     """Return the rows of these hosts' nodes."""
     query = sa.select(models.ComputeNode).where(models.ComputeNode.host.in_(hosts))
+    return list(session.scalars(query))
+
+
+def uuids_of_hosts(session: Session, hosts: Collection[str]) -> list[str]:
+    """Return the UUIDs of the nodes on these hosts."""
+    query = sa.select(models.ComputeNode.uuid).where(models.ComputeNode.host.in_(hosts))
     return list(session.scalars(query))
 
 
@@ -145,4 +159,5 @@ def list_removed(session: Session, *, after_seq: int, up_to_seq: int) -> list[st
 def to_object(row: models.ComputeNode, *, cell_uuid: str | None) -> ComputeNode:
     """Return a row as the object that other processes know."""
     values = {name: getattr(row, name) for name in ComputeNode.fields if name != "cell_uuid"}
+    values["child_providers"] = row.child_providers or []
     return ComputeNode.from_values(values, cell_uuid=cell_uuid)

@@ -8,7 +8,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from conductor.cell_db import models
+from conductor.cell_db import models, telling
 from objects.instance_fault import InstanceFault
 
 MESSAGE_LENGTH_MAX = 255
@@ -42,6 +42,8 @@ def add(session: Session, faults: Sequence[InstanceFault], *, now: datetime) -> 
     ]
     if values:
         session.execute(sa.insert(models.InstanceFault), values)
+        for fault in faults:
+            telling.failed(session, fault)
 
 
 def exists(session: Session, instance_uuid: str, attempt: int, *, host: str | None = None) -> bool:

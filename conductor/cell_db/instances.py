@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext
-from conductor.cell_db import actions, faults, models
+from conductor.cell_db import actions, faults, migrations, models
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
@@ -25,6 +25,10 @@ STATUS_TO_VM_STATE = {
     "BUILD": "building",
     "ACTIVE": "active",
     "SHUTOFF": "stopped",
+    "VERIFY_RESIZE": "resized",
+    "SHELVED": "shelved",
+    "SHELVED_OFFLOADED": "shelved_offloaded",
+    "SOFT_DELETED": "soft-delete",
     "ERROR": "error",
 }
 _EQUAL_FILTERS = ("project_id", "reservation_id", "host")
@@ -207,17 +211,23 @@ def delete_all(session: Session, instance_uuids: Collection[str], *, now: dateti
 
 
 def purge(session: Session, *, deleted_before: datetime, limit: int) -> int:
-    """Remove instances deleted before a moment, with their faults and actions; return how many."""
+    """Remove instances deleted before a moment, with all that belongs to them; return how many."""
     uuids = session.scalars(
         sa.select(models.Instance.uuid)
         .where(models.Instance.deleted_at < deleted_before)
         .limit(limit)
     ).all()
     if uuids:
-        faults.remove(session, uuids)
-        actions.remove(session, uuids)
-        session.execute(sa.delete(models.Instance).where(models.Instance.uuid.in_(uuids)))
+        remove(session, uuids)
     return len(uuids)
+
+
+def remove(session: Session, instance_uuids: Sequence[str]) -> None:
+    """Remove these instances for good, with their faults, actions and migrations."""
+    faults.remove(session, instance_uuids)
+    actions.remove(session, instance_uuids)
+    migrations.remove(session, instance_uuids)
+    session.execute(sa.delete(models.Instance).where(models.Instance.uuid.in_(instance_uuids)))
 
 
 def to_object(
@@ -250,7 +260,7 @@ def _values(instance: Instance, now: datetime) -> dict[str, Any]:
     values = {
         column.key: getattr(instance, column.key)
         for column in sa.inspect(models.Instance).column_attrs
-        if column.key not in {"flavor", "image", "metadata_"}
+        if column.key in Instance.fields and column.key not in {"flavor", "image"}
     }
     return {
         **values,

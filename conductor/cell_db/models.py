@@ -70,7 +70,8 @@ class ComputeNode(Base):
     """A hypervisor. ``seq`` is when its host state last changed, in the cell's sequence.
 
     ``provider_digest`` names what placement should know of it, ``confirmed_digest`` what placement
-    last confirmed, at ``confirmed_at``, with these ``allocation_ratios``.
+    last confirmed, at ``confirmed_at``, with these ``allocation_ratios``. ``told`` holds what it
+    may have from us: for the node and each of its child providers the custom traits.
     """
 
     __tablename__ = "compute_nodes"
@@ -82,6 +83,8 @@ class ComputeNode(Base):
     attributes: Mapped[dict[str, Any]]
     inventories: Mapped[dict[str, Any]]
     traits: Mapped[list[Any]]
+    child_providers: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    told: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
     seq: Mapped[int] = mapped_column(sa.BigInteger, index=True)
     provider_digest: Mapped[str] = mapped_column(sa.String(64))
     confirmed_digest: Mapped[str | None] = mapped_column(sa.String(64))
@@ -116,7 +119,11 @@ class NodeRemoval(Base):
 
 
 class Instance(Base):
-    """An instance; ``deleted_at`` is null while it lives. ``created_at`` is in whole seconds."""
+    """An instance; ``deleted_at`` is null while it lives. ``created_at`` is in whole seconds.
+
+    ``luggage`` is what is kept of a guest that is on no host. The totals number operations and the
+    orders to agents.
+    """
 
     __tablename__ = "instances"
     __table_args__ = (
@@ -142,6 +149,11 @@ class Instance(Base):
     power_state: Mapped[str | None] = mapped_column(sa.String(WORD_LENGTH))
     attempt: Mapped[int]
     exit_code: Mapped[int | None]
+    locked: Mapped[bool] = mapped_column(default=False)
+    locked_reason: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    luggage: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    operations_total: Mapped[int] = mapped_column(default=0)
+    orders_total: Mapped[int] = mapped_column(default=0)
     group_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH), index=True)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime | None]
@@ -183,8 +195,61 @@ class InstanceDelete(LeaseMixin, Base):
     created_at: Mapped[datetime]
 
 
+class InstanceOperation(LeaseMixin, Base):
+    """What is being done to an instance after its build: which operation, and at which stage.
+
+    ``sequence`` is that of the order that an agent has to answer, ``facts`` what the stages found
+    out. While ``stage`` is one of the super conductor's nobody here works on it.
+    """
+
+    __tablename__ = "instance_operations"
+    __table_args__ = (sa.Index("ix_instance_operations_lease_expires_at", "lease_expires_at"),)
+
+    instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    operation: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    stage: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    sequence: Mapped[int]
+    number: Mapped[int]
+    migration_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH))
+    facts: Mapped[dict[str, Any]]
+    context: Mapped[dict[str, Any]]
+    tries: Mapped[int]
+    created_at: Mapped[datetime]
+
+
+class Migration(Base):
+    """A move or resize, also one that has ended. ``facts`` is what an undo has to know."""
+
+    __tablename__ = "migrations"
+    __table_args__ = (
+        sa.Index("ix_migrations_instance_uuid", "instance_uuid", "created_at"),
+        sa.Index("ix_migrations_source_host", "source_host", "status"),
+        sa.Index("ix_migrations_dest_host", "dest_host", "status"),
+        sa.Index("ix_migrations_created_at", "created_at", "uuid"),
+    )
+
+    uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH))
+    migration_type: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    status: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    source_host: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    source_node: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    dest_host: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    dest_node: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    old_flavor: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    new_flavor: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    memory_total_mb: Mapped[int | None]
+    memory_remaining_mb: Mapped[int | None]
+    facts: Mapped[dict[str, Any]]
+    request_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    project_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    user_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime | None]
+
+
 class InstanceFault(Base):
-    """Why an attempt failed; attempt 0 is the request as a whole."""
+    """Why an attempt failed; attempt 0 is the request as a whole, -n its nth operation."""
 
     __tablename__ = "instance_faults"
     __table_args__ = (

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from armillary import exception
+from armillary import exception, measures
 from conductor.cell_db import actions, faults, host_seq, models
 from conductor.cell_db.builds import Stage
 from objects.instance_fault import InstanceFault
@@ -147,6 +147,7 @@ def _go_on(
     if build.position + 1 >= len(build.selections):
         _leave_host(session, instance, build, Stage.EXHAUSTED, now=now)
         return
+    measures.alternate_tried("claim_refused" if attempt == build.attempt else "build_failed")
     build.position += 1
     chosen = selection(build)
     former = instance.host

@@ -28,7 +28,7 @@ LOG = logging.getLogger(__name__)
 
 PAUSE_SECONDS_MAX = 60.0
 
-Row = TypeVar("Row", models.InstanceBuild, models.InstanceDelete)
+Row = TypeVar("Row", models.InstanceBuild, models.InstanceDelete, models.InstanceOperation)
 OUTCOME_UNKNOWN = (exception.Unavailable, exception.RpcFailed)
 
 

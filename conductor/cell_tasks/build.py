@@ -25,8 +25,10 @@ from conductor.cell_db.builds import Stage
 from conductor.cell_tasks import attempts, base
 from conductor.leases import Lease
 from conductor.moments import Now
-from objects.allocation import FENCE_FINAL, AllocationClaim, ClaimResult
+from objects import pci_claimed
+from objects.allocation import FENCE_FINAL, AllocationClaim
 from objects.build_request import BuildRequest
+from objects.claim_batch import AnyResult
 from objects.instance_fault import InstanceFault
 from objects.request_spec import RequestSpec, SchedulerRetries
 from placement.rpcapi import PlacementAPI
@@ -148,7 +150,7 @@ class Build(base.Task[models.InstanceBuild]):
         return self._database.run_in_writer(lambda session: self._claimed(session, works, by_uuid))
 
     def _claimed(
-        self, session: Session, works: Sequence[Work], results: Mapping[str, ClaimResult]
+        self, session: Session, works: Sequence[Work], results: Mapping[str, AnyResult]
     ) -> list[Lease]:
         leases = []
         for work, instance, build in self._lock_ours(session, works):
@@ -249,6 +251,7 @@ def _spec_of(build: models.InstanceBuild) -> RequestSpec:
     spec: RequestSpec = RequestSpec.obj_from_primitive(build.request_spec)
     tried = attempts.selections_so_far(build)
     spec.limits = tried[-1].limits
+    spec.pci_requests = pci_claimed.with_providers(spec.pci_requests, tried[-1].allocation_request)
     spec.retry = SchedulerRetries.from_values(
         num_attempts=build.attempt, hosts=[chosen.service_host for chosen in tried]
     )

@@ -18,11 +18,22 @@ from sqlalchemy.orm import Session
 from armillary.context import RequestContext
 from armillary.db import Database
 from compute_agent.rpcapi import ComputeAPI
-from conductor.cell_db import actions, builds, deletes, host_seq, instances, models, services
+from conductor.cell_db import (
+    actions,
+    builds,
+    deletes,
+    host_seq,
+    instances,
+    migrations,
+    models,
+    operations,
+    services,
+)
 from conductor.cell_tasks import attempts, base
 from conductor.leases import Lease
 from conductor.moments import Now
 from objects.allocation import FENCE_FINAL
+from objects.migration import MigrationStatus
 from placement.rpcapi import PlacementAPI
 
 LOG = logging.getLogger(__name__)
@@ -103,6 +114,7 @@ class Delete(base.Task[models.InstanceDelete]):
         build = builds.lock(session, instance_uuid)
         if build is not None:
             attempts.cut_short(session, instance, build, now=self._now)
+        self._cut_operation_short(session, instance)
         instance.task_state = "deleting"
         instance.updated_at = self._now
         lease = self.leases.held(instance_uuid)
@@ -124,13 +136,25 @@ class Delete(base.Task[models.InstanceDelete]):
             )  # fmt: skip
         return [lease]
 
+    def _cut_operation_short(self, session: Session, instance: models.Instance) -> None:
+        """End what was being done to the instance; what it has elsewhere goes with it."""
+        row = operations.lock(session, instance.uuid)
+        if row is not None:
+            session.delete(row)
+            actions.finish(
+                session, instance.uuid, row.operation, message=actions.FAILED, now=self._now
+            )
+
     # Steps
 
     def _destroy(self, context: RequestContext, works: list[Work]) -> list[Lease]:
         """Ask the agents to destroy; go on without those that are down."""
         hosts = {work.instance.host for work in works if work.instance.host is not None}
         with self._database.reader() as session:
-            found = services.find_by_hosts(session, hosts)
+            moves = migrations.find_unfinished(session, [work.uuid for work in works])
+            others = [(move.instance_uuid, host) for move in moves for host in _ends(move)]
+            found = services.find_by_hosts(session, hosts | {host for _uuid, host in others})
+        self._clear_other_ends(context, works, others, found)
         lost = []
         for work in works:
             host = str(work.instance.host)
@@ -143,6 +167,24 @@ class Delete(base.Task[models.InstanceDelete]):
             else:
                 lost.append(work)
         return self._database.run_in_writer(lambda s: self._lose(s, lost)) if lost else []
+
+    def _clear_other_ends(
+        self,
+        context: RequestContext,
+        works: Sequence[Work],
+        others: Sequence[tuple[str, str]],
+        found: Mapping[str, models.Service],
+    ) -> None:
+        """Leave word where an instance was, or was to be; agents find out by themselves, later."""
+        at = {work.uuid: work.instance.host for work in works}
+        for uuid, host in others:
+            service = found.get(host)
+            if host == at[uuid] or service is None or service.agent is None:
+                continue
+            try:
+                self._compute.delete_instance(context.for_instance(uuid), service.agent, uuid, host)
+            except base.OUTCOME_UNKNOWN as error:
+                LOG.debug("%s: no word left on %s: %s", uuid, host, error)
 
     def _lose(self, session: Session, works: Sequence[Work]) -> list[Lease]:
         """Delete locally what is on hosts that are down, which the agent will reap."""
@@ -159,7 +201,10 @@ class Delete(base.Task[models.InstanceDelete]):
 
     def _free(self, context: RequestContext, works: list[Work]) -> list[Lease]:
         """Release the allocations for good, then mark the instances as deleted."""
-        self._placement.release(context, {work.uuid: FENCE_FINAL for work in works})
+        with self._database.reader() as session:
+            moves = migrations.find_unfinished(session, [work.uuid for work in works])
+        consumers = [work.uuid for work in works] + [move.uuid for move in moves]
+        self._placement.release(context, dict.fromkeys(consumers, FENCE_FINAL))
         hosts = self._database.run_in_writer(lambda session: self._bury(session, works))
         for uuid, host in hosts.items():
             self._on_gone(host, uuid)
@@ -169,6 +214,8 @@ class Delete(base.Task[models.InstanceDelete]):
         """Return instance -> host of those that had one."""
         ours = self._lock_ours(session, works)
         uuids = [work.uuid for work, _instance, _row in ours]
+        for move in migrations.find_unfinished(session, uuids):
+            move.status, move.updated_at = MigrationStatus.CANCELLED, self._now
         instances.delete_all(session, uuids, now=self._now)
         deletes.remove(session, uuids)
         actions.finish_all(session, uuids, actions.DELETE, message=None, now=self._now)
@@ -176,3 +223,8 @@ class Delete(base.Task[models.InstanceDelete]):
         for uuid in uuids:
             LOG.info("%s: deleted", uuid)
         return {work.uuid: instance.host for work, instance, _row in ours if instance.host}
+
+
+def _ends(move: models.Migration) -> list[str]:
+    """Return the hosts at both ends of a move."""
+    return [host for host in (move.source_host, move.dest_host) if host is not None]

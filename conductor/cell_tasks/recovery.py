@@ -9,6 +9,7 @@ from typing import Any
 
 from oslo_config import cfg
 
+from armillary import measures
 from armillary.context import admin_context
 from armillary.db import Database
 from conductor.cell_db import host_seq, instances
@@ -42,8 +43,10 @@ class Recovery:
         count = 0
         for task in self._tasks:
             leases = task.take_free(self._conf.conductor.recovery_batch_size_max)
+            measures.works_found_lying(task.leases.table, len(leases))
             if leases:
                 LOG.info("%s: taking up %d works", type(task).__name__, len(leases))
+                measures.works_taken_up(task.leases.table, len(leases))
                 task.run(admin_context(), leases)
             count += len(leases)
         return count

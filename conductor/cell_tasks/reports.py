@@ -15,7 +15,16 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
-from conductor.cell_db import builds, deletes, faults, instances, models, services
+from conductor.cell_db import (
+    builds,
+    deletes,
+    faults,
+    instances,
+    migrations,
+    models,
+    operations,
+    services,
+)
 from conductor.cell_db.builds import Stage
 from conductor.cell_tasks import attempts
 from conductor.cell_tasks.build import Build
@@ -29,6 +38,9 @@ LOG = logging.getLogger(__name__)
 
 ACCEPTED = "accepted"
 STALE = "stale"
+
+_BUILT = frozenset({"resized", "shelved", "soft-delete"})
+"""Other states of an instance that has a guest, whether that runs or not."""
 
 POWER_STATES = ("running", "shutdown")
 
@@ -64,7 +76,7 @@ class Reports:
             instance = _find_current(session, agent, host, instance_uuid, attempt)
             if instance is None:
                 return STALE
-            if instance.vm_state in {"active", "stopped"}:
+            if instance.vm_state in {"active", "stopped"} or instance.vm_state in _BUILT:
                 return ACCEPTED
             build = _find_building(session, instance)
             if build is None:
@@ -113,12 +125,17 @@ class Reports:
                 return STALE
             if instance.vm_state == "stopped":
                 return ACCEPTED
+            if instance.vm_state in _BUILT or instance.vm_state == "error":
+                instance.power_state, instance.exit_code = "shutdown", exit_code
+                instance.updated_at = self._now
+                return ACCEPTED
             if instance.vm_state != "active":
                 build = _find_building(session, instance)
                 if build is None:
                     return STALE
                 attempts.succeed(session, instance, build, power_state="shutdown", now=self._now)
-            instance.vm_state = "stopped"
+            if instance.task_state is None:  # else what is being done to it says what it is
+                instance.vm_state = "stopped"
             instance.power_state = "shutdown"
             instance.exit_code = exit_code
             instance.updated_at = self._now
@@ -151,6 +168,32 @@ class Reports:
         answer, leases = self._database.run_in_writer(judge)
         return self._told("instance_deleted", instance_uuid, host, None, answer), leases
 
+    def list_moving(self, agent: str, hosts: Sequence[str]) -> list[dict[str, str]]:
+        """Return what is under way to or from these hosts of the agent, or waits there.
+
+        Raises Conflict for another agent's host.
+        """
+        with self._database.reader() as session:
+            self._check_agent(session, agent, hosts)
+            ends = {
+                (move.instance_uuid, host)
+                for move in migrations.list_of_hosts(session, hosts)
+                for host in (move.source_host, move.dest_host)
+            }
+            ends |= operations.list_ends(session)  # those that have no migration, too
+        return [
+            {"instance_uuid": uuid, "host": host}
+            for uuid, host in sorted(ends, key=str)
+            if host is not None and host in hosts
+        ]
+
+    def _check_agent(self, session: Session, agent: str, hosts: Sequence[str]) -> None:
+        for host, service in services.find_by_hosts(session, hosts).items():
+            if service.agent != agent:
+                raise exception.Conflict(
+                    reason=f"host {host} is carried by agent {service.agent}, not by {agent}"
+                )
+
     def list_host_instances(self, agent: str, hosts: Sequence[str]) -> list[Instance]:
         """Return the living instances whose current attempt is on these hosts of the agent.
 
@@ -158,11 +201,7 @@ class Reports:
         destroyed. A host that was never heard of has none.
         """
         with self._database.reader() as session:
-            for host, service in services.find_by_hosts(session, hosts).items():
-                if service.agent != agent:
-                    raise exception.Conflict(
-                        reason=f"host {host} is carried by agent {service.agent}, not by {agent}"
-                    )
+            self._check_agent(session, agent, hosts)
             return instances.list_on_hosts(session, hosts, cell_uuid=self._cell_uuid)
 
     @property

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext
 from armillary.db import Database
+from armillary.notifications import SILENT, Notifier
 from conductor.api_db import aggregates
 from conductor.endpoints.exposed import exposed
 from conductor.facts import Facts
@@ -19,7 +20,10 @@ from objects.aggregate import Aggregate
 class AggregatesEndpoint:
     """See ``SuperConductorAPI``."""
 
-    def __init__(self, database: Database, facts: Facts, now: Now) -> None:
+    def __init__(
+        self, database: Database, facts: Facts, now: Now, notifier: Notifier = SILENT
+    ) -> None:
+        self._notifier = notifier
         self._database = database
         self._facts = facts
         self._now = now
@@ -30,7 +34,9 @@ class AggregatesEndpoint:
     ) -> Aggregate:
         now = moment(self._now())
         return self._change(
-            lambda session: aggregates.create_aggregate(session, name, availability_zone, now=now)
+            context,
+            "create",
+            lambda session: aggregates.create_aggregate(session, name, availability_zone, now=now),
         )
 
     @exposed
@@ -49,17 +55,28 @@ class AggregatesEndpoint:
     ) -> Aggregate:
         now = moment(self._now())
         return self._change(
-            lambda session: aggregates.update_aggregate(session, aggregate, values, now=now)
+            context,
+            "update_metadata" if "metadata" in values else "update_prop",
+            lambda session: aggregates.update_aggregate(session, aggregate, values, now=now),
         )
 
     @exposed
     def delete_aggregate(self, context: RequestContext, aggregate: str) -> None:
-        self._change(lambda session: aggregates.delete_aggregate(session, aggregate), is_gone=True)
+        self._change(
+            context,
+            "delete",
+            lambda session: aggregates.delete_aggregate(session, aggregate),
+            is_gone=True,
+        )
 
     @exposed
     def add_aggregate_host(self, context: RequestContext, aggregate: str, host: str) -> Aggregate:
         now = moment(self._now())
-        return self._change(lambda session: aggregates.add_host(session, aggregate, host, now=now))
+        return self._change(
+            context,
+            "add_host",
+            lambda session: aggregates.add_host(session, aggregate, host, now=now),
+        )
 
     @exposed
     def remove_aggregate_host(
@@ -67,10 +84,20 @@ class AggregatesEndpoint:
     ) -> Aggregate:
         now = moment(self._now())
         return self._change(
-            lambda session: aggregates.remove_host(session, aggregate, host, now=now)
+            context,
+            "remove_host",
+            lambda session: aggregates.remove_host(session, aggregate, host, now=now),
         )
 
-    def _change(self, fn: Callable[[Session], Aggregate], *, is_gone: bool = False) -> Aggregate:
+    def _change(
+        self,
+        context: RequestContext,
+        what: str,
+        fn: Callable[[Session], Aggregate],
+        *,
+        is_gone: bool = False,
+    ) -> Aggregate:
         changed = self._database.run_in_writer(fn)
+        self._notifier.aggregate(context, what, changed)
         self._facts.aggregate_changed(changed, is_gone=is_gone)
         return changed

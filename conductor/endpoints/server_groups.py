@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from armillary.context import RequestContext
+from armillary.notifications import SILENT, Notifier
 from conductor.endpoints.exposed import exposed
 from conductor.groups import Groups
 from objects.instance_group import InstanceGroup
@@ -11,14 +12,17 @@ from objects.instance_group import InstanceGroup
 class ServerGroupsEndpoint:
     """See ``SuperConductorAPI``."""
 
-    def __init__(self, groups: Groups) -> None:
+    def __init__(self, groups: Groups, notifier: Notifier = SILENT) -> None:
         self._groups = groups
+        self._notifier = notifier
 
     @exposed
     def create_server_group(
         self, context: RequestContext, name: str, policy: str, rules: dict[str, str]
     ) -> InstanceGroup:
-        return self._groups.create(context, name, policy, rules)
+        made = self._groups.create(context, name, policy, rules)
+        self._notifier.server_group(context, "create", made)
+        return made
 
     @exposed
     def list_server_groups(
@@ -32,4 +36,7 @@ class ServerGroupsEndpoint:
 
     @exposed
     def delete_server_group(self, context: RequestContext, group: str) -> None:
+        gone = None if self._notifier.is_silent else self._groups.get(context, group)
         self._groups.delete(context, group)
+        if gone is not None:
+            self._notifier.server_group(context, "delete", gone)

@@ -7,6 +7,7 @@ from typing import Any
 from armillary.context import RequestContext
 from conductor.acceptance import Acceptance
 from conductor.endpoints.exposed import exposed
+from conductor.server_operations import ServerOperations
 from conductor.servers import Servers
 from conductor.tasks.build import Builds
 from conductor.tasks.delete import Deletes
@@ -18,12 +19,18 @@ class ServersEndpoint:
     """See ``SuperConductorAPI``."""
 
     def __init__(
-        self, acceptance: Acceptance, builds: Builds, deletes: Deletes, servers: Servers
+        self,
+        acceptance: Acceptance,
+        builds: Builds,
+        deletes: Deletes,
+        servers: Servers,
+        operations: ServerOperations,
     ) -> None:
         self._acceptance = acceptance
         self._builds = builds
         self._deletes = deletes
         self._servers = servers
+        self._operations = operations
 
     @exposed
     def create_servers(self, context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
@@ -48,7 +55,8 @@ class ServersEndpoint:
     @exposed
     def delete_server(self, context: RequestContext, instance_uuid: str) -> None:
         self._servers.check_deletable(context, instance_uuid)
-        self._deletes.delete(context, instance_uuid)
+        if not self._operations.soft_delete(context, instance_uuid):
+            self._deletes.delete(context, instance_uuid)
 
     @exposed
     def list_server_actions(

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from oslo_config import cfg
 
 from armillary.db import Database
+from armillary.notifications import SILENT, Notifier
 from conductor.cell0 import Cell0
 from conductor.cells import Cells
 from conductor.leases import LeaseKeeper, Leases
@@ -18,6 +19,10 @@ from placement.rpcapi import PlacementAPI
 from scheduler.rpcapi import SchedulerAPI
 
 T = TypeVar("T")
+
+NO_VALID_HOST = "No valid host was found. There are not enough hosts available."
+REFUSED = "The request cannot be scheduled with these properties."
+TOO_LATE = "The request could not be scheduled in time."
 
 Watch = Callable[[str], None]
 """Called with the name of each step before it is done; tests let steps fail here."""
@@ -38,6 +43,7 @@ class Parts:
     cleanups: Leases
     keeper: LeaseKeeper
     now: Now
+    notifier: Notifier = SILENT
 
 
 @dataclasses.dataclass(frozen=True)

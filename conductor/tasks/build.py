@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
-from armillary import exception
+from armillary import exception, measures
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext, admin_context
 from conductor import group_members, stored_contexts, traces
@@ -36,7 +36,16 @@ from conductor.leases import Lease
 from conductor.moments import moment
 from conductor.rpcapi import CellConductorAPI
 from conductor.tasks import base
-from conductor.tasks.base import GivenUp, LeaseLost, Parts, Step, Watch
+from conductor.tasks.base import (
+    NO_VALID_HOST,
+    REFUSED,
+    TOO_LATE,
+    GivenUp,
+    LeaseLost,
+    Parts,
+    Step,
+    Watch,
+)
 from objects.allocation import FENCE_STEP
 from objects.build_request import BuildRequest
 from objects.cell_mapping import CELL0_UUID
@@ -50,10 +59,6 @@ LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 FIRST_FENCE = FENCE_STEP
-
-NO_VALID_HOST = "No valid host was found. There are not enough hosts available."
-REFUSED = "The request cannot be scheduled with these properties."
-TOO_LATE = "The request could not be scheduled in time."
 
 _STAGES_MAX = 4
 _FAILURE_LENGTH_MAX = 15_000
@@ -269,6 +274,9 @@ class BuildTask:
             self._store_trace(session, trace)
 
         self._write(write)
+        self._parts.notifier.compute_task_failed(
+            self._context, "build_instances", self._living(), reason.details
+        )
 
     def _store_trace(self, session: Session, trace: DecisionTrace) -> None:
         size_max = self._parts.conf.conductor.trace_size_max
@@ -450,6 +458,7 @@ class Builds:
         try:
             task.run()
         except LeaseLost:
+            measures.lease_lost()
             LOG.warning("%s: another conductor works on it now", lease.key)
         except Exception as error:
             LOG.warning("%s: outcome unknown, will be tried again: %s", lease.key, error)

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from conductor import stored_contexts
-from conductor.api_db import build_requests, cleanups, instance_mappings, server_groups
+from conductor.api_db import build_requests, cleanups, instance_mappings, moves, server_groups
 from conductor.api_db.cleanups import Cleanup, CleanupTask
 from conductor.leases import Lease
 from conductor.moments import moment
@@ -59,6 +59,7 @@ class Deletes:
         mapping = instance_mappings.find_mapping(session, instance_uuid)
         instance_mappings.queue_for_delete(session, instance_uuid, now=moment(self._parts.now()))
         server_groups.remove_member(session, instance_uuid)
+        moves.remove_of(session, [instance_uuid])
         if is_pending or mapping is None or mapping.cell_uuid is None:
             return False
         cleanups.add_deletes(

@@ -105,5 +105,32 @@ def test_instances_of_a_dead_host_can_be_deleted(deployment, small):
     delete_everything(deployment)
 
 
+MOVES = [("resize", {"flavorRef": None}), ("os-migrateLive", None), ("migrate", None)]
+
+
+@pytest.mark.parametrize("name", ["super", "placement", "cell1-conductor", "cell2-agent-1"])
+def test_a_service_killed_in_the_middle_of_moves_loses_nothing(deployment, small, name):
+    """Servers that move end where they were to go, or where they were, with a reason.
+
+    Each runs once, on the host that its record names, and holds what it has there and nothing else.
+    """
+    big = deployment.create_flavor(f"big-{name}", vcpus=2, ram=1024, disk=2)
+    uuids = [uuid for _ in range(4) for uuid in deployment.create_servers(small, 3)]
+    assert_all_active(deployment, uuids)
+    for number, uuid in enumerate(uuids):
+        action, arguments = MOVES[number % len(MOVES)]
+        deployment.act(uuid, action, {"flavorRef": big} if arguments else None)
+    deployment.kill(name)
+    deployment.start(name)
+    found = deployment.at_rest(uuids, seconds=150)
+    assert {server["status"] for server in found.values()} <= {"ACTIVE", "VERIFY_RESIZE"}
+    for uuid, server in found.items():
+        if server["status"] == "VERIFY_RESIZE":
+            deployment.act(uuid, "confirmResize")
+    found = deployment.at_rest(uuids, seconds=90)
+    assert {server["status"] for server in found.values()} == {"ACTIVE"}
+    assert_nothing_is_lost(deployment, uuids)
+
+
 def hypervisors(deployment):
     return deployment.get("/os-hypervisors/detail")["hypervisors"]

@@ -16,6 +16,7 @@ from tests.fixtures.ledger import (
     assert_all_active,
     assert_nothing_is_lost,
     delete_everything,
+    expected_allocations,
 )
 from tests.fixtures.services import MARIADB, POSTGRESQL
 
@@ -84,6 +85,46 @@ def test_a_delete_in_the_middle_of_a_build_leaves_nothing(deployment, small):
         assert deployment.request("DELETE", f"/servers/{instance_uuid}").status_code == 204
     delete_everything(deployment)
     assert deployment.request("GET", f"/servers/{uuids[0]}").status_code == 404
+
+
+def test_a_server_goes_through_all_that_can_be_done_to_it(deployment, small):
+    """Off and on, another flavor, other hosts, put away and brought back: one allocation, its own.
+
+    Each is asked through the API and carried out by an agent; only a resize that waits holds two.
+    """
+    big = deployment.create_flavor("big", vcpus=2, ram=1024, disk=2)
+    (uuid,) = deployment.create_servers(small, 1)
+    assert_all_active(deployment, [uuid])
+    story = [
+        ("os-stop", None, "SHUTOFF"),
+        ("os-start", None, "ACTIVE"),
+        ("reboot", {"type": "HARD"}, "ACTIVE"),
+        ("resize", {"flavorRef": big}, "VERIFY_RESIZE"),
+        ("revertResize", None, "ACTIVE"),
+        ("resize", {"flavorRef": big}, "VERIFY_RESIZE"),
+        ("confirmResize", None, "ACTIVE"),
+        ("os-migrateLive", None, "ACTIVE"),
+        ("migrate", None, "VERIFY_RESIZE"),
+        ("confirmResize", None, "ACTIVE"),
+        ("shelve", None, "SHELVED"),
+        ("shelveOffload", None, "SHELVED_OFFLOADED"),
+        ("unshelve", None, "ACTIVE"),
+    ]
+    for action, arguments, status in story:
+        deployment.act(uuid, action, arguments)
+        server = deployment.at_rest([uuid])[uuid]
+        assert server["status"] == status, (action, server, deployment.why(uuid))
+        consumers = 2 if status == "VERIFY_RESIZE" else int(status != "SHELVED_OFFLOADED")
+        assert len(deployment.allocations()) == consumers
+    assert deployment.allocations() == expected_allocations(deployment)
+    moves = deployment.get(f"/servers/{uuid}/migrations")["migrations"]
+    ends = [(move["migration_type"], move["status"]) for move in moves]
+    assert ends == [
+        ("migration", "confirmed"),
+        ("live-migration", "completed"),
+        ("resize", "confirmed"),
+        ("resize", "reverted"),
+    ]
 
 
 def test_no_queue_is_of_a_kind_that_newer_brokers_refuse(deployment, small):

@@ -16,6 +16,8 @@ from armillary.cli.http_client import Document
 
 COMMAND = "process_command"
 ENVIRONMENT = "process_environment"
+RESTART = "process_restart"
+RESTARTS = ("never", "on-failure", "always")
 HYPERVISOR_TYPE = "img_hv_type"
 PROCESS = "process"
 
@@ -41,6 +43,9 @@ class CreateImage(ApiShow):
             default=[],
             type=arguments.pair,
             help="variable of the program's environment; may be repeated",
+        )
+        parser.add_argument(
+            "--restart", choices=RESTARTS, help="whether it is started again when it ends by itself"
         )
         parser.add_argument(
             "--property",
@@ -126,6 +131,8 @@ def _properties(parsed_args: argparse.Namespace) -> dict[str, str]:
         properties.setdefault(HYPERVISOR_TYPE, PROCESS)
     if parsed_args.env:
         properties[ENVIRONMENT] = json.dumps(dict(parsed_args.env))
+    if parsed_args.restart:
+        properties[RESTART] = parsed_args.restart
     return properties
 
 

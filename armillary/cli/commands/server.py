@@ -18,7 +18,16 @@ from armillary.cli.http_client import ApiNotFound, Document
 
 LOG = logging.getLogger(__name__)
 
-STATUSES = ("ACTIVE", "BUILD", "ERROR", "SHUTOFF")
+STATUSES = (
+    "ACTIVE",
+    "BUILD",
+    "ERROR",
+    "SHELVED",
+    "SHELVED_OFFLOADED",
+    "SHUTOFF",
+    "SOFT_DELETED",
+    "VERIFY_RESIZE",
+)
 POWER_STATES = {0: None, 1: "running", 4: "shutdown"}
 WAIT_TIMEOUT_SECONDS = 300.0
 PAGE_SIZE_MAX = 1000

@@ -17,6 +17,7 @@ ASK_ONE_BY_ONE_MAX = 5
 
 BUILDING = "BUILD"
 GONE = "DELETED"
+AT_REST = "at rest"
 
 
 class WaitTimeout(exception.ArmillaryError):
@@ -70,10 +71,32 @@ def wait_until_gone(api: ApiClient, servers: Sequence[str], pace: Pace, show: Sh
     _Look(api, servers, {}).until(lambda state: state == GONE, "gone", pace, show)
 
 
+def wait_until_at_rest(api: ApiClient, servers: Sequence[str], pace: Pace, show: Show) -> None:
+    """Return when nothing is being done to any of the servers. Raises ``WaitTimeout``."""
+    _Look(api, servers, {}, _task).until(
+        lambda state: state in (AT_REST, GONE), AT_REST, pace, show
+    )
+
+
+def _status(server: Document) -> str:
+    return str(server["status"])
+
+
+def _task(server: Document) -> str:
+    return str(server["OS-EXT-STS:task_state"] or AT_REST)
+
+
 class _Look:
     """The states of some servers, asked for until all are as wanted."""
 
-    def __init__(self, api: ApiClient, servers: Sequence[str], query: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        api: ApiClient,
+        servers: Sequence[str],
+        query: Mapping[str, str],
+        state_of: Callable[[Document], str] = _status,
+    ) -> None:
+        self._state_of = state_of
         self._api = api
         self._query = query
         self._states = dict.fromkeys(servers, BUILDING)
@@ -124,5 +147,5 @@ class _Look:
             self._states[uuid] = GONE
             self._documents.pop(uuid, None)
         else:
-            self._states[uuid] = server["status"]
+            self._states[uuid] = self._state_of(server)
             self._documents[uuid] = server

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from armillary import exception
 from armillary.cli.operator.peers import Peers
-from objects.allocation import FENCE_STEP, AllocationClaim, ClaimResult, ClaimStatus
+from objects.allocation import FENCE_STEP, AllocationClaim, ClaimStatus
+from objects.claim_batch import AnyResult
 from objects.instance import Instance
 from objects.request_spec import RequestSpec
 from objects.resource_query import ResourceQuery
@@ -177,7 +178,7 @@ class Heal:
         for wound, result in zip(wounds, results, strict=True):
             self._note(wound, result)
 
-    def _note(self, wound: _Wound, result: ClaimResult) -> None:
+    def _note(self, wound: _Wound, result: AnyResult) -> None:
         if result.is_claimed:
             self._result.healed += 1
             self._say(f"{wound}: healed")

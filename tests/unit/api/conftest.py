@@ -11,7 +11,8 @@ from oslo_config import cfg
 from api.app import make_app
 from armillary.conf import api as api_conf
 from tests.fixtures.http_api import Api
-from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
+from tests.fixtures.operated_servers import OperatedServers
+from tests.fixtures.super_conductor import SuperConductorClient
 
 
 @pytest.fixture
@@ -26,13 +27,13 @@ def conf(tmp_path: Path) -> cfg.ConfigOpts:
 
 
 @pytest.fixture
-def conductor() -> SuperConductor:
+def conductor() -> OperatedServers:
     """Return the super conductor that the API asks."""
-    return SuperConductor()
+    return OperatedServers()
 
 
 @pytest.fixture
-def client(conductor: SuperConductor) -> SuperConductorClient:
+def client(conductor: OperatedServers) -> SuperConductorClient:
     """Return the client that the API asks it with; it notes who called what."""
     return SuperConductorClient(conductor)
 

@@ -15,10 +15,12 @@ from api.routes import ROUTES
 from armillary.conf import api as api_conf
 from tests import builders
 from tests.fixtures.http_api import ADMIN, MEMBER, Api
-from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
+from tests.fixtures.operated_servers import OperatedServers, a_migration
+from tests.fixtures.super_conductor import SuperConductorClient
 
 GROUP = builders.a_uuid()
 SERVER = builders.a_uuid()
+MIGRATION = builders.a_uuid()
 
 # What is right, to be spoilt in one place.
 RIGHT: dict[tuple[str, str], Any] = {
@@ -30,6 +32,9 @@ RIGHT: dict[tuple[str, str], Any] = {
             "hypervisor_hostname": "node1",
         },
         "os:scheduler_hints": {"group": GROUP, "near": ["a"]},
+    },
+    ("POST", "/v2.1/servers/{server_id}/action"): {
+        "rebuild": {"imageRef": "loop", "name": "web", "metadata": {"a": "b"}},
     },
     ("POST", "/v2.1/flavors"): {
         "flavor": {
@@ -76,7 +81,7 @@ RIGHT: dict[tuple[str, str], Any] = {
 NAMES = {
     "server_id": SERVER, "flavor_id": "small", "image_id": "loop", "hypervisor_id": "node1",
     "service_id": builders.a_uuid(), "aggregate_id": "1", "server_group_id": GROUP,
-    "project_id": "p1", "key": "a", "request_id": "req-1",
+    "project_id": "p1", "key": "a", "request_id": "req-1", "migration_id": MIGRATION,
 }  # fmt: skip
 REQUESTS = [(method, path) for path, methods in ROUTES.items() for method in methods]
 
@@ -106,10 +111,11 @@ def an_api() -> Api:
     conf = cfg.ConfigOpts()
     api_conf.register_opts(conf)
     conf([], default_config_files=[], default_config_dirs=[])
-    conductor = SuperConductor()
+    conductor = OperatedServers()
     conductor.flavors = [builders.a_flavor("small")]
     conductor.images = [builders.an_image("loop")]
     conductor.servers = [builders.an_instance(uuid=SERVER)]
+    conductor.migrations = [a_migration(SERVER, uuid=MIGRATION)]
     conductor.groups = [builders.an_instance_group(uuid=GROUP)]
     conductor.services = [builders.a_service("host1", uuid=NAMES["service_id"])]
     conductor.nodes = [builders.a_compute_node("host1", node="node1")]

@@ -37,7 +37,8 @@ FAMILIES = [
                  "computeFault", id="timeout"),
     pytest.param(exception.ConfigurationError(reason="r"), 500, "computeFault",
                  id="their-configuration"),
-    pytest.param(exception.NoValidHost(reason="r"), 500, "computeFault", id="no-family"),
+    pytest.param(exception.NoValidHost(reason="r"), 400, "badRequest", id="no-host"),
+    pytest.param(exception.RequestFilterFailed(reason="r"), 500, "computeFault", id="no-family"),
     pytest.param(KeyError("secret"), 500, "computeFault", id="unexpected"),
 ]  # fmt: skip
 
@@ -107,7 +108,6 @@ def test_every_family_of_errors_has_a_status() -> None:
     named = {family for family, _ in errors.STATUS_OF_FAMILY}
     inside = {
         exception.RpcFailed,
-        exception.NoValidHost,
         exception.RequestFilterFailed,
         exception.BuildFailed,
         exception.BuildAborted,

@@ -43,6 +43,14 @@ def test_a_name_is_one_histogram(some_metrics: Metrics) -> None:
     assert value == 1
 
 
+def test_a_name_is_one_gauge(some_metrics: Metrics) -> None:
+    """It shows the last value, or what it is told to ask."""
+    some_metrics.gauge("works", "Works.").set(3)
+    assert some_metrics.registry.get_sample_value("armillary_works") == 3
+    some_metrics.gauge("works", "Works.").set_function(lambda: 7)
+    assert some_metrics.registry.get_sample_value("armillary_works") == 7
+
+
 def test_a_process_has_one_set() -> None:
     """What one part counts, the port shows."""
     assert metrics.process_metrics() is metrics.process_metrics()

@@ -15,6 +15,7 @@ from armillary.periodic import PeriodicRunner
 from compute_agent.manager import ComputeManager
 from compute_agent.rpcapi import ComputeAPI
 from compute_agent.virt.loader import make_drivers
+from conductor.rpcapi import CellConductorAPI
 from objects.instance import Instance
 from rpc.server import RpcServer
 from rpc.transport import Bus
@@ -41,7 +42,9 @@ class Cell:
         self.conductor = Conductor()
         self.bus = Bus(self.conf, self.url)
         self.compute = ComputeAPI(self.bus)
-        self._conductor_server = self.bus.server("cell_conductor", "conductor", [self.conductor])
+        self._conductor_server = self.bus.server(
+            CellConductorAPI.TOPIC, "conductor", [self.conductor], version=CellConductorAPI.VERSION
+        )
         self._is_serving = False
         self._agents: dict[str, tuple[ComputeManager, list[RpcServer], PeriodicRunner, Bus]] = {}
 

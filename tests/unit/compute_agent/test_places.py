@@ -10,6 +10,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
+from compute_agent.child_providers import device_uuid, unclaimed_in
 from compute_agent.host_places import HostPlaces, misplaced
 from compute_agent.instance_place import InstancePlace, PlaceWanted
 from compute_agent.monitors import HostMonitors
@@ -19,6 +20,7 @@ from compute_agent.virt.driver import GuestInfo
 from objects import numa
 from objects.instance import Instance
 from objects.pci import PciRequest
+from objects.pci_claimed import with_providers
 from objects.request_spec import RequestSpec, SchedulerLimits
 from tests import builders
 from tests.fixtures.agent import HOSTS, Agent, an_order
@@ -379,3 +381,33 @@ def run_until_killed(agent: Agent, orders: list[Order], moment: float) -> bool:
         agent.drivers[HOST].places = {**spawned, **agent.drivers[HOST].places}
         return True
     return False
+
+
+def test_devices_are_those_of_the_cards_that_placement_chose(tmp_path: Path) -> None:
+    """And the journal says so: what was claimed is not reserved once more."""
+    agent = Agent(tmp_path, declared="vcpus=8:memory_mb=8192:disk_gb=50:pci=8086/10ed@3")
+    host = HOSTS[0]
+    wanted = agent.drivers[host].get_pci_devices()[2]
+    card = device_uuid(builders.a_uuid_of(host), wanted)
+    request = {
+        "alias_name": "nic", "count": 1, "request_id": "r",
+        "spec": [{"vendor_id": "8086", "product_id": "10ed"}],
+    }  # fmt: skip
+    allocations = {card: {"resources": {"CUSTOM_PCI_8086_10ED": 1}}}
+    instance, spec = an_order(host, pci_requests=with_providers([request], allocations))
+    agent.conductor.order(instance)
+    agent.build(instance, spec)
+    agent.settle()
+    assert agent.journal is not None
+    (entry,) = agent.journal.list_entries(host=host)
+    assert entry.place is not None
+    assert [(one.address, one.rp_uuid) for one in entry.place.pci_devices] == [
+        (wanted.address, card)
+    ]
+    plain, plain_spec = an_order(host, pci_requests=[request])
+    agent.conductor.order(plain)
+    agent.build(plain, plain_spec)
+    agent.settle()
+    places = [one.place for one in agent.journal.list_entries(host=host) if one.place is not None]
+    assert len(unclaimed_in(places)) == 1
+    agent.close()

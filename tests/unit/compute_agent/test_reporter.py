@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 
 import oslo_messaging
 import pytest
 
 from armillary import exception
+from armillary.notifications import SILENT, Notifier
 from compute_agent import reporter as reporter_module
-from compute_agent.monitors import HostMonitors
+from compute_agent.monitors import HostMonitors, Monitor, MonitorPlugin
 from compute_agent.reporter import DEBOUNCE_SECONDS, DEFAULT_UPDATE_SECONDS, Reporter
 from compute_agent.resource_tracker import ResourceTracker
+from compute_agent.virt.driver import Readings
 from conductor.rpcapi import CellConductorAPI
 from tests import builders
 from tests.fixtures.agent import AGENT, HOSTS, Agent, an_order
+from tests.fixtures.told import Told
 
 HOST, OTHER_HOST = HOSTS
 
@@ -37,6 +41,16 @@ def contacts() -> Contacts:
 @pytest.fixture
 def reporter(agent: Agent, contacts: Contacts) -> Reporter:
     """Return the reporter of an agent with two hosts."""
+    return make_reporter(agent, contacts)
+
+
+def make_reporter(
+    agent: Agent,
+    contacts: Contacts,
+    *,
+    plugins: Sequence[MonitorPlugin] = (),
+    notifier: Notifier = SILENT,
+) -> Reporter:
     assert agent.journal is not None
     api = CellConductorAPI(agent.bus)
     trackers = [
@@ -45,14 +59,14 @@ def reporter(agent: Agent, contacts: Contacts) -> Reporter:
             driver=driver,
             journal=agent.journal,
             ratios=agent.ratios,
-            monitors=HostMonitors(agent.conf, [], driver),
+            monitors=HostMonitors(agent.conf, plugins, driver),
             node_uuid=builders.a_uuid(),
         )
         for driver in agent.drivers.values()
     ]
     return Reporter(
         agent.conf, journal=agent.journal, trackers=trackers, heartbeats=api, conductor=api,
-        agent=AGENT, on_contact=contacts, clock=lambda: agent.now,
+        agent=AGENT, on_contact=contacts, clock=lambda: agent.now, notifier=notifier,
     )  # fmt: skip
 
 
@@ -240,3 +254,30 @@ def test_a_ratio_set_in_placement_comes_back_with_the_next_record(
     reporter.step()
     assert agent.conductor.nodes[HOST].attributes["cpu_allocation_ratio"] == 16.0
     assert len(messages) == 2
+
+
+# Notifications ------------------------------------------------------------------------------------
+
+
+class OneHostMonitor(Monitor):
+    """Measures one of both hosts."""
+
+    def measure(self) -> Readings | None:
+        if self._driver.host != HOST:
+            return None
+        return Readings({"cpu.percent": 0.25}, datetime(2030, 1, 31, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("is_measured", [True, False], ids=["measured", "without monitors"])
+def test_what_is_measured_is_told(agent: Agent, contacts: Contacts, is_measured: bool) -> None:
+    """With each record, of the host that was measured; without monitors nobody hears anything."""
+    told = Told()
+    plugins = [MonitorPlugin("cpu.test", OneHostMonitor)] if is_measured else []
+    reporter = make_reporter(agent, contacts, plugins=plugins, notifier=told.notifier)
+    reporter.heartbeat()
+    reporter.step()
+    found = [(one.event_type, one.facts["host"]) for one in told.told]
+    assert found == ([("metrics.update", HOST)] if is_measured else [])
+    for one in told.told:
+        [metric] = one.facts["metrics"]
+        assert (metric["name"], metric["value"]) == ("cpu.percent", 0.25)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from armillary import exception
 from compute_agent.allocation_ratios import AllocationRatios
 from compute_agent.monitors import HostMonitors, Monitor, MonitorPlugin
+from compute_agent.provider_config import ProviderConfig
+from compute_agent.provider_config_file import Entry
 from compute_agent.resource_tracker import ResourceTracker
 from compute_agent.virt.driver import HostResources, Readings
 from compute_agent.virt.simulated import SimulatedDriver
-from compute_agent.virt.simulated_hosts import SimulatedHost
+from compute_agent.virt.simulated_hosts import SimulatedHost, parse_hosts
 from tests import builders
 from tests.fixtures.agent import A_HOST, HOSTS, Agent, an_order
 
@@ -148,3 +153,73 @@ def test_failed_builds_count_unless_turned_off(agent: Agent, threshold: int, exp
     agent.settle()
     attributes = a_tracker(agent).compute_node().attributes
     assert (attributes["failed_builds"], attributes["stats"]["failed_builds"]) == (expected,) * 2
+
+
+def a_host(agent: Agent, declared: str, config: ProviderConfig | None = None) -> ResourceTracker:
+    """Return the tracker of a host as ``[simulated] hosts`` declares it, without the name."""
+    assert agent.journal is not None
+    (host,) = parse_hosts([f"name={HOSTS[0]}:{declared}"])
+    driver = SimulatedDriver(agent.conf, host, agent.drivers[HOSTS[0]]._store, "192.0.2.1")
+    return ResourceTracker(
+        agent.conf, driver=driver, journal=agent.journal, ratios=AllocationRatios(agent.conf),
+        monitors=HostMonitors(agent.conf, [], driver), node_uuid=NODE_UUID, provider_config=config,
+    )  # fmt: skip
+
+
+def an_addition(name: str, *traits: str, inventories: dict[str, Any] | None = None) -> Entry:
+    """Return an entry of a provider configuration file."""
+    return Entry("here", None, name, inventories or {}, frozenset(traits))
+
+
+def test_the_record_has_what_operators_add(agent: Agent) -> None:
+    """To the node and to its parts, each by its name."""
+    agent.conf.set_override("numa_nodes_in_placement", True, group="compute")
+    slots = {"CUSTOM_SLOT": {"total": 3}}
+    config = ProviderConfig(
+        [
+            an_addition(HOSTS[0], "CUSTOM_RACK", inventories=slots),
+            an_addition(f"{HOSTS[0]}_NUMA1", "CUSTOM_NEAR", inventories=slots),
+        ]
+    )
+    tracker = a_host(agent, "vcpus=4:memory_mb=4096:disk_gb=10:numa=2", config)
+    config.check(tracker.check())
+    node = tracker.compute_node()
+    assert "CUSTOM_RACK" in node.traits
+    assert node.inventories["CUSTOM_SLOT"] == {"total": 3}
+    first, second = node.child_providers
+    assert (first["inventories"], first["traits"]) == ({}, ["HW_NUMA_ROOT"])
+    assert (second["inventories"], second["traits"]) == (slots, ["CUSTOM_NEAR", "HW_NUMA_ROOT"])
+
+
+def test_pools_name_the_providers_that_the_record_has(agent: Agent) -> None:
+    """Where devices are reported; elsewhere a pool holds all that are alike."""
+    declared = "vcpus=4:memory_mb=4096:disk_gb=10:pci=8086/10ed@3"
+    (pool,) = a_host(agent, declared).compute_node().attributes["pci_stats"]
+    assert (pool["count"], "rp_uuid" in pool) == (3, False)
+    agent.conf.set_override("report_in_placement", True, group="pci")
+    node = a_host(agent, declared).compute_node()
+    pools = node.attributes["pci_stats"]
+    assert [pool["count"] for pool in pools] == [1, 1, 1]
+    assert {pool["rp_uuid"] for pool in pools} == {child["uuid"] for child in node.child_providers}
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("reserved_huge_pages", ["node:0,size:2048,count:1"]), ("reserved_huge_pages", ["x"])],
+    ids=["no-such-pages", "no-text"],
+)
+def test_pages_that_are_not_there_keep_the_agent_down(
+    agent: Agent, option: str, value: list[str]
+) -> None:
+    """What cannot be reserved would be given away."""
+    agent.conf.set_override(option, value)
+    with pytest.raises(exception.ConfigurationError, match="reserved_huge_pages"):
+        a_tracker(agent).check()
+
+
+def test_cells_are_reported_without_what_is_reserved(agent: Agent) -> None:
+    """So schedulers do not choose a host whose agent would say no."""
+    agent.conf.set_override("reserved_host_memory_mb", 1000)
+    node = a_host(agent, "vcpus=4:memory_mb=4096:disk_gb=10:numa=2").compute_node()
+    cells = node.attributes["numa_topology"]["cells"]
+    assert [cell["memory_mb"] - cell["memory_mb_used"] for cell in cells] == [1048, 2048]

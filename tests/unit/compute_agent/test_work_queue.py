@@ -63,8 +63,13 @@ def make_queue() -> Iterator[Callable[..., WorkQueue]]:
     """Return a function that makes a queue of some size and limit for each host."""
     made: list[WorkQueue] = []
 
-    def make(size: int = 10, limit: int = 2) -> WorkQueue:
-        made.append(WorkQueue(size=size, name="test", builds_per_host_max=lambda: limit))
+    def make(size: int = 10, limit: int = 2, copies: int = 1) -> WorkQueue:
+        made.append(
+            WorkQueue(
+                size=size, name="test",
+                builds_per_host_max=lambda: limit, copies_per_host_max=lambda: copies,
+            )
+        )  # fmt: skip
         return made[-1]
 
     yield make
@@ -127,6 +132,75 @@ def test_deletes_do_not_wait_for_other_instances_builds(
     gate.wait_begun("a")
     queue.chore(key("b"), gate.work("b"))
     gate.wait_begun("b")
+
+
+def test_a_host_copies_so_many_at_a_time(make_queue: Callable[..., WorkQueue], gate: Gate) -> None:
+    """The second copy waits for the first; another host does not."""
+    queue = make_queue(copies=1)
+    for name, host in (("a", "host1"), ("b", "host1"), ("c", "host2")):
+        queue.copy(key(name, host), gate.work(name))
+    gate.wait_begun("a", "c")
+    assert "b" not in gate.begun
+    gate.open("a")
+    gate.wait_begun("b")
+
+
+def test_copies_keep_nothing_else_from_its_turn(
+    make_queue: Callable[..., WorkQueue], gate: Gate
+) -> None:
+    """They take all threads that there are for them, and only those."""
+    queue = make_queue(size=1, copies=0)
+    for name in ("a", "b"):
+        queue.copy(key(name), gate.work(name))
+    queue.build(key("c"), gate.work("c"))
+    queue.chore(key("d"), gate.work("d"))
+    gate.wait_begun("a", "c", "d")
+    assert "b" not in gate.begun
+
+
+def test_a_copy_that_is_let_through_waits_no_longer(
+    make_queue: Callable[..., WorkQueue], gate: Gate
+) -> None:
+    """Its room is not taken: the one behind it still waits; one that runs is left alone."""
+    queue = make_queue(copies=1)
+    for name in ("a", "b", "c"):
+        queue.copy(key(name), gate.work(name))
+    gate.wait_begun("a")
+    queue.let_through(key("a"))
+    queue.let_through(key("b"))
+    queue.let_through(key("unknown"))
+    gate.wait_begun("b")
+    assert "c" not in gate.begun
+    gate.open("a")
+    gate.wait_begun("c")
+
+
+def test_a_copy_that_has_to_wait_for_its_instance_can_be_let_through_before(
+    make_queue: Callable[..., WorkQueue], gate: Gate
+) -> None:
+    """When its turn comes it waits for no room."""
+    queue = make_queue(copies=1)
+    queue.copy(key("a"), gate.work("a"))
+    queue.chore(key("b"), gate.work("before"))
+    queue.copy(key("b"), gate.work("b"))
+    queue.let_through(key("b"))
+    gate.wait_begun("a", "before")
+    gate.open("before")
+    gate.wait_begun("b")
+
+
+def test_what_comes_later_does_not_wait_for_room_for_a_copy(
+    make_queue: Callable[..., WorkQueue], gate: Gate
+) -> None:
+    """A delete overtakes it: the copy finds nothing to do, and the delete follows."""
+    queue = make_queue(copies=1)
+    for name in ("a", "b"):
+        queue.copy(key(name), gate.work(name))
+    gate.wait_begun("a")
+    queue.chore(key("b"), gate.work("delete"))
+    gate.open("b", "delete")
+    gate.wait_ended("b", "delete")
+    assert "a" not in gate.ended
 
 
 def test_work_that_breaks_gives_its_place_free(

@@ -36,6 +36,7 @@ from tests.fixtures.cell import (
     a_node,
     node_uuid,
 )
+from tests.fixtures.databases import sqlite_with_tables
 
 SECONDS_MAX = 20.0
 
@@ -67,8 +68,8 @@ class Running:
         name = builders.a_uuid()
         self.top_bus = Bus(self.conf, f"kombu+memory:////top-{name}")
         self.cell_bus = Bus(self.conf, f"kombu+memory:////cell-{name}")
-        self.database = Database(f"sqlite:///{directory}/cell.sqlite", name="cell")
-        self.database.sync(SCHEMA)
+        url = sqlite_with_tables(directory / "cell.sqlite", SCHEMA)
+        self.database = Database(url, name="cell")
         self.manager = CellConductorManager(
             self.conf, top_bus=self.top_bus, cell_bus=self.cell_bus, database=self.database
         )

@@ -387,6 +387,8 @@ def test_a_server_is_shown_with_all_that_is_known(api: Api, conductor: SuperCond
         "OS-EXT-SRV-ATTR:instance_name": "web",
         "OS-EXT-SRV-ATTR:reservation_id": "r-1",
         "OS-EXT-SRV-ATTR:launch_index": 0,
+        "locked": False,
+        "locked_reason": None,
         "armillary:attempt": 2,
         "armillary:exit_code": None,
     }

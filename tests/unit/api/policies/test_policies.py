@@ -41,6 +41,28 @@ ALLOWED = {
     "server-show": READERS,
     "server-create": EVERYBODY - {"reader"},
     "server-delete": MEMBERS,
+    "server_action-start": MEMBERS,
+    "server_action-stop": MEMBERS,
+    "server_action-reboot": MEMBERS,
+    "server_action-rebuild": MEMBERS,
+    "server_action-resize": MEMBERS,
+    "server_action-confirm_resize": MEMBERS,
+    "server_action-revert_resize": MEMBERS,
+    "server_action-shelve": MEMBERS,
+    "server_action-unshelve": MEMBERS,
+    "server_action-lock": MEMBERS,
+    "server_action-unlock": MEMBERS,
+    "server_action-restore": MEMBERS,
+    "server_action-force_delete": MEMBERS,
+    "server_action-console_output": MEMBERS,
+    "server_action-migrate": ADMINS,
+    "server_action-live_migrate": ADMINS,
+    "server_action-evacuate": ADMINS,
+    "server_action-shelve_offload": ADMINS,
+    "migration-index": ADMINS,
+    "migration-index_of_server": ADMINS,
+    "migration-show": ADMINS,
+    "migration-abort": ADMINS,
     "instance_action-index": READERS,
     "instance_action-show": READERS,
     "flavor-index": EVERYBODY,
@@ -91,6 +113,7 @@ ALLOWED = {
     "dry_run-create": ADMINS,
     "allocation-index": ADMINS,
     "health-show": ADMINS,
+    "event-follow": ADMINS,
 }
 
 
@@ -139,6 +162,7 @@ def test_an_action_is_for_some_and_not_for_others(
     place = path.format(
         server_id=SERVER, server_group_id=GROUP, flavor_id="x", image_id="x", hypervisor_id="x",
         service_id="x", aggregate_id="1", project_id="p1", key="x", request_id="x",
+        migration_id="x",
     )  # fmt: skip
     body: dict[str, Any] = {} if choice is None else {"json": {choice: {}}}
     allowed = set()

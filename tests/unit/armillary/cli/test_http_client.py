@@ -255,3 +255,19 @@ def test_no_proxy_stands_before_this_machine(
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
     assert client.get("servers") == {}
+
+
+def test_a_stream_is_read_line_by_line(site: Site, client: ApiClient) -> None:
+    """With the token and the query of every request."""
+    site.answer = reply(200, "one\n\ntwo\n")
+    lines = client.stream("armillary", "events", query={"host": "a"}, silence=5.0)
+    assert list(lines) == ["one", "", "two"]
+    assert site.seen[0].path == "/v2.1/armillary/events?host=a"
+    assert site.seen[0].headers["X-Auth-Token"] == "secret"
+
+
+def test_a_stream_that_is_refused_is_an_error(site: Site, client: ApiClient) -> None:
+    """As any answer is."""
+    site.answer = reply(503, {"serviceUnavailable": {"message": "too many follow", "code": 503}})
+    with pytest.raises(ApiUnavailable, match="too many follow"):
+        list(client.stream("armillary", "events", silence=5.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.fixtures.databases import newest_version
 from tests.fixtures.programs import StartProgram
 
 MAIN = "import sys; from armillary.cli.manage import main; sys.exit(main())"
@@ -17,7 +18,10 @@ def test_the_program_ends_with_the_code_of_its_command(
     path.write_text(f"[api_database]\nconnection = sqlite:///{tmp_path}/api.sqlite\n")
     file = f"--config-file={path}"
     sync = start_program(MAIN, file, "db", "sync")
-    assert (sync.wait_for_end(), sync.lines) == (0, ["api: empty -> 0002"])
+    assert (sync.wait_for_end(), sync.lines) == (
+        0,
+        [f"api: empty -> {newest_version('conductor.api_db.schema')}"],
+    )
     delete = start_program(MAIN, file, "cell", "delete", "nix")
     assert delete.wait_for_end() == 1
     assert delete.lines == ["armillary-manage: Cell nix could not be found."]

@@ -78,7 +78,7 @@ def test_an_error_nobody_thought_of_is_tried_again_later(cell: Cell) -> None:
     cell.failing["a"] = True
     request = a_build_request("a", "b")
     cell.hand_over(request)
-    cell.top_bus.fail("claim", exception.Invalid(reason="nonsense"))
+    cell.top_bus.fail("claim_batch", exception.Invalid(reason="nonsense"))
     cell.agents["a"].work()
     [row] = cell.rows(models.InstanceBuild)
     assert row.tries == 1

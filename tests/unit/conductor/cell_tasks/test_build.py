@@ -114,7 +114,7 @@ def test_a_build_comes_out_the_same_when_every_message_arrives_twice(
 
 @stories
 @pytest.mark.parametrize("when_done", [False, True], ids=["not-done", "done-but-not-answered"])
-@pytest.mark.parametrize("method", ["claim", "release", "build_instance"])
+@pytest.mark.parametrize("method", ["claim_batch", "release", "build_instance"])
 def test_a_build_goes_on_after_a_step_that_failed(
     cell: Cell, story: Story, vm_state: str, host: str | None, method: str, when_done: bool
 ) -> None:
@@ -248,7 +248,7 @@ def test_the_next_attempt_is_stored_before_it_is_claimed(cell: Cell) -> None:
     cell.hand_over(request)
     cell.breaker.kill_at(-1)
     cell.agents["a"].work()
-    assert cell.breaker.names == ["write", "claim", "write", "build_instance"]
+    assert cell.breaker.names == ["write", "claim_batch", "write", "build_instance"]
 
 
 def test_a_claim_replaces_the_former_one_with_a_higher_fence(cell: Cell) -> None:
@@ -276,7 +276,7 @@ def test_while_placement_is_away_the_build_waits_longer_each_time(cell: Cell) ->
     """The pause between two tries doubles, up to a minute."""
     request = first_fails(cell)
     cell.hand_over(request)
-    cell.top_bus.fail("claim", GONE, times=20)
+    cell.top_bus.fail("claim_batch", GONE, times=20)
     cell.agents["a"].work()
     pauses = []
     for _ in range(7):
@@ -358,7 +358,7 @@ def test_a_conductor_that_loses_its_lease_while_it_claims_stores_nothing(cell: C
         cell.pass_time(31)
         cell.recovery.take_up()
 
-    cell.top_bus.meanwhile("claim", recover)
+    cell.top_bus.meanwhile("claim_batch", recover)
     cell.agents["a"].work()
     assert len(cell.placement.claims) == 2
     assert len(cell.agents["b"].orders) == 1
@@ -370,7 +370,7 @@ def test_a_claim_that_took_long_leaves_the_agent_its_whole_lease(cell: Cell) -> 
     """Each step that was done begins a new one."""
     request = first_fails(cell)
     cell.hand_over(request)
-    cell.top_bus.meanwhile("claim", lambda: cell.clock.advance(25))
+    cell.top_bus.meanwhile("claim_batch", lambda: cell.clock.advance(25))
     cell.agents["a"].work()
     [row] = cell.rows(models.InstanceBuild)
     assert row.lease_expires_at == cell.clock() + 30
@@ -404,7 +404,7 @@ def test_a_build_waits_at_the_stage_that_is_stored(cell: Cell) -> None:
     """Claim first, then build: the row says what is next for whoever takes it up."""
     request = first_fails(cell)
     cell.hand_over(request)
-    cell.top_bus.fail("claim", GONE)
+    cell.top_bus.fail("claim_batch", GONE)
     cell.agents["a"].work()
     [row] = cell.rows(models.InstanceBuild)
     assert (row.stage, row.attempt) == (Stage.CLAIM, 2)

@@ -175,7 +175,7 @@ def test_a_claim_under_way_when_the_delete_came_is_not_cast(cell: Cell) -> None:
     uuid = request.instance_uuid
     fault = cell.agents["a"].fault_for(uuid)
     _answer, leases = cell.reports.build_failed("a", "a", uuid, 1, fault=fault, retry=True)
-    cell.top_bus.meanwhile("claim", lambda: cell.delete.store(admin_context(), uuid))
+    cell.top_bus.meanwhile("claim_batch", lambda: cell.delete.store(admin_context(), uuid))
     cell.build.run(admin_context(), leases)
     assert [order.kind for order in cell.agents["b"].orders] == []
     cell.settle()

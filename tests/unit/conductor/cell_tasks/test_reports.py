@@ -145,7 +145,7 @@ def test_success_of_an_alternate_that_was_not_claimed_yet_is_stale(
     cell: Cell, building: BuildRequest
 ) -> None:
     """It was never cast: whatever runs there has no allocation."""
-    cell.top_bus.fail("claim", exception.Unavailable(reason="it restarts"))
+    cell.top_bus.fail("claim_batch", exception.Unavailable(reason="it restarts"))
     failed(cell, building.instance_uuid)
     assert succeeded(cell, building.instance_uuid, host="b", attempt=2) == STALE
 

@@ -59,9 +59,8 @@ def test_an_unknown_command_names_those_near_it(armillary: Armillary) -> None:
     ended = armillary("sevrer", "list")
     assert ended.code == 2
     assert ended.out == ""
-    assert ended.err.startswith(
-        "armillary: Unknown command 'sevrer list'. Near it: server create, "
-    )
+    assert ended.err.startswith("armillary: Unknown command 'sevrer list'. Near it: server ")
+    assert "server list" in ended.err
 
 
 def test_options_without_a_command_are_wrong_usage(armillary: Armillary) -> None:

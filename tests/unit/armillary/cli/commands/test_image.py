@@ -50,6 +50,24 @@ def test_without_a_command_nothing_is_added(
     assert conductor.images[0].properties == {"img_hv_type": "simulated"}
 
 
+@pytest.mark.parametrize("restart", ["never", "on-failure", "always"])
+def test_a_program_may_be_started_again(
+    restart: str, armillary: Armillary, conductor: BuildingSuperConductor
+) -> None:
+    """The process driver reads when."""
+    armillary("image", "create", "x", "--command", "true", "--restart", restart)
+    assert conductor.images[0].properties["process_restart"] == restart
+
+
+def test_a_restart_that_nobody_knows_is_wrong_usage(
+    armillary: Armillary, conductor: BuildingSuperConductor
+) -> None:
+    """The driver would ignore it."""
+    with pytest.raises(SystemExit):
+        armillary("image", "create", "x", "--command", "true", "--restart", "often")
+    assert conductor.images == []
+
+
 @pytest.mark.parametrize("command", ["sh -c 'date", "  "], ids=["open quote", "nothing"])
 def test_a_command_line_that_is_none_is_wrong_usage(
     command: str,

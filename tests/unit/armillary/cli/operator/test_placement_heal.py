@@ -143,7 +143,9 @@ def test_a_server_that_is_deleted_meanwhile_gets_nothing(
 ) -> None:
     """Its allocations are released for good before its record goes."""
     server = cloud.add_server()
-    cloud.bus.meanwhile("claim", lambda: cloud.engine.claims.release({server.uuid: FENCE_FINAL}))
+    cloud.bus.meanwhile(
+        "claim_batch", lambda: cloud.engine.claims.release({server.uuid: FENCE_FINAL})
+    )
     code, out, _ = run_placement("heal-allocations", "--verbose")
     assert (code, "changed meanwhile" in out) == (4, True)
     assert cloud.held() == {}
@@ -191,7 +193,7 @@ def test_all_pages_are_looked_at(
     monkeypatch.setattr(placement_heal, "PAGE_SIZE", 2)
     servers = [cloud.add_server() for _ in range(5)]
     last = sorted(server.uuid for server in servers)[3]  # newest first: the second one is here
-    cloud.bus.meanwhile("claim", lambda: cloud.cell.instances.pop(last), when_done=True)
+    cloud.bus.meanwhile("claim_batch", lambda: cloud.cell.instances.pop(last), when_done=True)
     code, _, _ = run_placement("heal-allocations")
     assert code == 0
     assert set(cloud.held()) == {server.uuid for server in servers}
@@ -219,7 +221,7 @@ def test_a_cell_that_does_not_answer_is_left_out(cloud: Cloud, run_placement: Ru
 def test_a_failure_half_way_ends_it(cloud: Cloud, run_placement: RunPlacement) -> None:
     """With one line; the next run goes on."""
     cloud.add_server()
-    cloud.bus.fail("claim", AWAY)
+    cloud.bus.fail("claim_batch", AWAY)
     code, _, err = run_placement("heal-allocations")
     assert (code, len(err.splitlines())) == (255, 1)
     assert run_placement("heal-allocations")[0] == 0

@@ -1,0 +1,104 @@
+"""What is done to a server after its build: one function for each action of the path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from api.call import Answer, Call
+from api.handlers.server import last_part
+from api.validation import invalid
+from armillary import exception
+
+Handler = Callable[[Call], Answer]
+
+
+def _operate(call: Call, operation: str, arguments: dict[str, Any] | None = None) -> Answer:
+    """Ask for an operation, leaving out arguments that are null."""
+    given = {name: value for name, value in (arguments or {}).items() if value is not None}
+    call.conductor.operate_server(call.context, call.path["server_id"], operation, given)
+    return Answer()
+
+
+def plain(operation: str, summary: str) -> Handler:
+    """Return the handler of an operation that takes nothing; ``summary`` says what it does."""
+
+    def handle(call: Call) -> Answer:
+        return _operate(call, operation)
+
+    handle.__name__, handle.__doc__ = operation, summary
+    return handle
+
+
+def reboot(call: Call) -> Answer:
+    """Start the server anew; HARD asks it nothing."""
+    return _operate(call, "reboot", {"is_hard": call.body["reboot"]["type"] == "HARD"})
+
+
+def lock(call: Call) -> Answer:
+    """Let nobody but administrators change the server."""
+    return _operate(call, "lock", {"reason": (call.body["lock"] or {}).get("locked_reason")})
+
+
+def resize(call: Call) -> Answer:
+    """Give the server another flavor, perhaps on another host; it waits to be confirmed."""
+    reference = call.body["resize"]["flavorRef"]
+    try:
+        return _operate(call, "resize", {"flavor": last_part(reference)})
+    except exception.FlavorNotFound as error:
+        raise invalid("resize.flavorRef", reference, error.message) from error
+
+
+def migrate(call: Call) -> Answer:
+    """Move the server, which is off meanwhile; it waits to be confirmed."""
+    return _moved(call, "migrate", "migrate")
+
+
+def live_migrate(call: Call) -> Answer:
+    """Move the server while it runs."""
+    return _moved(call, "os-migrateLive", "live_migrate")
+
+
+def evacuate(call: Call) -> Answer:
+    """Build the server anew elsewhere, for its host is down."""
+    return _moved(call, "evacuate", "evacuate")
+
+
+def unshelve(call: Call) -> Answer:
+    """Bring a shelved server back, to a zone or host if it was offloaded."""
+    wanted = call.body["unshelve"] or {}
+    arguments = {name: wanted.get(name) for name in ("availability_zone", "host")}
+    try:
+        return _operate(call, "unshelve", arguments)
+    except exception.HostNotFound as error:
+        raise invalid("unshelve.host", wanted.get("host"), error.message) from error
+
+
+def rebuild(call: Call) -> Answer:
+    """Build the server anew on its host, from the same image or another one."""
+    wanted = call.body["rebuild"]
+    reference = wanted["imageRef"]
+    arguments = {
+        "image": last_part(reference),
+        "name": wanted.get("name"),
+        "metadata": wanted.get("metadata"),
+    }
+    try:
+        return _operate(call, "rebuild", arguments)
+    except exception.ImageNotFound as error:
+        raise invalid("rebuild.imageRef", reference, error.message) from error
+
+
+def console_output(call: Call) -> Answer:
+    """Show what the server wrote last."""
+    lines = (call.body["os-getConsoleOutput"] or {}).get("length")
+    output = call.conductor.get_console_output(call.context, call.path["server_id"], lines=lines)
+    return Answer({"output": output})
+
+
+def _moved(call: Call, action: str, operation: str) -> Answer:
+    host = (call.body[action] or {}).get("host")
+    try:
+        return _operate(call, operation, {"host": host})
+    except exception.HostNotFound as error:
+        raise invalid(f"{action}.host", host, error.message) from error

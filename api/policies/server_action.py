@@ -1,0 +1,47 @@
+"""Actions on servers: who may stop, move, shelve, lock and look at the console of one."""
+
+from __future__ import annotations
+
+from api.policies.base import ADMIN, MEMBER, rule
+
+START = "os_compute_api:servers:start"
+STOP = "os_compute_api:servers:stop"
+REBOOT = "os_compute_api:servers:reboot"
+REBUILD = "os_compute_api:servers:rebuild"
+RESIZE = "os_compute_api:servers:resize"
+CONFIRM_RESIZE = "os_compute_api:servers:confirm_resize"
+REVERT_RESIZE = "os_compute_api:servers:revert_resize"
+MIGRATE = "os_compute_api:os-migrate-server:migrate"
+LIVE_MIGRATE = "os_compute_api:os-migrate-server:migrate_live"
+EVACUATE = "os_compute_api:os-evacuate"
+SHELVE = "os_compute_api:os-shelve:shelve"
+SHELVE_OFFLOAD = "os_compute_api:os-shelve:shelve_offload"
+UNSHELVE = "os_compute_api:os-shelve:unshelve"
+LOCK = "os_compute_api:os-lock-server:lock"
+UNLOCK = "os_compute_api:os-lock-server:unlock"
+RESTORE = "os_compute_api:os-deferred-delete:restore"
+FORCE_DELETE = "os_compute_api:os-deferred-delete:force"
+CONSOLE_OUTPUT = "os_compute_api:os-console-output"
+
+_ACTION = [("POST", "/v2.1/servers/{server_id}/action")]
+
+RULES = [
+    rule(START, MEMBER, "Start a server.", _ACTION),
+    rule(STOP, MEMBER, "Stop a server.", _ACTION),
+    rule(REBOOT, MEMBER, "Reboot a server.", _ACTION),
+    rule(REBUILD, MEMBER, "Build a server anew on its host.", _ACTION),
+    rule(RESIZE, MEMBER, "Give a server another flavor.", _ACTION),
+    rule(CONFIRM_RESIZE, MEMBER, "Confirm a resize.", _ACTION),
+    rule(REVERT_RESIZE, MEMBER, "Revert a resize.", _ACTION),
+    rule(MIGRATE, ADMIN, "Move a server that is off meanwhile.", _ACTION),
+    rule(LIVE_MIGRATE, ADMIN, "Move a server while it runs.", _ACTION),
+    rule(EVACUATE, ADMIN, "Build a server of a dead host elsewhere.", _ACTION),
+    rule(SHELVE, MEMBER, "Shelve a server.", _ACTION),
+    rule(SHELVE_OFFLOAD, ADMIN, "Take a shelved server off its host.", _ACTION),
+    rule(UNSHELVE, MEMBER, "Bring a shelved server back.", _ACTION),
+    rule(LOCK, MEMBER, "Lock a server.", _ACTION),
+    rule(UNLOCK, MEMBER, "Unlock a server.", _ACTION),
+    rule(RESTORE, MEMBER, "Restore a deleted server that is kept for a while.", _ACTION),
+    rule(FORCE_DELETE, MEMBER, "Delete a server at once.", _ACTION),
+    rule(CONSOLE_OUTPUT, MEMBER, "See what a server wrote to its console.", _ACTION),
+]

@@ -1,0 +1,77 @@
+"""The actions of a server's path: their names, handlers, policies and schemas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.dispatch import Action, Choice
+from api.handlers import server, server_action
+from api.policies import server_action as policies
+from api.schemas import server_action as schemas
+
+
+def _action(handler: server_action.Handler, rule: str, body: dict[str, Any]) -> Action:
+    return Action(handler, rule, body=body, status=202, subject=server.load)
+
+
+def _plain(name: str, operation: str, rule: str, summary: str) -> Action:
+    return _action(server_action.plain(operation, summary), rule, schemas.nothing(name))
+
+
+ACTIONS = Choice(
+    {
+        "os-start": _plain("os-start", "start", policies.START, "Start the server, which is off."),
+        "os-stop": _plain("os-stop", "stop", policies.STOP, "Stop the server; it keeps its place."),
+        "reboot": _action(server_action.reboot, policies.REBOOT, schemas.REBOOT),
+        "rebuild": _action(server_action.rebuild, policies.REBUILD, schemas.REBUILD),
+        "resize": _action(server_action.resize, policies.RESIZE, schemas.RESIZE),
+        "confirmResize": _plain(
+            "confirmResize",
+            "confirm_resize",
+            policies.CONFIRM_RESIZE,
+            "Give up what is kept at the source of a resize or migration.",
+        ),
+        "revertResize": _plain(
+            "revertResize",
+            "revert_resize",
+            policies.REVERT_RESIZE,
+            "Go back to the source of a resize or migration.",
+        ),
+        "migrate": _action(server_action.migrate, policies.MIGRATE, schemas.MIGRATE),
+        "os-migrateLive": _action(
+            server_action.live_migrate, policies.LIVE_MIGRATE, schemas.LIVE_MIGRATE
+        ),
+        "evacuate": _action(server_action.evacuate, policies.EVACUATE, schemas.EVACUATE),
+        "shelve": _plain(
+            "shelve", "shelve", policies.SHELVE, "Put the server away: off now, off its host later."
+        ),
+        "shelveOffload": _plain(
+            "shelveOffload",
+            "shelve_offload",
+            policies.SHELVE_OFFLOAD,
+            "Take the shelved server off its host now.",
+        ),
+        "unshelve": _action(server_action.unshelve, policies.UNSHELVE, schemas.UNSHELVE),
+        "lock": _action(server_action.lock, policies.LOCK, schemas.LOCK),
+        "unlock": _plain("unlock", "unlock", policies.UNLOCK, "Let the server be changed again."),
+        "restore": _plain(
+            "restore",
+            "restore",
+            policies.RESTORE,
+            "Bring back the deleted server, which is kept for a while.",
+        ),
+        "forceDelete": _plain(
+            "forceDelete",
+            "force_delete",
+            policies.FORCE_DELETE,
+            "Delete the server at once, also where it would be kept for a while.",
+        ),
+        "os-getConsoleOutput": Action(
+            server_action.console_output,
+            policies.CONSOLE_OUTPUT,
+            schemas.CONSOLE_OUTPUT_ANSWER,
+            body=schemas.CONSOLE_OUTPUT,
+            subject=server.load,
+        ),
+    }
+)

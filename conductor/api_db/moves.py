@@ -1,0 +1,52 @@
+"""Queries on moves: what was accepted, and for which no cell has hosts yet."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from conductor.api_db import models
+
+
+@dataclasses.dataclass(frozen=True)
+class Move:
+    """A move as it is stored."""
+
+    migration_uuid: str
+    instance_uuid: str
+    cell_uuid: str
+    operation: str
+    arguments: Mapping[str, Any]
+    context: dict[str, Any]
+    takes: int
+    accepted_at: datetime
+
+
+def add(session: Session, move: Move, lease: Mapping[str, Any]) -> None:
+    """Store a move under a lease. Raises DBDuplicateEntry when the instance is in one."""
+    session.add(models.Move(**dataclasses.asdict(move), **lease))
+    session.flush()
+
+
+def find(session: Session, migration_uuid: str) -> Move | None:
+    """Return a move; None when it is over."""
+    row = session.get(models.Move, migration_uuid, populate_existing=True)
+    if row is None:
+        return None
+    names = [field.name for field in dataclasses.fields(Move)]
+    return Move(**{name: getattr(row, name) for name in names})
+
+
+def remove(session: Session, migration_uuid: str) -> None:
+    """Forget a move: its cell has it from here on, or it is undone."""
+    session.execute(sa.delete(models.Move).where(models.Move.migration_uuid == migration_uuid))
+
+
+def remove_of(session: Session, instance_uuids: Collection[str]) -> None:
+    """Forget the moves of instances that are being deleted."""
+    session.execute(sa.delete(models.Move).where(models.Move.instance_uuid.in_(instance_uuids)))

@@ -1,0 +1,50 @@
+"""Queries on operations that have not ended."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from conductor.cell_db import models
+
+
+def list_by_uuids(
+    session: Session, instance_uuids: Collection[str]
+) -> Sequence[models.InstanceOperation]:
+    """Return the operations on these instances that have not ended."""
+    query = sa.select(models.InstanceOperation).where(
+        models.InstanceOperation.instance_uuid.in_(instance_uuids)
+    )
+    return session.scalars(query).all()
+
+
+def list_ends(session: Session) -> set[tuple[str, str | None]]:
+    """Return (instance, host) for the hosts that operations under way move between."""
+    query = sa.select(models.InstanceOperation.instance_uuid, models.InstanceOperation.facts)
+    return {
+        (uuid, facts[side]["host"])
+        for uuid, facts in session.execute(query)
+        for side in ("source", "destination")
+        if facts.get(side)
+    }
+
+
+def lock(session: Session, instance_uuid: str) -> models.InstanceOperation | None:
+    """Lock an operation, after its instance; None when there is none."""
+    return lock_all(session, [instance_uuid]).get(instance_uuid)
+
+
+def lock_all(
+    session: Session, instance_uuids: Collection[str]
+) -> dict[str, models.InstanceOperation]:
+    """Lock operations, after their instances; return them by instance."""
+    query = (
+        sa.select(models.InstanceOperation)
+        .where(models.InstanceOperation.instance_uuid.in_(instance_uuids))
+        .order_by(models.InstanceOperation.instance_uuid)
+        .with_for_update()
+        .execution_options(populate_existing=True)
+    )
+    return {row.instance_uuid: row for row in session.scalars(query)}

@@ -1,0 +1,520 @@
+"""Operations: take each instance's flow from stage to stage, whoever dies meanwhile.
+
+A stage is stored before it is acted on. An agent's answer counts when it is to the order that the
+row waits for; what is not answered is ordered again when the lease runs out, and the agent answers
+the same order the same way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from compute_agent.rpcapi import ComputeAPI
+from conductor import stored_contexts
+from conductor.cell_db import actions, faults, instances, migrations, models, operations, services
+from conductor.cell_tasks import base
+from conductor.cell_tasks.operations import orders
+from conductor.cell_tasks.operations.flow import (
+    DONE,
+    UNDONE,
+    AgentStage,
+    Flow,
+    OwnStage,
+    Parts,
+    Stage,
+    SuperStage,
+)
+from conductor.cell_tasks.operations.flows import FLOWS
+from conductor.cell_tasks.operations.rows import HOLD, Rows, fence
+from conductor.leases import Lease
+from conductor.moments import Now
+from objects.instance_fault import InstanceFault
+from objects.migration import MigrationStatus
+from placement.rpcapi import PlacementAPI
+
+LOG = logging.getLogger(__name__)
+
+Work = base.Work[models.InstanceOperation]
+
+ORDER = "order"
+ACT = "act"
+WAIT = "wait"
+
+FOREVER = 1e12
+"""The end of a lease that nobody here is to take up, in seconds since 1970."""
+ORDERS_SINCE = "1.1"
+"""The version of the agents' API that has orders."""
+ACCEPTED = "accepted"
+STALE = "stale"
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """An operation that was stored: its first fence, and what is to be run for it."""
+
+    fence: int
+    leases: list[Lease]
+
+
+class Operations(base.Task[models.InstanceOperation]):
+    """Operations on this cell's instances, from the wish to the end.
+
+    ``on_rest`` is told (instance UUID) when one is over, or waits.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        database: Database,
+        placement: PlacementAPI,
+        compute: ComputeAPI,
+        now: Now,
+        may_convict: Callable[[], bool],
+        flows: Mapping[str, Flow] = FLOWS,
+        on_rest: Callable[[str], None] = lambda instance_uuid: None,
+    ) -> None:
+        super().__init__(
+            conf,
+            database=database,
+            table=models.InstanceOperation,
+            key=models.InstanceOperation.instance_uuid,
+            now=now,
+            may_convict=may_convict,
+        )
+        self._parts = Parts(conf, placement)
+        self._compute = compute
+        self._flows = flows
+        self._on_rest = on_rest
+
+    @property
+    def steps(self) -> Mapping[str, Callable[[RequestContext, list[Work]], list[Lease]]]:
+        return {ORDER: self._order, ACT: self._act}
+
+    # What is asked
+
+    def store(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        operation: str,
+        arguments: Mapping[str, Any],
+    ) -> Stored:
+        """Store the wish; the leases are for :meth:`run`, none for the super conductor's stages.
+
+        The same migration twice is fine. Raises InstanceNotFound; InstanceInvalidState when the
+        instance is in no state for it; Invalid.
+        """
+        flow = self._flows.get(operation)
+        if flow is None:
+            raise exception.Invalid(reason=f"there is no operation {operation!r}")
+        return self._database.run_in_writer(
+            lambda session: self._store(session, context, instance_uuid, flow, arguments)
+        )
+
+    def go_on(
+        self, instance_uuid: str, migration_uuid: str, facts: Mapping[str, Any]
+    ) -> list[Lease]:
+        """Leave the super conductor's stage with what it found out; twice is fine.
+
+        Raises Conflict when the operation is not there any more.
+        """
+        return self._leave_super(instance_uuid, migration_uuid, facts, is_failed=False)
+
+    def fail(self, instance_uuid: str, migration_uuid: str, fault: InstanceFault) -> list[Lease]:
+        """Leave the super conductor's stage because it found no way; twice is fine.
+
+        Raises Conflict when the operation is not there any more.
+        """
+        facts = {"fault": fault.obj_to_primitive()}
+        return self._leave_super(instance_uuid, migration_uuid, facts, is_failed=True)
+
+    # What is answered
+
+    def answered(
+        self,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        sequence: int,
+        *,
+        answer: Mapping[str, Any],
+        fault: InstanceFault | None,
+    ) -> tuple[str, list[Lease]]:
+        """Take an agent's answer; the leases are for :meth:`run`."""
+
+        def judge(session: Session) -> tuple[str, list[Lease]]:
+            instance = instances.lock(session, instance_uuid)
+            row = operations.lock(session, instance_uuid)
+            if instance is None or row is None or row.sequence != sequence:
+                return STALE, []
+            stage = self._stage_of(row)
+            if not isinstance(stage, AgentStage) or orders.host_of(instance, row, stage) != host:
+                return STALE, []
+            if not services.is_carried_by(session, host, agent):
+                return STALE, []
+            return ACCEPTED, self._take_answer(session, instance, row, stage, answer, fault)
+
+        found, leases = self._database.run_in_writer(judge)
+        if found == ACCEPTED and not leases:
+            self._on_rest(instance_uuid)
+        LOG.info(
+            "%s: answer to order %d on %s (%s) is %s",
+            instance_uuid, sequence, host, "done" if fault is None else fault.message, found,
+        )  # fmt: skip
+        return found, leases
+
+    def progressed(
+        self,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        sequence: int,
+        *,
+        total_mb: int,
+        remaining_mb: int,
+    ) -> None:
+        """Note how far a live migration is, if that is the one under way."""
+
+        def write(session: Session) -> None:
+            row = operations.lock(session, instance_uuid)
+            if row is None or row.sequence != sequence or row.migration_uuid is None:
+                return
+            move = migrations.find(session, row.migration_uuid)
+            if move is None or not services.is_carried_by(session, host, agent):
+                return
+            if move.status == MigrationStatus.QUEUED:
+                move.status = MigrationStatus.RUNNING
+            move.memory_total_mb, move.memory_remaining_mb = total_mb, remaining_mb
+            move.updated_at = self._now
+
+        self._database.run_in_writer(write)
+
+    def abort(self, context: RequestContext, instance_uuid: str, migration_uuid: str) -> None:
+        """Ask for the end of a live migration; its order is answered with what came of that.
+
+        Raises MigrationNotFound; InstanceInvalidState when it cannot be ended any more.
+        """
+        agent, host, sequence = self._database.run_in_writer(
+            lambda session: self._to_abort(session, instance_uuid, migration_uuid)
+        )
+        self._compute.abort_order(
+            context.for_instance(instance_uuid), agent, instance_uuid, host, sequence
+        )
+
+    def _to_abort(
+        self, session: Session, instance_uuid: str, migration_uuid: str
+    ) -> tuple[str, str, int]:
+        instance = instances.lock(session, instance_uuid)
+        row = operations.lock(session, instance_uuid)
+        if instance is None or migrations.find(session, migration_uuid) is None:
+            raise exception.MigrationNotFound(migration=migration_uuid)
+        stage = None if row is None else self._stage_of(row)
+        if (
+            row is None
+            or row.migration_uuid != migration_uuid
+            or not isinstance(stage, AgentStage)
+            or not stage.is_abortable
+        ):
+            raise exception.InstanceInvalidState(
+                instance_uuid=instance_uuid,
+                operation="abort its migration",
+                reason="it is not being copied to another host now",
+            )
+        host = str(orders.host_of(instance, row, stage))
+        service = services.find_by_hosts(session, {host}).get(host)
+        self._rows(session, instance, row).note(is_aborted=True)
+        return str(service and service.agent), host, row.sequence
+
+    # Of a task
+
+    def _stage(self, row: models.InstanceOperation) -> str:
+        stage = self._stage_of(row)
+        if isinstance(stage, AgentStage):
+            return ORDER
+        return ACT if isinstance(stage, OwnStage) else WAIT
+
+    def _list_rows(
+        self, session: Session, uuids: Sequence[str]
+    ) -> Sequence[models.InstanceOperation]:
+        return operations.list_by_uuids(session, uuids)
+
+    def _lock_rows(
+        self, session: Session, uuids: Sequence[str]
+    ) -> Mapping[str, models.InstanceOperation]:
+        return operations.lock_all(session, uuids)
+
+    def _stage_of(self, row: models.InstanceOperation) -> Stage:
+        return self._flows[row.operation].stages[row.stage]
+
+    # Storing
+
+    def _store(
+        self,
+        session: Session,
+        context: RequestContext,
+        instance_uuid: str,
+        flow: Flow,
+        arguments: Mapping[str, Any],
+    ) -> Stored:
+        instance = instances.lock(session, instance_uuid)
+        if instance is None or instance.deleted_at is not None:
+            raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+        present = operations.lock(session, instance_uuid)
+        migration_uuid = arguments.get("migration_uuid")
+        if present is not None and migration_uuid and present.migration_uuid == migration_uuid:
+            return Stored(fence(present, HOLD), [])
+        if migration_uuid and migrations.find(session, migration_uuid) is not None:
+            raise exception.InstanceInvalidState(  # asked again, late: it is over
+                instance_uuid=instance_uuid,
+                operation=flow.operation,
+                reason=f"its migration {migration_uuid} is over",
+            )
+        flow.check(instance)
+        instance.operations_total += 1
+        row = models.InstanceOperation(
+            instance_uuid=instance_uuid,
+            operation=flow.operation,
+            stage="",
+            sequence=0,
+            number=instance.operations_total,
+            migration_uuid=migration_uuid,
+            facts={"was": instance.vm_state, "power_state": instance.power_state},
+            context=stored_contexts.to_plain(context),
+            tries=0,
+            created_at=self._now,
+            lease_owner=None,
+            lease_expires_at=0.0,
+        )
+        session.add(row)
+        instance.task_state = flow.task_state
+        instance.updated_at = self._now
+        actions.start_for_row(session, context, flow.operation, instance, now=self._now)
+        flow.begin(self._rows(session, instance, row), arguments)
+        leases = self._enter(self._rows(session, instance, row), flow.first)
+        return Stored(fence(row, HOLD), leases)
+
+    def _leave_super(
+        self, instance_uuid: str, migration_uuid: str, facts: Mapping[str, Any], *, is_failed: bool
+    ) -> list[Lease]:
+        def write(session: Session) -> list[Lease]:
+            instance = instances.lock(session, instance_uuid)
+            row = operations.lock(session, instance_uuid)
+            if instance is None or row is None or row.migration_uuid != migration_uuid:
+                raise exception.Conflict(
+                    reason=f"instance {instance_uuid} is not in migration {migration_uuid} any more"
+                )
+            stage = self._stage_of(row)
+            if not isinstance(stage, SuperStage):
+                return []
+            rows = self._rows(session, instance, row)
+            rows.note(**facts)
+            return self._enter(rows, stage.failed if is_failed else stage.then)
+
+        return self._database.run_in_writer(write)
+
+    def _rows(
+        self, session: Session, instance: models.Instance, row: models.InstanceOperation
+    ) -> Rows:
+        migration = migrations.find(session, row.migration_uuid) if row.migration_uuid else None
+        return Rows(session, self._now, instance, row, migration)
+
+    # From stage to stage, in a transaction
+
+    def _enter(self, rows: Rows, name: str) -> list[Lease]:
+        """Store the next stage; return the lease under which it is to be acted on."""
+        flow, row = self._flows[rows.operation.operation], rows.operation
+        if name in (DONE, UNDONE):
+            self._finish(rows, flow, is_done=name == DONE)
+            return []
+        row.stage = name
+        row.tries = 0
+        stage = flow.stages[name]
+        stage.begun(rows)
+        rows.instance.updated_at = self._now
+        if isinstance(stage, SuperStage):
+            row.lease_owner, row.lease_expires_at = None, FOREVER
+            return []
+        if isinstance(stage, AgentStage):
+            self._number_order(rows)
+            self._note_event(rows, stage, result=None)
+        return [self._hold_anew(row)]
+
+    def _number_order(self, rows: Rows) -> None:
+        rows.instance.orders_total += 1
+        rows.operation.sequence = rows.instance.orders_total
+
+    def _take_answer(
+        self,
+        session: Session,
+        instance: models.Instance,
+        row: models.InstanceOperation,
+        stage: AgentStage,
+        answer: Mapping[str, Any],
+        fault: InstanceFault | None,
+    ) -> list[Lease]:
+        rows = self._rows(session, instance, row)
+        if fault is not None:
+            if stage.failed == row.stage:
+                return self._try_again(rows, stage, fault)
+            return self._take_failure(rows, stage, fault, stage.failed)
+        self._note_event(rows, stage, result=actions.SUCCESS)
+        stage.done(rows, answer)
+        return self._enter(rows, stage.then)
+
+    def _try_again(self, rows: Rows, stage: AgentStage, fault: InstanceFault) -> list[Lease]:
+        """Put an order off under a number of its own: the same one would be answered the same."""
+        if rows.operation.tries == 0:
+            details = fault.details or fault.message
+            self._note_event(rows, stage, result=actions.ERROR, details=details)
+        self._number_order(rows)
+        self._put_off(rows.session, rows.operation)
+        return []
+
+    def _take_failure(
+        self, rows: Rows, stage: AgentStage, fault: InstanceFault, following: str
+    ) -> list[Lease]:
+        if following == rows.operation.stage:  # its host is waited for
+            self._put_off(rows.session, rows.operation)
+            return []
+        details = fault.details or fault.message
+        self._note_event(rows, stage, result=actions.ERROR, details=details)
+        rows.note(fault=fault.obj_to_primitive())
+        return self._enter(rows, following)
+
+    def _put_off(self, _session: Session, row: models.InstanceOperation) -> None:
+        row.lease_owner = None
+        row.lease_expires_at = self._now_seconds() + self._pause_seconds(row.tries)
+        row.tries += 1
+
+    def _finish(self, rows: Rows, flow: Flow, *, is_done: bool) -> None:
+        instance, row = rows.instance, rows.operation
+        message = None
+        instance.task_state = None
+        instance.updated_at = self._now
+        if is_done:
+            flow.end(rows)
+        else:
+            self._record_fault(rows)
+            flow.undo(rows)
+            message = actions.FAILED
+        rows.touch_host()
+        actions.finish(rows.session, instance.uuid, flow.operation, message=message, now=self._now)
+        rows.session.delete(row)
+        LOG.info(
+            "%s: %s is %s, on %s it is %s now",
+            instance.uuid, flow.operation, "done" if is_done else "undone",
+            instance.host, instance.vm_state,
+        )  # fmt: skip
+
+    def _record_fault(self, rows: Rows) -> None:
+        primitive = rows.facts.get("fault")
+        if primitive is None:
+            return
+        fault: InstanceFault = InstanceFault.obj_from_primitive(primitive)
+        mine = fault.with_values(
+            instance_uuid=rows.instance.uuid, attempt=-rows.operation.number, host=fault.host
+        )
+        faults.record(rows.session, mine, now=self._now)
+
+    def _note_event(
+        self, rows: Rows, stage: AgentStage, *, result: str | None, details: str | None = None
+    ) -> None:
+        where: dict[str, Any] = {
+            "host": orders.host_of(rows.instance, rows.operation, stage),
+            "attempt": rows.operation.sequence,
+            "now": self._now,
+        }
+        name = f"compute_{stage.verb}"
+        if result is None:
+            actions.start_event(
+                rows.session, rows.instance.uuid, rows.operation.operation, name, **where
+            )
+        else:
+            actions.finish_event(
+                rows.session, rows.instance.uuid, rows.operation.operation, name,
+                result=result, details=details, **where,
+            )  # fmt: skip
+
+    # Steps
+
+    def _order(self, context: RequestContext, works: list[Work]) -> list[Lease]:
+        """Tell the agents; where a host is down go on without it, or wait for it."""
+        hosts = {work.uuid: orders.host_of(work.instance, work.row, self._agents(work))
+                 for work in works}  # fmt: skip
+        with self._database.reader() as session:
+            found = services.find_by_hosts(session, {host for host in hosts.values() if host})
+        lost = []
+        for work in works:
+            service = found.get(str(hosts[work.uuid]))
+            if self._is_host_up(service) and self._compute.can_send(ORDERS_SINCE):
+                self._tell(context, work, str(service and service.agent))
+            else:
+                lost.append(work)
+        return self._lose(lost, hosts) if lost else []
+
+    def _tell(self, context: RequestContext, work: Work, agent: str) -> None:
+        stage = self._agents(work)
+        order = orders.make(work.instance, work.row, stage, cell_uuid=self._conf.cell.uuid)
+        LOG.info("%s: order %d, %s on %s", work.uuid, order.sequence, order.verb, order.host)
+        self._compute.carry_out(context.for_instance(work.uuid), agent, order)
+
+    def _lose(self, works: Sequence[Work], hosts: Mapping[str, str | None]) -> list[Lease]:
+        def write(session: Session) -> list[Lease]:
+            leases: list[Lease] = []
+            for work, instance, row in self._lock_ours(session, works):
+                stage = self._agents(work)
+                rows = self._rows(session, instance, row)
+                fault = self._why_not_told(work.uuid, hosts[work.uuid])
+                leases += self._take_failure(rows, stage, fault, stage.down or row.stage)
+            return leases
+
+        return self._database.run_in_writer(write)
+
+    def _act(self, context: RequestContext, works: list[Work]) -> list[Lease]:
+        leases: list[Lease] = []
+        for work in works:
+            stage = self._stage_of(work.row)
+            assert isinstance(stage, OwnStage)
+            following = stage.do(self._parts, context, work.instance, work.row)
+            leases += self._acted(work, stage, following)
+        return leases
+
+    def _acted(self, work: Work, stage: OwnStage, following: str) -> list[Lease]:
+        def write(session: Session) -> list[Lease]:
+            leases: list[Lease] = []
+            for _work, instance, row in self._lock_ours(session, [work]):
+                rows = self._rows(session, instance, row)
+                stage.done(rows, following)
+                leases += self._enter(rows, following)
+            return leases
+
+        leases = self._database.run_in_writer(write)
+        if not leases:
+            self._on_rest(work.uuid)
+        return leases
+
+    def _why_not_told(self, instance_uuid: str, host: str | None) -> InstanceFault:
+        details = f"host {host} is down"
+        if not self._compute.can_send(ORDERS_SINCE):
+            details = f"[upgrade_levels] compute is below {ORDERS_SINCE}: agents take no orders yet"
+        return InstanceFault.from_values(
+            instance_uuid=instance_uuid,
+            host=host,
+            message="The host cannot be reached.",
+            details=details,
+        )
+
+    def _agents(self, work: Work) -> AgentStage:
+        stage = self._stage_of(work.row)
+        assert isinstance(stage, AgentStage)
+        return stage

@@ -1,0 +1,69 @@
+"""What an agent is told at a stage: the order, with the instance as its host has to see it."""
+
+from __future__ import annotations
+
+from conductor.cell_db import instances, models
+from conductor.cell_tasks.operations import rows as stored
+from conductor.cell_tasks.operations.flow import AgentStage, Facts, Side
+from objects import pci_claimed
+from objects.flavor import Flavor
+from objects.instance import Instance
+from objects.instance_order import InstanceOrder
+from objects.request_spec import RequestSpec
+
+
+def host_of(
+    instance: models.Instance, operation: models.InstanceOperation, stage: AgentStage
+) -> str | None:
+    """Return the host that a stage tells."""
+    if stage.at is Side.HERE:
+        return instance.host
+    host: str | None = operation.facts[stage.at]["host"]
+    return host
+
+
+def make(
+    instance: models.Instance,
+    operation: models.InstanceOperation,
+    stage: AgentStage,
+    *,
+    cell_uuid: str | None,
+) -> InstanceOrder:
+    """Return the order of an operation's present stage."""
+    facts = operation.facts
+    seen = instances.to_object(instance, cell_uuid=cell_uuid)
+    host = host_of(instance, operation, stage)
+    assert host is not None, "an order goes to a host"
+    return InstanceOrder.from_values(
+        instance=seen if stage.at is Side.HERE else _on_side(seen, facts, stage.at),
+        host=host,
+        operation=operation.operation,
+        verb=stage.verb.value,
+        sequence=operation.sequence,
+        arguments=stage.arguments(facts),
+        request_spec=_spec(facts) if stage.needs_spec else None,
+    )
+
+
+def _on_side(instance: Instance, facts: Facts, side: Side) -> Instance:
+    """Return the instance as it is at one end of a move, with its flavor there."""
+    there = facts[side]
+    made: Instance = instance.with_values(
+        host=there["host"], node=there["node"], attempt=there["attempt"]
+    )
+    if there.get("flavor") is not None:
+        made.flavor = Flavor.obj_from_primitive(there["flavor"])
+    return made
+
+
+def _spec(facts: Facts) -> RequestSpec | None:
+    """Return what is to be claimed on the host that is tried now."""
+    primitive = facts.get("request_spec")
+    if primitive is None:
+        return None
+    spec: RequestSpec = RequestSpec.obj_from_primitive(primitive)
+    if facts.get("selections"):
+        chosen = stored.selection(facts)
+        spec.limits = chosen.limits
+        spec.pci_requests = pci_claimed.with_providers(spec.pci_requests, chosen.allocation_request)
+    return spec

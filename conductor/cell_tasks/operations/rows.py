@@ -1,0 +1,80 @@
+"""The locked rows of one instance in one transaction, and what flows do with them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from conductor.cell_db import host_seq, models
+from objects.allocation import FENCE_STEP, OPERATION_FENCE
+from objects.base import ArmillaryObject
+from objects.selection import Selection
+
+HOLD = 0
+CLAIM = 1
+ALTERNATE = 100
+GIVE_BACK = 900
+"""Places of an operation's writes to placement in its row of fences."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """An instance, what is being done to it, and the migration if that is one."""
+
+    session: Session
+    now: datetime
+    instance: models.Instance
+    operation: models.InstanceOperation
+    migration: models.Migration | None = None
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What the stages so far found out; to be changed by :meth:`note` only."""
+        return self.operation.facts
+
+    def note(self, **facts: Any) -> None:
+        """Remember facts for later stages."""
+        self.operation.facts = {**self.operation.facts, **facts}
+
+    def status(self, status: str) -> None:
+        """Say how far the migration is."""
+        assert self.migration is not None
+        self.migration.status = status
+        self.migration.updated_at = self.now
+
+    def place(self, host: str | None, node: str | None, *, attempt: int | None = None) -> None:
+        """Say where the instance is from now on, and as which attempt."""
+        former = self.instance.host
+        self.instance.host, self.instance.node = host, node
+        if attempt is not None:
+            self.instance.attempt = attempt
+        host_seq.touch_hosts(self.session, [former, host])
+
+    def touch_host(self) -> None:
+        """Let schedulers hear of the instance's host."""
+        host_seq.touch_hosts(self.session, [self.instance.host])
+
+
+def as_stored(value: Any) -> Any:
+    """Return what came over RPC as a row can hold it: objects in their wire form."""
+    if isinstance(value, ArmillaryObject):
+        return value.obj_to_primitive()
+    if isinstance(value, Mapping):
+        return {name: as_stored(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [as_stored(each) for each in value]
+    return value
+
+
+def fence(operation: models.InstanceOperation, place: int) -> int:
+    """Return the fence of one of an operation's writes to placement."""
+    return OPERATION_FENCE + operation.number * FENCE_STEP + place
+
+
+def selection(facts: Mapping[str, Any]) -> Selection:
+    """Return the host that is tried now."""
+    return Selection.obj_from_primitive(facts["selections"][facts["position"]])

@@ -1,0 +1,190 @@
+"""Shelve, offload and unshelve: a server that is kept without its guest, later without its host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from armillary.context import RequestContext
+from conductor.cell_db import models
+from conductor.cell_tasks.operations import moving
+from conductor.cell_tasks.operations.flow import (
+    DONE,
+    UNDONE,
+    AgentStage,
+    Answer,
+    Facts,
+    Flow,
+    OwnStage,
+    Parts,
+    Side,
+    take_nothing,
+)
+from conductor.cell_tasks.operations.power import (
+    as_it_was,
+    rest_by_power,
+    take_power_state,
+)
+from conductor.cell_tasks.operations.rows import CLAIM as CLAIM_FENCE
+from conductor.cell_tasks.operations.rows import GIVE_BACK, Rows, fence
+from objects.instance_order import Verb
+
+DETACH = "detach"
+DROP = "drop"
+FREE = "free"
+POWER_ON = "power_on"
+CLAIM = "claim"
+ATTACH = "attach"
+DROP_TRIED = "drop_tried"
+
+
+def _detached(rows: Rows, answer: Answer) -> None:
+    rows.instance.luggage = answer.get("luggage") or {}
+    rows.instance.power_state = "shutdown"
+
+
+def _shelved(rows: Rows) -> None:
+    rows.instance.vm_state = "shelved"
+
+
+SHELVE = Flow(
+    "shelve",
+    task_state="shelving",
+    vm_states=("active", "stopped"),
+    first=DETACH,
+    stages={
+        DETACH: AgentStage(
+            Verb.DETACH, Side.HERE, then=DONE, failed=UNDONE, down=UNDONE, done=_detached
+        )
+    },
+    begin=take_nothing,
+    end=_shelved,
+    undo=as_it_was,
+)
+
+
+# Offload ------------------------------------------------------------------------------------------
+
+
+def _free(
+    parts: Parts,
+    context: RequestContext,
+    instance: models.Instance,
+    operation: models.InstanceOperation,
+) -> str:
+    """Free what the instance holds before its state says so (workflow, section 7.4)."""
+    parts.placement.release(context, {instance.uuid: fence(operation, CLAIM_FENCE)})
+    return DONE
+
+
+def _offloaded(rows: Rows) -> None:
+    rows.instance.vm_state = "shelved_offloaded"
+    rows.instance.power_state = None
+    rows.place(None, None)
+
+
+SHELVE_OFFLOAD = Flow(
+    "shelve_offload",
+    task_state="shelving_offloading",
+    vm_states=("shelved",),
+    first=DROP,
+    stages={
+        DROP: AgentStage(Verb.DROP, Side.HERE, then=FREE, failed=UNDONE, down=FREE),
+        FREE: OwnStage(_free, leads_to=(DONE,)),
+    },
+    begin=take_nothing,
+    end=_offloaded,
+    undo=as_it_was,
+)
+
+
+# Unshelve -----------------------------------------------------------------------------------------
+
+
+def _on_again(rows: Rows) -> None:
+    rest_by_power(rows)
+    rows.instance.luggage = None
+
+
+UNSHELVE_HERE = Flow(
+    "unshelve_here",
+    task_state="unshelving",
+    vm_states=("shelved",),
+    first=POWER_ON,
+    stages={
+        POWER_ON: AgentStage(
+            Verb.KEEP, Side.HERE, then=DONE, failed=UNDONE, down=UNDONE,
+            arguments=lambda _facts: {"is_on": True}, done=take_power_state,
+        )
+    },
+    begin=take_nothing,
+    end=_on_again,
+    undo=as_it_was,
+)  # fmt: skip
+
+
+def _begin_unshelve(rows: Rows, _arguments: Mapping[str, Any]) -> None:
+    rows.note(position=0, new_flavor=rows.instance.flavor, luggage=rows.instance.luggage or {})
+
+
+def _choose(rows: Rows) -> None:
+    chosen = moving.selected(rows)
+    rows.note(
+        destination={
+            "host": chosen.service_host,
+            "node": chosen.nodename,
+            "attempt": rows.instance.attempt + 1,
+            "flavor": rows.facts["new_flavor"],
+            "availability_zone": chosen.availability_zone,
+        }
+    )
+
+
+def _arrive(rows: Rows) -> None:
+    moving.go_to(rows, Side.DESTINATION)
+
+
+def _leave(rows: Rows) -> None:
+    rows.place(None, None)
+
+
+def _luggage(facts: Facts) -> dict[str, Any]:
+    return {"luggage": facts["luggage"], "is_on": True}
+
+
+def _free_again(
+    parts: Parts,
+    context: RequestContext,
+    instance: models.Instance,
+    operation: models.InstanceOperation,
+) -> str:
+    parts.placement.release(context, {instance.uuid: fence(operation, GIVE_BACK)})
+    return UNDONE
+
+
+UNSHELVE = Flow(
+    "unshelve",
+    task_state="unshelving",
+    vm_states=("shelved_offloaded",),
+    first=moving.SCHEDULE,
+    stages={
+        moving.SCHEDULE: moving.schedule(then=CLAIM),
+        CLAIM: AgentStage(
+            Verb.CLAIM, Side.DESTINATION, then=ATTACH, failed=DROP_TRIED, down=DROP_TRIED,
+            needs_spec=True, begun=_choose,
+        ),
+        ATTACH: AgentStage(
+            Verb.ATTACH, Side.DESTINATION, then=DONE, failed=DROP_TRIED, down=DROP_TRIED,
+            arguments=_luggage, begun=_arrive, done=take_power_state,
+        ),
+        DROP_TRIED: AgentStage(
+            Verb.DROP, Side.DESTINATION, then=moving.NEXT, failed=moving.NEXT, down=moving.NEXT,
+            begun=_leave,
+        ),
+        moving.NEXT: moving.next_host(ready=CLAIM),
+        moving.GIVE_BACK: OwnStage(_free_again, leads_to=(UNDONE,)),
+    },
+    begin=_begin_unshelve,
+    end=_on_again,
+    undo=as_it_was,
+)  # fmt: skip

@@ -1,0 +1,175 @@
+"""What is done to instances when its time has come, without anybody asking.
+
+Confirm resizes that waited, delete what was kept for a while, offload what is shelved, and take
+from evacuated instances what they hold on a host that is back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext, admin_context
+from armillary.db import Database
+from compute_agent.rpcapi import ComputeAPI
+from conductor.cell_db import compute_nodes, instances, migrations, models, services
+from conductor.cell_tasks.operations.evacuate import without
+from conductor.moments import Now, moment
+from objects.allocation import FENCE_STEP, OPERATION_FENCE, AllocationClaim
+from objects.migration import MigrationStatus
+from placement.rpcapi import PlacementAPI
+
+LOG = logging.getLogger(__name__)
+
+BATCH_SIZE = 100
+LAST_PLACE = FENCE_STEP - 1
+"""The place of the last write for an operation in its row of fences."""
+
+Begin = Callable[[RequestContext, str, str], None]
+"""Begins an operation (by name) on an instance; raises Conflict when somebody was faster."""
+
+
+class Timed:
+    """Periodic work of every conductor of a cell; what two begin at once one of them refuses."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        database: Database,
+        placement: PlacementAPI,
+        compute: ComputeAPI,
+        begin: Begin,
+        delete: Callable[[RequestContext, str], None],
+        now: Now,
+    ) -> None:
+        self._conf = conf
+        self._database = database
+        self._placement = placement
+        self._compute = compute
+        self._begin = begin
+        self._delete = delete
+        self._now = now
+
+    def run(self) -> int:
+        """Do what is due, a batch of each; return how much was begun."""
+        conf = self._conf
+        count = 0
+        if conf.resize_confirm_window > 0:
+            count += self._begin_all("resized", conf.resize_confirm_window, "confirm_resize")
+        if conf.shelved_offload_time >= 0:
+            count += self._begin_all("shelved", conf.shelved_offload_time, "shelve_offload")
+        if conf.reclaim_instance_interval > 0:
+            count += self._reclaim(conf.reclaim_instance_interval)
+        return count + self._clear_evacuated()
+
+    def _begin_all(self, vm_state: str, age_seconds: float, operation: str) -> int:
+        due = self._due(vm_state, age_seconds)
+        for uuid in due:
+            try:
+                self._begin(admin_context(), uuid, operation)
+            except (exception.Conflict, exception.NotFound) as error:
+                LOG.debug("%s: %s is not begun: %s", uuid, operation, error)
+        return len(due)
+
+    def _reclaim(self, age_seconds: float) -> int:
+        due = self._due("soft-delete", age_seconds)
+        for uuid in due:
+            LOG.info("%s: was kept for %d s, it is deleted now", uuid, age_seconds)
+            self._delete(admin_context(), uuid)
+        return len(due)
+
+    def clear_host(self, host: str) -> None:
+        """Free what evacuated instances hold on a host that does not come back."""
+        with self._database.reader() as session:
+            waiting = migrations.list_done_evacuations(session, limit=None)
+        for move in waiting:
+            if move.source_host == host:
+                self._clear(move, None)
+
+    def _due(self, vm_state: str, age_seconds: float) -> list[str]:
+        limit = moment(self._now()) - timedelta(seconds=age_seconds)
+        row = models.Instance
+        query = (
+            sa.select(row.uuid)
+            .where(
+                row.vm_state == vm_state,
+                row.task_state.is_(None),
+                row.deleted_at.is_(None),
+                row.updated_at <= limit,
+            )
+            .order_by(row.updated_at)
+            .limit(BATCH_SIZE)
+        )
+        with self._database.reader() as session:
+            return list(session.scalars(query))
+
+    # Evacuations --------------------------------------------------------------------------------
+
+    def _clear_evacuated(self) -> int:
+        with self._database.reader() as session:
+            waiting = migrations.list_done_evacuations(session, limit=BATCH_SIZE)
+            found = services.find_by_hosts(session, {str(move.source_host) for move in waiting})
+        back = [move for move in waiting if _is_back(found.get(str(move.source_host)))]
+        for move in back:
+            self._clear(move, found.get(str(move.source_host)))
+        return len(back)
+
+    def _clear(self, move: models.Migration, service: models.Service | None) -> None:
+        """Have the guest that was left destroyed, then free what it held."""
+        context = admin_context().for_instance(move.instance_uuid)
+        if service is not None and service.agent is not None:
+            self._compute.forget_attempt(
+                context, service.agent, move.instance_uuid, service.host,
+                int(move.facts.get("attempt", 0)),
+            )  # fmt: skip
+        with self._database.reader() as session:
+            instance = instances.find_rows(session, [move.instance_uuid]).get(move.instance_uuid)
+            nodes = compute_nodes.uuids_of_hosts(session, [str(move.source_host)])
+        is_alive = instance is not None and instance.deleted_at is None
+        is_elsewhere = instance is not None and instance.host != move.source_host
+        if instance is not None and is_alive and is_elsewhere:
+            if instance.task_state is not None or instance.vm_state == "resized":
+                return  # what is being done to it writes its allocations, too
+            if not self._free(context, instance, nodes):
+                return
+        self._database.run_in_writer(lambda session: _complete(session, move.uuid))
+        LOG.info("%s: nothing of it is left on %s", move.instance_uuid, move.source_host)
+
+    def _free(
+        self, context: RequestContext, instance: models.Instance, nodes: Sequence[str]
+    ) -> bool:
+        """Take these nodes out of what an instance holds; false when something else is faster."""
+        held: dict[str, Any] = self._placement.get_allocations(context, [instance.uuid])
+        present = held.get(instance.uuid, {})
+        kept = without(present, set(nodes))
+        if kept == present or not kept:
+            return True
+        claim = AllocationClaim.from_values(
+            consumer_uuid=instance.uuid,
+            project_id=instance.project_id,
+            user_id=instance.user_id,
+            allocations=kept,
+            fence=OPERATION_FENCE + instance.operations_total * FENCE_STEP + LAST_PLACE,
+            replace=True,
+        )
+        (result,) = self._placement.claim(context, [claim])
+        return bool(result.is_claimed)
+
+
+def _is_back(service: models.Service | None) -> bool:
+    """Tell whether a host is back, or gone for good."""
+    return service is None or (service.is_up and not service.forced_down)
+
+
+def _complete(session: Session, migration_uuid: str) -> None:
+    move = migrations.find(session, migration_uuid)
+    if move is not None:
+        move.status = MigrationStatus.COMPLETED

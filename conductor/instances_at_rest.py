@@ -1,0 +1,61 @@
+"""What is done to instances at once, without a flow: locks, and a look at the console."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from compute_agent.rpcapi import ComputeAPI
+from conductor.cell_db import actions, instances, services
+from conductor.moments import Now, moment
+
+
+class InstancesAtRest:
+    """Changes and questions that need one transaction, or one call to an agent."""
+
+    def __init__(self, *, database: Database, compute: ComputeAPI, now: Now) -> None:
+        self._database = database
+        self._compute = compute
+        self._now = now
+
+    def set_lock(
+        self, context: RequestContext, instance_uuid: str, *, locked: bool, reason: str | None
+    ) -> None:
+        """Lock or unlock; twice is fine. Raises InstanceNotFound."""
+
+        def write(session: Session) -> None:
+            row = instances.lock(session, instance_uuid)
+            if row is None or row.deleted_at is not None:
+                raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+            now = moment(self._now())
+            action = "lock" if locked else "unlock"
+            actions.start_for_row(session, context, action, row, now=now)
+            row.locked, row.locked_reason = locked, reason if locked else None
+            row.updated_at = now
+            actions.finish(session, instance_uuid, action, message=None, now=now)
+
+        self._database.run_in_writer(write)
+
+    def console(self, context: RequestContext, instance_uuid: str, *, lines: int | None) -> str:
+        """Return what the guest wrote last.
+
+        Raises InstanceNotFound; InstanceInvalidState when no host can be asked; what the agent
+        raises.
+        """
+        with self._database.reader() as session:
+            row = instances.find_rows(session, [instance_uuid]).get(instance_uuid)
+            if row is None or row.deleted_at is not None:
+                raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+            found = services.find_by_hosts(session, {row.host} if row.host else set())
+        service = found.get(str(row.host))
+        if service is None or service.agent is None or not service.is_up:
+            raise exception.InstanceInvalidState(
+                instance_uuid=instance_uuid,
+                operation="show its console",
+                reason="it is on no host that can be asked",
+            )
+        return self._compute.get_console_output(
+            context, service.agent, instance_uuid, service.host, lines=lines
+        )

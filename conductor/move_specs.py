@@ -1,0 +1,67 @@
+"""What is asked of the scheduler for an instance that is to move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor import group_members
+from conductor.api_db import request_specs
+from conductor.api_db.moves import Move
+from conductor.cells import Cells
+from objects import pci
+from objects.flavor import Flavor
+from objects.instance import Instance
+from objects.local_resources import local_resources_of
+from objects.request_spec import Destination, RequestSpec
+
+
+def make(
+    database: Database,
+    cells: Cells,
+    aliases: Sequence[str],
+    context: RequestContext,
+    *,
+    move: Move,
+    instance: Instance,
+) -> RequestSpec:
+    """Return the spec that the instance was asked with, as this move needs it.
+
+    Hosts that were forced at its creation are forgotten (specification, workflow, section 7.1); it
+    stays in its cell; a host that the user named is the only one. ``aliases`` are [pci] alias.
+    """
+    with database.reader() as session:
+        spec = request_specs.get_spec(session, move.instance_uuid)
+    spec.flavor = flavor_of(move, instance)
+    spec.image = instance.image
+    spec.num_instances = 1
+    spec.force_hosts, spec.force_nodes = [], []
+    spec.limits = spec.retry = None
+    spec.ignore_hosts = list(move.arguments.get("ignore_hosts") or [])
+    spec.requested_destination = Destination.from_values(
+        host=move.arguments.get("host"), cell_uuid=move.cell_uuid
+    )
+    if move.arguments.get("availability_zone"):
+        spec.availability_zone = move.arguments["availability_zone"]
+    known = pci.parse_aliases(aliases)
+    for name, value in local_resources_of(spec.flavor, spec.image, known).items():
+        setattr(spec, name, value)
+    if spec.instance_group is not None:
+        group_members.refresh(
+            spec.instance_group,
+            database,
+            cells,
+            request_id=context.request_id,
+            leaving_out=instance.uuid,
+        )
+    return spec
+
+
+def flavor_of(move: Move, instance: Instance) -> Flavor:
+    """Return the flavor that the instance is to have."""
+    primitive = move.arguments.get("new_flavor")
+    if primitive is None:
+        return instance.flavor
+    flavor: Flavor = Flavor.obj_from_primitive(primitive)
+    return flavor

@@ -1,0 +1,364 @@
+"""What users ask to be done to servers after their build: checked here, done by their cells."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oslo_config import cfg
+from oslo_db import exception as db_exception
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor import quotas, stored_contexts
+from conductor.api_db import flavors, host_mappings, images, instance_mappings
+from conductor.api_db import quotas as quotas_db
+from conductor.api_db.moves import Move
+from conductor.cells import Cells
+from conductor.moments import Now, moment
+from conductor.servers import Servers
+from conductor.tasks.delete import Deletes
+from conductor.tasks.move import Moves, nothing_more
+from objects.cell_mapping import CELL0_UUID
+from objects.flavor import Flavor
+from objects.image_meta import ImageMeta
+from objects.instance import Instance
+from objects.migration import MigrationType
+
+AT_ONCE = frozenset(
+    {
+        "stop",
+        "start",
+        "reboot",
+        "soft_delete",
+        "restore",
+        "confirm_resize",
+        "revert_resize",
+        "shelve",
+        "shelve_offload",
+    }
+)
+"""Operations that need nothing but the cell."""
+MOVES = {
+    "resize": MigrationType.RESIZE,
+    "migrate": MigrationType.MIGRATION,
+    "live_migrate": MigrationType.LIVE_MIGRATION,
+    "evacuate": MigrationType.EVACUATION,
+}
+"""Operations for which hosts are to be found."""
+UNLOCKED = frozenset({"lock", "unlock"})
+
+RebuildCheck = Callable[[RequestContext, Instance, ImageMeta], None]
+"""Raises NoValidHost when an instance's host cannot run an image."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Asked:
+    """An operation on a server that is there and in a cell."""
+
+    context: RequestContext
+    instance: Instance
+    cell_uuid: str
+    operation: str
+    arguments: Mapping[str, Any]
+
+
+class ServerOperations:
+    """Accepts operations; see ``SuperConductorAPI.operate_server``."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        database: Database,
+        cells: Cells,
+        *,
+        servers: Servers,
+        deletes: Deletes,
+        moves: Moves,
+        rebuild_check: RebuildCheck,
+        now: Now,
+    ) -> None:
+        self._conf = conf
+        self._database = database
+        self._cells = cells
+        self._servers = servers
+        self._deletes = deletes
+        self._moves = moves
+        self._rebuild_check = rebuild_check
+        self._now = now
+        self._handlers: dict[str, Callable[[_Asked], None]] = {
+            **dict.fromkeys(AT_ONCE, self._at_once),
+            **dict.fromkeys(MOVES, self._move),
+            "evacuate": self._evacuate,
+            "rebuild": self._rebuild,
+            "unshelve": self._unshelve,
+            "lock": self._lock,
+            "unlock": self._unlock,
+            "force_delete": self._force_delete,
+        }
+
+    def operate(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        operation: str,
+        arguments: Mapping[str, Any],
+    ) -> None:
+        """Accept an operation. Raises what ``operate_server`` promises."""
+        handler = self._handlers.get(operation)
+        if handler is None:
+            raise exception.Invalid(
+                reason=f"there is no operation {operation!r}; "
+                f"known: {', '.join(sorted(self._handlers))}"
+            )
+        instance = self._servers.get_server(context, instance_uuid)
+        if instance.locked and not context.is_admin and operation not in UNLOCKED:
+            raise exception.InstanceLocked(instance_uuid=instance_uuid)
+        if instance.cell_uuid in (None, CELL0_UUID) and operation != "force_delete":
+            raise exception.InstanceInvalidState(
+                instance_uuid=instance_uuid,
+                operation=operation,
+                reason="it is on no host" if instance.cell_uuid else "it is being scheduled",
+            )
+        handler(_Asked(context, instance, instance.cell_uuid or "", operation, arguments))
+
+    def soft_delete(self, context: RequestContext, instance_uuid: str) -> bool:
+        """Keep a server for a while that is to be deleted, if that is wanted and can be done.
+
+        False: it is to be deleted now.
+        """
+        if self._conf.reclaim_instance_interval <= 0:
+            return False
+        try:
+            self.operate(context, instance_uuid, "soft_delete", {})
+        except exception.InstanceInvalidState:
+            return False
+        return True
+
+    def get_console_output(
+        self, context: RequestContext, instance_uuid: str, *, lines: int | None
+    ) -> str:
+        """Return what a server wrote last; see ``SuperConductorAPI``."""
+        instance = self._servers.get_server(context, instance_uuid)
+        if instance.cell_uuid in (None, CELL0_UUID):
+            raise exception.InstanceInvalidState(
+                instance_uuid=instance_uuid, operation="show its console", reason="it has none yet"
+            )
+        return self._cells.call(
+            str(instance.cell_uuid),
+            lambda cell: cell.get_console_output(context, instance_uuid, lines=lines),
+        )
+
+    def list_migrations(
+        self, context: RequestContext, *, filters: Mapping[str, Any], limit: int
+    ) -> dict[str, Any]:
+        """Return the newest migrations of all cells; see ``SuperConductorAPI``."""
+        if filters.get("instance_uuid"):
+            self._servers.get_server(context, filters["instance_uuid"])
+        answers = self._cells.ask_all(
+            lambda cell: cell.list_migrations(context, filters=filters, limit=limit)
+        )
+        found = [move for moves in answers.by_cell.values() for move in moves]
+        found.sort(key=lambda move: (move.created_at, move.uuid), reverse=True)
+        return {"migrations": found[:limit], "down_cells": answers.down_cells}
+
+    def abort_migration(
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str
+    ) -> None:
+        """Ask for the end of a live migration; see ``SuperConductorAPI``."""
+        instance = self._servers.get_server(context, instance_uuid)
+        if instance.cell_uuid in (None, CELL0_UUID):
+            raise exception.MigrationNotFound(migration=migration_uuid)
+        self._cells.call(
+            str(instance.cell_uuid),
+            lambda cell: cell.abort_migration(context, instance_uuid, migration_uuid),
+        )
+
+    # Handlers
+
+    def _at_once(self, asked: _Asked) -> None:
+        self._cells.call(
+            asked.cell_uuid,
+            lambda cell: cell.begin_operation(
+                asked.context, asked.instance.uuid, asked.operation, asked.arguments
+            ),
+        )
+
+    def _lock(self, asked: _Asked) -> None:
+        self._set_lock(asked, locked=True)
+
+    def _unlock(self, asked: _Asked) -> None:
+        self._set_lock(asked, locked=False)
+
+    def _set_lock(self, asked: _Asked, *, locked: bool) -> None:
+        self._cells.call(
+            asked.cell_uuid,
+            lambda cell: cell.set_lock(
+                asked.context,
+                asked.instance.uuid,
+                locked=locked,
+                reason=asked.arguments.get("reason"),
+            ),
+        )
+
+    def _force_delete(self, asked: _Asked) -> None:
+        self._deletes.delete(asked.context, asked.instance.uuid)
+
+    def _move(self, asked: _Asked) -> None:
+        arguments: dict[str, Any] = {
+            "migration_uuid": str(uuid.uuid4()),
+            "migration_type": MOVES[asked.operation].value,
+            "ignore_hosts": self._ignored(asked),
+            **self._host_asked(asked),
+        }
+        if asked.operation != "resize":
+            self._accept_move(asked, arguments)
+            return
+        flavor = self._new_flavor(asked)
+        arguments["new_flavor"] = flavor.obj_to_primitive()
+        self._accept_move(
+            asked, arguments, within=lambda session: self._reserve(session, asked.instance, flavor)
+        )
+
+    def _evacuate(self, asked: _Asked) -> None:
+        """Move what was on a host that is down. Raises InstanceInvalidState when it is up."""
+        services = self._cells.call(asked.cell_uuid, lambda cell: cell.list_services(asked.context))
+        host = asked.instance.host
+        if any(each.host == host and each.up for each in services):
+            raise exception.InstanceInvalidState(
+                instance_uuid=asked.instance.uuid,
+                operation="evacuate",
+                reason=f"its host {host} is up; if it is dead for sure, force its service down",
+            )
+        self._move(asked)
+
+    def _rebuild(self, asked: _Asked) -> None:
+        """Build anew, from the same image or one that its host can run."""
+        given = asked.arguments
+        arguments = {name: given[name] for name in ("name", "metadata") if name in given}
+        if given.get("image") is not None:
+            image = self._image(given["image"])
+            self._check_rebuild(asked, image)
+            arguments["image"] = image.obj_to_primitive()
+        self._at_once(dataclasses.replace(asked, arguments=arguments))
+
+    def _check_rebuild(self, asked: _Asked, image: ImageMeta) -> None:
+        """Raise NoValidHost when the server's host cannot run another image."""
+        present = asked.instance.image
+        if present is not None and present.id == image.id:
+            return
+        self._rebuild_check(asked.context, asked.instance, image)
+
+    def _unshelve(self, asked: _Asked) -> None:
+        """Power on where it is, or find a host for what was offloaded."""
+        if asked.instance.vm_state != "shelved_offloaded":
+            if any(asked.arguments.get(name) for name in ("host", "availability_zone")):
+                raise exception.InstanceInvalidState(
+                    instance_uuid=asked.instance.uuid,
+                    operation="unshelve to another place",
+                    reason="it is not offloaded",
+                )
+            self._at_once(dataclasses.replace(asked, operation="unshelve_here", arguments={}))
+            return
+        arguments = {
+            "migration_uuid": str(uuid.uuid4()),
+            "availability_zone": asked.arguments.get("availability_zone"),
+            **self._host_asked(asked),
+        }
+        self._accept_move(asked, arguments)
+
+    def _accept_move(
+        self,
+        asked: _Asked,
+        arguments: Mapping[str, Any],
+        within: Callable[[Session], None] = nothing_more,
+    ) -> None:
+        """Store a move, with what ``within`` writes, and begin it.
+
+        Raises InstanceInvalidState when another one is under way, and what ``within`` does.
+        """
+        move = Move(
+            migration_uuid=arguments["migration_uuid"],
+            instance_uuid=asked.instance.uuid,
+            cell_uuid=asked.cell_uuid,
+            operation=asked.operation,
+            arguments=arguments,
+            context=stored_contexts.to_plain(asked.context),
+            takes=1,
+            accepted_at=moment(self._now()),
+        )
+        try:
+            self._moves.accept(move, within)
+        except db_exception.DBDuplicateEntry as error:
+            raise exception.InstanceInvalidState(
+                instance_uuid=asked.instance.uuid,
+                operation=asked.operation,
+                reason="it is being moved already",
+            ) from error
+
+    # What a move needs
+
+    def _ignored(self, asked: _Asked) -> list[str]:
+        may_stay = asked.operation == "resize" and self._conf.allow_resize_to_same_host
+        host = asked.instance.host
+        return [] if may_stay or host is None else [host]
+
+    def _host_asked(self, asked: _Asked) -> dict[str, Any]:
+        """Return the host that was asked for. Raises HostNotFound, Invalid."""
+        host = asked.arguments.get("host")
+        if host is None:
+            return {}
+        with self._database.reader() as session:
+            mapping = host_mappings.find_host_mapping(session, host)
+        if mapping is None:
+            raise exception.HostNotFound(host=host)
+        if mapping.cell_uuid != asked.cell_uuid:
+            raise exception.Invalid(
+                reason=f"host {host} is in another cell than server {asked.instance.uuid}"
+            )
+        if host == asked.instance.host and asked.operation != "resize":
+            raise exception.Invalid(reason=f"server {asked.instance.uuid} is on host {host} now")
+        return {"host": host}
+
+    def _new_flavor(self, asked: _Asked) -> Flavor:
+        """Return the flavor that was asked for. Raises FlavorNotFound; Invalid for the present."""
+        with self._database.reader() as session:
+            flavor = flavors.get_flavor(session, asked.arguments["flavor"])
+        if flavor.disabled:
+            raise exception.Invalid(reason=f"flavor {flavor.name} is disabled")
+        if flavor.flavorid == asked.instance.flavor.flavorid:
+            raise exception.Invalid(
+                reason=f"server {asked.instance.uuid} has the flavor {flavor.name} already"
+            )
+        return flavor
+
+    def _reserve(self, session: Session, instance: Instance, flavor: Flavor) -> None:
+        """Count the larger of both flavors until the resize is settled. Raises QuotaExceeded."""
+        self._check_quota(session, instance, flavor)
+        instance_mappings.grow_sizes(
+            session, instance.uuid, vcpus=flavor.vcpus, memory_mb=flavor.memory_mb
+        )
+
+    def _check_quota(self, session: Session, instance: Instance, flavor: Flavor) -> None:
+        """Raise QuotaExceeded unless the project may have the larger of both flavors."""
+        quotas_db.lock_project(session, instance.project_id)
+        limits = {name: self._conf.quota[name] for name in quotas.RESOURCES}
+        limits.update(quotas_db.get_limits(session, instance.project_id))
+        more = {
+            "cores": max(0, flavor.vcpus - instance.flavor.vcpus),
+            "ram": max(0, flavor.memory_mb - instance.flavor.memory_mb),
+        }
+        used = quotas_db.count_usage(session, instance.project_id)
+        quotas.fitting_count(limits, used, more, min_count=1, max_count=1)
+
+    def _image(self, reference: str) -> ImageMeta:
+        """Return an image that can be built from. Raises ImageNotFound, Invalid."""
+        with self._database.reader() as session:
+            image = images.get_image(session, reference)
+        if image.status != "active":
+            raise exception.Invalid(reason=f"image {image.name} is {image.status}, not active")
+        return image

@@ -1,0 +1,110 @@
+"""Migration: one move of an instance, or its resize; while it lasts it may hold allocations."""
+
+from __future__ import annotations
+
+import enum
+from datetime import datetime
+
+from objects import base, fields
+from objects.flavor import Flavor
+
+
+class MigrationType(enum.StrEnum):
+    """Why an instance moves."""
+
+    RESIZE = "resize"
+    MIGRATION = "migration"
+    LIVE_MIGRATION = "live-migration"
+    EVACUATION = "evacuation"
+
+
+class MigrationStatus(enum.StrEnum):
+    """How far it is, in the words that operators know."""
+
+    ACCEPTED = "accepted"
+    PRE_MIGRATING = "pre-migrating"
+    PREPARING = "preparing"
+    MIGRATING = "migrating"
+    QUEUED = "queued"
+    """A live migration that waits until its host has room for another one."""
+    RUNNING = "running"
+    POST_MIGRATING = "post-migrating"
+    FINISHED = "finished"
+    """Waits to be confirmed or reverted."""
+    CONFIRMING = "confirming"
+    REVERTING = "reverting"
+    CONFIRMED = "confirmed"
+    REVERTED = "reverted"
+    COMPLETED = "completed"
+    DONE = "done"
+    """An evacuation whose source has not been heard of since."""
+    CANCELLED = "cancelled"
+    ERROR = "error"
+
+
+ENDED = frozenset(
+    {
+        MigrationStatus.CONFIRMED,
+        MigrationStatus.REVERTED,
+        MigrationStatus.COMPLETED,
+        MigrationStatus.DONE,
+        MigrationStatus.CANCELLED,
+        MigrationStatus.ERROR,
+    }
+)
+"""Statuses of a migration that needs nothing any more."""
+
+
+@base.ArmillaryObjectRegistry.register
+class Migration(base.ArmillaryObject):
+    """A move; its UUID is the consumer that holds the source's allocation meanwhile.
+
+    Memory, of a live migration, is in MiB.
+    """
+
+    VERSION = "1.0"
+
+    fields = {
+        "uuid": fields.UUIDField(),
+        "instance_uuid": fields.UUIDField(),
+        "migration_type": fields.StringField(),
+        "status": fields.StringField(),
+        "source_host": fields.StringField(nullable=True),
+        "source_node": fields.StringField(nullable=True),
+        "dest_host": fields.StringField(nullable=True),
+        "dest_node": fields.StringField(nullable=True),
+        "old_flavor": fields.ObjectField("Flavor", nullable=True),
+        "new_flavor": fields.ObjectField("Flavor", nullable=True),
+        "memory_total_mb": fields.IntegerField(nullable=True),
+        "memory_remaining_mb": fields.IntegerField(nullable=True),
+        "request_id": fields.StringField(nullable=True),
+        "project_id": fields.StringField(nullable=True),
+        "user_id": fields.StringField(nullable=True),
+        "cell_uuid": fields.UUIDField(nullable=True),
+        "created_at": fields.DateTimeField(nullable=True),
+        "updated_at": fields.DateTimeField(nullable=True),
+    }
+
+    uuid: str
+    instance_uuid: str
+    migration_type: str
+    status: str
+    source_host: str | None
+    source_node: str | None
+    dest_host: str | None
+    dest_node: str | None
+    old_flavor: Flavor | None
+    new_flavor: Flavor | None
+    memory_total_mb: int | None
+    memory_remaining_mb: int | None
+    request_id: str | None
+    project_id: str | None
+    user_id: str | None
+    cell_uuid: str | None
+    created_at: datetime | None
+    updated_at: datetime | None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing is to be done for it any more."""
+        return self.status in ENDED

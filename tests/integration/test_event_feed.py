@@ -1,0 +1,100 @@
+"""The event feed on RabbitMQ: several API processes, nothing left behind, no queue that grows."""
+
+from __future__ import annotations
+
+import queue
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from oslo_config import cfg
+
+from rpc import event_feed
+from rpc.event_feed import FeedReader, FeedWriter
+from rpc.transport import Bus
+from tests.fixtures.brokers import NewVhost
+from tests.fixtures.configuration import messaging_conf
+
+SECONDS_MAX = 30.0
+
+
+@pytest.fixture
+def url(new_vhost: NewVhost) -> str:
+    return new_vhost()
+
+
+@pytest.fixture
+def conf() -> cfg.ConfigOpts:
+    conf = messaging_conf()
+    Bus(conf, "kombu+memory:////options").close()
+    return conf
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_feed, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(event_feed, "RECONNECT_SECONDS", 0.1)
+
+
+@contextmanager
+def following(conf: cfg.ConfigOpts, url: str) -> Iterator[queue.Queue[Any]]:
+    """Follow the feed; what is heard are messages, and True or False about the connection."""
+    heard: queue.Queue[Any] = queue.Queue()
+    stop = threading.Event()
+    thread = threading.Thread(
+        target=FeedReader(conf, url).run, args=(stop, heard.put, heard.put), daemon=True
+    )
+    thread.start()
+    try:
+        assert heard.get(timeout=SECONDS_MAX) is True
+        yield heard
+    finally:
+        stop.set()
+        thread.join(SECONDS_MAX)
+
+
+def rabbitmqctl(url: str, command: str, vhost_option: str, *arguments: str) -> list[str]:
+    """Return the lines that a command about the virtual host of a URL prints."""
+    words = ["rabbitmqctl", "--quiet", command, vhost_option, urlsplit(url).path.removeprefix("/")]
+    done = subprocess.run(
+        [*words, *arguments], check=True, capture_output=True, text=True, timeout=60
+    )
+    return done.stdout.splitlines()
+
+
+def queues_of(url: str) -> list[list[str]]:
+    """Return whether each queue is exclusive, and whether it is durable."""
+    lines = rabbitmqctl(url, "list_queues", "-p", "exclusive", "durable", "--no-table-headers")
+    return [line.split("\t") for line in lines]
+
+
+def test_each_follower_hears_all_and_leaves_no_queue(conf: cfg.ConfigOpts, url: str) -> None:
+    """Nor does a feed that nobody reads fill one."""
+    writer = FeedWriter(conf, url)
+    writer.publish({"events": ["before"]})
+    with following(conf, url) as one, following(conf, url) as other:
+        writer.publish({"events": ["now"]})
+        assert [each.get(timeout=SECONDS_MAX) for each in (one, other)] == [{"events": ["now"]}] * 2
+        assert queues_of(url) == [["true", "false"]] * 2
+    assert queues_of(url) == []
+    writer.close()
+
+
+def test_reader_and_writer_come_back_after_the_broker_cut_them_off(
+    conf: cfg.ConfigOpts, url: str
+) -> None:
+    """As after its restart: what came between is missing, and that is said."""
+    writer = FeedWriter(conf, url)
+    with following(conf, url) as heard:
+        writer.publish({"events": [1]})
+        assert heard.get(timeout=SECONDS_MAX) == {"events": [1]}
+        rabbitmqctl(url, "close_all_connections", "--vhost", "a test")
+        assert heard.get(timeout=SECONDS_MAX) is False
+        assert heard.get(timeout=SECONDS_MAX) is True
+        writer.publish({"events": [2]})
+        assert heard.get(timeout=SECONDS_MAX) == {"events": [2]}
+    writer.close()

@@ -1,0 +1,163 @@
+"""Migrations: listed, shown, ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from armillary import exception
+from objects.instance import Instance
+from objects.migration import Migration
+from tests import builders
+from tests.fixtures.http_api import MEMBER, Api
+from tests.fixtures.operated_servers import OperatedServers, a_migration
+
+ALL = "/v2.1/os-migrations"
+
+
+@pytest.fixture
+def server(conductor: OperatedServers) -> Instance:
+    conductor.servers = [builders.an_instance()]
+    return conductor.servers[0]
+
+
+@pytest.fixture
+def move(server: Instance, conductor: OperatedServers) -> Migration:
+    """Have a live migration of the server under way, and a resize of another one."""
+    conductor.migrations = [
+        a_migration(server.uuid),
+        a_migration(
+            builders.a_uuid(),
+            migration_type="resize",
+            status="finished",
+            source_host="host3",
+            dest_host="host1",
+            old_flavor=builders.a_flavor("small"),
+            new_flavor=builders.a_flavor("large"),
+            memory_total_mb=None,
+            memory_remaining_mb=None,
+        ),
+    ]
+    return conductor.migrations[0]
+
+
+def path_of(move: Migration) -> str:
+    return f"/v2.1/servers/{move.instance_uuid}/migrations/{move.uuid}"
+
+
+def test_a_migration_is_shown_with_its_progress(move: Migration, api: Api) -> None:
+    """Memory in bytes, as tools that know the Compute API expect it."""
+    assert api.get(path_of(move)).json["migration"] == {
+        "id": move.uuid,
+        "uuid": move.uuid,
+        "instance_uuid": move.instance_uuid,
+        "migration_type": "live-migration",
+        "status": "running",
+        "source_compute": "host1",
+        "source_node": "host1.example.org",
+        "dest_compute": "host2",
+        "dest_node": "host2.example.org",
+        "old_flavor": None,
+        "new_flavor": None,
+        "memory_total_bytes": 512 * 1024 * 1024,
+        "memory_remaining_bytes": 384 * 1024 * 1024,
+        "memory_processed_bytes": 128 * 1024 * 1024,
+        "project_id": "p1",
+        "user_id": "u1",
+        "created_at": "2030-01-31T12:00:00Z",
+        "updated_at": "2030-01-31T12:00:00Z",
+        "armillary:cell_uuid": move.cell_uuid,
+    }
+
+
+def test_a_resize_is_shown_with_both_flavors(move: Migration, api: Api) -> None:
+    """It copies no memory that anybody counts."""
+    shown = api.get(ALL).json["migrations"][1]
+    assert (shown["old_flavor"], shown["new_flavor"]) == ("small", "large")
+    assert shown["memory_processed_bytes"] is None
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({}, [0, 1]),
+        ({"status": "finished"}, [1]),
+        ({"migration_type": "live-migration"}, [0]),
+        ({"host": "host1"}, [0, 1]),
+        ({"host": "host2"}, [0]),
+        ({"source_compute": "host1"}, [0]),
+        ({"limit": "1"}, [0]),
+        ({"status": "error"}, []),
+    ],
+    ids=str,
+)
+def test_migrations_are_filtered(
+    query: dict[str, str], found: list[int], move: Migration, api: Api, conductor: OperatedServers
+) -> None:
+    """By the conductor, whatever the filter is called here."""
+    listed = api.get(ALL, **query).json["migrations"]
+    assert [one["uuid"] for one in listed] == [conductor.migrations[each].uuid for each in found]
+
+
+def test_migrations_of_one_server_are_listed(move: Migration, api: Api) -> None:
+    """By its own path, and by a filter."""
+    of_server = api.get(f"/v2.1/servers/{move.instance_uuid}/migrations").json["migrations"]
+    filtered = api.get(ALL, instance_uuid=move.instance_uuid).json["migrations"]
+    assert [one["uuid"] for one in of_server] == [move.uuid]
+    assert filtered == of_server
+
+
+def test_cells_that_do_not_answer_are_named(
+    move: Migration, api: Api, conductor: OperatedServers
+) -> None:
+    """What is in them is missing from the list."""
+    conductor.down_cells = ["cell7"]
+    assert api.get(ALL).json["armillary:down_cells"] == ["cell7"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"limit": "0"}, {"host": "a b"}, {"instance_uuid": "web"}, {"hots": "host1"}],
+    ids=str,
+)
+def test_a_bad_filter_is_refused(query: dict[str, str], move: Migration, api: Api) -> None:
+    """Rather than forgotten."""
+    assert api.get(ALL, **query).status_code == 400
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_an_unknown_migration_is_not_there(method: str, server: Instance, api: Api) -> None:
+    """That of another server neither."""
+    path = f"/v2.1/servers/{server.uuid}/migrations/{builders.a_uuid()}"
+    assert api.send(method, path).status_code == 404
+
+
+def test_the_migration_of_another_server_is_not_there(
+    move: Migration, api: Api, conductor: OperatedServers
+) -> None:
+    """A path names both."""
+    other = conductor.migrations[1].uuid
+    assert api.get(f"/v2.1/servers/{move.instance_uuid}/migrations/{other}").status_code == 404
+
+
+def test_a_live_migration_is_ended(move: Migration, api: Api, conductor: OperatedServers) -> None:
+    """Accepted: what comes of it is seen later."""
+    assert api.delete(path_of(move)).status_code == 202
+    assert conductor.aborted == [move.uuid]
+
+
+def test_one_that_cannot_be_ended_is_said_so(
+    move: Migration, api: Api, conductor: OperatedServers
+) -> None:
+    """It is too late, or was never such a one."""
+    conductor.errors["abort_migration"] = exception.InstanceInvalidState(
+        instance_uuid=move.instance_uuid, operation="abort its migration", reason="it is too late"
+    )
+    assert api.delete(path_of(move)).status_code == 409
+
+
+@pytest.mark.parametrize("below", ["", "/{uuid}"])
+def test_members_see_no_migrations(below: str, move: Migration, api: Api) -> None:
+    """They name hosts."""
+    place = f"/v2.1/servers/{move.instance_uuid}/migrations{below.format(uuid=move.uuid)}"
+    assert api.get(place, token=MEMBER).status_code == 403
+    assert api.get(ALL, token=MEMBER).status_code == 403

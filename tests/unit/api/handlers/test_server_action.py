@@ -1,0 +1,309 @@
+"""Actions on servers: what arrives at the conductor, what is refused, what is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api.handlers import server as server_handler
+from api.schemas import server as server_schemas
+from armillary import exception
+from objects.instance import Instance
+from tests import builders
+from tests.fixtures.http_api import ADMIN, MEMBER, Api, message
+from tests.fixtures.operated_servers import OperatedServers
+from tests.fixtures.super_conductor import SuperConductorClient
+
+LINK = "http://here/v2.1"
+
+
+@pytest.fixture
+def server(conductor: OperatedServers) -> Instance:
+    """Have a server of project p1, and what its actions may name."""
+    conductor.flavors = [builders.a_flavor("small"), builders.a_flavor("large", vcpus=4)]
+    conductor.images = [builders.an_image("loop")]
+    conductor.services = [builders.a_service("host1"), builders.a_service("host2")]
+    conductor.servers = [builders.an_instance()]
+    return conductor.servers[0]
+
+
+def act(api: Api, server: Instance, body: Any, *, token: str | None = ADMIN) -> Any:
+    return api.post(f"/v2.1/servers/{server.uuid}/action", body, token=token)
+
+
+# What arrives
+
+ACCEPTED: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
+    ({"os-start": None}, "start", {}),
+    ({"os-start": {}}, "start", {}),
+    ({"os-stop": None}, "stop", {}),
+    ({"reboot": {"type": "SOFT"}}, "reboot", {"is_hard": False}),
+    ({"reboot": {"type": "HARD"}}, "reboot", {"is_hard": True}),
+    ({"rebuild": {"imageRef": "loop"}}, "rebuild", {"image": "loop"}),
+    (
+        {"rebuild": {"imageRef": f"{LINK}/images/loop", "name": "x", "metadata": {"a": "b"}}},
+        "rebuild",
+        {"image": "loop", "name": "x", "metadata": {"a": "b"}},
+    ),
+    ({"rebuild": {"imageRef": "loop", "metadata": {}}}, "rebuild",
+     {"image": "loop", "metadata": {}}),
+    ({"resize": {"flavorRef": "large"}}, "resize", {"flavor": "large"}),
+    ({"resize": {"flavorRef": f"{LINK}/flavors/large"}}, "resize", {"flavor": "large"}),
+    ({"resize": {"flavorRef": "large", "OS-DCF:diskConfig": "AUTO"}}, "resize",
+     {"flavor": "large"}),
+    ({"confirmResize": None}, "confirm_resize", {}),
+    ({"revertResize": None}, "revert_resize", {}),
+    ({"migrate": None}, "migrate", {}),
+    ({"migrate": {"host": None}}, "migrate", {}),
+    ({"migrate": {"host": "host2"}}, "migrate", {"host": "host2"}),
+    ({"os-migrateLive": None}, "live_migrate", {}),
+    ({"os-migrateLive": {"host": "host2", "block_migration": "auto"}}, "live_migrate",
+     {"host": "host2"}),
+    ({"evacuate": {}}, "evacuate", {}),
+    ({"evacuate": {"host": "host2", "onSharedStorage": False}}, "evacuate", {"host": "host2"}),
+    ({"shelve": None}, "shelve", {}),
+    ({"shelveOffload": None}, "shelve_offload", {}),
+    ({"unshelve": None}, "unshelve", {}),
+    ({"unshelve": {"availability_zone": "north"}}, "unshelve", {"availability_zone": "north"}),
+    ({"unshelve": {"availability_zone": None, "host": "host2"}}, "unshelve", {"host": "host2"}),
+    ({"lock": None}, "lock", {}),
+    ({"lock": {"locked_reason": "it burns"}}, "lock", {"reason": "it burns"}),
+    ({"unlock": None}, "unlock", {}),
+    ({"restore": None}, "restore", {}),
+    ({"forceDelete": None}, "force_delete", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "operation", "arguments"), ACCEPTED,
+                         ids=[str(body) for body, *_ in ACCEPTED])  # fmt: skip
+def test_an_action_arrives_as_an_operation(
+    body: dict[str, Any],
+    operation: str,
+    arguments: dict[str, Any],
+    server: Instance,
+    api: Api,
+    conductor: OperatedServers,
+) -> None:
+    """Accepted at once, without a body; what is null or nobody needs is left out."""
+    answer = act(api, server, body)
+    assert (answer.status_code, answer.content) == (202, b"")
+    assert conductor.operations == [(server.uuid, operation, arguments)]
+
+
+def test_the_conductor_is_told_who_asks(
+    server: Instance, api: Api, client: SuperConductorClient
+) -> None:
+    """Locks depend on it."""
+    act(api, server, {"os-stop": None}, token=MEMBER)
+    ((method, context),) = client.calls[-1:]
+    assert method == "operate_server"
+    assert (context.user_id, context.project_id, context.is_admin) == ("u1", "p1", False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [(None, "line 1\nline 2\nline 3\n"), ({}, "line 1\nline 2\nline 3\n"),
+     ({"length": 1}, "line 3\n"), ({"length": 0}, "")],
+    ids=str,
+)  # fmt: skip
+def test_a_console_is_shown(arguments: Any, shown: str, server: Instance, api: Api) -> None:
+    """All that is kept, or so many lines from its end."""
+    answer = act(api, server, {"os-getConsoleOutput": arguments}, token=MEMBER)
+    assert answer.json == {"output": shown}
+
+
+# What is refused
+
+BAD: list[tuple[Any, str]] = [
+    ({}, "body"),
+    ({"os-start": None, "os-stop": None}, "body"),
+    ({"createImage": {}}, "createImage"),
+    ({"os-start": {"now": True}}, "os-start"),
+    ({"os-start": "now"}, "os-start"),
+    ({"shelve": {"offload": True}}, "shelve"),
+    ({"reboot": None}, "reboot"),
+    ({"reboot": {}}, "reboot.type"),
+    ({"reboot": {"type": "soft"}}, "reboot.type"),
+    ({"rebuild": {}}, "rebuild.imageRef"),
+    ({"rebuild": {"imageRef": ""}}, "rebuild.imageRef"),
+    ({"rebuild": {"imageRef": "loop", "name": " x"}}, "rebuild.name"),
+    ({"rebuild": {"imageRef": "loop", "metadata": {"a": 1}}}, "rebuild.metadata.a"),
+    ({"resize": {}}, "resize.flavorRef"),
+    ({"resize": {"flavorRef": 7}}, "resize.flavorRef"),
+    ({"migrate": {"host": "a b"}}, "migrate.host"),
+    ({"migrate": {"hots": "host2"}}, "migrate.hots"),
+    ({"os-migrateLive": {"block_migration": "perhaps"}}, "os-migrateLive.block_migration"),
+    ({"os-migrateLive": {"host": ["host2"]}}, "os-migrateLive.host"),
+    ({"evacuate": {"host": ""}}, "evacuate.host"),
+    ({"evacuate": {"onSharedStorage": "no"}}, "evacuate.onSharedStorage"),
+    ({"unshelve": {"availability_zone": "a:b"}}, "unshelve.availability_zone"),
+    ({"unshelve": {"host": None}}, "unshelve.host"),
+    ({"lock": {"locked_reason": ""}}, "lock.locked_reason"),
+    ({"lock": {"locked_reason": "x" * 256}}, "lock.locked_reason"),
+    ({"os-getConsoleOutput": {"length": -1}}, "os-getConsoleOutput.length"),
+    ({"os-getConsoleOutput": {"length": "all"}}, "os-getConsoleOutput.length"),
+    # These are well formed, and name what is not there.
+    ({"resize": {"flavorRef": "huge"}}, "resize.flavorRef"),
+    ({"rebuild": {"imageRef": "none"}}, "rebuild.imageRef"),
+    ({"migrate": {"host": "host7"}}, "migrate.host"),
+    ({"os-migrateLive": {"host": "host7"}}, "os-migrateLive.host"),
+    ({"evacuate": {"host": "host7"}}, "evacuate.host"),
+    ({"unshelve": {"host": "host7"}}, "unshelve.host"),
+]
+
+
+@pytest.mark.parametrize(("body", "field"), BAD, ids=[str(body)[:70] for body, _ in BAD])
+def test_a_bad_action_names_its_field(
+    body: Any, field: str, server: Instance, api: Api, conductor: OperatedServers
+) -> None:
+    """And nothing is done."""
+    answer = act(api, server, body)
+    assert answer.status_code == 400
+    assert f"field/attribute {field}." in message(answer)
+    assert conductor.operations == []
+
+
+REFUSALS = [
+    (exception.InstanceNotFound(instance_uuid="x"), 404),
+    (exception.InstanceInvalidState(instance_uuid="x", operation="stop", reason="it is off"), 409),
+    (exception.InstanceLocked(instance_uuid="x"), 409),
+    (exception.OperationFailed(operation="o", instance_uuid="x", host="h", reason="r"), 409),
+    (exception.Invalid(reason="host host7 is in another cell than server x"), 400),
+    (exception.OperationUnsupported(host="h", operation="live-migrate", reason="r"), 400),
+    (exception.NoValidHost(reason="its host cannot run the image"), 400),
+    (exception.QuotaExceeded(resource="cores", requested=3, used=1, limit=2), 403),
+]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), REFUSALS, ids=[type(error).__name__ for error, _ in REFUSALS]
+)
+def test_what_the_conductor_refuses_is_passed_on(
+    error: Exception, status: int, server: Instance, api: Api, conductor: OperatedServers
+) -> None:
+    """With its sentence, in the status of its family."""
+    conductor.refusals[server.uuid] = error
+    answer = act(api, server, {"os-stop": None})
+    assert answer.status_code == status
+    assert message(answer) == str(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (exception.CellUnavailable(cell="c", reason="r"), 503),
+        (exception.RpcTimeout(method="m", topic="t", timeout_seconds=1), 504),
+    ],
+    ids=["cell", "timeout"],
+)
+def test_what_is_out_of_reach_is_said_so(
+    error: Exception, status: int, server: Instance, api: Api, conductor: OperatedServers
+) -> None:
+    """The caller may try again, or has to look first."""
+    conductor.refusals[server.uuid] = error
+    assert act(api, server, {"os-stop": None}).status_code == status
+
+
+# Who may
+
+FOR_ADMINISTRATORS = ["migrate", "os-migrateLive", "evacuate", "shelveOffload"]
+
+
+@pytest.mark.parametrize("name", FOR_ADMINISTRATORS)
+def test_members_choose_no_hosts(
+    name: str, server: Instance, api: Api, conductor: OperatedServers
+) -> None:
+    """Where servers are is the administrators' business."""
+    assert act(api, server, {name: None}, token=MEMBER).status_code == 403
+    assert conductor.operations == []
+
+
+@pytest.mark.parametrize("body", [body for body, *_ in ACCEPTED], ids=str)
+def test_another_projects_server_is_not_there(
+    body: dict[str, Any], server: Instance, api: Api, conductor: OperatedServers
+) -> None:
+    """Not even forbidden."""
+    assert act(api, server, body, token="u2:p2").status_code in (403, 404)
+    if next(iter(body)) not in FOR_ADMINISTRATORS:
+        assert act(api, server, body, token="u2:p2").status_code == 404
+    assert conductor.operations == []
+
+
+def test_a_locked_server_is_said_to_be_locked(
+    server: Instance, api: Api, conductor: OperatedServers
+) -> None:
+    """To whoever is no administrator; it can be unlocked by them all the same."""
+    act(api, server, {"lock": None}, token=MEMBER)
+    assert api.get(f"/v2.1/servers/{server.uuid}", token=MEMBER).json["server"]["locked"] is True
+    answer = act(api, server, {"os-stop": None}, token=MEMBER)
+    assert answer.status_code == 409
+    assert message(answer) == f"Server {server.uuid} is locked; unlock it first."
+    assert act(api, server, {"os-stop": None}).status_code == 202
+    assert act(api, server, {"unlock": None}, token=MEMBER).status_code == 202
+
+
+def test_a_locked_server_is_deleted_by_administrators_only(
+    api: Api, conductor: OperatedServers
+) -> None:
+    """That is what locks are for."""
+    conductor.servers = [builders.an_instance(locked=True)]
+    path = f"/v2.1/servers/{conductor.servers[0].uuid}"
+    assert api.delete(path, token=MEMBER).status_code == 409
+    assert len(conductor.servers) == 1
+    assert api.delete(path).status_code == 204
+
+
+# What a server looks like meanwhile and after
+
+
+@pytest.mark.parametrize(
+    ("vm_state", "task_state", "status"),
+    [
+        ("resized", None, "VERIFY_RESIZE"),
+        ("shelved", None, "SHELVED"),
+        ("shelved_offloaded", None, "SHELVED_OFFLOADED"),
+        ("soft-delete", None, "SOFT_DELETED"),
+        ("active", "rebooting", "REBOOT"),
+        ("active", "rebooting_hard", "HARD_REBOOT"),
+        ("stopped", "rebuilding", "REBUILD"),
+        ("active", "resize_prep", "RESIZE"),
+        ("active", "resize_migrating", "RESIZE"),
+        ("active", "resize_finish", "RESIZE"),
+        ("resized", "resize_reverting", "REVERT_RESIZE"),
+        ("resized", "resize_confirming", "VERIFY_RESIZE"),
+        ("active", "migrating", "MIGRATING"),
+        ("active", "powering-off", "ACTIVE"),
+    ],
+)
+def test_states_are_shown_as_one_word(
+    vm_state: str, task_state: str | None, status: str, api: Api, conductor: OperatedServers
+) -> None:
+    """Tasks that users wait for are a status of their own."""
+    conductor.servers = [builders.an_instance(vm_state=vm_state, task_state=task_state)]
+    shown = api.get(f"/v2.1/servers/{conductor.servers[0].uuid}").json["server"]
+    assert (shown["status"], shown["OS-EXT-STS:task_state"]) == (status, task_state)
+    (listed,) = api.get("/v2.1/servers/detail", all_tenants="1").json["servers"]
+    assert listed["status"] == status
+
+
+def test_every_status_that_is_shown_is_promised() -> None:
+    """No more and no fewer."""
+    shown = {*server_handler.STATUSES.values(), *server_handler.STATUSES_OF_TASKS.values()}
+    assert shown == set(server_schemas.STATUSES)
+
+
+@pytest.mark.parametrize("status", server_schemas.STATUSES_AT_REST)
+def test_a_list_can_be_asked_for_a_status(
+    status: str, api: Api, conductor: OperatedServers
+) -> None:
+    """The conductor reads it."""
+    assert api.get("/v2.1/servers", status=status).status_code == 200
+    assert conductor.requests[-1]["filters"]["status"] == status
+
+
+def test_a_lock_is_shown_with_its_reason(api: Api, conductor: OperatedServers) -> None:
+    """Whoever reads it knows whom to ask."""
+    conductor.servers = [builders.an_instance(locked=True, locked_reason="it burns")]
+    shown = api.get(f"/v2.1/servers/{conductor.servers[0].uuid}", token=MEMBER).json["server"]
+    assert (shown["locked"], shown["locked_reason"]) == (True, "it burns")

@@ -1,0 +1,111 @@
+"""What a cell tells of its instances: once, when it is stored, and what it is then."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy.orm import Session
+
+from armillary.notifications import Notifier
+from armillary.notifications.notification import Notification
+from conductor.cell_db import telling
+from tests.fixtures.cell import Cell, a_build_request, cell
+
+__all__ = ["cell"]
+
+
+class Box:
+    """Keeps what is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Notification] = []
+
+    def put(self, notification: Notification) -> None:
+        self.told.append(notification)
+
+    def stop(self, grace_seconds: float) -> None:
+        """Have nothing to end."""
+
+    def lines(self) -> list[tuple[str, str | None, str | None]]:
+        """Return type, host and state of all."""
+        lines = [told.line() for told in self.told]
+        return [(line["type"], line["host"], line["state"]) for line in lines]
+
+
+@pytest.fixture
+def box(cell: Cell) -> Box:
+    """Return what hears all that the cell tells; it has three hosts."""
+    for host in "abc":
+        cell.add_agent(host)
+    box = Box()
+    cell.database.tell(Notifier("test:h", box))
+    telling.watch_states()
+    return box
+
+
+def test_a_build_is_told_from_its_beginning_to_its_end(cell: Cell, box: Box) -> None:
+    """The end as the instance is when it is stored."""
+    cell.hand_over(a_build_request("a", "b"))
+    cell.settle()
+    assert box.lines() == [
+        ("instance.create.start", "a", "building"),
+        ("instance.create.end", "a", "active"),
+        ("instance.update", "a", "active"),
+    ]
+
+
+def test_each_failed_attempt_is_told(cell: Cell, box: Box) -> None:
+    """And goes on to the next host."""
+    cell.failing["a"] = True
+    cell.hand_over(a_build_request("a", "b"))
+    cell.settle()
+    assert [line[:2] for line in box.lines()] == [
+        ("instance.create.start", "a"),
+        ("compute.exception", "a"),
+        ("instance.create.end", "b"),
+        ("instance.update", "b"),
+    ]
+
+
+def test_a_build_that_failed_on_all_hosts_is_an_error_with_its_reason(cell: Cell, box: Box) -> None:
+    """The same that the fault tells."""
+    cell.failing.update({"a": True, "b": True})
+    cell.hand_over(a_build_request("a", "b"))
+    cell.settle()
+    (error,) = [told.line() for told in box.told if told.event_type == "instance.create.error"]
+    assert (error["priority"], error["state"]) == ("ERROR", "error")
+    assert "2 attempts failed" in error["reason"]
+
+
+def test_a_delete_is_told(cell: Cell, box: Box) -> None:
+    """From the wish to the end of the record."""
+    request = a_build_request("a")
+    cell.hand_over(request)
+    cell.settle()
+    box.told.clear()
+    cell.ask_delete(request.instance_uuid)
+    cell.settle()
+    assert [line for line in box.lines() if line[0] != "instance.update"] == [
+        ("instance.delete.start", "a", "active"),
+        ("instance.delete.end", "a", "deleted"),
+    ]
+
+
+def test_the_same_twice_is_told_once(cell: Cell, box: Box) -> None:
+    """Messages may arrive twice."""
+    request = a_build_request("a")
+    for _ in range(2):
+        cell.hand_over(request)
+        cell.settle()
+    assert [line[0] for line in box.lines()].count("instance.create.start") == 1
+
+
+def test_what_was_rolled_back_is_not_told(cell: Cell, box: Box) -> None:
+    """Nobody hears of what did not happen."""
+
+    def fail(session: Session) -> None:
+        telling.failed(session, cell.agents["a"].fault_for("8a6f1f2e-9d0b-4b58-a1b5-0c8f0f8d8d11"))
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        cell.database.run_in_writer(fail)
+    assert box.told == []

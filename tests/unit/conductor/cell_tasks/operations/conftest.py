@@ -1,0 +1,18 @@
+"""What tests of operations share: one cell, which each test brings into the state that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fixtures.operated_cell import OperatedCell
+from tests.fixtures.operation_stories import Stage
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """Return where stories are played."""
+    cell = OperatedCell(tmp_path_factory.mktemp("operations"))
+    yield Stage(cell)
+    cell.close()

@@ -1,0 +1,223 @@
+"""What comes between: deletes, hosts that go down and come back, aborts, what has to succeed."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from armillary import exception
+from armillary.context import admin_context
+from conductor.cell_tasks.operations.flow import AgentStage, Side
+from conductor.cell_tasks.operations.flows import FLOWS
+from objects.allocation import FENCE_FINAL
+from tests.fixtures.cell import node_uuid
+from tests.fixtures.operated_cell import OperatedCell, Seen
+from tests.fixtures.operation_stories import MOVE, ON_B, STORIES, Stage
+
+MOVES = ["resize", "resize-here", "confirm", "revert", "live", "evacuate", "unshelve"]
+IN_PLACE = ["stop", "rebuild", "shelve", "offload", "unshelve-here"]
+
+
+def check_whole(cell: OperatedCell) -> None:
+    """Hold what is true of any instance at rest: who holds what, and where there is a guest."""
+    row, move = cell.row(cell.uuid), cell.migration(MOVE)
+    assert (cell.operation, row.task_state) == (None, None)
+    at = set() if row.host is None else {row.host}
+    held = {cell.uuid: set(at)} if at else {}
+    if move is not None and row.vm_state == "resized":
+        at.add(str(move.source_host))
+        held[MOVE] = {str(move.source_host)}
+    if move is not None and move.status == "done":
+        at.add("a")
+        held[cell.uuid].add("a")
+    assert cell.placement.held == {
+        consumer: {node_uuid(host) for host in hosts} for consumer, hosts in held.items()
+    }
+    assert {host for _uuid, host in cell.bodies} == at
+
+
+def orders_of(stage: Stage, name: str) -> Iterator[tuple[str, str]]:
+    """Yield each stage of a story in which a host is told something, and which one."""
+    for seen in stage.play(STORIES[name]).seen:
+        found = FLOWS[seen.operation].stages[seen.stage]
+        if isinstance(found, AgentStage):
+            yield seen.stage, _host_of(found, seen)
+
+
+def _host_of(stage: AgentStage, seen: Seen) -> str:
+    return "a" if stage.at is Side.HERE else str(seen.facts[stage.at]["host"])
+
+
+@pytest.mark.parametrize("name", MOVES + IN_PLACE)
+def test_a_host_that_is_down_for_a_while_holds_up_or_loses(stage: Stage, name: str) -> None:
+    """At whichever order: the instance comes to rest, in one place, with what it needs there."""
+    for at, host in list(orders_of(stage, name)):
+        story = dataclasses.replace(STORIES[name], lost={at: host})
+        cell = stage.set(story)
+        for act in story.acts():
+            act(cell)
+        cell.outlast()
+        cell.find(host)
+        for agent in cell.agents.values():
+            agent.reconcile()
+        check_whole(cell)
+
+
+@pytest.mark.parametrize("name", ["resize", "live", "unshelve"])
+def test_a_delete_at_any_moment_leaves_nothing(stage: Stage, name: str) -> None:
+    """No allocation, no row, no guest; and both hosts of a migration have heard of it."""
+    story = STORIES[name]
+    cell = stage.cell
+    for number in itertools.count():
+        stage.set(story)
+        cell.breaker.meanwhile(number, lambda: cell.ask_delete(cell.uuid))
+        with contextlib.suppress(exception.Conflict, exception.NotFound):  # it is gone
+            for act in story.acts():
+                act(cell)
+        cell.settle()
+        if not cell.breaker.has_acted:
+            break
+        check_deleted(cell)
+    assert number > 5
+
+
+def check_deleted(cell: OperatedCell) -> None:
+    """Hold what is true when an instance is gone."""
+    move = cell.migration(MOVE)
+    for agent in cell.agents.values():
+        agent.reconcile()
+    assert (cell.operation, cell.row(cell.uuid).deleted_at is None) == (None, False)
+    assert (cell.placement.held, cell.bodies) == ({}, {})
+    assert cell.placement.fences[cell.uuid] == FENCE_FINAL
+    if move is None:
+        return
+    assert cell.placement.fences[MOVE] == FENCE_FINAL
+    if move.status != "completed":
+        assert move.status == "cancelled"
+        told = {host for host in (move.source_host, move.dest_host) if host is not None}
+        assert all(cell.uuid in cell.agents[host].deleted for host in told)
+
+
+@pytest.mark.parametrize(
+    ("name", "fails"),
+    [("resize-attach-fails", "a keep"), ("confirm", "a drop"), ("confirm-here", "a settle"),
+     ("revert", "b drop"), ("revert-here", "a keep"), ("live", "a drop")],
+    ids=["keep", "drop", "settle", "revert", "revert-here", "live"],
+)  # fmt: skip
+def test_what_has_to_succeed_is_tried_until_it_does(stage: Stage, name: str, fails: str) -> None:
+    """Each time under a number of its own: an agent answers the same order the same way."""
+    story = STORIES[name]
+    failing = dataclasses.replace(story, fails=(*story.fails, fails))
+    cell = stage.set(failing)
+    for act in failing.acts():
+        act(cell)
+    cell.outlast()
+    assert cell.operation is not None
+    cell.failing_steps.clear()
+    cell.settle()
+    story.check(cell)
+
+
+def live_migrating(stage: Stage, at: str) -> OperatedCell:
+    """Return a cell in which a live migration is at a stage."""
+    cell = stage.set(STORIES["live"])
+    for act in STORIES["live"].acts():
+        act(cell)
+    while cell.operation is None or cell.operation.stage != at:
+        cell.step()
+    return cell
+
+
+def test_a_live_migration_is_aborted_while_it_copies(stage: Stage) -> None:
+    """The guest goes on where it ran, and nothing is left at the destination."""
+    cell = live_migrating(stage, "copy")
+    cell.operations.abort(admin_context(), cell.uuid, MOVE)
+    cell.settle()
+    dataclasses.replace(STORIES["live-copy-fails"], status="cancelled").check(cell)
+
+
+def test_a_live_migration_that_copies_nothing_is_not_aborted(stage: Stage) -> None:
+    """Neither before nor after, nor one that there is not; and it goes on."""
+    for at in ("prepare", "complete"):
+        cell = live_migrating(stage, at)
+        with pytest.raises(exception.InstanceInvalidState, match="not being copied"):
+            cell.operations.abort(admin_context(), cell.uuid, MOVE)
+    with pytest.raises(exception.MigrationNotFound):
+        cell.operations.abort(admin_context(), cell.uuid, cell.uuid)
+    cell.settle()
+    STORIES["live"].check(cell)
+
+
+def evacuated(stage: Stage) -> OperatedCell:
+    """Return a cell whose instance is on b, and whose host a has just come back."""
+    cell = stage.play(STORIES["evacuate"])
+    cell.timed.run()
+    STORIES["evacuate"].check(cell)  # nobody takes anything from a host that is down
+    cell.agents["a"].is_alive = True
+    cell.agents["a"].heartbeat()
+    return cell
+
+
+def test_what_was_evacuated_is_cleared_when_its_host_is_back(stage: Stage) -> None:
+    """The guest that was left goes, then what it held."""
+    cell = evacuated(stage)
+    cell.timed.run()
+    cell.settle()
+    dataclasses.replace(STORIES["evacuate"], status="completed", **ON_B).check(cell)
+
+
+def test_what_was_evacuated_is_cleared_after_what_is_done_to_it(stage: Stage) -> None:
+    """An operation writes the allocations, too; and what is resized holds them twice."""
+    cell = evacuated(stage)
+    cell.operate(cell.uuid, "stop")
+    cell.timed.run()
+    assert cell.placement.held[cell.uuid] == {node_uuid("a"), node_uuid("b")}
+    cell.settle()
+    cell.timed.run()
+    assert cell.placement.held == {cell.uuid: {node_uuid("b")}}
+
+
+def test_a_clearing_that_another_write_has_overtaken_is_done_again(stage: Stage) -> None:
+    """Else the host's part would stay for ever."""
+    cell = evacuated(stage)
+    fence = cell.placement.fences[cell.uuid]
+    cell.placement.fences[cell.uuid] = FENCE_FINAL
+    cell.timed.run()
+    assert cell.placement.held[cell.uuid] == {node_uuid("a"), node_uuid("b")}
+    cell.placement.fences[cell.uuid] = fence
+    cell.timed.run()
+    assert cell.placement.held[cell.uuid] == {node_uuid("b")}
+
+
+@pytest.mark.parametrize(
+    ("after", "option", "then"),
+    [("resize", "resize_confirm_window", "confirm"), ("shelve", "shelved_offload_time", "offload")],
+    ids=["confirm", "offload"],
+)
+def test_what_waited_long_enough_goes_on_by_itself(
+    stage: Stage, after: str, option: str, then: str
+) -> None:
+    """Not before."""
+    cell = stage.play(STORIES[after])
+    cell.conf.set_override(option, 60)
+    assert cell.timed.run() == 0
+    cell.pass_time(61)
+    cell.timed.run()
+    cell.conf.clear_override(option)
+    cell.settle()
+    STORIES[then].check(cell)
+
+
+def test_what_was_kept_for_a_while_is_deleted(stage: Stage) -> None:
+    """A soft delete becomes one."""
+    cell = stage.play(STORIES["soft-delete"])
+    cell.conf.set_override("reclaim_instance_interval", 60)
+    cell.pass_time(61)
+    cell.timed.run()
+    cell.conf.clear_override("reclaim_instance_interval")
+    cell.settle()
+    check_deleted(cell)

@@ -1,0 +1,7 @@
+"""What tests of the conductor share: a placement of a test's own."""
+
+from __future__ import annotations
+
+from tests.fixtures.placement import placement_template, placement_url
+
+__all__ = ["placement_template", "placement_url"]
