@@ -151,7 +151,6 @@ class CellConductorManager:
             placement=placement,
             compute=compute,
             begin=self._begin_by_itself,
-            delete=self._delete_by_itself,
             **shared,
         )
         self._self_heal = SelfHeal(conf, database=database, placement=placement)
@@ -255,9 +254,6 @@ class CellConductorManager:
     def _begin_by_itself(self, context: RequestContext, instance_uuid: str, operation: str) -> None:
         stored = self._operations.store(context, instance_uuid, operation, {})
         self._begin(self._operations, context, stored.leases)
-
-    def _delete_by_itself(self, context: RequestContext, instance_uuid: str) -> None:
-        self._begin(self._delete, context, self._delete.store(context, instance_uuid))
 
     # From the super conductor
 

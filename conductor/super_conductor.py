@@ -42,6 +42,7 @@ from conductor.leases import LeaseKeeper, Leases
 from conductor.moments import Now
 from conductor.orphans import Orphans
 from conductor.rebuild_checks import RebuildChecks
+from conductor.reclaiming import Reclaiming
 from conductor.recovery import Recovery
 from conductor.resized_sizes import ResizedSizes
 from conductor.rpcapi import SuperConductorAPI
@@ -63,6 +64,9 @@ LOG = logging.getLogger(__name__)
 
 API_SCHEMA = "conductor.api_db.schema"
 CELL_SCHEMA = "conductor.cell_db.schema"
+
+RECLAIM_SECONDS = 15.0
+"""Seconds between two looks for deleted servers whose time is up."""
 
 
 class SuperConductorManager:
@@ -101,6 +105,7 @@ class SuperConductorManager:
         self._builds = Builds(self._parts, self._workers, self._deletes.clean_up, watch)
         self._moves = self._make_moves(now, watch)
         self._resized_sizes = ResizedSizes(api_database, self._cells)
+        self._reclaiming = Reclaiming(conf, self._cells, self._deletes.delete, now)
         self._facts = Facts(api_database, self._parts.scheduler, self._parts.placement)
         self._forgetting = Forgetting(conf, api_database, now)
         self._endpoints = self._make_endpoints(now)
@@ -137,6 +142,7 @@ class SuperConductorManager:
             PeriodicTask("renew-leases", conf.lease_seconds / 3, self._parts.keeper.renew_all),
             PeriodicTask("recover-builds", recovery, self._recovery_of_builds().run),
             PeriodicTask("renew-moves", conf.lease_seconds / 3, self._moves.renew_leases),
+            PeriodicTask("reclaim-deleted", RECLAIM_SECONDS, self._reclaiming.run),
             PeriodicTask("settle-resizes", recovery, self._resized_sizes.settle),
             PeriodicTask("recover-moves", recovery, self._recovery_of_moves().run),
             PeriodicTask("recover-deletes", recovery, self._recovery_of_deletes().run),

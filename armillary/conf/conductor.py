@@ -54,8 +54,8 @@ cell conductors.
         max=31536000,
         mutable=True,
         help="""
-Seconds for which a deleted server is kept, off, and can be restored; 0 deletes at once. Super and
-cell conductors must have the same value.
+Seconds for which a deleted server is kept, off, and can be restored; 0 deletes at once. Of the
+super conductors.
 """,
     ),
     cfg.IntOpt(
@@ -324,9 +324,8 @@ and schedulers learn of a dead host by failing builds only.
         default=15.0,
         max=3600.0,
         help="""
-Seconds between two looks for what is to be done without anybody asking: resizes to confirm, kept
-servers to delete, shelved ones to offload, evacuated hosts that are back. Zero or less turns these
-off.
+Seconds between two looks for what is to be done without anybody asking: resizes to confirm, shelved
+servers to offload, evacuated hosts that are back. Zero or less turns these off.
 """,
     ),
     cfg.FloatOpt(

@@ -143,6 +143,10 @@ class Flow:
                 operation=self.operation,
                 reason=f"it is {instance.vm_state}, and has to be {' or '.join(self.vm_states)}",
             )
+        if instance.host is None and instance.vm_state == "error":
+            raise exception.InstanceInvalidState(  # its build failed everywhere: nobody to tell
+                instance_uuid=instance.uuid, operation=self.operation, reason="it is on no host"
+            )
 
 
 def _leads_to(stage: Stage) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """What is done to instances when its time has come, without anybody asking.
 
-Confirm resizes that waited, delete what was kept for a while, offload what is shelved, and take
-from evacuated instances what they hold on a host that is back.
+Confirm resizes that waited, offload what is shelved, and take from evacuated instances what they
+hold on a host that is back. What was kept for a while is deleted by the super conductor.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ class Timed:
         placement: PlacementAPI,
         compute: ComputeAPI,
         begin: Begin,
-        delete: Callable[[RequestContext, str], None],
         now: Now,
     ) -> None:
         self._conf = conf
@@ -55,7 +54,6 @@ class Timed:
         self._placement = placement
         self._compute = compute
         self._begin = begin
-        self._delete = delete
         self._now = now
 
     def run(self) -> int:
@@ -66,8 +64,6 @@ class Timed:
             count += self._begin_all("resized", conf.resize_confirm_window, "confirm_resize")
         if conf.shelved_offload_time >= 0:
             count += self._begin_all("shelved", conf.shelved_offload_time, "shelve_offload")
-        if conf.reclaim_instance_interval > 0:
-            count += self._reclaim(conf.reclaim_instance_interval)
         return count + self._clear_evacuated()
 
     def _begin_all(self, vm_state: str, age_seconds: float, operation: str) -> int:
@@ -77,13 +73,6 @@ class Timed:
                 self._begin(admin_context(), uuid, operation)
             except (exception.Conflict, exception.NotFound) as error:
                 LOG.debug("%s: %s is not begun: %s", uuid, operation, error)
-        return len(due)
-
-    def _reclaim(self, age_seconds: float) -> int:
-        due = self._due("soft-delete", age_seconds)
-        for uuid in due:
-            LOG.info("%s: was kept for %d s, it is deleted now", uuid, age_seconds)
-            self._delete(admin_context(), uuid)
         return len(due)
 
     def clear_host(self, host: str) -> None:

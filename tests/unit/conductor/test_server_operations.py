@@ -8,6 +8,8 @@ import pytest
 
 from armillary import exception
 from conductor.api_db import quotas
+from conductor.moments import moment
+from conductor.reclaiming import Reclaiming
 from tests import builders
 from tests.fixtures.control_plane import CellConductor, ControlPlane, a_user, an_admin
 from tests.fixtures.operated_servers import a_migration
@@ -191,6 +193,22 @@ def test_a_locked_server_is_not_deleted_softly(
     plane.operate(uuid, "lock")
     with pytest.raises(exception.InstanceLocked):
         plane.operations.soft_delete(a_user(), uuid)
+
+
+def test_what_was_kept_long_enough_is_deleted_for_good(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Not before, and its quota is free with it."""
+    plane.conf.set_override("reclaim_instance_interval", 60)
+    reclaiming = Reclaiming(plane.conf, plane.parts.cells, plane.deletes.delete, plane.clock)
+    change(cell, uuid, vm_state="soft-delete", updated_at=moment(plane.clock()))
+    assert reclaiming.run() == 0
+    plane.clock.advance(61)
+    assert reclaiming.run() == 1
+    plane.settle()
+    plane.check()
+    assert uuid not in cell.instances
+    assert usage(plane) == (0, 0)
 
 
 # Hosts that are asked for

@@ -210,14 +210,3 @@ def test_what_waited_long_enough_goes_on_by_itself(
     cell.conf.clear_override(option)
     cell.settle()
     STORIES[then].check(cell)
-
-
-def test_what_was_kept_for_a_while_is_deleted(stage: Stage) -> None:
-    """A soft delete becomes one."""
-    cell = stage.play(STORIES["soft-delete"])
-    cell.conf.set_override("reclaim_instance_interval", 60)
-    cell.pass_time(61)
-    cell.timed.run()
-    cell.conf.clear_override("reclaim_instance_interval")
-    cell.settle()
-    check_deleted(cell)
