@@ -12,6 +12,7 @@ import pytest
 
 from armillary.context import admin_context
 from compute_agent.rpcapi import ComputeAPI
+from conductor.rpcapi import CellConductorAPI
 from objects.instance import Instance
 from rpc.transport import Bus
 from tests import builders
@@ -54,7 +55,9 @@ class Machine:
         self.state_path = state_path
         self._start = start
         self._compute = ComputeAPI(bus)
-        self._server = bus.server("cell_conductor", "conductor", [self.conductor])
+        self._server = bus.server(
+            CellConductorAPI.TOPIC, "conductor", [self.conductor], version=CellConductorAPI.VERSION
+        )
         self._server.start()
 
     def start(self) -> Program:

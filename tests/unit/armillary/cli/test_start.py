@@ -81,7 +81,7 @@ def test_a_missing_transport_url_is_said_with_its_form(
             "compute",
             f"{URL}\n[compute]\ndriver = kvm\n",
             "[compute] driver names the plugin 'kvm', which is not installed; available: "
-            "process, simulated",
+            "libvirt, process, simulated",
         ),
     ],
     ids=["filter", "driver"],

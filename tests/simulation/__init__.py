@@ -1,0 +1,1 @@
+"""The whole system in one thread under a virtual clock, driven and broken by a seed."""

@@ -1,0 +1,111 @@
+"""What goes wrong in a run, and when: all of it from a seed."""
+
+from __future__ import annotations
+
+import random
+
+from tests.simulation.hub import HUB
+from tests.simulation.world import AGENTS, CELLS, SERVICES, TOP, World
+
+DELAY_SECONDS_MAX = 0.05
+SLOW_SECONDS_MAX = 8.0
+EFFECTS_MAX = 60
+"""A doomed process dies within so many effects."""
+
+
+class Faults:
+    """Loses, delays and repeats messages; kills, cuts off, misleads processes, until ``end``."""
+
+    def __init__(self, seed: int) -> None:
+        self._dice = random.Random(f"faults/{seed}")
+        self._is_on = True
+        calm = self._dice.random() < 0.2  # some runs are about operations crossing each other
+        scale = 0.0 if calm else self._dice.choice((0.3, 1.0, 2.0))
+        self._lost = 0.01 * scale
+        self._twice = 0.02 * scale
+        self._slow = 0.03 * scale
+        self._seconds_between = 6.0 / scale if scale else None
+
+    def fate(self, sender: str, method: str) -> list[float]:
+        """Return after how many seconds a message arrives, once for each time that it does."""
+        delay = self._dice.uniform(0.0, DELAY_SECONDS_MAX)
+        if not self._is_on:
+            return [delay]
+        drawn = self._dice.random()
+        if drawn < self._lost:
+            HUB.watch(sender, f"loses {method}")
+            return []
+        if drawn < self._lost + self._twice:
+            later = delay + self._dice.uniform(0.0, SLOW_SECONDS_MAX)
+            HUB.watch(sender, f"sends {method} twice")
+            return [delay, later]
+        if drawn < self._lost + self._twice + self._slow:
+            return [self._dice.uniform(0.0, SLOW_SECONDS_MAX)]
+        return [delay]
+
+    def begin(self, world: World) -> None:
+        """Let things go wrong from now on."""
+        if self._seconds_between is None:
+            return
+
+        def strike() -> None:
+            if self._is_on:
+                kinds = (self._doom, self._doom, self._doom, self._kill, self._cut, self._skew)
+                self._dice.choice(kinds)(world)
+                HUB.after(self._pause(), strike)
+
+        HUB.after(self._pause(), strike)
+
+    def end(self, world: World) -> None:
+        """Let nothing more go wrong, and mend what is broken."""
+        self._is_on = False
+        for broker in world.brokers.values():
+            broker.cut.clear()
+            broker.look()
+        for name in world.names:
+            world.start(name)
+            world.processes[name].skew_seconds = 0.0
+            world.processes[name].effects_left = None
+
+    def _pause(self) -> float:
+        assert self._seconds_between is not None
+        return self._dice.expovariate(1.0 / self._seconds_between)
+
+    def _doom(self, world: World) -> None:
+        """Let a process die soon, in the middle of something."""
+        name = self._dice.choice([*SERVICES, *AGENTS])
+        process = world.processes[name]
+        if not process.is_alive:
+            return
+        process.effects_left = self._dice.randrange(EFFECTS_MAX)
+        died = process.on_death
+
+        def on_death() -> None:
+            died()
+            HUB.after(self._dice.uniform(0.1, 20.0), lambda: world.start(name))
+
+        process.on_death = on_death
+
+    def _kill(self, world: World) -> None:
+        """Let a process be away for long enough that others take notice."""
+        name = self._dice.choice([*AGENTS, *AGENTS, *SERVICES])
+        world.kill(name)
+        HUB.after(self._dice.uniform(1.0, 60.0), lambda: world.start(name))
+
+    def _cut(self, world: World) -> None:
+        """Cut a process off from one of its brokers for a while."""
+        broker = world.brokers[self._dice.choice((TOP, *CELLS))]
+        name = self._dice.choice([*SERVICES, *AGENTS])
+        HUB.watch(name, f"is cut off from {broker.name}")
+        broker.cut.add(name)
+
+        def mend() -> None:
+            broker.cut.discard(name)
+            HUB.watch(name, f"reaches {broker.name} again")
+            broker.look()
+
+        HUB.after(self._dice.uniform(1.0, 40.0), mend)
+
+    def _skew(self, world: World) -> None:
+        name = self._dice.choice([*SERVICES, *AGENTS])
+        world.processes[name].skew_seconds = self._dice.uniform(-3.0, 3.0)

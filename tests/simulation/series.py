@@ -1,0 +1,92 @@
+"""Many seeded runs, each in a process of its own: none finds anything that another one left."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import json
+import logging
+import os
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+
+from tests.simulation.run import Outcome, run
+
+CPU_SECONDS_MAX = 120
+"""A run that takes longer hangs, and is ended."""
+WARM_UP_SECONDS = 20.0
+
+
+def run_all(
+    seeds: Sequence[int],
+    *,
+    jobs: int = 1,
+    is_verbose: bool = False,
+    cpu_seconds_max: float | None = None,
+    is_json: bool = False,
+) -> int:
+    """Run seeds, say what each found, and return the exit code: 1 when one found something."""
+    logging.getLogger().setLevel(logging.INFO)
+    run(0, seconds=WARM_UP_SECONDS)  # loads and compiles what each run would on its own
+    failed: list[int] = []
+    running: dict[int, int] = {}
+    waiting = list(seeds)
+    done = 0
+    while waiting or running:
+        while waiting and len(running) < jobs and not _is_spent(cpu_seconds_max):
+            seed = waiting.pop(0)
+            running[_fork(seed, is_verbose=is_verbose, is_json=is_json)] = seed
+        if not running:
+            break
+        pid, status = os.wait()
+        seed = running.pop(pid)
+        done += 1
+        if status:
+            failed.append(seed)
+    cpu = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    sys.stderr.write(f"{done} runs, {cpu:.0f} s of CPU time, {len(failed)} failed {failed}\n")
+    return 1 if failed else 0
+
+
+def _fork(seed: int, *, is_verbose: bool, is_json: bool) -> int:
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        gc.freeze()
+        signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS_MAX)
+        outcome = run(seed, _write if is_verbose else lambda line: None)
+        _say(outcome, is_json=is_json)
+        code = 1 if outcome.failures else 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _say(outcome: Outcome, *, is_json: bool) -> None:
+    if is_json:
+        _write(json.dumps(dataclasses.asdict(outcome)))
+        return
+    _write(
+        f"seed {outcome.seed}: {outcome.requests} requests, {outcome.events} steps, "
+        f"trace {outcome.trace[:12]}, {'FAILED' if outcome.failures else 'well'}"
+    )
+    for failure in outcome.failures:
+        _write(f"    {failure}")
+
+
+def _is_spent(cpu_seconds_max: float | None) -> bool:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    return cpu_seconds_max is not None and used >= cpu_seconds_max
+
+
+def _write(line: str) -> None:
+    sys.stdout.write(f"{line}\n")

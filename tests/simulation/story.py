@@ -1,0 +1,109 @@
+"""What users ask for in a run, at random moments: all of it from a seed."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from armillary import exception
+from objects.instance import Instance
+from tests.simulation.hub import HUB
+from tests.simulation.world import FLAVORS, World, a_user
+
+SERVERS_MAX = 10
+PAUSE_SECONDS_MEAN = 1.5
+LIST_LIMIT = 200
+
+ALWAYS = ("delete", "force_delete", "rebuild", "lock", "unlock")
+OPERATIONS: dict[str, tuple[str, ...]] = {
+    "active": ("stop", "reboot", "resize", "resize", "migrate", "migrate", "live_migrate",
+               "live_migrate", "shelve", "rebuild", "evacuate", "delete", "soft_delete"),
+    "stopped": ("start", "start", "resize", "migrate", "shelve", "rebuild", "delete"),
+    "resized": ("confirm_resize", "revert_resize", "revert_resize", "delete", "stop"),
+    "shelved": ("shelve_offload", "unshelve", "delete"),
+    "shelved_offloaded": ("unshelve", "unshelve", "delete"),
+    "soft-delete": ("restore", "force_delete"),
+    "error": ("delete", "rebuild", "evacuate", "stop"),
+    "building": ("delete",),
+}  # fmt: skip
+
+
+class Story:
+    """Users: a thread of theirs asks, others wait for answers. ``requests`` counts what they asked.
+
+    ``accepted`` are the servers that they were told of.
+    """
+
+    def __init__(self, world: World, seed: int, *, seconds: float) -> None:
+        self._world = world
+        self._dice = random.Random(f"story/{seed}")
+        self._ends_at = HUB.now + seconds
+        self._under_way = 0
+        self._is_telling = True
+        self.requests = 0
+        self.accepted: set[str] = set()
+
+    @property
+    def is_over(self) -> bool:
+        return not self._is_telling and not self._under_way
+
+    def begin(self) -> None:
+        HUB.spawn(self._tell, name="story", process=self._world.user)
+
+    def _tell(self) -> None:
+        while HUB.now < self._ends_at:
+            HUB.park(self._dice.expovariate(1.0 / PAUSE_SECONDS_MEAN))
+            self._under_way += 1
+            HUB.spawn(self._ask_something, name="request", process=self._world.user)
+        self._is_telling = False
+
+    def _ask_something(self) -> None:
+        try:
+            self.requests += 1
+            self._ask()
+        except exception.ArmillaryError as error:
+            HUB.watch("user", f"is told {type(error).__name__}: {error}")
+        finally:
+            self._under_way -= 1
+
+    def _ask(self) -> None:
+        api = self._world.api()
+        servers = api.list_servers(a_user(), filters={}, limit=LIST_LIMIT)["instances"]
+        if not servers or (len(servers) < SERVERS_MAX and self._dice.random() < 0.4):
+            self._create()
+            return
+        server = self._dice.choice(servers)
+        usual = OPERATIONS.get(server.vm_state, ALWAYS)
+        odd = self._dice.random() < 0.1
+        operation = self._dice.choice(sum(OPERATIONS.values(), ()) if odd else usual)
+        HUB.watch("user", f"asks to {operation} {_name(server)}, {server.vm_state}")
+        if operation == "delete":
+            api.delete_server(a_user(), server.uuid)
+        else:
+            api.operate_server(a_user(), server.uuid, operation, self._arguments(operation, server))
+
+    def _create(self) -> None:
+        count = self._dice.choice((1, 1, 2, 3, 5))
+        HUB.watch("user", f"asks for {count} servers")
+        request: dict[str, Any] = {
+            "name": "web", "flavor": self._dice.choice(list(FLAVORS)), "image": "loop",
+            "min_count": count, "max_count": count,
+        }  # fmt: skip
+        answer = self._world.api().create_servers(a_user(), request)
+        for server in answer["instances"]:
+            self.accepted.add(server.uuid)
+            HUB.watch("user", f"has {server.uuid}")
+
+    def _arguments(self, operation: str, server: Instance) -> dict[str, Any]:
+        if operation == "resize":
+            others = [name for name in FLAVORS if name != server.flavor.name]
+            return {"flavor": self._dice.choice(others)}
+        if operation == "rebuild" and self._dice.random() < 0.3:
+            return {"image": "other"}
+        if operation == "reboot":
+            return {"is_hard": self._dice.random() < 0.5}
+        return {}
+
+
+def _name(server: Instance) -> str:
+    return str(server.uuid)[:8]

@@ -1,0 +1,308 @@
+"""One deployment: databases on disk, brokers, and processes that come and go."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+from oslo_messaging import conffixture
+
+import objects
+from armillary.conf import register_all
+from armillary.context import RequestContext
+from armillary.db import Database
+from armillary.periodic import PeriodicRunner, PeriodicTask
+from compute_agent import manager as agent_module
+from compute_agent.journal import Journal
+from compute_agent.virt.simulated import FILE_NAME, SimulatedDriver
+from compute_agent.virt.simulated_guest import SimulatedGuest
+from compute_agent.virt.simulated_hosts import parse_hosts
+from compute_agent.virt.simulated_store import SimulatedStore
+from conductor.api_db import cells, flavors, images
+from conductor.cell_conductor import CellConductorManager
+from conductor.moments import moment
+from conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor import SuperConductorManager
+from placement.manager import PlacementManager
+from scheduler.manager import SchedulerManager
+from tests import builders
+from tests.fixtures.databases import sqlite_with_tables
+from tests.simulation.bus import Broker, SimBus
+from tests.simulation.hub import HUB, START, Process
+
+TOP = "top"
+CELLS = {
+    "cell1": "c0ffee00-0000-4000-8000-000000000001",
+    "cell2": "c0ffee00-0000-4000-8000-000000000002",
+}
+AGENTS = {
+    "agent1": ("cell1", ("host1", "host2")),
+    "agent2": ("cell1", ("host3", "host4")),
+    "agent3": ("cell2", ("host5", "host6")),
+    "agent4": ("cell2", ("host7",)),
+}
+SCHEMAS = {
+    "api": "conductor.api_db.schema",
+    "cell0": "conductor.cell_db.schema",
+    "placement": "placement.db.schema",
+    **dict.fromkeys(CELLS, "conductor.cell_db.schema"),
+}
+SERVICES = ("placement1", "super1", "super2", "scheduler1", *(
+    f"{cell}-{side}" for cell in CELLS for side in "ab"
+))  # fmt: skip
+FLAVORS = {"small": 1, "medium": 2, "large": 4}
+HOST = "name={}:vcpus=8:memory_mb=8192:disk_gb=100"
+OPTIONS: dict[tuple[str | None, str], Any] = {
+    (None, "report_interval"): 5,
+    (None, "service_down_time"): 20,
+    ("conductor", "lease_seconds"): 15.0,
+    ("conductor", "recovery_interval_seconds"): 3.0,
+    ("conductor", "retry_pause_seconds"): 1.0,
+    ("conductor", "step_timeout_seconds"): 20.0,
+    ("conductor", "discover_hosts_interval_seconds"): 10.0,
+    ("cell", "host_push_interval_seconds"): 2.0,
+    ("cell", "self_heal_interval_seconds"): 30.0,
+    ("compute", "reconcile_interval_seconds"): 20,
+    ("compute", "guest_poll_interval_seconds"): 10.0,
+    ("rpc", "response_timeout_seconds"): 20.0,
+    ("simulated", "build_delay_seconds_max"): 2.0,
+    ("simulated", "operation_delay_seconds_max"): 1.0,
+    ("quota", "instances"): -1,
+    ("quota", "cores"): -1,
+    ("quota", "ram"): -1,
+}
+
+
+class SimDatabase(Database):
+    """A database before and after whose every commit its process may die."""
+
+    on_commit: Callable[[], None] = staticmethod(lambda: None)
+
+    @contextlib.contextmanager
+    def _writer(self) -> Iterator[Any]:
+        HUB.effect(f"writes to {self.name}")
+        with super()._writer() as session:
+            yield session
+        self.on_commit()
+        HUB.effect(f"wrote to {self.name}")
+
+
+class SimJournal(Journal):
+    """A journal after whose every change its agent may die."""
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Any]:
+        before = self._connection.total_changes if self._connection else 0
+        with super().transaction() as cursor:
+            yield cursor
+        if self._connection is not None and self._connection.total_changes != before:
+            HUB.effect("journals")
+
+
+class SimStore(SimulatedStore):
+    """Guests that are seen from outside, also while their agent is away."""
+
+    world: World
+
+    def open(self) -> None:
+        super().open()
+        for host, guests in self._guests.items():
+            self.world.guests.setdefault(host, {}).update(guests)
+
+    def change(self, host: str, uuid: str, make: Any) -> SimulatedGuest:
+        HUB.effect(f"changes a guest on {host}")
+        guest = super().change(host, uuid, make)
+        self.world.guests.setdefault(host, {})[uuid] = guest
+        self.world.on_guest(uuid)
+        HUB.effect(f"changed a guest on {host}")
+        return guest
+
+    def remove(self, host: str, uuid: str) -> None:
+        HUB.effect(f"removes a guest of {host}")
+        super().remove(host, uuid)
+        self.world.guests.get(host, {}).pop(uuid, None)
+        HUB.effect(f"removed a guest of {host}")
+
+
+class World:
+    """Everything of one run. ``processes`` are those that live now, by name."""
+
+    def __init__(
+        self,
+        folder: Path,
+        fate: Callable[[str, str], list[float]],
+        options: Mapping[tuple[str | None, str], Any],
+    ) -> None:
+        self.options = {**OPTIONS, **options}
+        objects.register_all()
+        setattr(agent_module, "Journal", SimJournal)  # noqa: B010 - the manager makes its own
+        SimStore.world = self
+        self.folder = folder
+        self.brokers = {name: Broker(name, fate) for name in (TOP, *CELLS)}
+        self.processes: dict[str, Process] = {}
+        self.guests: dict[str, dict[str, SimulatedGuest]] = {}
+        self.on_guest: Callable[[str], None] = lambda uuid: None
+        self.on_placement: Callable[[], None] = lambda: None
+        for name, schema in SCHEMAS.items():
+            sqlite_with_tables(folder / f"{name}.sqlite", schema)
+        self._register()
+        self._makers: dict[str, Callable[[Process], Any]] = {
+            "placement1": self._placement,
+            "super1": self._super_conductor,
+            "super2": self._super_conductor,
+            "scheduler1": self._scheduler,
+            **dict.fromkeys([name for name in SERVICES if "cell" in name], self._cell_conductor),
+            **dict.fromkeys(AGENTS, self._agent),
+        }
+        self.user = Process("user")
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._makers)
+
+    def start(self, name: str) -> None:
+        """Begin a process, unless there is one of this name."""
+        known = self.processes.get(name)
+        if known is not None and known.is_alive:
+            return
+        process = self.processes[name] = Process(name)
+        HUB.watch(name, "starts")
+        HUB.spawn(lambda: self._run(process), name="main", process=process)
+
+    def kill(self, name: str) -> None:
+        """End a process as kill -9 does."""
+        process = self.processes.get(name)
+        if process is not None and process.is_alive:
+            HUB.watch(name, "is killed")
+            HUB.kill(process)
+
+    def api(self) -> SuperConductorAPI:
+        """Return what a user asks with."""
+        return SuperConductorAPI(self.bus(TOP, self.user), timeout_seconds=30.0)
+
+    def bus(self, broker: str, process: Process) -> SimBus:
+        return SimBus(self.brokers[broker], process)
+
+    def database(self, name: str) -> Database:
+        """Return a database to look into, from outside of all processes."""
+        return Database(f"sqlite:///{self.folder}/{name}.sqlite", name=name)
+
+    # Processes
+
+    def _run(self, process: Process) -> None:
+        opened: list[Callable[[], None]] = []
+        process.opened = opened  # type: ignore[attr-defined]
+        process.on_death = lambda: self._bury(process)
+        manager = self._makers[process.name](process)
+        manager.start()
+        for server in manager.servers():
+            server.start()
+        tasks: list[PeriodicTask] = list(manager.periodic_tasks())
+        PeriodicRunner(tasks, dice=random.Random()).start()
+
+    def _bury(self, process: Process) -> None:
+        for broker in self.brokers.values():
+            broker.servers = [each for each in broker.servers if each.bus.process is not process]
+        for close in process.opened:  # type: ignore[attr-defined]
+            close()
+
+    def _conf(self, process: Process, **more: Any) -> cfg.ConfigOpts:
+        conf = cfg.ConfigOpts()
+        conffixture.ConfFixture(conf)
+        register_all(conf)
+        conf([], default_config_files=[], default_config_dirs=[])
+        own: dict[tuple[str | None, str], Any] = {
+            (None, "host"): process.name,
+            (None, "state_path"): str(self.folder),
+        }
+        values: dict[tuple[str | None, str], Any] = {**own, **self.options}
+        for (group, name), value in values.items():
+            conf.set_override(name, value, group=group)
+        for key, value in more.items():
+            group, name = key.split("__")
+            conf.set_override(name, value, group=group)
+        return conf
+
+    def _opened(self, process: Process, name: str) -> Database:
+        database = SimDatabase(f"sqlite:///{self.folder}/{name}.sqlite", name=name)
+        if name == "placement":
+            database.on_commit = lambda: self.on_placement()
+        process.opened.append(database.dispose)  # type: ignore[attr-defined]
+        return database
+
+    def _placement(self, process: Process) -> Any:
+        return PlacementManager(
+            self._conf(process),
+            top_bus=self.bus(TOP, process),
+            database=self._opened(process, "placement"),
+        )
+
+    def _super_conductor(self, process: Process) -> Any:
+        return SuperConductorManager(
+            self._conf(process),
+            top_bus=self.bus(TOP, process),
+            make_bus=lambda url: self.bus(url.rpartition("/")[2], process),
+            api_database=self._opened(process, "api"),
+            cell0_database=self._opened(process, "cell0"),
+        )
+
+    def _scheduler(self, process: Process) -> Any:
+        return SchedulerManager(self._conf(process), top_bus=self.bus(TOP, process))
+
+    def _cell_conductor(self, process: Process) -> Any:
+        cell = process.name.partition("-")[0]
+        return CellConductorManager(
+            self._conf(process, cell__uuid=CELLS[cell], cell__name=cell),
+            top_bus=self.bus(TOP, process),
+            cell_bus=self.bus(cell, process),
+            database=self._opened(process, cell),
+        )
+
+    def _agent(self, process: Process) -> Any:
+        cell, hosts = AGENTS[process.name]
+        conf = self._conf(process)
+        state = self.folder / process.name
+        store = SimStore(state / FILE_NAME)
+        drivers = [
+            SimulatedDriver(conf, parse_hosts([HOST.format(host)])[0], store, "192.0.2.1")
+            for host in hosts
+        ]
+        manager = agent_module.ComputeManager(
+            conf, cell_bus=self.bus(cell, process), agent=process.name, drivers=drivers,
+            journal_path=state / "journal.sqlite",
+        )  # fmt: skip
+        journal = manager._journal
+        process.opened += [store.close, journal.close]  # type: ignore[attr-defined]
+        return manager
+
+    # What operators made before
+
+    def _register(self) -> None:
+        database = self.database("api")
+        now = moment(START)
+        with database.writer() as session:
+            for name, uuid in CELLS.items():
+                url = f"kombu+memory:////{name}"
+                cells.create_cell(session, name=name, transport_url=url, cell_uuid=uuid, now=now)
+            for name, vcpus in FLAVORS.items():
+                flavor = builders.a_flavor(name, vcpus=vcpus, memory_mb=512 * vcpus)
+                flavors.create_flavor(session, flavor, now=now)
+            for name in ("loop", "other"):
+                images.create_image(session, builders.an_image(name), now=now)
+        database.dispose()
+
+    def close(self) -> None:
+        """End everything, leave no file."""
+        for name in list(self.processes):
+            self.kill(name)
+        HUB.kill(self.user)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def a_user() -> RequestContext:
+    return RequestContext(user_id="u1", project_id="p1", roles=["admin"], is_admin=True)
