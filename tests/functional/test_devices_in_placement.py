@@ -42,10 +42,13 @@ def flavor(system):
 def wait_for_devices(system, flavor, count):
     """Wait until placement and the scheduler have heard of so many free devices."""
     asked = {"server": {"flavorRef": flavor, "max_count": count, "min_count": count}}
-    wait_for(
-        lambda: system.post("/armillary/dry-run", asked)["dry_run"]["hosts"],
-        f"{count} devices are free", 30,
-    )  # fmt: skip
+
+    def are_free():
+        """A scheduler that has just started may not answer yet."""
+        response = system.request("POST", "/armillary/dry-run", json=asked)
+        return response.ok and response.json()["dry_run"]["hosts"]
+
+    wait_for(are_free, f"{count} devices are free", 30)
 
 
 def cards(system):
