@@ -377,21 +377,21 @@ class Operations(base.Task[models.InstanceOperation]):
             details = fault.details or fault.message
             self._note_event(rows, stage, result=actions.ERROR, details=details)
         self._number_order(rows)
-        self._put_off(rows.session, rows.operation)
+        self._put_off(rows.operation)
         return []
 
     def _take_failure(
         self, rows: Rows, stage: AgentStage, fault: InstanceFault, following: str
     ) -> list[Lease]:
         if following == rows.operation.stage:  # its host is waited for
-            self._put_off(rows.session, rows.operation)
+            self._put_off(rows.operation)
             return []
         details = fault.details or fault.message
         self._note_event(rows, stage, result=actions.ERROR, details=details)
         rows.note(fault=fault.obj_to_primitive())
         return self._enter(rows, following)
 
-    def _put_off(self, _session: Session, row: models.InstanceOperation) -> None:
+    def _put_off(self, row: models.InstanceOperation) -> None:
         row.lease_owner = None
         row.lease_expires_at = self._now_seconds() + self._pause_seconds(row.tries)
         row.tries += 1
