@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from conductor.cell_tasks.operations.flow import (
@@ -54,70 +54,51 @@ def _soft_deleted(rows: Rows) -> None:
     rows.instance.vm_state = "soft-delete"
 
 
-_POWER_OFF = AgentStage(
-    Verb.POWER_OFF, Side.HERE, then=DONE, failed=UNDONE, down=UNDONE, done=take_power_state
-)
-_POWER_ON = AgentStage(
-    Verb.POWER_ON, Side.HERE, then=DONE, failed=UNDONE, down=UNDONE, done=take_power_state
-)
+def _order(verb: Verb, **more: Any) -> AgentStage:
+    return AgentStage(
+        verb, Side.HERE, then=DONE, failed=UNDONE, down=UNDONE, done=take_power_state, **more
+    )
 
-STOP = Flow(
-    "stop",
-    task_state="powering-off",
-    vm_states=("active", "error"),
-    first="power_off",
-    stages={"power_off": _POWER_OFF},
-    begin=take_nothing,
-    end=rest_by_power,
-    undo=as_it_was,
-)
-START = Flow(
-    "start",
-    task_state="powering-on",
-    vm_states=("stopped",),
-    first="power_on",
-    stages={"power_on": _POWER_ON},
-    begin=take_nothing,
-    end=rest_by_power,
-    undo=as_it_was,
-)
-REBOOT = Flow(
+
+def _flow(
+    operation: str,
+    task_state: str,
+    vm_states: tuple[str, ...],
+    order: AgentStage,
+    *,
+    begin: Callable[[Rows, Mapping[str, Any]], None] = take_nothing,
+    end: Callable[[Rows], None] = rest_by_power,
+) -> Flow:
+    """Return the flow of one order, named after it."""
+    return Flow(
+        operation,
+        task_state=task_state,
+        vm_states=vm_states,
+        first=order.verb.value,
+        stages={order.verb.value: order},
+        begin=begin,
+        end=end,
+        undo=as_it_was,
+    )
+
+
+_POWER_OFF = _order(Verb.POWER_OFF)
+_POWER_ON = _order(Verb.POWER_ON)
+
+STOP = _flow("stop", "powering-off", ("active", "error"), _POWER_OFF)
+START = _flow("start", "powering-on", ("stopped",), _POWER_ON)
+REBOOT = _flow(
     "reboot",
-    task_state="rebooting",
-    vm_states=("active", "stopped"),
-    first="reboot",
-    stages={
-        "reboot": AgentStage(
-            Verb.REBOOT,
-            Side.HERE,
-            then=DONE,
-            failed=UNDONE,
-            down=UNDONE,
-            arguments=_how_to_reboot,
-            done=take_power_state,
-        )
-    },
+    "rebooting",
+    ("active", "stopped"),
+    _order(Verb.REBOOT, arguments=_how_to_reboot),
     begin=_take_reboot,
-    end=rest_by_power,
-    undo=as_it_was,
 )
-SOFT_DELETE = Flow(
+SOFT_DELETE = _flow(
     "soft_delete",
-    task_state="soft-deleting",
-    vm_states=("active", "stopped", "error"),
-    first="power_off",
-    stages={"power_off": _POWER_OFF},
-    begin=take_nothing,
+    "soft-deleting",
+    ("active", "stopped", "error"),
+    _POWER_OFF,
     end=_soft_deleted,
-    undo=as_it_was,
 )
-RESTORE = Flow(
-    "restore",
-    task_state="restoring",
-    vm_states=("soft-delete",),
-    first="power_on",
-    stages={"power_on": _POWER_ON},
-    begin=take_nothing,
-    end=rest_by_power,
-    undo=as_it_was,
-)
+RESTORE = _flow("restore", "restoring", ("soft-delete",), _POWER_ON)
