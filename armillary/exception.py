@@ -101,6 +101,12 @@ class RpcTimeout(Unavailable):
     template = "No answer to %(method)s on %(topic)s within %(timeout_seconds)s s; outcome unknown."
 
 
+class RpcAnswerRefused(RpcTimeout):
+    """An answer came that does not prove to be from who serves the topic: as good as none."""
+
+    template = "The answer to %(method)s on %(topic)s is not believed: %(reason)s; outcome unknown."
+
+
 class RpcUnavailable(Unavailable):
     """The broker or every server of a topic is out of reach: the work was not handed over."""
 
@@ -117,6 +123,24 @@ class RpcVersionTooOld(Invalid):
     """The peer, or its cap in [upgrade_levels], cannot do what is asked."""
 
     template = "%(topic)s %(method)s needs version %(needed)s, the peer is capped at %(cap)s."
+
+
+class ServiceTooOld(Conflict):
+    """A service is of a release that this one does not work with."""
+
+    template = (
+        "%(binary)s on %(host)s is of service version %(version)s; the oldest that is supported "
+        "is %(oldest)s: upgrade it first, step by step"
+    )
+
+
+class HostTooOld(Conflict):
+    """The agents of some hosts do not know yet what they would have to do."""
+
+    template = (
+        "%(operation)s needs agents of service version %(needed)s or later; older are those of "
+        "%(hosts)s: upgrade armillary-compute there, or wait until that is done"
+    )
 
 
 class DatabaseUnavailable(Unavailable):
@@ -264,6 +288,15 @@ class MigrationNotFound(NotFound):
     """No migration has this name for this instance."""
 
     template = "Migration %(migration)s was not found."
+
+
+class DecisionNotFound(NotFound):
+    """No decision about this server that is kept was made for this request."""
+
+    template = (
+        "No decision about server %(instance_uuid)s was made for request %(request_id)s, "
+        "or it is not kept any more."
+    )
 
 
 class FlavorNotFound(NotFound):

@@ -87,6 +87,15 @@ RPC_CLIENT_CALLS = Counter(
     "Calls and casts made, by topic, method and outcome: ok, refused, timeout, unavailable, error.",
     ("topic", "method", "outcome"),
 )
+RPC_REFUSED = Counter(
+    "rpc_refused",
+    "Messages and answers that were not believed, or whose sender may not do this, by topic and "
+    "reason.",
+    ("topic", "reason"),
+)
+RPC_UNSIGNED = Counter(
+    "rpc_unsigned", "Unsigned messages taken, as [signing] mode = accept does.", ("topic",)
+)
 DECISIONS = Counter(
     "scheduler_decisions",
     "Requests decided, dry runs included, by outcome: placed, no_valid_host.",
@@ -124,6 +133,18 @@ ALLOCATIONS_LOOKED_AT = Counter(
     "released.",
     ("verdict",),
 )
+AUDITED = Gauge(
+    "audit_consumers",
+    "Consumers in placement at the last audit that are nobody's, by verdict: orphaned, foreign, "
+    "unsure.",
+    ("verdict",),
+)
+RECONCILED = Counter(
+    "reconciled",
+    "Differences between what runs on hosts and what should that an agent put right, by what it "
+    "did: destroy, delete, reportagain, settle, adopt.",
+    ("what",),
+)
 POOL_WAITING = Gauge("pool_waiting", "Calls that wait for a worker of a pool, by pool.", ("pool",))
 NOTIFICATIONS_SENT = Counter(
     "notifications_sent", "Notifications sent, by way: bus, feed.", ("way",)
@@ -151,7 +172,7 @@ def decision_ended(outcome: str, candidates: int, timings_ms: Mapping[str, float
     _counter(DECISIONS, outcome).inc()
     CANDIDATES.here.observe(candidates)
     for stage, milliseconds in timings_ms.items():
-        _histogram(DECISION_SECONDS, stage).observe(milliseconds / 1000)
+        _seconds_of_stage(stage).observe(milliseconds / 1000)
 
 
 def claim_refused() -> None:
@@ -188,6 +209,17 @@ def allocations_looked_at(counts: Mapping[str, int]) -> None:
         _counter(ALLOCATIONS_LOOKED_AT, verdict).inc(count)
 
 
+def consumers_audited(**counts: int) -> None:
+    """Note what an audit found, by verdict."""
+    for verdict, count in counts.items():
+        AUDITED.here.labels(verdict).set(count)
+
+
+def reconciled(what: str) -> None:
+    """Count a difference that an agent found and puts right."""
+    _counter(RECONCILED, what).inc()
+
+
 def watch_leases(table: str, kept: Any) -> None:
     """Show how many leases ``kept``, a sized thing, holds, for as long as it lives."""
     _show_size(LEASES_HELD.here.labels(table), kept, len)
@@ -196,6 +228,19 @@ def watch_leases(table: str, kept: Any) -> None:
 def watch_pool(pool: str, waiting: Any) -> None:
     """Show how many calls wait in ``waiting``, a queue, for as long as it lives."""
     _show_size(POOL_WAITING.here.labels(pool), waiting, lambda queue: queue.qsize())
+
+
+# Signatures -------------------------------------------------------------------------------------
+
+
+def message_refused(topic: str, reason: str) -> None:
+    """Count a message, or an answer, that was dropped."""
+    _counter(RPC_REFUSED, topic, reason).inc()
+
+
+def unsigned_message(topic: str) -> None:
+    """Count a message that proves nothing and was taken."""
+    _counter(RPC_UNSIGNED, topic).inc()
 
 
 # Notifications ----------------------------------------------------------------------------------
@@ -243,5 +288,5 @@ def _counter(measure: Counter, *labels: str) -> prometheus_client.Counter:
 
 
 @functools.cache
-def _histogram(measure: Histogram, *labels: str) -> prometheus_client.Histogram:
-    return measure.here.labels(*labels)
+def _seconds_of_stage(stage: str) -> prometheus_client.Histogram:
+    return DECISION_SECONDS.here.labels(stage)

@@ -11,8 +11,11 @@ from armillary import exception
 from armillary.context import RequestContext
 from rpc.timing import ClientTimes
 from rpc.transport import Bus
+from rpc.version_caps import VersionCap, as_cap, fits
 
 _REMOTE_SUFFIX = "_Remote"
+_TO_A_QUEUE = oslo_messaging.TransportOptions(at_least_once=True)
+"""The broker says so when there is no queue for it: no server of that name was ever there."""
 _OUTCOMES: tuple[tuple[type[exception.ArmillaryError], str], ...] = (
     (exception.RpcTimeout, "timeout"),
     (exception.RpcUnavailable, "unavailable"),
@@ -27,7 +30,7 @@ class RpcClient:
     server: the first one of ``VERSION``'s major part, unless it says otherwise.
 
     A call raises ``RpcTimeout`` when no answer came (outcome unknown), ``RpcUnavailable`` when
-    nothing was sent, and what the other side raised when that is a class of
+    nobody was sent anything, and what the other side raised when that is a class of
     ``armillary.exception``.
     """
 
@@ -35,29 +38,40 @@ class RpcClient:
     VERSION: str = "1.0"
 
     def __init__(
-        self, bus: Bus, *, version_cap: str | None = None, timeout_seconds: float = 60.0
+        self,
+        bus: Bus,
+        *,
+        version_cap: VersionCap | str | None = None,
+        timeout_seconds: float = 60.0,
     ) -> None:
-        self._cap = version_cap
+        self._cap = as_cap(version_cap)
         self._version_first = f"{self.VERSION.partition('.')[0]}.0"
         self._timeout_seconds = timeout_seconds
         self._times = ClientTimes(self.TOPIC)
         self._client = bus.client(
             self.TOPIC,
             version=self.VERSION,
-            version_cap=version_cap,
             timeout_seconds=timeout_seconds,
         )
 
     def can_send(self, version: str) -> bool:
-        """Return whether the peer may be sent this version under ``[upgrade_levels]``."""
-        return bool(self._client.can_send_version(version))
+        """Return whether every peer may be sent this version under ``[upgrade_levels]``."""
+        return fits(self._cap.of(None), version)
+
+    def can_send_to(self, server: str, version: str) -> bool:
+        """Return whether this one may be."""
+        return fits(self._cap.of(server), version)
 
     def ping(
         self, context: RequestContext, *, server: str | None = None, timeout_seconds: float = 5.0
     ) -> None:
-        """Raise ``RpcTimeout`` unless a server of this topic answers."""
+        """Raise ``RpcTimeout`` unless a server answers, ``RpcUnavailable`` if none ever did."""
         prepared = self._client.prepare(
-            namespace="baseapi", version="1.0", server=server, timeout=timeout_seconds
+            namespace="baseapi",
+            version="1.0",
+            server=server,
+            timeout=timeout_seconds,
+            transport_options=_TO_A_QUEUE,
         )
         self._sent("ping", timeout_seconds, lambda: prepared.call(context, "ping", arg="ping"))
 
@@ -73,7 +87,10 @@ class RpcClient:
     ) -> Any:
         timeout = timeout_seconds or self._timeout_seconds
         prepared = self._client.prepare(
-            version=version or self._version_first, server=server, timeout=timeout
+            version=self._checked(method, version, server),
+            server=server,
+            timeout=timeout,
+            transport_options=_TO_A_QUEUE,
         )
         return self._sent(method, timeout, lambda: prepared.call(context, method, **arguments))
 
@@ -88,9 +105,17 @@ class RpcClient:
         **arguments: Any,
     ) -> None:
         prepared = self._client.prepare(
-            version=version or self._version_first, server=server, fanout=fanout or None
+            version=self._checked(method, version, server), server=server, fanout=fanout or None
         )
         self._sent(method, 0, lambda: prepared.cast(context, method, **arguments))
+
+    def _checked(self, method: str, version: str | None, server: str | None) -> str:
+        """Return the version that a method asks for. Raises RpcVersionTooOld over the cap."""
+        asked = version or self._version_first
+        cap = self._cap.of(server)
+        if not fits(cap, asked):
+            raise exception.RpcVersionTooOld(topic=self.TOPIC, method=method, needed=asked, cap=cap)
+        return asked
 
     def _sent(self, method: str, timeout_seconds: float, send: Any) -> Any:
         started = time.perf_counter()
@@ -116,13 +141,13 @@ class RpcClient:
             raise exception.RpcTimeout(
                 method=method, topic=self.TOPIC, timeout_seconds=timeout_seconds
             ) from error
+        except oslo_messaging.MessageUndeliverable as error:
+            raise exception.RpcUnavailable(
+                method=method, topic=self.TOPIC, reason="it was never served on this broker"
+            ) from error
         except oslo_messaging.MessageDeliveryFailure as error:
             raise exception.RpcUnavailable(
                 method=method, topic=self.TOPIC, reason=type(error).__name__
-            ) from error
-        except oslo_messaging.RPCVersionCapError as error:
-            raise exception.RpcVersionTooOld(
-                topic=self.TOPIC, method=method, needed=error.version, cap=error.version_cap
             ) from error
         except Exception as error:
             # oslo.messaging rebuilds built-in errors, too: a bug of the other side is not one of

@@ -2,8 +2,8 @@
 
 They are such that every release from 3.10 on takes them. The driver's own defaults make reply and
 fanout queues that are transient but not exclusive, which newer releases refuse. Ours are quorum
-queues, also for replies, under names that come back after a restart, and one stream for each
-fanout. They hold unless an operator sets something else.
+queues for calls and casts, and one stream for each fanout, unless an operator sets something else;
+those for replies are exclusive (``rabbit``).
 """
 
 from __future__ import annotations

@@ -7,18 +7,30 @@ from typing import Any
 import oslo_messaging
 from oslo_config import cfg
 
+from rpc.receiving import ReceivingServer
+from rpc.signing import serving
+from rpc.signing.post import Post
 from rpc.timing import ServerTimes
 
 
 class _BaseEndpoint:
     """What every service answers."""
 
-    target = oslo_messaging.Target(namespace="baseapi", version="1.0")
+    target = oslo_messaging.Target(namespace="baseapi", version="1.1")
+
+    def __init__(self, post: Post | None) -> None:
+        self._post = post
 
     @oslo_messaging.expose  # type: ignore[untyped-decorator]
     def ping(self, context: Any, arg: str) -> dict[str, str]:
         """Answer, to show that this server is alive and consuming."""
         return {"service": "armillary", "arg": arg}
+
+    @oslo_messaging.expose  # type: ignore[untyped-decorator]
+    def update_trust(self, context: Any, kind: str, document: str) -> None:
+        """Take over a trust list that is newer than the one here, when a root key signed it."""
+        if self._post is not None:
+            self._post.take_over(kind, document)
 
 
 class RpcServer:
@@ -35,6 +47,7 @@ class RpcServer:
         version: str,
         executor: str,
         serializer: oslo_messaging.Serializer,
+        post: Post | None = None,
     ) -> None:
         self.topic = topic
         self.name = server
@@ -43,13 +56,17 @@ class RpcServer:
         self._server = oslo_messaging.get_rpc_server(
             transport,
             oslo_messaging.Target(topic=topic, server=server),
-            [*endpoints, _BaseEndpoint()],
+            [*endpoints, _BaseEndpoint(post)],
             serializer=serializer,
             access_policy=oslo_messaging.ExplicitRPCAccessPolicy,
-            **({"executor": executor} if executor != "threading" else {}),
+            **_kind_of(executor),
         )
         dispatcher = self._server.dispatcher
-        dispatcher.dispatch = ServerTimes(topic).timed(dispatcher.dispatch)
+        timed = ServerTimes(topic).timed(dispatcher.dispatch)
+        if post is None:
+            dispatcher.dispatch = serving.unsealed(topic, timed)
+        else:
+            dispatcher.dispatch = serving.checked(post, post.address(topic, server), timed)
         self._conf = conf
 
     def start(self) -> None:
@@ -63,3 +80,10 @@ class RpcServer:
     def wait(self) -> None:
         """Wait until the messages in hand are done."""
         self._server.wait()
+
+
+def _kind_of(executor: str) -> dict[str, Any]:
+    """Return what makes the library's server one for this executor."""
+    if executor == "threading":
+        return {"server_cls": ReceivingServer}
+    return {"executor": executor}

@@ -14,10 +14,12 @@ from oslo_concurrency import lockutils
 from oslo_config import cfg
 
 from armillary import exception
-from rpc import memory_transport, queue_types
+from rpc import memory_transport, queue_types, rabbit
 from rpc.queue_names import claim_process_name
 from rpc.serializer import ObjectSerializer
 from rpc.server import RpcServer
+from rpc.signing.post import Post
+from rpc.signing.transport import SignedTransport
 
 _ALLOWED_EXCEPTION_MODULES = ["armillary.exception"]
 _URL_UNSET = "rabbit://"
@@ -99,12 +101,22 @@ def _name_queues(conf: cfg.ConfigOpts, process_name: str, lock_directory: Path |
     )
 
 
+def _transport(conf: cfg.ConfigOpts, transport_url: str) -> oslo_messaging.RPCTransport:
+    url = oslo_messaging.TransportURL.parse(conf, transport_url)
+    if url.transport == rabbit.SCHEME:
+        return rabbit.make_transport(conf, url, _ALLOWED_EXCEPTION_MODULES)
+    return oslo_messaging.get_rpc_transport(
+        conf, url=url, allowed_remote_exmods=_ALLOWED_EXCEPTION_MODULES
+    )
+
+
 class Bus:
     """One broker (``transport_url``) with everything needed to call and to serve on it.
 
     The serializer's binding gives received objects their remotable side: a store in the conductor
     that owns them, an RPC indirection elsewhere (see ``objects.base.Binding``). ``lock_directory``
-    is needed where ``[oslo_messaging_rabbit] use_queue_manager`` is on.
+    is needed where ``[oslo_messaging_rabbit] use_queue_manager`` is on. With a ``post`` messages
+    are signed and checked.
     """
 
     def __init__(
@@ -116,6 +128,7 @@ class Bus:
         serializer: ObjectSerializer | None = None,
         process_name: str = "armillary",
         lock_directory: Path | None = None,
+        post: Post | None = None,
     ) -> None:
         if transport_url.startswith(_EMBEDDED_SCHEME):
             memory_transport.install()
@@ -128,14 +141,15 @@ class Bus:
         self._executor = executor
         self.serializer = serializer or ObjectSerializer()
         try:
-            self.transport = oslo_messaging.get_rpc_transport(
-                conf, url=transport_url, allowed_remote_exmods=_ALLOWED_EXCEPTION_MODULES
-            )
+            self.transport = _transport(conf, transport_url)
         except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
             raise exception.ConfigurationError(
                 reason="transport_url has no usable form: expected "
                 "rabbit://user:password@host:port/vhost or kombu+memory:////name"
             ) from error
+        self.post = post
+        if post is not None:
+            self.transport = SignedTransport(self.transport, post, _ALLOWED_EXCEPTION_MODULES)
 
     def server(
         self, topic: str, server: str, endpoints: Iterable[Any], *, version: str = "1.0"
@@ -150,6 +164,7 @@ class Bus:
             version=version,
             executor=self._executor,
             serializer=self.serializer,
+            post=self.post,
         )
 
     def client(
@@ -157,7 +172,6 @@ class Bus:
         topic: str,
         *,
         version: str,
-        version_cap: str | None = None,
         timeout_seconds: float | None = None,
     ) -> oslo_messaging.RPCClient:
         """Return the raw client of a topic; services use :class:`rpc.client.RpcClient`."""
@@ -165,7 +179,6 @@ class Bus:
             self.transport,
             oslo_messaging.Target(topic=topic, version=version),
             timeout=timeout_seconds,
-            version_cap=version_cap,
             serializer=self.serializer,
         )
 

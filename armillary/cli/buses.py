@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,22 +10,29 @@ from oslo_config import cfg
 
 import objects
 from armillary import concurrency
+from rpc.signing.make import make_post
 from rpc.transport import Bus
 
 MakeBus = Callable[[str], Bus]
 
 
 def bus_maker(conf: cfg.ConfigOpts, binary: str) -> MakeBus:
-    """Return what makes a bus from a transport URL, in the process that uses it."""
+    """Return what makes a bus from a transport URL, in the process that uses it.
+
+    All of them sign with the one key of this process, unless signing is off.
+    """
     objects.register_all()
+    name, locks = f"{binary}-{conf.host}", Path(conf.state_path, "locks")
+    post = functools.cache(lambda: make_post(conf, name, locks))
 
     def make(transport_url: str) -> Bus:
         return Bus(
             conf,
             transport_url,
             executor=concurrency.rpc_executor(),
-            process_name=f"{binary}-{conf.host}",
-            lock_directory=Path(conf.state_path, "locks"),
+            process_name=name,
+            lock_directory=locks,
+            post=post(),
         )
 
     return make

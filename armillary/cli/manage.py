@@ -1,4 +1,4 @@
-"""``armillary-manage``: databases, cells and allocations, for operators."""
+"""``armillary-manage``: databases, cells, keys and allocations, for operators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from armillary.cli.operator.application import OperatorApp
 
 DESCRIPTION = """
-Databases, cells and allocations of an Armillary deployment.
+Databases, cells, keys and allocations of an Armillary deployment.
 
 Exit codes: 0 done; 1 refused or failed; 2 wrong usage; 78 a mistake in the configuration. "cell
 delete", "db archive", "db purge" and the "placement" commands have codes of their own, see their
@@ -33,6 +33,7 @@ def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> Oper
         archive_commands,
         cell_commands,
         db_commands,
+        key_commands,
         placement_commands,
     )
     from armillary.cli.operator.application import OperatorApp
@@ -48,6 +49,12 @@ def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> Oper
         "cell delete": cell_commands.CellDelete,
         "cell discover-hosts": cell_commands.CellDiscoverHosts,
         "cell map-instances": cell_commands.CellMapInstances,
+        "key create": key_commands.KeyCreate,
+        "key show": key_commands.KeyShow,
+        "key trust": key_commands.KeyTrust,
+        "key list": key_commands.KeyList,
+        "key rotate": key_commands.KeyRotate,
+        "key revoke": key_commands.KeyRevoke,
         "placement audit": placement_commands.PlacementAudit,
         "placement heal-allocations": placement_commands.PlacementHealAllocations,
         "placement sync-aggregates": placement_commands.PlacementSyncAggregates,

@@ -13,6 +13,7 @@ OPTION_MODULES = (
     "base",
     "database",
     "rpc",
+    "signing",
     "api",
     "scheduler",
     "filter_scheduler",

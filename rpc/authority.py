@@ -1,0 +1,173 @@
+"""Who may call what, for which object: one table, asked after the signature was verified.
+
+A method that is not in the table is nobody's. What an agent or a cell conductor speaks for is its
+scope in the trust list; the argument that names it is checked here, and whether an instance is on
+that agent's host is checked by the owner of the instance, the cell conductor, as it always is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rpc.signing.trust import Identity
+
+Arguments = Mapping[str, Any]
+Scope = Callable[[Arguments], Any]
+
+SERVED_BY = {
+    "api": "api",
+    "cell_conductor": "cell_conductor",
+    "compute": "compute",
+    "conductor": "conductor",
+    "host_states": "cell_conductor",
+    "placement": "placement",
+    "scheduler": "scheduler",
+}
+"""Topic -> role of who answers there; a reply of anybody else is not believed."""
+
+EVERYBODY = "everybody"
+
+
+@dataclasses.dataclass(frozen=True)
+class Allowed:
+    """One role, and for roles with a scope which argument has to be that scope."""
+
+    role: str
+    scope: Scope | None = None
+
+
+def _argument(name: str) -> Scope:
+    return lambda arguments: arguments.get(name)
+
+
+def _cell_of_batch(arguments: Arguments) -> Any:
+    """Return the cell that a batch of host states is from, as it is on the wire."""
+    batch = arguments.get("batch")
+    data = batch.get("armillary_object.data") if isinstance(batch, Mapping) else None
+    return data.get("cell_uuid") if isinstance(data, Mapping) else None
+
+
+AGENT_ITSELF = Allowed("compute", _argument("agent"))
+
+API = Allowed("api")
+CELL = Allowed("cell_conductor")
+CELL_OF_BATCH = Allowed("cell_conductor", _cell_of_batch)
+CONDUCTOR = Allowed("conductor")
+OPERATOR = Allowed("operator")
+PLACEMENT = Allowed("placement")
+SCHEDULER = Allowed("scheduler")
+
+
+def _each(methods: str, *allowed: Allowed) -> dict[str, tuple[Allowed, ...]]:
+    return dict.fromkeys(methods.split(), allowed)
+
+
+TABLE: dict[str, dict[str, tuple[Allowed, ...]]] = {
+    "api": {},
+    "compute": _each(
+        """
+        build_instance build_instances delete_instance forget_attempt carry_out abort_order
+        get_console_output
+        """,
+        CELL,
+    ),
+    "host_states": _each("get_host_states", SCHEDULER),
+    "scheduler": {
+        **_each("select_destinations select_destinations_many", CONDUCTOR),
+        **_each("update_facts update_aggregates delete_aggregate", CONDUCTOR),
+        **_each("update_host_states", CELL_OF_BATCH),
+        **_each("update_instance_info delete_instance_info sync_instance_info", CELL),
+    },
+    "placement": {
+        **_each("get_allocation_candidates explain_candidates get_provider_uuids", SCHEDULER),
+        **_each("claim claim_batch release", SCHEDULER, CONDUCTOR, CELL, OPERATOR),
+        **_each("move_allocations", CONDUCTOR, CELL),
+        **_each("get_allocations", CONDUCTOR, CELL, OPERATOR),
+        **_each("get_provider_allocations release_unchanged set_providers set_trait", CELL),
+        **_each("delete_provider", CELL, CONDUCTOR),
+        **_each("list_allocations get_usage_totals", CONDUCTOR, OPERATOR),
+        **_each("get_provider_usages", CONDUCTOR),
+        **_each("set_aggregate_members get_aggregate_members", CONDUCTOR),
+    },
+    "conductor": {
+        **_each(
+            """
+            operate_server get_console_output list_migrations abort_migration
+            create_aggregate list_aggregates get_aggregate update_aggregate delete_aggregate
+            add_aggregate_host remove_aggregate_host
+            dry_run get_quotas update_quotas
+            create_image get_image list_images delete_image
+            list_services update_service delete_service list_compute_nodes get_compute_node
+            list_availability_zones
+            create_servers get_server list_servers delete_server list_server_actions
+            explain_server
+            create_server_group list_server_groups get_server_group delete_server_group
+            create_flavor get_flavor list_flavors update_flavor delete_flavor
+            """,
+            API,
+        ),
+        **_each("list_allocations", API, OPERATOR),
+        **_each("find_orphans find_orphan_migrations sync_aggregate", OPERATOR),
+        **_each("report_service", API, CONDUCTOR, PLACEMENT, SCHEDULER),
+        **_each("get_oldest_services", API, CELL, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER),
+        **_each("get_facts", SCHEDULER),
+    },
+    "cell_conductor": {
+        **_each(
+            """
+            build_instances get_instance list_instances delete_instance
+            list_instance_actions list_instance_faults find_instance_hosts
+            list_services update_service delete_service list_compute_nodes
+            begin_operation go_on_with_operation fail_operation set_lock abort_migration
+            list_migrations get_console_output
+            list_hosts_before get_oldest_services find_living_migrations
+            """,
+            CONDUCTOR,
+        ),
+        **_each("find_instance_hosts list_instances get_instance", CONDUCTOR, OPERATOR),
+        **_each(
+            """
+            order_answered migration_progress list_moving report_services report_compute_nodes
+            is_build_wanted is_order_wanted
+            build_succeeded builds_succeeded build_failed instance_deleted instance_ended
+            list_host_instances list_group_members object_action
+            """,
+            AGENT_ITSELF,
+        ),
+        **_each("object_backport_versions", Allowed("compute"), SCHEDULER, CONDUCTOR, API),
+    },
+}
+"""Topic -> method -> who may call it. What every server answers is in :data:`BASE`."""
+
+BASE = {"ping": EVERYBODY, "update_trust": EVERYBODY}
+"""What each server answers whoever is trusted; a trust list proves itself by a root's signature."""
+
+
+def refusal(
+    identity: Identity, topic: str, namespace: str | None, method: str, arguments: Arguments
+) -> str | None:
+    """Return why this identity may not do this, None when it may."""
+    if namespace is not None:
+        return None if method in BASE else f"{method} is nobody's"
+    allowed = TABLE.get(topic, {}).get(method, ())
+    fitting = [one for one in allowed if one.role == identity.role]
+    if not fitting:
+        return f"the role {identity.role} may not call {method} on {topic}"
+    if all(_is_in_scope(one, identity, arguments) for one in fitting):
+        return None
+    return f"{identity.name} speaks for {identity.scope!s:.80} only, and {method} is about another"
+
+
+def _is_in_scope(allowed: Allowed, identity: Identity, arguments: Arguments) -> bool:
+    if allowed.scope is None:
+        return True
+    return identity.scope is not None and allowed.scope(arguments) == identity.scope
+
+
+def may_answer(identity: Identity, topic: str, server: str | None) -> bool:
+    """Return whether a reply by this identity can be true: it serves the topic, as that server."""
+    if identity.role != SERVED_BY.get(topic):
+        return False
+    return topic != "compute" or server is None or identity.scope == server

@@ -1,0 +1,106 @@
+"""Changes of a trust list, as an operator makes them: who comes, goes, gets a new key."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from armillary import exception
+from rpc.signing import trust
+from rpc.signing.keys import PublicKey, SigningKey
+from rpc.signing.trust import Identity, TrustedKey, TrustList
+
+
+def read(path: Path, kind: str, root: SigningKey) -> TrustList:
+    """Return the list of a file, an empty one when there is none yet.
+
+    Raises Invalid when it is no list of this kind that this root key signed.
+    """
+    try:
+        document = path.read_text()
+    except FileNotFoundError:
+        return TrustList(kind, 0, [])
+    except (OSError, UnicodeDecodeError) as error:
+        raise exception.Invalid(reason=f"the trust list {path} cannot be read") from error
+    found = trust.opened(document, [root.public])
+    if found.kind != kind:
+        raise exception.Invalid(reason=f"{path} is the list of {found.kind}, not of {kind}")
+    return found
+
+
+def write(path: Path, changed: TrustList, root: SigningKey) -> None:
+    """Replace the file. Raises ConfigurationError when it cannot be written."""
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        beside.write_text(trust.sealed(changed, root))
+        beside.replace(path)
+    except OSError as error:
+        raise exception.ConfigurationError(
+            reason=f"the trust list {path} cannot be written: {error.strerror}"
+        ) from error
+
+
+def trusted(current: TrustList, identity: Identity) -> TrustList:
+    """Return the list with a new identity.
+
+    Raises Exists for a known name and a known key, Invalid for a scope that the role needs and
+    has not, or has and does not need.
+    """
+    if identity.name in current.identities:
+        raise exception.Exists(
+            what=f"The identity {identity.name} (another key of it: armillary-manage key rotate)"
+        )
+    if identity.role in trust.SCOPED and not identity.scope:
+        raise exception.Invalid(
+            reason=f"the role {identity.role} needs a scope: {trust.SCOPED[identity.role]}"
+        )
+    if identity.role not in trust.SCOPED and identity.scope:
+        raise exception.Invalid(reason=f"the role {identity.role} has no scope")
+    for key in identity.keys:
+        _refuse_known(current, key.public)
+    return current.changed({identity.name: identity})
+
+
+def rotated(
+    current: TrustList, name: str, successor: PublicKey, *, now: float, overlap_seconds: float
+) -> TrustList:
+    """Return the list with a new key for an identity, whose other keys end after the overlap.
+
+    Raises NotFound, and Exists when somebody has that key.
+    """
+    identity = _known(current, name)
+    _refuse_known(current, successor)
+    end = now + overlap_seconds
+    ending = [
+        dataclasses.replace(key, not_after=min(end, key.not_after or end))
+        for key in identity.keys
+        if key.is_good(now)
+    ]
+    keys = (*ending, TrustedKey(successor))
+    return current.changed({name: dataclasses.replace(identity, keys=keys)})
+
+
+def revoked(current: TrustList, name: str, key_id: str | None) -> TrustList:
+    """Return the list without an identity, or without one of its keys. Raises NotFound."""
+    identity = _known(current, name)
+    if key_id is None:
+        return current.changed({name: None})
+    left = tuple(key for key in identity.keys if key.public.key_id != key_id)
+    if len(left) == len(identity.keys):
+        raise exception.NotFound(what=f"The key {key_id} of {name}")
+    return current.changed({name: dataclasses.replace(identity, keys=left)})
+
+
+def _known(current: TrustList, name: str) -> Identity:
+    try:
+        return current.identities[name]
+    except KeyError:
+        raise exception.NotFound(
+            what=f"The identity {name} on the trust list of {current.kind}"
+        ) from None
+
+
+def _refuse_known(current: TrustList, key: PublicKey) -> None:
+    owner = current.owner_of(key.key_id)
+    if owner is not None:
+        raise exception.Exists(what=f"The key {key.key_id}, of {owner[0].name},")

@@ -1,0 +1,104 @@
+"""Which messages have been seen: a repeated one is refused, also after a restart.
+
+One directory holds the nonces of one queue. All processes that consume it on a machine append to
+the same files, under a lock, so that a message replayed to a sibling is noticed, too. A file holds
+what was *sent* in one window of time, and is dropped when nothing of it could be accepted any more.
+What is appended survives the process, not the machine: no fsync, whose cost would be a hundred
+times that of the signature. After a crash of the machine a message of the last window may be
+repeated, and is then one that arrives twice, as any message may.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import threading
+from pathlib import Path
+
+LOG = logging.getLogger(__name__)
+
+NONCE_BYTES = 16
+
+
+class NonceLog:
+    """The nonces of one queue within a window of seconds."""
+
+    def __init__(self, directory: Path, window_seconds: float) -> None:
+        """Open the directory, made when missing. Raises OSError."""
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._directory = directory
+        self._span = max(1.0, window_seconds)
+        self._slots: dict[int, _Slot] = {}
+        self._lock = threading.Lock()
+
+    def is_new(self, nonce: bytes, sent_at: float) -> bool:
+        """Note a nonce (16 bytes); return False when it was noted before. Raises OSError."""
+        number = int(sent_at // self._span)
+        with self._lock:
+            slot = self._slots.get(number)
+            if slot is None:
+                slot = self._open(number)
+            return slot.add(nonce)
+
+    def _open(self, number: int) -> _Slot:
+        self._drop_before(number - 2)
+        slot = self._slots[number] = _Slot(self._directory / f"{number}.nonces")
+        return slot
+
+    def _drop_before(self, oldest: int) -> None:
+        """Forget what no message could be accepted from: its time is two windows ago."""
+        for path in self._directory.glob("*.nonces"):
+            if path.stem.isdecimal() and int(path.stem) < oldest:
+                path.unlink(missing_ok=True)
+        for number in [number for number in self._slots if number < oldest]:
+            self._slots.pop(number).close()
+
+
+class _Slot:
+    """One file and what of it is in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._read_bytes = 0
+        self._seen: set[bytes] = set()
+
+    def add(self, nonce: bytes) -> bool:
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        try:
+            self._catch_up()
+            if nonce in self._seen:
+                return False
+            self._append(nonce)
+            return True
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def _append(self, nonce: bytes) -> None:
+        """Note it here, and in the file unless the disk is full: that shall not stop a service."""
+        self._seen.add(nonce)
+        try:
+            if os.write(self._file, nonce) == NONCE_BYTES:
+                self._read_bytes += NONCE_BYTES
+                return
+            os.ftruncate(self._file, self._read_bytes)  # leave no half of one
+        except OSError as error:
+            LOG.warning("a message is remembered until the restart only: %s", error.strerror)
+
+    def _catch_up(self) -> None:
+        """Read what siblings, or this process before its restart, appended."""
+        found = os.fstat(self._file).st_size
+        size = found - found % NONCE_BYTES
+        if size != found:  # half of one, from a process that was killed while it wrote
+            os.ftruncate(self._file, size)
+        while self._read_bytes < size:
+            chunk = os.pread(self._file, size - self._read_bytes, self._read_bytes)
+            if not chunk:
+                return
+            self._seen.update(
+                chunk[at : at + NONCE_BYTES] for at in range(0, len(chunk), NONCE_BYTES)
+            )
+            self._read_bytes += len(chunk)
+
+    def close(self) -> None:
+        os.close(self._file)

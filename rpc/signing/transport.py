@@ -1,0 +1,41 @@
+"""The sending side: requests go out sealed, and an answer is believed only from who serves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oslo_messaging._drivers import common as wire
+from oslo_messaging.transport import RPCTransport
+
+from armillary import exception
+from rpc.signing.post import Post
+from rpc.signing.refusals import note
+from rpc.signing.seal import Refused
+
+
+class SignedTransport(RPCTransport):  # type: ignore[misc]
+    """A transport whose requests are sealed, and whose answers have to be, too."""
+
+    def __init__(self, transport: RPCTransport, post: Post, allowed_modules: Sequence[str]) -> None:
+        super().__init__(transport._driver)
+        self._post = post
+        self._allowed_modules = list(allowed_modules)
+
+    def _send(self, target: Any, ctxt: Any, message: Any, **how: Any) -> Any:
+        sealed, nonce = self._post.request(target, ctxt, message)
+        answer = super()._send(target, {}, sealed, **how)
+        if not how.get("wait_for_reply"):
+            return None
+        try:
+            contents = self._post.open_reply(target, nonce, answer)
+        except Refused as refused:
+            note(refused, target.topic, f"the answer to {message['method']}")
+            raise exception.RpcAnswerRefused(
+                method=message["method"], topic=target.topic, reason=str(refused)
+            ) from None
+        if contents is None:  # of one that does not sign
+            return answer
+        if contents["failure"]:
+            raise wire.deserialize_remote_exception(contents["failure"], self._allowed_modules)
+        return contents["result"]

@@ -1,0 +1,155 @@
+"""Who is trusted: the list of identities and their keys, itself signed by a root key."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from armillary import exception
+from rpc.signing.keys import PublicKey, SigningKey
+
+ROLES = (
+    "api",
+    "cell_conductor",
+    "compute",
+    "conductor",
+    "operator",
+    "placement",
+    "scheduler",
+)
+AGENTS, SERVICES = "agents", "services"
+"""The two lists: that of the agents is long, and only conductors need it."""
+
+SCOPED = {"compute": "the agent's host name", "cell_conductor": "the UUID of its cell"}
+"""Roles that speak for a part only, and what their scope is."""
+
+_FORMAT = 1
+_LIST_BYTES_MAX = 16 * 1024 * 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class TrustedKey:
+    """One key of an identity. A key without an end is good until it is revoked."""
+
+    public: PublicKey
+    not_after: float | None = None
+    """Seconds since 1970; a rotated key ends some time after its successor began."""
+
+    def is_good(self, now: float) -> bool:
+        """Return whether a message signed with it may still be believed."""
+        return self.not_after is None or now < self.not_after
+
+
+@dataclasses.dataclass(frozen=True)
+class Identity:
+    """One process (or several that share a key): what it is, and for what part it speaks."""
+
+    name: str
+    role: str
+    scope: str | None = None
+    """For ``compute`` its host name, for ``cell_conductor`` the UUID of its cell."""
+    keys: tuple[TrustedKey, ...] = ()
+
+
+class TrustList:
+    """The identities of one state of the list; never changed, only replaced."""
+
+    def __init__(self, kind: str, serial: int, identities: Iterable[Identity]) -> None:
+        self.kind = kind
+        self.serial = serial
+        self.identities = {identity.name: identity for identity in identities}
+        self._owners = {
+            key.public.key_id: (identity, key)
+            for identity in self.identities.values()
+            for key in identity.keys
+        }
+
+    def owner_of(self, key_id: str) -> tuple[Identity, TrustedKey] | None:
+        """Return whose key this is; None for an unknown (or revoked) one."""
+        return self._owners.get(key_id)
+
+    def changed(self, identities: Mapping[str, Identity | None]) -> TrustList:
+        """Return the next state: these identities added or replaced, those with None removed."""
+        kept = {**self.identities, **identities}
+        return TrustList(
+            self.kind, self.serial + 1, [identity for identity in kept.values() if identity]
+        )
+
+
+def sealed(trust: TrustList, root: SigningKey) -> str:
+    """Return the list as a document that proves to come from the holder of the root key."""
+    text = json.dumps(
+        {
+            "format": _FORMAT,
+            "kind": trust.kind,
+            "serial": trust.serial,
+            "identities": [_as_plain(identity) for identity in trust.identities.values()],
+        },
+        sort_keys=True,
+    )
+    signature = base64.b64encode(root.sign(text.encode())).decode()
+    return json.dumps({"list": text, "signature": signature, "root": root.key_id}, indent=1)
+
+
+def kind_of(role: str) -> str:
+    """Return which of the two lists has the identities of a role."""
+    return AGENTS if role == "compute" else SERVICES
+
+
+def opened(document: str, roots: Iterable[PublicKey]) -> TrustList:
+    """Return the list of a document that one of the roots signed. Raises Invalid."""
+    if len(document) > _LIST_BYTES_MAX:
+        raise exception.Invalid(reason=f"a trust list has at most {_LIST_BYTES_MAX} bytes")
+    try:
+        envelope = json.loads(document)
+        text, signature = envelope["list"], base64.b64decode(envelope["signature"], validate=True)
+        root = next((key for key in roots if key.key_id == envelope["root"]), None)
+        signed = text.encode()
+    except (ValueError, TypeError, KeyError, AttributeError, binascii.Error) as error:
+        raise exception.Invalid(reason="this is no trust list") from error
+    if root is None:
+        raise exception.Invalid(
+            reason=f"the trust list is signed with the root key {envelope['root']!s:.32}, which "
+            "[signing] root_keys does not have"
+        )
+    if not root.verifies(signature, signed):
+        raise exception.Invalid(reason="the signature of the trust list does not fit it")
+    return _parsed(text)
+
+
+def _parsed(text: str) -> TrustList:
+    try:
+        plain = json.loads(text)
+        if plain["format"] != _FORMAT:
+            raise exception.Invalid(reason=f"trust lists of format {plain['format']} are unknown")
+        identities = [_as_identity(one) for one in plain["identities"]]
+        made = TrustList(plain["kind"], int(plain["serial"]), identities)
+    except (ValueError, TypeError, KeyError) as error:
+        raise exception.Invalid(reason="the trust list is signed, but not well-formed") from error
+    stray = next((one for one in identities if kind_of(one.role) != made.kind), None)
+    if stray is not None:
+        raise exception.Invalid(
+            reason=f"{stray.name} has the role {stray.role}, which does not belong on a trust list "
+            f"of {made.kind!s:.20}"
+        )
+    return made
+
+
+def _as_plain(identity: Identity) -> dict[str, Any]:
+    return {
+        "name": identity.name,
+        "role": identity.role,
+        "scope": identity.scope,
+        "keys": [{"public": key.public.text, "not_after": key.not_after} for key in identity.keys],
+    }
+
+
+def _as_identity(plain: Mapping[str, Any]) -> Identity:
+    keys = [
+        TrustedKey(PublicKey.from_text(key["public"]), key["not_after"]) for key in plain["keys"]
+    ]
+    return Identity(plain["name"], plain["role"], plain["scope"], tuple(keys))

@@ -1,0 +1,179 @@
+"""Calls on a real broker: reply queues after a break, and no time-out where nobody ever served."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from oslo_config import cfg
+
+import rpc
+from armillary import exception
+from armillary.context import admin_context
+from rpc.client import RpcClient
+from rpc.transport import Bus
+from tests.fixtures.brokers import Broker
+from tests.fixtures.configuration import messaging_conf
+
+SECONDS_MAX = 30
+
+MakeBus = Callable[[str], Bus]
+
+
+class Echo:
+    """Answers at once, or when it is let go."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.release = threading.Event()
+
+    @rpc.expose
+    def echo(self, context: Any, value: int) -> int:
+        return value
+
+    @rpc.expose
+    def hang(self, context: Any) -> str:
+        self.begun.set()
+        self.release.wait(SECONDS_MAX)
+        return "answered"
+
+
+class EchoAPI(RpcClient):
+    TOPIC = "echo"
+
+    def echo(self, value: int) -> int:
+        answer: int = self._call(admin_context(), "echo", value=value)
+        return answer
+
+    def hang(self) -> str:
+        answer: str = self._call(admin_context(), "hang")
+        return answer
+
+
+class StrangerAPI(EchoAPI):
+    TOPIC = "never_served"
+
+
+@pytest.fixture
+def make_bus(broker: Broker, tmp_path: Path) -> Iterator[MakeBus]:
+    """Return a function that makes a bus as every service makes its own."""
+    buses: list[Bus] = []
+
+    def make(name: str) -> Bus:
+        conf: cfg.ConfigOpts = messaging_conf()
+        buses.append(Bus(conf, broker.url, process_name=name, lock_directory=tmp_path))
+        return buses[-1]
+
+    yield make
+    for bus in buses:
+        bus.close()
+
+
+@pytest.fixture
+def echo(make_bus: MakeBus) -> Iterator[Echo]:
+    """Return an endpoint that is served."""
+    endpoint = Echo()
+    server = make_bus("server").server("echo", "one", [endpoint])
+    server.start()
+    yield endpoint
+    endpoint.release.set()
+    server.stop()
+    server.wait()
+
+
+@pytest.fixture
+def bus(make_bus: MakeBus) -> Bus:
+    return make_bus("client")
+
+
+@pytest.fixture
+def api(bus: Bus) -> EchoAPI:
+    return EchoAPI(bus, timeout_seconds=SECONDS_MAX)
+
+
+def test_answers_come_through_an_exclusive_queue(echo: Echo, api: EchoAPI, broker: Broker) -> None:
+    """It is the only transient one, and nobody else can read it."""
+    assert api.echo(1) == 1
+    replies = [each for each in queues_of(broker) if each["name"].startswith("reply_")]
+    assert [(each["type"], each["durable"], each["exclusive"]) for each in replies] == [
+        ("classic", False, True)
+    ]
+
+
+def test_an_answer_finds_the_queue_of_a_connection_made_anew(
+    echo: Echo, api: EchoAPI, bus: Bus
+) -> None:
+    """A call outlives the loss of the connection that waits for its answer."""
+    answers: list[str] = []
+    caller = threading.Thread(target=lambda: answers.append(api.hang()))
+    caller.start()
+    assert echo.begun.wait(SECONDS_MAX)
+    _cut(bus)
+    echo.release.set()
+    caller.join(SECONDS_MAX)
+    assert answers == ["answered"]
+
+
+def test_a_queue_that_the_broker_holds_for_somebody_else_gets_another_name(
+    echo: Echo, api: EchoAPI, bus: Bus, broker: Broker, make_bus: MakeBus
+) -> None:
+    """The broker may take a minute to see that a connection is lost: nobody waits for that."""
+    assert api.echo(1) == 1
+    consumer = _waiting(bus).reply_consumer
+    taken = _name_of_another(make_bus)
+    consumer.queue_name = taken
+    _cut(bus)
+    for _ in range(SECONDS_MAX):
+        if consumer.queue_name != taken:
+            break
+        threading.Event().wait(1)
+    assert api.echo(2) == 2
+    assert consumer.queue_name not in {taken, ""}
+
+
+def test_a_call_of_what_was_never_served_fails_at_once(echo: Echo, api: EchoAPI, bus: Bus) -> None:
+    """It does not wait for its time-out, and the next call knows nothing of it."""
+    stranger = StrangerAPI(bus, timeout_seconds=SECONDS_MAX)
+    began = time.monotonic()
+    for number in range(3):
+        with pytest.raises(exception.RpcUnavailable, match="never served"):
+            stranger.echo(number)
+        assert api.echo(number) == number
+    assert time.monotonic() - began < SECONDS_MAX / 2
+
+
+def _name_of_another(make_bus: MakeBus) -> str:
+    """Return the name of a reply queue that another connection owns."""
+    other = make_bus("another")
+    EchoAPI(other, timeout_seconds=SECONDS_MAX).echo(0)
+    name: str = _waiting(other).reply_consumer.queue_name
+    return name
+
+
+def _waiting(bus: Bus) -> Any:
+    """Return the connection on which answers come in."""
+    return bus.transport._driver._reply_q_conn.connection
+
+
+def _cut(bus: Bus) -> None:
+    _waiting(bus).connection._connection.sock.shutdown(socket.SHUT_RDWR)
+
+
+def queues_of(broker: Broker) -> list[dict[str, Any]]:
+    """Return the queues of the broker's virtual host."""
+    vhost = urlsplit(broker.url).path.removeprefix("/")
+    columns = ["name", "type", "durable", "exclusive"]
+    found = subprocess.run(
+        ["rabbitmqctl", "--quiet", "--formatter", "json", "list_queues", "-p", vhost, *columns],
+        capture_output=True, check=True, timeout=60,
+    )  # fmt: skip
+    queues: list[dict[str, Any]] = json.loads(found.stdout)
+    return queues

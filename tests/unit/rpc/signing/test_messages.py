@@ -1,0 +1,349 @@
+"""Signed messages over the embedded broker: who is believed, who is not, and who may do what."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+
+import oslo_messaging
+import pytest
+
+import rpc
+from armillary import exception
+from armillary.context import admin_context
+from armillary.metrics import process_metrics
+from rpc.client import RpcClient
+from rpc.signing import keys, seal
+from rpc.signing.push import TrustPush
+from rpc.signing.trust import AGENTS, SERVICES
+from rpc.transport import Bus
+from tests.fixtures.asking import wait_for
+from tests.fixtures.configuration import messaging_conf
+from tests.fixtures.signing import SCOPES, Authority
+
+
+class Ledger:
+    """An endpoint under the names of placement's and the cell conductor's methods."""
+
+    def __init__(self):
+        self.heard = []
+        self.changed = threading.Condition()
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.CapacityExceeded)
+    def claim(self, context, claims):
+        with self.changed:
+            self.heard.append((claims, context.request_id))
+            self.changed.notify_all()
+        if claims == "too much":
+            raise exception.CapacityExceeded(reason="nothing is left")
+        return f"claimed {claims}"
+
+    @rpc.expose
+    def build_failed(self, context, agent, host):
+        self.heard.append(agent)
+        return "noted"
+
+    def claims(self):
+        return [claims for claims, _request_id in self.heard]
+
+    def wait_for(self, claims):
+        with self.changed:
+            assert self.changed.wait_for(lambda: claims in self.claims(), 10)
+
+
+class PlacementAPI(RpcClient):
+    TOPIC = "placement"
+
+    def claim(self, claims, **how):
+        return self._call(admin_context(), "claim", claims=claims, **how)
+
+    def cast(self, claims, **how):
+        self._cast(admin_context(), "claim", claims=claims, **how)
+
+
+class CellAPI(RpcClient):
+    TOPIC = "cell_conductor"
+
+    def build_failed(self, agent):
+        return self._call(admin_context(), "build_failed", agent=agent, host="h")
+
+
+@pytest.fixture
+def authority(tmp_path):
+    made = Authority(tmp_path / "authority")
+    for role in ("placement", "scheduler", "conductor", "cell_conductor", "compute"):
+        made.enrol(role)
+    return made
+
+
+@pytest.fixture
+def url():
+    return f"kombu+memory:////{uuid.uuid4()}"
+
+
+@pytest.fixture
+def make_bus(url):
+    buses = []
+
+    def make(post=None):
+        buses.append(Bus(messaging_conf(), url, post=post))
+        return buses[-1]
+
+    yield make
+    for bus in buses:
+        bus.close()
+
+
+@pytest.fixture
+def serve(make_bus):
+    servers = []
+
+    def start(post=None, *, topic="placement", name="one"):
+        endpoint = Ledger()
+        server = make_bus(post).server(topic, name, [endpoint])
+        server.start()
+        servers.append(server)
+        return endpoint
+
+    yield start
+    for server in servers:
+        server.stop()
+        server.wait()
+
+
+def refused(topic, reason):
+    """Return how often this process refused a message for this reason."""
+    labels = {"topic": topic, "reason": reason}
+    found = process_metrics().registry.get_sample_value("armillary_rpc_refused_total", labels)
+    return found or 0.0
+
+
+def send_raw(bus, sealed, *, server=None, topic="placement"):
+    """Put a message on the wire as it is, as whoever has an account on the broker can."""
+    target = oslo_messaging.Target(topic=topic, server=server, version="1.0")
+    bus.transport._send(target, {}, sealed)
+
+
+def sealed_claim(post, claims="forged", *, topic="placement", server=None, fanout=None):
+    target = oslo_messaging.Target(topic=topic, server=server, fanout=fanout)
+    message = {"method": "claim", "args": {"claims": claims}, "version": "1.0"}
+    return post.request(target, admin_context().to_dict(), message)[0]
+
+
+def test_a_signed_call_is_answered(authority, serve, make_bus):
+    """The arguments, the caller's context and the answer all arrive."""
+    endpoint = serve(authority.post("placement"))
+    api = PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10)
+    assert api.claim("two") == "claimed two"
+    assert endpoint.heard[0][1].startswith("req-")
+
+
+def test_an_error_keeps_its_class_and_its_facts(authority, serve, make_bus):
+    serve(authority.post("placement"))
+    api = PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10)
+    with pytest.raises(exception.CapacityExceeded, match="nothing is left") as caught:
+        api.claim("too much")
+    assert caught.value.kwargs == {"reason": "nothing is left"}
+
+
+def test_casts_and_fanouts_reach_each_server(authority, serve, make_bus):
+    """A fanout is one message for all: none of them takes it for a repetition."""
+    post = authority.post("placement")
+    endpoints = [serve(post), serve(post, name="two"), serve(authority.post("placement"), name="3")]
+    api = PlacementAPI(make_bus(authority.post("scheduler")))
+    api.cast("to all", fanout=True)
+    for endpoint in endpoints:
+        endpoint.wait_for("to all")
+    api.cast("to two", server="two")
+    endpoints[1].wait_for("to two")
+
+
+SIDES = ("off", "accept", "required")
+WORKS = {(caller, server): "ok" for caller in SIDES for server in SIDES} | {
+    ("off", "required"): exception.RpcTimeout,
+    ("required", "off"): exception.RpcAnswerRefused,
+}
+
+
+@pytest.mark.parametrize(("caller", "server"), WORKS)
+def test_modes_mix(authority, serve, make_bus, caller, server):
+    """With ``accept`` on either side everybody understands everybody, so that upgrades can roll."""
+
+    def post(name, mode):
+        return None if mode == "off" else authority.post(name, is_required=mode == "required")
+
+    serve(post("placement", server))
+    timeout = 1 if WORKS[caller, server] is exception.RpcTimeout else 10
+    api = PlacementAPI(make_bus(post("scheduler", caller)), timeout_seconds=timeout)
+    if WORKS[caller, server] == "ok":
+        assert api.claim("x") == "claimed x"
+    else:
+        with pytest.raises(WORKS[caller, server]):
+            api.claim("x")
+
+
+def flip(text, key):
+    """Return a sealed message with one character of one part changed."""
+    part = text[key]
+    at = len(part) // 2
+    return {**text, key: part[:at] + ("A" if part[at] != "A" else "B") + part[at + 1 :]}
+
+
+FORGERIES = {
+    "a changed text": (lambda good, _: flip(good, "sealed"), "bad_signature"),
+    "a changed signature": (lambda good, _: flip(good, "signature"), "bad_signature"),
+    "another's key id": (lambda good, other: {**good, "key": other.key_id}, "bad_signature"),
+    "an unknown key": (lambda good, _: {**good, "key": "0" * 16}, "unknown_key"),
+    "no signature": (lambda good, _: {**good, "signature": ""}, "bad_signature"),
+    "no base64": (lambda good, _: {**good, "signature": "é"}, "malformed"),
+    "no text": (lambda good, _: {**good, "sealed": 7}, "malformed"),
+    "not sealed": (
+        lambda good, _: json.loads(good["sealed"])["message"],
+        "unsigned",
+    ),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_what_does_not_verify_is_dropped(authority, serve, make_bus, forgery):
+    """It never reaches the endpoint, and is counted; what is true still does."""
+    change, reason = FORGERIES[forgery]
+    endpoint = serve(authority.post("placement"))
+    sender = authority.post("scheduler")
+    before = refused("placement", reason)
+    send_raw(make_bus(), change(sealed_claim(sender), authority.private["conductor"].public))
+    PlacementAPI(make_bus(sender), timeout_seconds=10).claim("true")
+    assert endpoint.claims() == ["true"]
+    assert refused("placement", reason) == before + 1
+
+
+def test_a_key_that_nobody_enrolled_is_unknown(authority, serve, make_bus, tmp_path):
+    endpoint = serve(authority.post("placement"))
+    stranger = authority.post("stranger", key=keys.create(tmp_path / "stranger"))
+    before = refused("placement", "unknown_key")
+    send_raw(make_bus(), sealed_claim(stranger))
+    PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10).claim("true")
+    assert endpoint.claims() == ["true"]
+    assert refused("placement", "unknown_key") == before + 1
+
+
+@pytest.mark.parametrize(("late_seconds", "is_taken"), [(299, True), (301, False), (-301, False)])
+def test_a_message_is_fresh_within_the_window(authority, serve, make_bus, late_seconds, is_taken):
+    """By the clocks of both sides, whichever is ahead."""
+    endpoint = serve(authority.post("placement"))
+    late = authority.post("scheduler", clock=lambda: time.time() - late_seconds)
+    send_raw(make_bus(), sealed_claim(late, "late"))
+    PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10).claim("true")
+    if is_taken:
+        endpoint.wait_for("late")
+    assert ("late" in endpoint.claims()) is is_taken
+
+
+def test_a_repeated_message_is_dropped(authority, serve, make_bus):
+    """Also by another process of that machine, and by one that was started anew."""
+    endpoints = [serve(authority.post("placement")), serve(authority.post("placement"))]
+    recorded = sealed_claim(authority.post("scheduler"), "once")
+    before = refused("placement", "replayed")
+    bus = make_bus()
+    for _ in range(4):  # the two servers share a queue and take it in turns
+        send_raw(bus, recorded)
+    api = PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10)
+    for number in range(4):
+        api.claim(number)
+    assert [claims for one in endpoints for claims in one.claims()].count("once") == 1
+    assert refused("placement", "replayed") == before + 3
+
+
+def test_a_message_to_one_is_not_taken_by_another(authority, serve, make_bus):
+    """The destination is signed: what went to one server or topic cannot be given to another."""
+    endpoint = serve(authority.post("placement"), name="two")
+    sender = authority.post("scheduler")
+    before = refused("placement", "misdirected")
+    bus = make_bus()
+    send_raw(bus, sealed_claim(sender, server="one"), server="two")
+    send_raw(bus, sealed_claim(sender, topic="scheduler"), server="two")
+    PlacementAPI(make_bus(sender), timeout_seconds=10).claim("true", server="two")
+    assert endpoint.claims() == ["true"]
+    assert refused("placement", "misdirected") == before + 2
+
+
+def test_a_reply_is_no_request_and_a_request_no_reply(authority, serve, make_bus):
+    """What a process signed for one purpose is of no use for another."""
+    endpoint = serve(authority.post("placement"))
+    sender = authority.post("scheduler")
+    contents = {"kind": "reply", "to": "x", "at": time.time(), "result": 1, "failure": None}
+    before = refused("placement", "malformed")
+    send_raw(make_bus(), seal.seal(contents, authority.private["scheduler"]))
+    PlacementAPI(make_bus(sender), timeout_seconds=10).claim("true")
+    assert endpoint.claims() == ["true"]
+    assert refused("placement", "malformed") == before + 1
+
+
+@pytest.mark.parametrize("answers_as", ["compute", "scheduler", "nobody"])
+def test_an_answer_counts_only_from_who_serves_the_topic(
+    authority, serve, make_bus, tmp_path, answers_as
+):
+    """An agent that gets at a call on the broker cannot answer it in placement's name."""
+    key = keys.create(tmp_path / "key") if answers_as == "nobody" else None
+    serve(authority.post(answers_as, key=key))
+    api = PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10)
+    with pytest.raises(exception.RpcAnswerRefused, match="claim on placement is not believed"):
+        api.claim("x")
+
+
+def test_a_role_may_do_what_the_table_says(authority, serve, make_bus):
+    """An agent's key claims nothing; the refusal is an error, signed and counted."""
+    endpoint = serve(authority.post("placement"))
+    before = refused("placement", "unauthorized")
+    api = PlacementAPI(make_bus(authority.post("compute")), timeout_seconds=10)
+    with pytest.raises(exception.Forbidden, match="role compute may not call claim on placement"):
+        api.claim("x")
+    assert endpoint.heard == []
+    assert refused("placement", "unauthorized") == before + 1
+
+
+def test_an_agent_speaks_for_itself_only(authority, serve, make_bus):
+    endpoint = serve(authority.post("cell_conductor"), topic="cell_conductor")
+    api = CellAPI(make_bus(authority.post("compute")), timeout_seconds=10)
+    assert api.build_failed(SCOPES["compute"]) == "noted"
+    with pytest.raises(exception.Forbidden, match="compute speaks for host1 only"):
+        api.build_failed("host2")
+    assert endpoint.heard == ["host1"]
+
+
+def test_a_revoked_key_is_refused_after_one_push(authority, serve, make_bus):
+    """The list comes over the wire, from whoever has a newer one; its root makes it believed."""
+    post = authority.post("placement")
+    endpoint = serve(post)
+    revoked = authority.post("scheduler")
+    PlacementAPI(make_bus(revoked), timeout_seconds=10).claim("before")
+
+    authority.change(SERVICES, authority.lists[SERVICES].changed({"scheduler": None}))
+    TrustPush(make_bus(authority.post("conductor")), ["placement"]).push()
+    wait_for(lambda: "scheduler" not in post.trusted[0].current().identities, "it is pushed", 10)
+    endpoint.heard.clear()
+    before = refused("placement", "unknown_key")
+    with pytest.raises(exception.RpcTimeout):
+        PlacementAPI(make_bus(revoked), timeout_seconds=1).claim("revoked")
+    assert refused("placement", "unknown_key") == before + 1
+    PlacementAPI(make_bus(authority.post("conductor")), timeout_seconds=10).claim("after")
+    assert endpoint.claims() == ["after"]
+
+
+def test_the_list_of_the_agents_is_pushed_to_who_hears_them(authority, serve, make_bus):
+    """The others are spared it: it may be long."""
+    conductor, placement = authority.post("cell_conductor"), authority.post("placement")
+    serve(conductor, topic="host_states")
+    serve(placement)
+    before = {one.kind: one.current().serial for one in conductor.trusted}
+    authority.enrol("compute", name="compute-2", scope="host2")
+    push = TrustPush(make_bus(authority.post("conductor")), ["host_states", "placement"])
+    push.push()
+    agents = next(one for one in conductor.trusted if one.kind == AGENTS)
+    wait_for(lambda: agents.current().serial > before[AGENTS], "it is pushed", 10)
+    assert "compute-2" in agents.current().identities
+    at_placement = next(one for one in placement.trusted if one.kind == AGENTS)
+    assert "compute-2" not in at_placement.current().identities

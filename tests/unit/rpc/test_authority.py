@@ -1,0 +1,102 @@
+"""The table of who may call what: whole, and closed for what it does not name."""
+
+from __future__ import annotations
+
+import pytest
+
+from compute_agent.manager import ComputeManager
+from conductor import cell_conductor, endpoints
+from placement.manager import PlacementManager
+from rpc import authority
+from rpc.signing.trust import ROLES, Identity
+from scheduler.manager import SchedulerManager
+from tests.fixtures.signing import SCOPES
+from tests.unit.rpc.exposed import exposed_by, exposed_by_modules
+
+SERVED = {
+    "api": set(),
+    "compute": exposed_by(ComputeManager),
+    "scheduler": exposed_by(SchedulerManager),
+    "placement": exposed_by(PlacementManager),
+    "cell_conductor": exposed_by(cell_conductor.CellConductorManager),
+    "host_states": exposed_by(cell_conductor.HostStatesEndpoint),
+    "conductor": exposed_by_modules(endpoints),
+}
+OF_AGENTS = {
+    method
+    for method, allowed in authority.TABLE["cell_conductor"].items()
+    if authority.AGENT_ITSELF in allowed
+}
+
+
+def identity(role, scope=None):
+    return Identity(role, role, scope or SCOPES.get(role))
+
+
+@pytest.mark.parametrize("topic", SERVED)
+def test_each_method_that_is_served_has_its_row(topic):
+    """And none has a row that is not served: a method without one is nobody's."""
+    assert SERVED[topic] or topic == "api"
+    assert set(authority.TABLE[topic]) == SERVED[topic]
+
+
+def test_the_services_are_all_in_the_table():
+    assert set(authority.TABLE) == set(authority.SERVED_BY) == set(SERVED)
+    assert set(authority.SERVED_BY.values()) <= set(ROLES)
+
+
+@pytest.mark.parametrize("topic", SERVED)
+def test_an_agent_may_nothing_but_report_of_itself(topic):
+    """With its own name as the argument nothing else opens; with another's not even that."""
+    agent = identity("compute")
+    for method in SERVED[topic]:
+        own = authority.refusal(agent, topic, None, method, {"agent": agent.scope})
+        others = authority.refusal(agent, topic, None, method, {"agent": "host2"})
+        if topic == "cell_conductor" and method in OF_AGENTS:
+            assert own is None
+            assert others is not None
+        elif method == "object_backport_versions":
+            assert own is None
+        else:
+            assert own is not None
+
+
+def test_a_cell_conductor_pushes_the_hosts_of_its_own_cell():
+    def refusal(cell_uuid):
+        batch = {"armillary_object.data": {"cell_uuid": cell_uuid}}
+        return authority.refusal(
+            identity("cell_conductor"), "scheduler", None, "update_host_states", {"batch": batch}
+        )
+
+    assert refusal(SCOPES["cell_conductor"]) is None
+    assert refusal("another") is not None
+
+
+@pytest.mark.parametrize("arguments", [{}, {"batch": None}, {"batch": {}}, {"batch": 7}])
+def test_arguments_out_of_shape_are_of_no_cell(arguments):
+    assert authority.refusal(
+        identity("cell_conductor"), "scheduler", None, "update_host_states", arguments
+    )
+
+
+def test_what_the_table_does_not_name_is_nobodys():
+    for role in ROLES:
+        assert authority.refusal(identity(role), "placement", None, "drop_everything", {})
+        assert authority.refusal(identity(role), "nowhere", None, "claim", {})
+        assert authority.refusal(identity(role), "placement", "baseapi", "claim", {})
+        assert authority.refusal(identity(role), "placement", "baseapi", "ping", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("role", "topic", "server", "is_believed"),
+    [
+        ("placement", "placement", None, True),
+        ("scheduler", "placement", None, False),
+        ("compute", "placement", None, False),
+        ("compute", "compute", "host1", True),
+        ("compute", "compute", "host2", False),
+        ("placement", "nowhere", None, False),
+    ],
+)
+def test_an_answer_is_of_who_serves(role, topic, server, is_believed):
+    assert authority.may_answer(identity(role), topic, server) is is_believed
