@@ -6,12 +6,6 @@ from datetime import datetime
 
 from objects import base, fields
 
-CURRENT_VERSION = 2
-"""The version number that this release's services write into their records.
-
-1 initial; 2 compute services report the trait OWNER_NOVA.
-"""
-
 
 @base.ArmillaryObjectRegistry.register
 class Service(base.ArmillaryObject):
@@ -19,7 +13,7 @@ class Service(base.ArmillaryObject):
 
     One agent process may carry many hosts, so ``agent`` and ``host`` differ there. ``up`` is worked
     out by the owner of the record when it is read: not forced down, and seen within
-    ``service_down_time`` seconds.
+    ``service_down_time`` seconds. ``armillary.service_history`` says what a ``version`` means.
     """
 
     VERSION = "1.0"

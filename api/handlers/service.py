@@ -99,4 +99,5 @@ def _show(service: Service) -> dict[str, Any]:
         "disabled_reason": service.disabled_reason,
         "forced_down": service.forced_down,
         "armillary:cell_uuid": service.cell_uuid,
+        "armillary:version": service.version,
     }

@@ -12,6 +12,7 @@ from api.schemas.base import (
     Schema,
     every,
     fields,
+    integer,
     listed,
     name,
     ruled,
@@ -48,6 +49,7 @@ SERVICE = every(
         "disabled_reason": STRING_OR_NULL,
         "forced_down": BOOLEAN,
         "armillary:cell_uuid": STRING_OR_NULL,
+        "armillary:version": integer(),
     }
 )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
+from armillary import service_history
 from armillary.http_server import HttpServer
 from armillary.notifications import make_notifier
 from armillary.periodic import PeriodicTask
@@ -55,27 +56,37 @@ def make_cell_conductor(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus
 
 def make_scheduler(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> Manager:
     """Return a scheduler, which owns nothing."""
+    from armillary.cli.reporting import Reporting
+    from rpc.version_caps import OldestServices
     from scheduler.manager import SchedulerManager
 
     top_bus = make_bus(top_url)  # first: it registers the options of messaging
-    return SchedulerManager(
-        conf, top_bus=top_bus, notifier=make_notifier(conf, "armillary-scheduler", top_url)
+    oldest = OldestServices()
+    manager = SchedulerManager(
+        conf,
+        top_bus=top_bus,
+        notifier=make_notifier(conf, service_history.SCHEDULER, top_url),
+        oldest=oldest,
     )
+    return Reporting(conf, manager, binary=service_history.SCHEDULER, bus=top_bus, oldest=oldest)
 
 
 def make_placement(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> Manager:
     """Return placement with both its faces: RPC and REST."""
+    from armillary.cli.reporting import Reporting
     from armillary.db import Database
     from placement.manager import PlacementManager
     from placement.rest.manager import make_server
 
+    top_bus = make_bus(top_url)
     manager = PlacementManager(
         conf,
-        top_bus=make_bus(top_url),
+        top_bus=top_bus,
         database=Database.from_conf(conf.placement_database, "placement"),
     )
     is_shared = _several(conf, conf.placement.workers)
-    return WithServers(manager, [make_server(conf, manager.engine, reuse_port=is_shared)])
+    with_rest = WithServers(manager, [make_server(conf, manager.engine, reuse_port=is_shared)])
+    return Reporting(conf, with_rest, binary=service_history.PLACEMENT, bus=top_bus)
 
 
 def make_placement_rest(conf: cfg.ConfigOpts, *, make_tables: bool) -> Manager:
@@ -128,13 +139,16 @@ def make_api(
 ) -> Manager:
     """Return the HTTP front door; ``on_bound`` learns where it listens."""
     from api.app import make_app
+    from armillary.cli.reporting import Reporting
     from conductor.rpcapi import SuperConductorAPI
+    from rpc.version_caps import ConfiguredCap, OldestServices
 
     bus = make_bus(top_url)  # first: it registers the options of messaging
     events = _event_hub(conf, top_url)
+    oldest = OldestServices()
     conductor = SuperConductorAPI(
         bus,
-        version_cap=conf.upgrade_levels.conductor,
+        version_cap=ConfiguredCap.by_oldest(conf, "conductor", oldest),
         timeout_seconds=conf.rpc.response_timeout_seconds,
     )
     server = HttpServer(
@@ -144,7 +158,11 @@ def make_api(
         threads=conf.api.threads,
         reuse_port=_several(conf, conf.api.workers),
     )
-    return HttpManager(server, on_bound, before=[] if events is None else [events])
+    before: list[Server] = [] if events is None else [events]
+    if bus.post is not None:  # to be told of new trust lists, nothing else is asked of it
+        before.append(bus.server("api", conf.host, [], version="1.0"))
+    manager = HttpManager(server, on_bound, before=before)
+    return Reporting(conf, manager, binary=service_history.API, bus=bus, oldest=oldest)
 
 
 def _event_hub(conf: cfg.ConfigOpts, top_url: str) -> EventHub | None:

@@ -17,6 +17,15 @@ when all hosts that are to run such servers have [compute] cpu_dedicated_set.
 """,
         ),
         cfg.BoolOpt(
+            "disable_compute_service_check_for_ffu",
+            default=False,
+            help="""
+Whether a conductor starts although services have records of a version that this release does not
+work with any more; it warns of them. For an upgrade over several releases while all other services
+are stopped.
+""",
+        ),
+        cfg.BoolOpt(
             "disable_group_policy_check_upcall",
             default=False,
             mutable=True,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from armillary import exception
 from armillary.cli.http_client import ApiClient, ApiNotFound, Document
+from armillary.service_history import COMPUTE
 
 IDS_SHOWN_MAX = 5
 
@@ -66,9 +67,13 @@ def find_hypervisor(api: ApiClient, host: str) -> Document:
 
 
 def find_service(api: ApiClient, service: str) -> Document:
-    """Return the service with this id, or the one on this host."""
+    """Return the service with this id, or the compute service of this host."""
     services = api.list_all("services", "os-services")
-    return _the_one("service", service, services, name=lambda item: item["host"])
+    return _the_one("service", service, services, name=_host_of_compute)
+
+
+def _host_of_compute(service: Document) -> str | None:
+    return service["host"] if service["binary"] == COMPUTE else None
 
 
 def _get_or_none(api: ApiClient, key: str, collection: str, identifier: str) -> Document | None:
@@ -85,7 +90,7 @@ def _the_one(
     candidates: Iterable[Document],
     *,
     ids: Callable[[Document], tuple[str | None, ...]] = lambda item: (str(item["id"]),),
-    name: Callable[[Document], str] = lambda item: item["name"],
+    name: Callable[[Document], str | None] = lambda item: item["name"],
 ) -> Document:
     named = []
     for candidate in candidates:

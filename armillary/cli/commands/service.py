@@ -12,7 +12,10 @@ from armillary.cli.commands.columns import cells
 from armillary.cli.commands.find import find_service
 from armillary.cli.http_client import Document
 
-COLUMNS = ("ID", "Binary", "Host", "Zone", "Status", "State", "Forced down", "Updated", "Reason")
+COLUMNS = (
+    "ID", "Binary", "Host", "Zone", "Status", "State", "Forced down", "Version", "Updated",
+    "Reason",
+)  # fmt: skip
 
 
 class ListServices(ApiLister):
@@ -38,7 +41,7 @@ class SetService(ApiCommand):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument("service", help="host, or id of the service")
+        parser.add_argument("service", help="host of a compute service, or its id")
         status = parser.add_mutually_exclusive_group()
         status.add_argument("--enable", action="store_true", help="take new servers again")
         status.add_argument("--disable", action="store_true", help="take no new servers")
@@ -62,7 +65,7 @@ class DeleteService(ApiCommand):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument("service", help="host, or id of the service")
+        parser.add_argument("service", help="host of a compute service, or id of any service")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -97,6 +100,7 @@ def _row(service: Document) -> tuple[Any, ...]:
             service["status"],
             service["state"],
             service["forced_down"],
+            service.get("armillary:version"),
             service["updated_at"],
             service["disabled_reason"],
         )

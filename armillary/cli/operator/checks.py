@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 
 from armillary import exception
 from armillary.cli.buses import bus_maker
-from armillary.cli.operator.databases import API, chosen, is_configured, open_api
+from armillary.cli.operator.databases import API, CELL0, chosen, is_configured, open_api
 from armillary.context import admin_context
+from armillary.service_history import COMPUTE, CURRENT_VERSION, OLDEST_SUPPORTED
 from conductor.api_db import cells, host_mappings
 from conductor.cells import Cells
-from objects.service import CURRENT_VERSION
+from conductor.service_records import ON_TOP, ServiceRecords
+from objects.cell_mapping import CELL0_UUID
+from objects.service import Service
 
 
 class Code(enum.IntEnum):
@@ -34,6 +38,9 @@ class Result:
 
 
 Check = Callable[[cfg.ConfigOpts], Result]
+
+NAMED_MAX = 20
+"""So many services are named in one line."""
 
 _SUCCESS = Result(Code.SUCCESS)
 _NOT_HERE = Result(Code.SUCCESS, "not checked: no [api_database] connection is configured here")
@@ -69,25 +76,16 @@ def check_cells(conf: cfg.ConfigOpts) -> Result:
 
 
 def check_services(conf: cfg.ConfigOpts) -> Result:
-    """Ask every cell for services of an older version, unmapped hosts, and an answer at all."""
+    """Ask every cell for unmapped hosts, and an answer at all."""
     if not is_configured(conf, API):
         return _NOT_HERE
-    api_database = open_api(conf)
-    links = Cells(conf, api_database, bus_maker(conf, "armillary-status"))
-    try:
-        answers = links.ask_all(lambda cell: cell.list_services(admin_context()))
-    finally:
-        links.close()
-    with api_database.reader() as session:
+    services, down_cells = _cell_services(conf)
+    with open_api(conf).reader() as session:
         mapped = {mapping.host for mapping in host_mappings.list_host_mappings(session)}
-    services = [service for found in answers.by_cell.values() for service in found]
-    old = sorted({s.host for s in services if s.version < CURRENT_VERSION})
-    unmapped = sorted({s.host for s in services} - mapped)
+    unmapped = sorted({s.host for s in services if s.binary == COMPUTE} - mapped)
     problems = []
-    if answers.down_cells:
-        problems.append(f"cells that do not answer: {', '.join(sorted(answers.down_cells))}")
-    if old:
-        problems.append(f"services of an older release on: {', '.join(old)}; restart them")
+    if down_cells:
+        problems.append(f"cells that do not answer: {', '.join(sorted(down_cells))}")
     if unmapped:
         problems.append(
             f"hosts that no cell mapping names: {', '.join(unmapped)}; "
@@ -96,10 +94,66 @@ def check_services(conf: cfg.ConfigOpts) -> Result:
     return Result(Code.WARNING, "; ".join(problems)) if problems else _SUCCESS
 
 
+def check_versions(conf: cfg.ConfigOpts) -> Result:
+    """Compare the version of every service that has a record with what this release works with."""
+    if not is_configured(conf, API):
+        return _NOT_HERE
+    services = [*_cell_services(conf)[0], *_top_services(conf)]
+    too_old = [s for s in services if s.version < OLDEST_SUPPORTED]
+    if too_old:
+        return Result(
+            Code.FAILURE,
+            f"too old for this release, whose oldest supported version is {OLDEST_SUPPORTED}: "
+            f"{_named(too_old)}; upgrade them with the release before, or delete the services "
+            "that are gone",
+        )
+    older = [s for s in services if s.version < CURRENT_VERSION]
+    newer = [s for s in services if s.version > CURRENT_VERSION]
+    problems = []
+    if older:
+        oldest = min(s.version for s in older)
+        problems.append(
+            f"services of an older release on: {_named(older)}; the oldest is of version {oldest}, "
+            f"this release of {CURRENT_VERSION}; upgrade and restart them, or delete those that "
+            "are gone"
+        )
+    if newer:
+        problems.append(f"services of a newer release than this program's: {_named(newer)}")
+    return Result(Code.WARNING, "; ".join(problems)) if problems else _SUCCESS
+
+
+def _cell_services(conf: cfg.ConfigOpts) -> tuple[list[Service], list[str]]:
+    """Return what the cells answer, and the names of those that do not."""
+    links = Cells(conf, open_api(conf), bus_maker(conf, "armillary-status"))
+    try:
+        answers = links.ask_all(lambda cell: cell.list_services(admin_context()))
+    finally:
+        links.close()
+    return [one for found in answers.by_cell.values() for one in found], answers.down_cells
+
+
+def _top_services(conf: cfg.ConfigOpts) -> list[Service]:
+    """Return the records of the services on the top broker."""
+    if not is_configured(conf, CELL0):
+        return []
+    records = ServiceRecords(
+        conf, database=CELL0.open(conf), interfaces=ON_TOP, now=time.time, cell_uuid=CELL0_UUID
+    )
+    return records.list_all()
+
+
+def _named(services: Sequence[Service]) -> str:
+    """Return hosts with program and version, as many as one can read."""
+    shown = sorted({f"{s.host} ({s.binary} {s.version})" for s in services})
+    more = f" and {len(shown) - NAMED_MAX} more" if len(shown) > NAMED_MAX else ""
+    return ", ".join(shown[:NAMED_MAX]) + more
+
+
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("Database schemas", check_schemas),
     ("Cells", check_cells),
     ("Services", check_services),
+    ("Service versions", check_versions),
 )
 
 

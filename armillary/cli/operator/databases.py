@@ -25,9 +25,10 @@ class Known:
 
 
 API = Known("api", "api_database", "conductor.api_db.schema")
+CELL0 = Known("cell0", "cell0_database", "conductor.cell_db.schema")
 DATABASES = (
     API,
-    Known("cell0", "cell0_database", "conductor.cell_db.schema"),
+    CELL0,
     Known("cell", "cell_database", "conductor.cell_db.schema"),
     Known("placement", "placement_database", "placement.db.schema"),
 )

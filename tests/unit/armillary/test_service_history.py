@@ -1,0 +1,45 @@
+"""The declared history: it is of what is served, and every number has its meaning."""
+
+from __future__ import annotations
+
+import pytest
+
+from armillary import service_history
+from armillary.service_history import HISTORY, rpc_version, rpc_versions
+from compute_agent.rpcapi import ComputeAPI
+from conductor.cell_rpcapi import CellConductorAPI
+from conductor.rpcapi import SuperConductorAPI
+from placement.rpcapi import PlacementAPI
+from scheduler.rpcapi import SchedulerAPI
+
+
+def test_the_last_row_is_what_this_release_serves() -> None:
+    """Whoever raises the version of an interface writes it there."""
+    assert HISTORY[-1].interfaces == {
+        "scheduler": SchedulerAPI.VERSION,
+        "conductor": SuperConductorAPI.VERSION,
+        "cell_conductor": CellConductorAPI.VERSION,
+        "compute": ComputeAPI.VERSION,
+        "placement": PlacementAPI.VERSION,
+    }
+
+
+def test_numbers_count_up_by_one() -> None:
+    """From the first release on, none left out, each with the same interfaces."""
+    assert [row.number for row in HISTORY] == list(range(1, len(HISTORY) + 1))
+    assert {tuple(row.interfaces) for row in HISTORY} == {service_history.INTERFACES}
+
+
+@pytest.mark.parametrize("interface", service_history.INTERFACES)
+def test_no_interface_ever_goes_back(interface: str) -> None:
+    """A newer service serves what the older one did."""
+    minors = [int(row.interfaces[interface].partition(".")[2]) for row in HISTORY]
+    assert minors == sorted(minors)
+
+
+@pytest.mark.parametrize(("version", "served"), [(0, "1.0"), (2, "1.0"), (3, "newest"),
+                                                 (99, "newest")])  # fmt: skip
+def test_an_unknown_version_counts_as_the_nearest(version: int, served: str) -> None:
+    """One of the future serves at least what is known here."""
+    newest = rpc_versions("compute")[-1]
+    assert rpc_version("compute", version) == (newest if served == "newest" else served)
