@@ -20,14 +20,25 @@ Outcome = TypeVar("Outcome")
 class _Turn(Generic[Work, Outcome]):
     """A caller's place in the queue: it wakes up with an outcome, an error, or as leader."""
 
+    __slots__ = ("_gate", "error", "group", "outcome", "weight", "work")
+
     def __init__(self, work: Work, weight: int) -> None:
         self.work = work
         self.weight = weight
-        self.woken = threading.Event()
+        self._gate = threading.Lock()  # far less work than an event, and opened only once
+        self._gate.acquire()
         self.group: list[_Turn[Work, Outcome]] = []
         """Those that it is to lead, itself the first."""
         self.outcome: Outcome | None = None
         self.error: Exception | None = None
+
+    def wait(self) -> None:
+        """Wait until somebody wakes this one up."""
+        self._gate.acquire()
+
+    def wake(self) -> None:
+        """Let it go on; once."""
+        self._gate.release()
 
 
 class Combiner(Generic[Work, Outcome]):
@@ -58,7 +69,7 @@ class Combiner(Generic[Work, Outcome]):
         """Return the outcome of the work. Raises ``Unavailable`` when too many wait already."""
         turn = _Turn[Work, Outcome](work, weight)
         if not self._enter(turn):
-            turn.woken.wait()
+            turn.wait()
         if turn.group:
             self._lead(turn.group)
         if turn.error is not None:
@@ -111,9 +122,9 @@ class Combiner(Generic[Work, Outcome]):
                 self._leaders -= 1
         leader.group = []
         for turn in others:
-            turn.woken.set()
+            turn.wake()
         if following:
-            following[0].woken.set()
+            following[0].wake()
 
     def _next_group(self) -> list[_Turn[Work, Outcome]]:
         group: list[_Turn[Work, Outcome]] = []

@@ -16,5 +16,7 @@ T = TypeVar("T", bound=ArmillaryObject)
 def make(cls: type[T], **values: Any) -> T:
     """Return an object of these very values, every field of the class, with no change pending."""
     made = cls()
-    made.__dict__.update({f"_obj_{name}": value for name, value in values.items()})
+    held = made.__dict__
+    for name, value in values.items():
+        held[f"_obj_{name}"] = value
     return made

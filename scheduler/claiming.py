@@ -10,7 +10,7 @@ from armillary import exception
 from armillary.combining import Combiner
 from armillary.context import RequestContext
 from objects.allocation import ClaimStatus
-from objects.claim_batch import AnyResult, Claim
+from objects.claim_batch import AnyResult, Claim, is_held_before
 from placement.rpcapi import PlacementAPI
 from scheduler.decision import Decision
 from scheduler.selections import Wanted
@@ -102,7 +102,7 @@ def _note(decision: Decision, wanted: Wanted, result: AnyResult) -> None:
     assert decision.board is not None
     chooser = decision.board.chooser
     if result.is_claimed:
-        wanted.is_claimed = True
+        wanted.is_claimed, wanted.was_held = True, is_held_before(result)
     elif result.status in (ClaimStatus.CONFLICT, ClaimStatus.FENCED):
         # Somebody else acts for the instance: a delete, or another worker with this request.
         # Whoever that is releases by a higher fence; releasing here could take theirs away.

@@ -74,8 +74,12 @@ class Decision:
 
     @property
     def claimed(self) -> dict[str, int]:
-        """The instances whose claims stand, with their fences."""
-        return {each.instance_uuid: each.fence for each in self.instances if each.is_claimed}
+        """The instances whose claims this decision has written, with their fences."""
+        return {
+            each.instance_uuid: each.fence
+            for each in self.instances
+            if each.is_claimed and not each.was_held
+        }
 
     @property
     def positions(self) -> list[int]:

@@ -146,13 +146,12 @@ class HostTable:
     def value(self, name: str, position: int) -> Any:
         """Return the value of one host as a plain Python value."""
         column = self._columns.get(name)
-        if column is not None:
-            value = column[position]
-        elif name == "cell_uuid":
-            value = self._snapshot.cells[self._snapshot.columns["cell"][self._rows[position]]]
-        else:
-            value = self._snapshot.columns[name][self._rows[position]]
-        return value.item() if isinstance(value, np.generic) else value
+        if column is None:
+            position = self._rows.item(position)
+            if name == "cell_uuid":
+                return self._snapshot.cells[self._snapshot.columns["cell"][position]]
+            column = self._snapshot.columns[name]
+        return column.item(position) if isinstance(column, np.ndarray) else column[position]
 
     def aggregates_at(self, position: int) -> tuple[Aggregate, ...]:
         """Return the aggregates of one host."""

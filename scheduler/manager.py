@@ -16,7 +16,8 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
-from conductor.rpcapi import HostStatesAPI, SuperConductorAPI
+from conductor.cell_rpcapi import HostStatesAPI
+from conductor.rpcapi import SuperConductorAPI
 from objects.aggregate import Aggregate
 from objects.decision_trace import DecisionTrace
 from objects.destinations import Destinations
@@ -26,6 +27,7 @@ from objects.scheduling_batch import SchedulingAnswers, SchedulingBatch
 from placement.rpcapi import PlacementAPI
 from rpc.server import RpcServer
 from rpc.transport import Bus
+from rpc.version_caps import ConfiguredCap, OldestServices
 from scheduler import answers
 from scheduler.drivers.base import load_driver
 from scheduler.fleet import Fleet
@@ -40,9 +42,20 @@ LOG = logging.getLogger(__name__)
 
 
 class SchedulerManager:
-    """The endpoint of ``SchedulerAPI``. Raises ``ConfigurationError`` for a missing plugin."""
+    """The endpoint of ``SchedulerAPI``. Raises ``ConfigurationError`` for a missing plugin.
 
-    def __init__(self, conf: cfg.ConfigOpts, *, top_bus: Bus, notifier: Notifier = SILENT) -> None:
+    ``oldest`` is what is known of the services that it asks.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        top_bus: Bus,
+        notifier: Notifier = SILENT,
+        oldest: OldestServices | None = None,
+    ) -> None:
+        oldest = oldest or OldestServices()
         self._conf = conf
         self._notifier = notifier
         self._bus = top_bus
@@ -53,7 +66,7 @@ class SchedulerManager:
             fleet=self._fleet,
             placement=PlacementAPI(
                 top_bus,
-                version_cap=conf.upgrade_levels.placement,
+                version_cap=ConfiguredCap.by_oldest(conf, "placement", oldest),
                 timeout_seconds=conf.rpc.response_timeout_seconds,
             ),
             dice=random.Random(),  # noqa: S311 - spreads load, guards nothing
@@ -65,10 +78,10 @@ class SchedulerManager:
             fleet=self._fleet,
             super_conductor=SuperConductorAPI(
                 top_bus,
-                version_cap=conf.upgrade_levels.conductor,
+                version_cap=ConfiguredCap.by_oldest(conf, "conductor", oldest),
                 timeout_seconds=conf.scheduler.sync_timeout_seconds,
             ),
-            host_states=HostStatesAPI(top_bus, version_cap=conf.upgrade_levels.cell_conductor),
+            host_states=HostStatesAPI(top_bus),
         )
         self._watch = PluginWatch(conf)
         self._instance_info = InstanceInfo(conf, fleet=self._fleet, ask_cells=self._sync.ask_cells)

@@ -31,6 +31,8 @@ def are_alike(one: RequestSpec, other: RequestSpec) -> bool:
 
     Fields that are set in one and not in the other make a difference.
     """
+    if one is other:
+        return True
     if not one.is_equal(other, but=_APART):
         return False
     group, another = _value(one, "instance_group"), _value(other, "instance_group")

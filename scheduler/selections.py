@@ -86,13 +86,14 @@ class Chooser:
         """Choose a host and use it; None when none is left. ``spread`` widens the random subset."""
         self._spec.instance_uuid = instance_uuid
         self.settle()
-        position = self._pick(max(self._subset_size, spread))
+        subset_size = max(self._subset_size, spread)
+        best = self._ranking.best(max(subset_size, runners_up + 1)).tolist()
+        position = self._pick(best, subset_size)
         if position is None:
             return None
-        next_best = self._ranking.best(runners_up + 1) if runners_up else ()
+        next_best = [each for each in best[: runners_up + 1] if each != position]
         choice = Choice(
-            self._ranked(position),
-            [self._ranked(int(each)) for each in next_best if each != position][:runners_up],
+            self._ranked(position), [self._ranked(each) for each in next_best[:runners_up]]
         )
         self._use(position, instance_uuid)
         return choice
@@ -181,14 +182,14 @@ class Chooser:
             why, self.hosts, removed, self._spec, explained_max=self._explained_max
         )
 
-    def _pick(self, subset_size: int) -> int | None:
+    def _pick(self, best: Sequence[int], subset_size: int) -> int | None:
+        """Return one of the best hosts, which are in their order, or of those that equal them."""
         if self._shuffle_ties and len(ties := self._ranking.ties()) > subset_size:
-            best = ties
-        else:
-            best = self._ranking.best(subset_size)
-        if len(best) == 0:
+            return int(ties[self._dice.randrange(len(ties))])
+        some = best[:subset_size]
+        if not some:
             return None
-        return int(best[self._dice.randrange(len(best))] if len(best) > 1 else best[0])
+        return some[self._dice.randrange(len(some))] if len(some) > 1 else some[0]
 
     def _ranked(self, position: int) -> Ranked:
         return Ranked(position, self._ranking.weight(position), self._ranking.shares(position))
@@ -200,7 +201,7 @@ class Chooser:
         self._changed.add(position)
 
     def _recheck(self, position: int) -> None:
-        is_in = bool(self._is_open[position] and self._has_room[position])
+        is_in = self._is_open.item(position) and self._has_room.item(position)
         if is_in:
             host_state = self.hosts[position]
             is_in = all(filters.passes(each, host_state, self._spec) for each in self._repeated)
@@ -223,6 +224,8 @@ class Wanted:
     fence: int
     position: int = -1
     is_claimed: bool = False
+    was_held: bool = False
+    """Its claim stood already: the same request came twice, and the other one has written it."""
 
 
 def spread_of(claim_round: int) -> int:

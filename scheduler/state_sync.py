@@ -13,7 +13,8 @@ from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import admin_context
 from armillary.log_once import OutageLog
-from conductor.rpcapi import HostStatesAPI, SuperConductorAPI
+from conductor.cell_rpcapi import HostStatesAPI
+from conductor.rpcapi import SuperConductorAPI
 from objects.aggregate import Aggregate
 from objects.host_states import HostStateBatch
 from scheduler.facts import Facts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
 
@@ -40,14 +40,9 @@ class TraceBuilder:
         self._filters: list[dict[str, Any]] = []
         self._timings_ms: dict[str, float] = {}
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def stage(self, name: str) -> AbstractContextManager[None]:
         """Add the time that the block takes to a stage."""
-        started = self._clock()
-        try:
-            yield
-        finally:
-            self.took(name, self._clock() - started)
+        return _Stage(self, name, self._clock)
 
     def took(self, stage: str, seconds: float) -> None:
         """Add to the time of a stage."""
@@ -154,6 +149,23 @@ class TraceBuilder:
             trace, placed=placed, wanted=wanted, aggregate_names=aggregate_names or {}
         )
         return trace
+
+
+class _Stage:
+    """A block that is timed; a generator would take longer than many a block."""
+
+    __slots__ = ("_builder", "_clock", "_name", "_started")
+
+    def __init__(self, builder: TraceBuilder, name: str, clock: Callable[[], float]) -> None:
+        self._builder = builder
+        self._name = name
+        self._clock = clock
+
+    def __enter__(self) -> None:
+        self._started = self._clock()
+
+    def __exit__(self, *raised: object) -> None:
+        self._builder.took(self._name, self._clock() - self._started)
 
 
 @dataclasses.dataclass(slots=True)

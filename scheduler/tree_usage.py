@@ -109,6 +109,9 @@ class TreeUsage(Usage):
         self._reserved[position] = self._answer.reserved[candidate]
         self._used[position] = self._now_used(candidate)
         self._ratio[position] = self._answer.ratio[candidate]
+        if self._capacity is not None:
+            own = self._total[position] - self._reserved[position]
+            self._capacity[position] = own * self._ratio[position]
 
     def _amounts_at(self, position: int | slice) -> npt.NDArray[np.int64]:
         """Return what is asked for there; not the same everywhere where answers were joined."""

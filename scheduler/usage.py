@@ -70,6 +70,7 @@ class Usage:
         self._reserved = reserved
         self._used = used
         self._ratio = ratio
+        self._capacity: npt.NDArray[np.float64] | None = None
         by_all = amounts if amounts.ndim == 1 else amounts.min(axis=0, initial=1)
         self._known = [
             (index, _ATTRIBUTES_OF[name])
@@ -118,11 +119,10 @@ class Usage:
     def attributes_at(self, position: int) -> dict[str, Any]:
         """Return the host attributes that follow, of one host."""
         values: dict[str, Any] = {}
+        figures = (self._total, self._reserved, self._used, self._ratio)
+        total, reserved, used, ratio = (each[position].tolist() for each in figures)
         for index, derive in self._known:
-            cell = (position, index)
-            values.update(
-                derive(self._total[cell], self._reserved[cell], self._used[cell], self._ratio[cell])
-            )
+            values.update(derive(total[index], reserved[index], used[index], ratio[index]))
         return values
 
     def candidate_at(self, position: int) -> int:
@@ -166,15 +166,20 @@ class Usage:
 
     def fit_mask(self) -> npt.NDArray[np.bool_]:
         """Answer ``fits`` for all hosts."""
-        capacity = (self._total - self._reserved) * self._ratio
         amounts = self._amounts_at(slice(None))
-        mask: npt.NDArray[np.bool_] = np.all(self._used + amounts <= capacity, axis=1)
+        mask: npt.NDArray[np.bool_] = np.all(self._used + amounts <= self._capacities(), axis=1)
         return mask
 
     def fits(self, position: int) -> bool:
         """Tell whether the amounts asked for fit once more, as placement reckons it."""
-        capacity = (self._total[position] - self._reserved[position]) * self._ratio[position]
-        return bool(np.all(self._used[position] + self._amounts_at(position) <= capacity))
+        capacity = self._capacities()[position]
+        return bool((self._used[position] + self._amounts_at(position) <= capacity).all())
+
+    def _capacities(self) -> npt.NDArray[np.float64]:
+        """Return what each host has in all; that does not change with what is used."""
+        if self._capacity is None:
+            self._capacity = (self._total - self._reserved) * self._ratio
+        return self._capacity
 
     def _amounts_at(self, position: int | slice) -> npt.NDArray[np.int64]:
         return self._amounts

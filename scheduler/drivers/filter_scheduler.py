@@ -11,7 +11,7 @@ import functools
 import logging
 import random
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import ClassVar
@@ -181,8 +181,12 @@ class FilterScheduler(SchedulerDriver):
 
     def _decide_and_claim(self, decisions: Sequence[Decision]) -> None:
         shared: dict[object, list[Decision]] = {}
+        keys: dict[int, Hashable] = {}  # requests that came together mostly have one spec
         for decision in decisions:
-            key = id(decision) if decision.is_dry_run else same_request.rough_key(decision.spec)
+            spec = id(decision.spec)
+            if spec not in keys:
+                keys[spec] = same_request.rough_key(decision.spec)
+            key = id(decision) if decision.is_dry_run else keys[spec]
             shared.setdefault(key, []).append(decision)
         works = [partial(self._decide_shared, key, some) for key, some in shared.items()]
         side_by_side(self._workers, works)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os_traits
 
+from armillary import service_history
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
 from scheduler.facts import Facts
 from scheduler.request_filters import demands
-
-SERVICE_VERSION = 2
-"""Since this version compute services report the trait."""
 
 
 class Owner(request_filters.BaseRequestFilter):
@@ -24,5 +22,5 @@ class Owner(request_filters.BaseRequestFilter):
     """
 
     def apply(self, spec: RequestSpec, facts: Facts) -> None:
-        if facts.service_version_min >= SERVICE_VERSION:
+        if facts.service_version_min >= service_history.REPORTS_OWNER:
             demands.require(spec, os_traits.OWNER_NOVA)

@@ -134,10 +134,10 @@ class _Column:
 
     def change(self, position: int, host_state: HostState, spec: RequestSpec, is_in: Mask) -> bool:
         """Take over that one host changed; return whether that changed the parts of all."""
-        is_left = bool(is_in[position])
+        is_left = is_in.item(position)
         if is_left and self._weigher.is_steady:
             return False
-        old = float(self._raw[position])
+        old = self._raw.item(position)
         new = self._clamped(_weight_of(self._weigher, host_state, spec)) if is_left else old
         if is_left and new == old:
             return False
@@ -155,11 +155,11 @@ class _Column:
 
     def share(self, position: int) -> Share:
         """Return one host's part, and what it comes from."""
-        raw = float(self._raw[position])
+        raw = self._raw.item(position)
         return {
             "raw": raw,
-            "normalised": float(self._normalised(raw)),
-            "weight": float(self.parts[position]),
+            "normalised": self._normalised(raw),
+            "weight": self.parts.item(position),
         }
 
     def _clamped(self, raw: float) -> float:
@@ -245,8 +245,10 @@ class Ranking:
             self._add_up()
             return
         host_state = self._hosts[position]
-        changes = [c.change(position, host_state, self._spec, self._is_in) for c in self._columns]
-        if any(changes):
+        has_changed_all = False
+        for column in self._columns:
+            has_changed_all |= column.change(position, host_state, self._spec, self._is_in)
+        if has_changed_all:
             self._add_up()
         else:
             self._totals[position] = self._total_at(position) if is_in else -math.inf
@@ -256,7 +258,7 @@ class Ranking:
 
     def weight(self, position: int) -> float:
         """Return the weight of a host that is in."""
-        return float(self._totals[position])
+        return self._totals.item(position)
 
     def shares(self, position: int) -> dict[str, Share]:
         """Return each weigher's part of a host's weight; without those that weigh nothing here.
@@ -300,7 +302,7 @@ class Ranking:
     def _total_at(self, position: int) -> float:
         total = 0.0
         for column in self._columns:
-            total += float(column.parts[position])
+            total += column.parts.item(position)
         return total
 
 
@@ -329,12 +331,12 @@ class _Shortlist:
         """Return the best hosts, or None when others may be among them by now."""
         if count > len(self._near):
             return None
-        order = np.argsort(-self._totals[self._near], kind="stable")
+        order = (-self._totals[self._near]).argsort(kind="stable")
         found: Positions = self._near[order[:count]]
-        return found if self._place_of(int(found[-1])) <= self._worst else None
+        return found if self._place_of(found.item(-1)) <= self._worst else None
 
     def _place_of(self, position: int) -> tuple[float, int]:
-        return -float(self._totals[position]), position
+        return -self._totals.item(position), position
 
 
 def _best(totals: Numbers, count: int) -> Positions:

@@ -14,7 +14,8 @@ from oslo_messaging import ExpectedException
 import rpc
 from armillary import exception
 from armillary.context import admin_context
-from conductor.rpcapi import HostStatesAPI, SuperConductorAPI
+from conductor.cell_rpcapi import HostStatesAPI
+from conductor.rpcapi import SuperConductorAPI
 from objects.base import ArmillaryObject
 from objects.claim_batch import ClaimAnswers, ClaimBatch
 from objects.decision_trace import DecisionTrace

@@ -364,6 +364,18 @@ def test_claims_that_stand_are_released_when_the_request_fails() -> None:
     assert facts["trace"].sentence.startswith("Only 1 of 2 instances found room: 1 of 2 hosts")
 
 
+def test_what_the_same_request_claimed_before_stays_when_it_fails_now() -> None:
+    """It came twice: the answer of the first may be the one that is heard."""
+    hosts = some_hosts(1)
+    placement = ArrayPlacement(hosts)
+    first = a_uuid()
+    select(a_driver(hosts, placement=placement), uuids=[first])
+    placement.refusals[hosts[0].uuid] = 9
+    with pytest.raises(exception.NoValidHost):
+        select(a_driver(hosts, placement=placement), uuids=[first, a_uuid()])
+    assert (list(placement.consumers), placement.released) == ([first], [])
+
+
 def test_an_instance_in_other_hands_ends_the_request_and_releases_nothing() -> None:
     """Whoever has it releases by a higher fence; these claims may be theirs by now."""
     hosts = some_hosts(2)
