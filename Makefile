@@ -36,7 +36,7 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 
 ##### Testing it
 
-.PHONY: test check unit functional integration conformance conformance-serve-cmd fuzz faults simulation bench bench-placement bench-scheduling
+.PHONY: test check unit functional integration conformance conformance-serve-cmd fuzz faults simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(HARNESS) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -f $(VENV)/left-out
 	@$(MAKE) --no-print-directory -j 2 --output-sync=line test-deployments test-others
@@ -78,8 +78,14 @@ conformance-serve-cmd: ## Print the command that serves our REST API to the harn
 fuzz: $(TEST) ## Send 10,000 odd requests to our REST API
 	ARMILLARY_FUZZ_CASES=10000 $(PYTEST) tests/conformance/test_fuzz.py
 
-faults: $(TEST) ## Kill processes in the middle of their work
-	$(PYTEST) tests/faults
+SEED       ?= 1
+PLANS      ?= 10
+FAULTS     ?= 30
+OPERATIONS ?= 300
+PACE       ?= 1
+faults: $(TEST) ## Play PLANS=10 plans of FAULTS=30 faults over OPERATIONS=300 operations, from SEED=1 on
+	nice -n 5 $(VENV)/bin/python -W ignore -m tests.faults --verbose --seed $(SEED) --plans $(PLANS) \
+		--faults $(FAULTS) --operations $(OPERATIONS) --pace $(PACE)
 
 SEEDS ?= 200
 FIRST ?= 1
@@ -91,6 +97,9 @@ bench: $(TEST) ## Measure each stage on fleets of hosts
 
 bench-scheduling: $(TEST) ## Measure the scheduler; PEERS=DIR and WORK=DIR as for bench-placement
 	$(VENV)/bin/python -W ignore -m tests.bench scheduling $(if $(PEERS),--peers $(PEERS)) $(if $(WORK),--work $(WORK))
+
+bench-builds: $(TEST) ## Measure instances a second from accepted to ACTIVE, all services as processes
+	$(VENV)/bin/python -W ignore -m tests.bench builds
 
 bench-placement: $(TEST) ## Measure placement; PEERS=DIR has the reference's scripts, WORK=DIR its environment
 	$(VENV)/bin/python -W ignore -m tests.bench placement $(if $(PEERS),--peers $(PEERS)) $(if $(WORK),--work $(WORK))

@@ -1,0 +1,36 @@
+"""A short plan of faults over a mix of all operations; `make faults` plays longer ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.run import Run
+from tests.faults.stores import why_missing
+from tests.faults.world import SMALL, world
+from tests.fixtures.services import leave_out
+
+SEED = 1
+FAULTS = 5
+OPERATIONS = 40
+
+pytestmark = pytest.mark.timeout(900)  # where a machine has much else to do
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Lend a deployment on a broker and a database server of its own, which may be killed."""
+    reason = why_missing()
+    if reason is not None:
+        leave_out("RabbitMQ or PostgreSQL", reason)
+    with world(tmp_path_factory.mktemp("plan"), SMALL, SEED) as deployment:
+        yield Run(deployment, lambda line: None)
+
+
+def test_nothing_is_lost_and_nothing_is_left_whatever_fails(run):
+    """Each accepted request ends with a reason, guests run once, placement holds what there is."""
+    outcome = run.play(SEED, FAULTS, OPERATIONS)
+    assert outcome.findings == []
+    assert (sum(outcome.faults.values()), sum(outcome.accepted.values()) >= OPERATIONS) == (
+        FAULTS, True,
+    )  # fmt: skip
+    assert run.clear() == []
