@@ -12,9 +12,10 @@ def main(argv: list[str]) -> int:
     if os.environ.get("PYTHONHASHSEED") != "0":  # sets of texts have their order from it
         os.environ["PYTHONHASHSEED"] = "0"
         os.execv(sys.executable, [sys.executable, "-m", "tests.simulation", *argv])
-    from tests.simulation import hub
+    from tests.simulation import hub, memory
 
     hub.install()
+    memory.install()
     from tests.simulation import series
 
     seeds = range(arguments.first, arguments.first + arguments.seeds)

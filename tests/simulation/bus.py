@@ -23,6 +23,7 @@ from tests.simulation.hub import HUB, Process
 
 CALL_SECONDS = 60.0
 UNREACHABLE_SECONDS = 1.0
+DELAY_SECONDS_MAX = 0.05
 
 Fate = Callable[[str, str], list[float]]
 """Sender and method -> after how many seconds the message arrives, each time that it does."""
@@ -47,7 +48,7 @@ class Broker:
     """Queues by topic and server; ``cut`` names the processes that cannot reach it."""
 
     name: str
-    fate: Fate
+    fate: Fate = lambda sender, method: [HUB.dice.uniform(0.0, DELAY_SECONDS_MAX)]
     servers: list[SimServer] = field(default_factory=list)
     cut: set[str] = field(default_factory=set)
     waiting: list[Message] = field(default_factory=list)
@@ -152,6 +153,7 @@ class SimBus(Bus):
         self.broker = broker
         self.process = process
         self.serializer = ObjectSerializer()
+        self.post = None  # nobody signs here
 
     def server(
         self, topic: str, server: str, endpoints: Iterable[Any], *, version: str = "1.0"

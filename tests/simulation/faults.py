@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import random
 
+from tests.simulation.bus import DELAY_SECONDS_MAX
 from tests.simulation.hub import HUB
 from tests.simulation.world import AGENTS, CELLS, SERVICES, TOP, World
 
-DELAY_SECONDS_MAX = 0.05
-SLOW_SECONDS_MAX = 8.0
+SLOW_SECONDS_MAX = 6.0
 EFFECTS_MAX = 60
 """A doomed process dies within so many effects."""
 
 
 class Faults:
-    """Loses, delays and repeats messages; kills, cuts off, misleads processes, until ``end``."""
+    """Loses, delays and repeats messages; kills, cuts off, misleads processes, until ``stop``."""
 
     def __init__(self, seed: int) -> None:
         self._dice = random.Random(f"faults/{seed}")
         self._is_on = True
         calm = self._dice.random() < 0.2  # some runs are about operations crossing each other
-        scale = 0.0 if calm else self._dice.choice((0.3, 1.0, 2.0))
-        self._lost = 0.01 * scale
-        self._twice = 0.02 * scale
-        self._slow = 0.03 * scale
-        self._seconds_between = 6.0 / scale if scale else None
+        scale = 0.0 if calm else self._dice.choice((0.5, 1.0, 2.0))
+        self._lost = 0.02 * scale
+        self._twice = 0.04 * scale
+        self._slow = 0.06 * scale
+        self._seconds_between = 2.0 / scale if scale else None
 
-    def fate(self, sender: str, method: str) -> list[float]:
+    def _fate(self, sender: str, method: str) -> list[float]:
         """Return after how many seconds a message arrives, once for each time that it does."""
         delay = self._dice.uniform(0.0, DELAY_SECONDS_MAX)
         if not self._is_on:
@@ -45,6 +45,8 @@ class Faults:
 
     def begin(self, world: World) -> None:
         """Let things go wrong from now on."""
+        for broker in world.brokers.values():
+            broker.fate = self._fate
         if self._seconds_between is None:
             return
 
@@ -56,12 +58,15 @@ class Faults:
 
         HUB.after(self._pause(), strike)
 
-    def end(self, world: World) -> None:
-        """Let nothing more go wrong, and mend what is broken."""
+    def stop(self) -> None:
+        """Let nothing more go wrong; what is broken stays so for its time."""
         self._is_on = False
+
+    def mend(self, world: World) -> None:
+        """Mend what is broken."""
         for broker in world.brokers.values():
-            broker.cut.clear()
-            broker.look()
+            for name in sorted(broker.cut):
+                world.mend(name, broker)
         for name in world.names:
             world.start(name)
             world.processes[name].skew_seconds = 0.0
@@ -82,7 +87,7 @@ class Faults:
 
         def on_death() -> None:
             died()
-            HUB.after(self._dice.uniform(0.1, 20.0), lambda: world.start(name))
+            HUB.after(self._dice.uniform(0.1, 12.0), lambda: world.start(name))
 
         process.on_death = on_death
 
@@ -90,21 +95,14 @@ class Faults:
         """Let a process be away for long enough that others take notice."""
         name = self._dice.choice([*AGENTS, *AGENTS, *SERVICES])
         world.kill(name)
-        HUB.after(self._dice.uniform(1.0, 60.0), lambda: world.start(name))
+        HUB.after(self._dice.uniform(1.0, 30.0), lambda: world.start(name))
 
     def _cut(self, world: World) -> None:
         """Cut a process off from one of its brokers for a while."""
         broker = world.brokers[self._dice.choice((TOP, *CELLS))]
         name = self._dice.choice([*SERVICES, *AGENTS])
-        HUB.watch(name, f"is cut off from {broker.name}")
-        broker.cut.add(name)
-
-        def mend() -> None:
-            broker.cut.discard(name)
-            HUB.watch(name, f"reaches {broker.name} again")
-            broker.look()
-
-        HUB.after(self._dice.uniform(1.0, 40.0), mend)
+        world.cut(name, broker)
+        HUB.after(self._dice.uniform(1.0, 20.0), lambda: world.mend(name, broker))
 
     def _skew(self, world: World) -> None:
         name = self._dice.choice([*SERVICES, *AGENTS])

@@ -90,18 +90,22 @@ class Hub:
 
     def begin(self, seed: int | str) -> None:
         """Forget everything; all chance follows from the seed from now on."""
-        self.dice = _Random(f"hub/{seed}")
-        self.entropy = _Random(f"entropy/{seed}")
-        random.seed(f"module/{seed}")
         self.now = 0.0
         self.current: SimThread | None = None
-        self.events = 0
         self.failures: list[str] = []
+        self.take_seed(seed)
         self.watch: Callable[[str, str], None] = lambda process, what: None
         self._line: list[tuple[float, float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
         self.main = greenlet.getcurrent()
         SimThread._numbers = itertools.count(1)
+
+    def take_seed(self, seed: int | str) -> None:
+        """Go on from here, with all chance following from the seed."""
+        self.dice = _Random(f"hub/{seed}")
+        self.entropy = _Random(f"entropy/{seed}")
+        random.seed(f"module/{seed}")
+        self.events = 0
 
     # The line of what is to happen
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import hashlib
 import logging
 import random
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from armillary import exception
 from tests.simulation.checks import Checks
 from tests.simulation.faults import Faults
 from tests.simulation.hub import HUB
+from tests.simulation.stage import Stage
 from tests.simulation.story import Story
-from tests.simulation.world import World
 
-STORY_SECONDS = 60.0
-START_SECONDS = 14.0
+STORY_SECONDS = (2.0, 3.0, 5.0, 8.0)
+LINGER_SECONDS = (0.0, 0.0, 15.0)
+"""So long what is broken may stay so after a story: in some runs hosts are given up."""
 QUIET_SECONDS_MAX = 300.0
-LOOK_SECONDS = 10.0
+LOOK_SECONDS = 2.0
+REST_SECONDS = 4.0
 FAILING = ("attach", "detach", "resize", "prepare_live", "live_migrate", "power_on", "power_off")
 
 Say = Callable[[str], None]
@@ -38,9 +38,9 @@ class Outcome:
     events: int
 
 
-def run(seed: int, say: Say = lambda line: None, *, seconds: float = STORY_SECONDS) -> Outcome:
-    """Play a seed's story under its faults, let all come to rest, and look."""
-    HUB.begin(seed)
+def run(stage: Stage, seed: int, say: Say = lambda line: None) -> Outcome:
+    """Play a seed's story under its faults, let all come to rest, and look: uses up the stage."""
+    HUB.take_seed(seed)
     trace = hashlib.sha256()
 
     def watch(who: str, what: str) -> None:
@@ -49,43 +49,37 @@ def run(seed: int, say: Say = lambda line: None, *, seconds: float = STORY_SECON
         say(line)
 
     HUB.watch = watch
-    logs = _Logs(say)
-    logging.getLogger().addHandler(logs)
-    with tempfile.TemporaryDirectory(prefix="armillary-simulation-", dir=_memory()) as folder:
-        faults = Faults(seed)
-        world = World(Path(folder), faults.fate, _options(seed))
-        try:
-            story = _play(world, faults, Checks(world), seed, seconds)
-        finally:
-            world.close()
-            logging.getLogger().removeHandler(logs)
+    logging.getLogger().addHandler(_Logs(say))
+    stage.world.set_options(_options(seed))
+    story = _play(stage, seed)
     return Outcome(seed, HUB.failures, trace.hexdigest(), story.requests, HUB.events)
 
 
-def _play(world: World, faults: Faults, checks: Checks, seed: int, seconds: float) -> Story:
-    for name in world.names:
-        world.start(name)
-    HUB.run(lambda: False, START_SECONDS)
-    story = Story(world, seed, seconds=seconds)
+def _play(stage: Stage, seed: int) -> Story:
+    world, faults, checks = stage.world, Faults(seed), Checks(stage.world)
+    dice = random.Random(f"length/{seed}")
+    seconds, linger_seconds = dice.choice(STORY_SECONDS), dice.choice(LINGER_SECONDS)
+    story = Story(world, seed, accepted=stage.servers, seconds=seconds)
     story.begin()
     faults.begin(world)
-    HUB.run(lambda: story.is_over or bool(HUB.failures), seconds + 2 * STORY_SECONDS)
-    faults.end(world)
+    HUB.run(lambda: bool(HUB.failures), seconds)
+    faults.stop()
+    HUB.run(lambda: bool(HUB.failures), linger_seconds)
+    faults.mend(world)
     HUB.watch("world", "is well again")
     deadline = HUB.now + QUIET_SECONDS_MAX
-    HUB.run(lambda: bool(HUB.failures), LOOK_SECONDS)
-    while not HUB.failures and (left := checks.left()):
+    while not HUB.failures and (left := [*story.left(), *checks.left()]):
         if HUB.now >= deadline:
             HUB.failures.extend(f"never done: {what}" for what in left)
         HUB.run(lambda: bool(HUB.failures), LOOK_SECONDS)
     if not HUB.failures:
-        HUB.run(lambda: bool(HUB.failures), 2 * LOOK_SECONDS)  # what agents compare now and then
+        HUB.run(lambda: bool(HUB.failures), REST_SECONDS)
         checks.check(story.accepted)
     return story
 
 
 def _options(seed: int) -> dict[tuple[str | None, str], Any]:
-    """Return what hosts fail at in this run."""
+    """Return what hosts fail at in this run, and what is done to servers by itself."""
     dice = random.Random(f"options/{seed}")
     failing = [
         f"host{dice.randint(1, 7)}:{dice.choice(FAILING)}" for _ in range(dice.randint(0, 2))
@@ -93,14 +87,11 @@ def _options(seed: int) -> dict[tuple[str | None, str], Any]:
     return {
         ("simulated", "failing_operations"): failing,
         ("simulated", "failure_rate"): dice.choice((0.0, 0.1, 0.3)),
-        (None, "reclaim_instance_interval"): dice.choice((0, 0)),
+        ("simulated", "failure_seed"): seed,
+        (None, "reclaim_instance_interval"): dice.choice((0, 30)),
         (None, "shelved_offload_time"): dice.choice((-1, 0, 20)),
         (None, "resize_confirm_window"): dice.choice((0, 0, 30)),
     }
-
-
-def _memory() -> str | None:
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 class _Logs(logging.Handler):

@@ -1,4 +1,4 @@
-"""Many seeded runs, each in a process of its own: none finds anything that another one left."""
+"""Many seeded runs, each in a fork of the same stage: none finds what another one left."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
+from tests.simulation import stage
 from tests.simulation.run import Outcome, run
 
-CPU_SECONDS_MAX = 120
+CPU_SECONDS_MAX = 60
 """A run that takes longer hangs, and is ended."""
-WARM_UP_SECONDS = 20.0
 
 
 def run_all(
@@ -30,7 +32,25 @@ def run_all(
 ) -> int:
     """Run seeds, say what each found, and return the exit code: 1 when one found something."""
     logging.getLogger().setLevel(logging.INFO)
-    run(0, seconds=WARM_UP_SECONDS)  # loads and compiles what each run would on its own
+    with tempfile.TemporaryDirectory(prefix="armillary-simulation-") as folder:
+        ready = stage.make(Path(folder))
+        gc.collect()
+        gc.freeze()
+        return _run_all(
+            ready, seeds, jobs=jobs, is_verbose=is_verbose, cpu_seconds_max=cpu_seconds_max,
+            is_json=is_json,
+        )  # fmt: skip
+
+
+def _run_all(
+    ready: stage.Stage,
+    seeds: Sequence[int],
+    *,
+    jobs: int,
+    is_verbose: bool,
+    cpu_seconds_max: float | None,
+    is_json: bool,
+) -> int:
     failed: list[int] = []
     running: dict[int, int] = {}
     waiting = list(seeds)
@@ -38,7 +58,7 @@ def run_all(
     while waiting or running:
         while waiting and len(running) < jobs and not _is_spent(cpu_seconds_max):
             seed = waiting.pop(0)
-            running[_fork(seed, is_verbose=is_verbose, is_json=is_json)] = seed
+            running[_fork(ready, seed, is_verbose=is_verbose, is_json=is_json)] = seed
         if not running:
             break
         pid, status = os.wait()
@@ -51,16 +71,16 @@ def run_all(
     return 1 if failed else 0
 
 
-def _fork(seed: int, *, is_verbose: bool, is_json: bool) -> int:
+def _fork(ready: stage.Stage, seed: int, *, is_verbose: bool, is_json: bool) -> int:
     sys.stdout.flush()
     pid = os.fork()
     if pid:
         return pid
     code = 1
     try:
-        gc.freeze()
+        gc.disable()  # it is over before there is much to collect
         signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS_MAX)
-        outcome = run(seed, _write if is_verbose else lambda line: None)
+        outcome = run(ready, seed, _write if is_verbose else lambda line: None)
         _say(outcome, is_json=is_json)
         code = 1 if outcome.failures else 0
     except BaseException:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Set
 from typing import Any
 
 from armillary import exception
-from objects.instance import Instance
 from tests.simulation.hub import HUB
-from tests.simulation.world import FLAVORS, World, a_user
+from tests.simulation.world import FLAVORS, Server, World, a_user
 
 SERVERS_MAX = 10
-PAUSE_SECONDS_MEAN = 1.5
+PAUSE_SECONDS_MEAN = 0.8
 LIST_LIMIT = 200
 
 ALWAYS = ("delete", "force_delete", "rebuild", "lock", "unlock")
@@ -34,18 +35,19 @@ class Story:
     ``accepted`` are the servers that they were told of.
     """
 
-    def __init__(self, world: World, seed: int, *, seconds: float) -> None:
+    def __init__(self, world: World, seed: int, *, accepted: Set[str], seconds: float) -> None:
         self._world = world
         self._dice = random.Random(f"story/{seed}")
         self._ends_at = HUB.now + seconds
         self._under_way = 0
         self._is_telling = True
         self.requests = 0
-        self.accepted: set[str] = set()
+        self.accepted = set(accepted)
 
-    @property
-    def is_over(self) -> bool:
-        return not self._is_telling and not self._under_way
+    def left(self) -> list[str]:
+        """Return what is not over yet."""
+        is_over = not self._is_telling and not self._under_way
+        return [] if is_over else [f"{self._under_way} requests of users"]
 
     def begin(self) -> None:
         HUB.spawn(self._tell, name="story", process=self._world.user)
@@ -67,9 +69,10 @@ class Story:
             self._under_way -= 1
 
     def _ask(self) -> None:
-        api = self._world.api()
-        servers = api.list_servers(a_user(), filters={}, limit=LIST_LIMIT)["instances"]
-        if not servers or (len(servers) < SERVERS_MAX and self._dice.random() < 0.4):
+        api, servers = self._world.api(), self._world.servers()
+        if self._dice.random() < 0.05:
+            api.list_servers(a_user(), filters={}, limit=LIST_LIMIT)
+        if not servers or (len(servers) < SERVERS_MAX and self._dice.random() < 0.3):
             self._create()
             return
         server = self._dice.choice(servers)
@@ -94,9 +97,10 @@ class Story:
             self.accepted.add(server.uuid)
             HUB.watch("user", f"has {server.uuid}")
 
-    def _arguments(self, operation: str, server: Instance) -> dict[str, Any]:
+    def _arguments(self, operation: str, server: Server) -> dict[str, Any]:
         if operation == "resize":
-            others = [name for name in FLAVORS if name != server.flavor.name]
+            own = json.loads(server.flavor).get("armillary_object.data", {}).get("name")
+            others = [name for name in FLAVORS if name != own]
             return {"flavor": self._dice.choice(others)}
         if operation == "rebuild" and self._dice.random() < 0.3:
             return {"image": "other"}
@@ -105,5 +109,5 @@ class Story:
         return {}
 
 
-def _name(server: Instance) -> str:
-    return str(server.uuid)[:8]
+def _name(server: Server) -> str:
+    return server.uuid[:8]

@@ -1,21 +1,22 @@
-"""One deployment: databases on disk, brokers, and processes that come and go."""
+"""One deployment: databases in memory, brokers, and processes that come and go."""
 
 from __future__ import annotations
 
 import contextlib
 import random
-import shutil
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from oslo_config import cfg
 from oslo_messaging import conffixture
+from sqlalchemy import Engine
 
 import objects
 from armillary.conf import register_all
 from armillary.context import RequestContext
-from armillary.db import Database
+from armillary.db import Database, engines, sqlite
 from armillary.periodic import PeriodicRunner, PeriodicTask
 from compute_agent import manager as agent_module
 from compute_agent.journal import Journal
@@ -31,7 +32,7 @@ from conductor.super_conductor import SuperConductorManager
 from placement.manager import PlacementManager
 from scheduler.manager import SchedulerManager
 from tests import builders
-from tests.fixtures.databases import sqlite_with_tables
+from tests.simulation import memory
 from tests.simulation.bus import Broker, SimBus
 from tests.simulation.hub import HUB, START, Process
 
@@ -58,18 +59,19 @@ SERVICES = ("placement1", "super1", "super2", "scheduler1", *(
 FLAVORS = {"small": 1, "medium": 2, "large": 4}
 HOST = "name={}:vcpus=8:memory_mb=8192:disk_gb=100"
 OPTIONS: dict[tuple[str | None, str], Any] = {
-    (None, "report_interval"): 5,
-    (None, "service_down_time"): 20,
-    ("conductor", "lease_seconds"): 15.0,
+    # A day of a deployment in seconds: who waits long costs more than who works.
+    (None, "report_interval"): 4,
+    (None, "service_down_time"): 10,
+    (None, "shelved_offload_time"): -1,
+    ("conductor", "lease_seconds"): 8.0,
     ("conductor", "recovery_interval_seconds"): 3.0,
-    ("conductor", "retry_pause_seconds"): 1.0,
-    ("conductor", "step_timeout_seconds"): 20.0,
-    ("conductor", "discover_hosts_interval_seconds"): 10.0,
+    ("conductor", "retry_pause_seconds"): 0.5,
+    ("conductor", "step_timeout_seconds"): 10.0,
+    ("conductor", "discover_hosts_interval_seconds"): 30.0,
     ("cell", "host_push_interval_seconds"): 2.0,
     ("cell", "self_heal_interval_seconds"): 30.0,
-    ("compute", "reconcile_interval_seconds"): 20,
     ("compute", "guest_poll_interval_seconds"): 10.0,
-    ("rpc", "response_timeout_seconds"): 20.0,
+    ("rpc", "response_timeout_seconds"): 10.0,
     ("simulated", "build_delay_seconds_max"): 2.0,
     ("simulated", "operation_delay_seconds_max"): 1.0,
     ("quota", "instances"): -1,
@@ -78,10 +80,43 @@ OPTIONS: dict[tuple[str | None, str], Any] = {
 }
 
 
+_LIVING = "SELECT uuid, vm_state, task_state, flavor FROM instances WHERE deleted_at IS NULL"
+_TO_BE_BUILT = "SELECT instance_uuid, 'building', 'scheduling', '{}' FROM build_requests"
+
+
+@dataclass(frozen=True)
+class Server:
+    """What there is of a server. ``flavor`` is in its wire form."""
+
+    uuid: str
+    vm_state: str
+    task_state: str | None
+    flavor: str
+
+    @property
+    def is_at_rest(self) -> bool:
+        return self.task_state is None
+
+
 class SimDatabase(Database):
     """A database before and after whose every commit its process may die."""
 
     on_commit: Callable[[], None] = staticmethod(lambda: None)
+    shared: ClassVar[dict[str, Engine]] = {}
+    """Engines by file: what one process has compiled its followers need not compile again."""
+
+    @property
+    def engine(self) -> Engine:
+        if self._engine is None:
+            url = str(self.url)
+            if url not in self.shared:
+                self.shared[url] = engines.create_engine(self.url, self.options, self.name)
+            self._engine = self.shared[url]
+            self._writers = self._engine.execution_options(**{sqlite.WRITE_OPTION: True})
+        return self._engine
+
+    def check_version(self, schema_package: str) -> None:
+        """Take it for granted: all are of this release."""
 
     @contextlib.contextmanager
     def _writer(self) -> Iterator[Any]:
@@ -93,7 +128,13 @@ class SimDatabase(Database):
 
 
 class SimJournal(Journal):
-    """A journal after whose every change its agent may die."""
+    """A journal after whose every change its agent may die.
+
+    It is not locked for its agent: of each there is one process at a time, and forks inherit locks.
+    """
+
+    def _become_owner(self) -> None:
+        self._owner_fd = None
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Any]:
@@ -132,24 +173,21 @@ class SimStore(SimulatedStore):
 class World:
     """Everything of one run. ``processes`` are those that live now, by name."""
 
-    def __init__(
-        self,
-        folder: Path,
-        fate: Callable[[str, str], list[float]],
-        options: Mapping[tuple[str | None, str], Any],
-    ) -> None:
-        self.options = {**OPTIONS, **options}
+    def __init__(self, folder: Path) -> None:
+        self._options = dict(OPTIONS)
+        self._confs: dict[str, cfg.ConfigOpts] = {}
         objects.register_all()
         setattr(agent_module, "Journal", SimJournal)  # noqa: B010 - the manager makes its own
         SimStore.world = self
         self.folder = folder
-        self.brokers = {name: Broker(name, fate) for name in (TOP, *CELLS)}
+        self.brokers = {name: Broker(name) for name in (TOP, *CELLS)}
         self.processes: dict[str, Process] = {}
+        self._back_at: dict[str, float] = {}
         self.guests: dict[str, dict[str, SimulatedGuest]] = {}
         self.on_guest: Callable[[str], None] = lambda uuid: None
         self.on_placement: Callable[[], None] = lambda: None
         for name, schema in SCHEMAS.items():
-            sqlite_with_tables(folder / f"{name}.sqlite", schema)
+            self.database(name).sync(schema)
         self._register()
         self._makers: dict[str, Callable[[Process], Any]] = {
             "placement1": self._placement,
@@ -171,8 +209,28 @@ class World:
         if known is not None and known.is_alive:
             return
         process = self.processes[name] = Process(name)
+        self._back_at[name] = HUB.now
         HUB.watch(name, "starts")
         HUB.spawn(lambda: self._run(process), name="main", process=process)
+
+    def cut(self, name: str, broker: Broker) -> None:
+        """Cut a process off from a broker."""
+        HUB.watch(name, f"is cut off from {broker.name}")
+        broker.cut.add(name)
+
+    def mend(self, name: str, broker: Broker) -> None:
+        """Let a process reach a broker again."""
+        HUB.watch(name, f"reaches {broker.name} again")
+        broker.cut.discard(name)
+        self._back_at[name] = HUB.now
+        broker.look()
+
+    def seconds_in_reach(self, host: str) -> float:
+        """Return for how long a host's agent has been there; 0 when it is not."""
+        agent, cell = next((a, c) for a, (c, hosts) in AGENTS.items() if host in hosts)
+        if not self.brokers[cell].reaches(self.processes[agent]):
+            return 0.0
+        return HUB.now - self._back_at[agent]
 
     def kill(self, name: str) -> None:
         """End a process as kill -9 does."""
@@ -183,7 +241,7 @@ class World:
 
     def api(self) -> SuperConductorAPI:
         """Return what a user asks with."""
-        return SuperConductorAPI(self.bus(TOP, self.user), timeout_seconds=30.0)
+        return SuperConductorAPI(self.bus(TOP, self.user), timeout_seconds=10.0)
 
     def bus(self, broker: str, process: Process) -> SimBus:
         return SimBus(self.brokers[broker], process)
@@ -191,6 +249,22 @@ class World:
     def database(self, name: str) -> Database:
         """Return a database to look into, from outside of all processes."""
         return Database(f"sqlite:///{self.folder}/{name}.sqlite", name=name)
+
+    def set_options(self, options: Mapping[tuple[str | None, str], Any]) -> None:
+        """Give all processes other options, those that live and those that come."""
+        self._options.update(options)
+        for conf in self._confs.values():
+            _override(conf, options)
+
+    def servers(self) -> list[Server]:
+        """Return the living servers of all cells, as the databases have them, by UUID."""
+        found = [Server(*row) for cell in (*CELLS, "cell0") for row in self.look(cell, _LIVING)]
+        found += [Server(*row) for row in self.look("api", _TO_BE_BUILT)]
+        return sorted({server.uuid: server for server in found}.values(), key=lambda s: s.uuid)
+
+    def look(self, name: str, statement: str) -> list[Any]:
+        """Look into a file from outside of all processes."""
+        return memory.kept(self.folder / f"{name}.sqlite").execute(statement).fetchall()
 
     # Processes
 
@@ -220,12 +294,9 @@ class World:
             (None, "host"): process.name,
             (None, "state_path"): str(self.folder),
         }
-        values: dict[tuple[str | None, str], Any] = {**own, **self.options}
-        for (group, name), value in values.items():
-            conf.set_override(name, value, group=group)
-        for key, value in more.items():
-            group, name = key.split("__")
-            conf.set_override(name, value, group=group)
+        more_own = {tuple(key.split("__")): value for key, value in more.items()}
+        _override(conf, {**own, **more_own, **self._options})
+        self._confs[process.name] = conf
         return conf
 
     def _opened(self, process: Process, name: str) -> Database:
@@ -296,12 +367,10 @@ class World:
                 images.create_image(session, builders.an_image(name), now=now)
         database.dispose()
 
-    def close(self) -> None:
-        """End everything, leave no file."""
-        for name in list(self.processes):
-            self.kill(name)
-        HUB.kill(self.user)
-        shutil.rmtree(self.folder, ignore_errors=True)
+
+def _override(conf: cfg.ConfigOpts, values: Mapping[Any, Any]) -> None:
+    for (group, name), value in values.items():
+        conf.set_override(name, value, group=group)
 
 
 def a_user() -> RequestContext:
