@@ -20,7 +20,7 @@ from compute_agent.pci_devices import PciDevice
 from compute_agent.reserved_amounts import ReservedAmounts
 from compute_agent.reserved_places import PlaceReserve
 from compute_agent.virt.driver import ComputeDriver
-from conductor.rpcapi import CellConductorAPI
+from conductor.cell_rpcapi import CellConductorAPI
 from objects import pci_claimed
 from objects.instance import Instance
 from objects.instance_group import InstanceGroup

@@ -17,6 +17,7 @@ from armillary.context import RequestContext, admin_context
 from compute_agent.claims import Claims
 from compute_agent.journal import Entry, Journal, State
 from compute_agent.outbox import Outbox
+from compute_agent.second_thoughts import OUT_OF_REACH, SecondThoughts
 from compute_agent.virt.driver import ComputeDriver, GuestInfo
 from compute_agent.work_queue import WorkQueue
 from objects.instance_fault import InstanceFault
@@ -37,6 +38,7 @@ class InstanceWork:
         claims: Claims,
         queue: WorkQueue,
         outbox: Outbox,
+        thoughts: SecondThoughts,
         on_change: Callable[[str], None],
     ) -> None:
         self._journal = journal
@@ -44,6 +46,7 @@ class InstanceWork:
         self._claims = claims
         self._queue = queue
         self._outbox = outbox
+        self._thoughts = thoughts
         self._on_change = on_change
         self._unknown_hosts: set[str] = set()
 
@@ -85,6 +88,8 @@ class InstanceWork:
         entry = self._journal.find(host, uuid)
         if entry is None or entry.state is not State.BUILDING:
             return
+        if not self._is_wanted(context, entry):
+            return
         instance, spec = self._journal.get_build(host, uuid)
         driver = self._drivers[host]
         try:
@@ -108,6 +113,20 @@ class InstanceWork:
             self._note_failure(entry, error)
         else:
             self._note_success(entry, guest)
+
+    def _is_wanted(self, context: RequestContext, entry: Entry) -> bool:
+        """Tell whether to go on with a build; leave nothing of one that was given up meanwhile."""
+        host, uuid, attempt = entry.host, entry.instance_uuid, entry.attempt
+        try:
+            if self._thoughts.is_build_wanted(context, entry):
+                return True
+        except OUT_OF_REACH as error:
+            LOG.info("%s: attempt %d waits, nobody says if it is wanted: %s", uuid, attempt, error)
+            return False
+        LOG.info("%s: attempt %d on %s is not wanted any more", uuid, attempt, host)
+        if self._journal.begin_forget(host, uuid, attempt):
+            self.destroy(host, uuid)
+        return False
 
     def destroy(self, host: str, uuid: str) -> None:
         """Destroy an instance that is being deleted, or an attempt that is to be forgotten."""

@@ -18,6 +18,7 @@ from armillary.periodic import PeriodicTask
 from compute_agent import collectors
 from compute_agent.allocation_ratios import AllocationRatios
 from compute_agent.claims import Claims
+from compute_agent.contact import Contact
 from compute_agent.host_places import misplaced
 from compute_agent.instance_work import InstanceWork
 from compute_agent.journal import Journal, Kind, Report
@@ -31,15 +32,17 @@ from compute_agent.reconcile import Reconciler
 from compute_agent.reporter import Reporter
 from compute_agent.resource_tracker import ResourceTracker
 from compute_agent.rpcapi import ComputeAPI
+from compute_agent.second_thoughts import SecondThoughts
 from compute_agent.virt.driver import ComputeDriver
 from compute_agent.work_queue import WorkQueue
-from conductor.rpcapi import AgentObjects, CellConductorAPI
+from conductor.cell_rpcapi import AgentObjects, CellConductorAPI
 from objects.base import Binding
 from objects.instance import Instance
 from objects.instance_order import InstanceOrder
 from objects.request_spec import RequestSpec
 from rpc.server import RpcServer
 from rpc.transport import Bus
+from rpc.version_caps import ConfiguredCap, OldestServices
 
 LOG = logging.getLogger(__name__)
 
@@ -82,6 +85,7 @@ class ComputeManager:
             raise exception.ConfigurationError(reason="two hosts of this agent have the same name")
         self._journal = Journal(journal_path)
         self._identity = NodeIdentity(Path(journal_path).parent, conf.host)
+        self._oldest = OldestServices()
         self._conductor = self._conductor_api(conf.rpc.response_timeout_seconds)
         cell_bus.serializer.bind_with(Binding(indirection=AgentObjects(self._conductor, agent)))
         cell_bus.serializer.backport_with(self._conductor)
@@ -109,12 +113,15 @@ class ComputeManager:
             agent=agent,
             node_uuid=self._identity.node_uuid,
         )
+        self._contact = Contact(conf)
+        thoughts = SecondThoughts(self._contact, self._conductor, agent)
         self._work = InstanceWork(
             journal=self._journal,
             drivers=self._drivers,
             claims=self._claims,
             queue=self._queue,
             outbox=self._outbox,
+            thoughts=thoughts,
             on_change=self._touch,
         )
         self._orders = Orders(
@@ -133,7 +140,9 @@ class ComputeManager:
             outbox=self._outbox,
             conductor=self._conductor,
             agent=agent,
+            thoughts=thoughts,
             on_change=self._touch,
+            on_unwanted=self._doubt,
         )
         self._reconciler = Reconciler(
             conf,
@@ -225,6 +234,16 @@ class ComputeManager:
         self._orders.build(context, instance, request_spec)
 
     @rpc.expose
+    def build_instances(
+        self,
+        context: RequestContext,
+        instances: Sequence[Instance],
+        request_specs: Sequence[RequestSpec],
+    ) -> None:
+        """Build several soon; see ``ComputeAPI``."""
+        self._orders.build_all(context, list(zip(instances, request_specs, strict=True)))
+
+    @rpc.expose
     def delete_instance(self, context: RequestContext, instance_uuid: str, host: str) -> None:
         """Destroy soon, and report it; see ``ComputeAPI``."""
         self._orders.delete(instance_uuid, host)
@@ -274,7 +293,10 @@ class ComputeManager:
         """Leave nothing of what came too late; an order's remains are found by comparing."""
         self._orders.forget_stale(report)
         if report.kind is Kind.ORDER_ANSWERED:
-            self._reconciler.request()
+            self._doubt(report.host, report.instance_uuid)
+
+    def _doubt(self, host: str, uuid: str) -> None:
+        self._reconciler.doubt(host, uuid)
 
     def _resume(self) -> None:
         self._work.resume()
@@ -287,7 +309,7 @@ class ComputeManager:
     def _conductor_api(self, timeout_seconds: float) -> CellConductorAPI:
         return CellConductorAPI(
             self._bus,
-            version_cap=self._conf.upgrade_levels.cell_conductor,
+            version_cap=ConfiguredCap.by_oldest(self._conf, "cell_conductor", self._oldest),
             timeout_seconds=min(timeout_seconds, self._conf.rpc.response_timeout_seconds),
         )
 
@@ -314,5 +336,7 @@ class ComputeManager:
             conductor=self._conductor,
             agent=self._agent,
             on_contact=self._reconciler.request,
+            on_versions=self._oldest.take,
+            on_answered=self._contact.answered,
             notifier=self._notifier,
         )

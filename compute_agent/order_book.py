@@ -61,7 +61,8 @@ class OrderBook:
             ).fetchone()
             if row is not None and order.sequence < row[0]:
                 return Acceptance.IGNORED
-            if row is not None and order.sequence == row[0]:
+            is_dropped = row is not None and row[1] and row[2] is None
+            if row is not None and order.sequence == row[0] and not is_dropped:
                 if not row[1]:
                     return Acceptance.REPEATED
                 self._report(cursor, order, json.loads(row[2]))
@@ -146,6 +147,16 @@ class OrderBook:
             self._report(cursor, order, payload)
             self._journal.touch_in(cursor, order.instance.uuid)
             return True
+
+    def drop(self, order: InstanceOrder) -> None:
+        """Note that an order is not wanted any more; its number stays, earlier ones are late."""
+        with self._journal.transaction() as cursor:
+            cursor.execute(
+                "UPDATE orders SET is_done = 1, answer = NULL"
+                " WHERE host = ? AND uuid = ? AND sequence = ? AND NOT is_done",
+                (order.host, order.instance.uuid, order.sequence),
+            )
+            self._journal.touch_in(cursor, order.instance.uuid)
 
     def refuse(self, order: InstanceOrder, fault: InstanceFault) -> None:
         """Report an order that was not written down as failed."""

@@ -17,9 +17,10 @@ from compute_agent.operations.step import Outcome, Overtaken, Step
 from compute_agent.operations.verbs import VERBS
 from compute_agent.order_book import NO_CHANGE, OrderBook
 from compute_agent.outbox import Outbox
+from compute_agent.second_thoughts import OUT_OF_REACH, SecondThoughts
 from compute_agent.virt.driver import ComputeDriver
 from compute_agent.work_queue import WorkQueue
-from conductor.rpcapi import CellConductorAPI
+from conductor.cell_rpcapi import CellConductorAPI
 from objects.instance_fault import InstanceFault
 from objects.instance_order import InstanceOrder, Verb
 
@@ -58,7 +59,11 @@ class Progress:
 
 
 class OrderWork:
-    """Takes orders and carries them out in the queue's order. ``on_change`` is told the host."""
+    """Takes orders and carries them out in the queue's order.
+
+    ``on_change`` is told the host. ``on_unwanted`` is told (host, instance UUID) when an order is
+    dropped, of which former ones may have left something.
+    """
 
     def __init__(
         self,
@@ -71,7 +76,9 @@ class OrderWork:
         outbox: Outbox,
         conductor: CellConductorAPI,
         agent: str,
+        thoughts: SecondThoughts,
         on_change: Callable[[str], None],
+        on_unwanted: Callable[[str, str], None],
     ) -> None:
         self._conf = conf
         self._journal = journal
@@ -82,7 +89,9 @@ class OrderWork:
         self._outbox = outbox
         self._conductor = conductor
         self._agent = agent
+        self._thoughts = thoughts
         self._on_change = on_change
+        self._on_unwanted = on_unwanted
 
     def take(self, context: RequestContext, order: InstanceOrder) -> None:
         """Write an order down and carry it out soon; it may come twice, late, or be unknown."""
@@ -129,6 +138,8 @@ class OrderWork:
         if order is None:
             return
         context.update_store()  # log lines of this worker carry it
+        if not self._is_wanted(context, order):
+            return
         try:
             outcome = VERBS[Verb(order.verb)](self._step(context, order))
         except Overtaken:
@@ -141,6 +152,21 @@ class OrderWork:
             self._finish(order, Outcome(), self._fault(order, error))
         else:
             self._finish(order, outcome, None)
+
+    def _is_wanted(self, context: RequestContext, order: InstanceOrder) -> bool:
+        """Tell whether to go on with an order; drop one that was given up meanwhile."""
+        host, uuid = order.host, order.instance.uuid
+        try:
+            if self._thoughts.is_order_wanted(context, order):
+                return True
+        except OUT_OF_REACH as error:
+            LOG.info("%s: order %d waits, nobody says if it is wanted: %s",
+                     uuid, order.sequence, error)  # fmt: skip
+            return False
+        LOG.info("%s: order %d on %s is not wanted any more", uuid, order.sequence, host)
+        self._book.drop(order)
+        self._on_unwanted(host, uuid)
+        return False
 
     def _step(self, context: RequestContext, order: InstanceOrder) -> Step:
         return Step(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from armillary import exception
 from armillary.context import RequestContext
@@ -40,12 +40,27 @@ class Orders:
 
     def build(self, context: RequestContext, instance: Instance, request_spec: RequestSpec) -> None:
         """Build ``instance`` on its host as its attempt, and report how it went."""
+        self.build_all(context, [(instance, request_spec)])
+
+    def build_all(
+        self, context: RequestContext, builds: Sequence[tuple[Instance, RequestSpec]]
+    ) -> None:
+        """Build several instances; all are written down before the first is begun."""
+        carried = [build for build in builds if self._is_here(build[0])]
+        accepted = self._journal.accept_builds(carried)
+        for (instance, _spec), acceptance in zip(carried, accepted, strict=True):
+            self._obey(context.for_instance(instance.uuid), instance, acceptance)
+
+    def _is_here(self, instance: Instance) -> bool:
+        """Whether the agent carries an instance's node; if not its build is refused."""
+        driver = self._drivers.get(str(instance.host))
+        if driver is not None and instance.node in (None, driver.node):
+            return True
+        self._refuse(instance, not_carried(instance.uuid, str(instance.host)))
+        return False
+
+    def _obey(self, context: RequestContext, instance: Instance, accepted: Acceptance) -> None:
         host, uuid, attempt = str(instance.host), instance.uuid, instance.attempt
-        driver = self._drivers.get(host)
-        if driver is None or instance.node not in (None, driver.node):
-            self._refuse(instance, not_carried(uuid, host))
-            return
-        accepted = self._journal.accept_build(instance, request_spec)
         LOG.info("%s: order to build attempt %d on %s: %s", uuid, attempt, host, accepted.value)
         match accepted:
             case Acceptance.NEW:

@@ -6,7 +6,8 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from armillary import exception
 from armillary.concurrency import WorkerPool
@@ -14,14 +15,16 @@ from armillary.context import RequestContext, admin_context
 from armillary.log_once import OutageLog
 from compute_agent.journal import Journal, Kind, Report
 from compute_agent.wakeable_loop import WakeableLoop
-from conductor.rpcapi import CellConductorAPI
+from conductor.cell_rpcapi import CellConductorAPI
 from objects.instance_fault import InstanceFault
 
 LOG = logging.getLogger(__name__)
 
 STALE = "stale"
 SENDERS = 4
-"""Reports under way at a time, each of another instance."""
+"""Messages under way at a time, each with reports of other instances."""
+BATCH_SIZE_MAX = 100
+"""Reports in one message."""
 PAUSE_SECONDS_MIN = 0.5
 PAUSE_SECONDS_MAX = 30.0
 REFUSAL_KEEP_SECONDS = 600.0
@@ -35,6 +38,7 @@ class Outbox:
 
     While the conductor is out of reach everything waits, longer each time; a report that it cannot
     digest waits alone. ``on_stale`` is told of a report that came too late, before it is removed.
+    What succeeded while such a message was under way goes together in the next one.
     """
 
     def __init__(
@@ -57,6 +61,8 @@ class Outbox:
         self._outage = OutageLog(LOG, "the cell conductor (reports)")
         self._lock = threading.Lock()
         self._under_way: set[str] = set()
+        self._busy_senders = 0
+        self._is_telling_successes = False
         self._failures = 0
         self._pause_until = 0.0
         self._refused: dict[int, tuple[int, float]] = {}  # report -> failures, not before
@@ -89,33 +95,78 @@ class Outbox:
             held_back = {id_: at for id_, (_, at) in self._refused.items() if at > now}
             under_way = sorted(self._under_way)
         wait: float | None = None
-        for report in self._journal.next_reports(SENDERS + len(held_back), skip=under_way):
+        due = []
+        for report in self._journal.next_reports(BATCH_SIZE_MAX + len(held_back), skip=under_way):
             if report.id in held_back:
                 seconds = held_back[report.id] - now
                 wait = seconds if wait is None else min(wait, seconds)
-            elif not self._send(report):
+            else:
+                due.append(report)
+        for batch in self._batches(due):
+            if not self._send(batch):
                 break
         return wait
 
-    def _send(self, report: Report) -> bool:
+    def _batches(self, due: Sequence[Report]) -> list[list[Report]]:
+        """Return what goes in one message each, the oldest first."""
+        if not self._conductor.can_send("1.3"):
+            return [[report] for report in due]
+        successes = [report for report in due if report.kind is Kind.BUILD_SUCCEEDED]
+        others = [[report] for report in due if report.kind is not Kind.BUILD_SUCCEEDED]
         with self._lock:
-            if len(self._under_way) >= SENDERS:
+            if not successes or self._is_telling_successes:
+                return others
+        return sorted([successes, *others], key=lambda batch: batch[0].id)
+
+    def _send(self, batch: list[Report]) -> bool:
+        with self._lock:
+            if self._busy_senders >= SENDERS:
                 return False
-            self._under_way.add(report.instance_uuid)
-        self._senders.submit(self._deliver, report)
+            self._busy_senders += 1
+            self._under_way.update(report.instance_uuid for report in batch)
+            if batch[0].kind is Kind.BUILD_SUCCEEDED:
+                self._is_telling_successes = True
+        self._senders.submit(self._deliver, batch)
         return True
 
-    def _deliver(self, report: Report) -> None:
+    def _deliver(self, batch: list[Report]) -> None:
         try:
-            self._note_answer(report, self._call(report))
+            if len(batch) > 1:
+                self._deliver_together(batch)
+            else:
+                self._deliver_one(batch[0])
         except exception.Unavailable as error:
             self._note_outage(error)
-        except Exception as error:
-            self._note_refusal(report, error)
         finally:
             with self._lock:
-                self._under_way.discard(report.instance_uuid)
+                self._busy_senders -= 1
+                self._under_way.difference_update(report.instance_uuid for report in batch)
+                if batch[0].kind is Kind.BUILD_SUCCEEDED:
+                    self._is_telling_successes = False
             self._loop.wake()
+
+    def _deliver_together(self, batch: Sequence[Report]) -> None:
+        """Tell of successes in one message, or one by one when it cannot be digested."""
+        try:
+            answers = self._conductor.builds_succeeded(
+                admin_context(), self._agent, [_built(report) for report in batch]
+            )
+        except exception.Unavailable:
+            raise
+        except Exception as error:
+            LOG.warning("%d reports could not be taken together: %r", len(batch), error)
+            for report in batch:
+                self._deliver_one(report)
+        else:
+            self._note_answers(list(zip(batch, answers, strict=True)))
+
+    def _deliver_one(self, report: Report) -> None:
+        try:
+            self._note_answers([(report, self._call(report))])
+        except exception.Unavailable:
+            raise
+        except Exception as error:
+            self._note_refusal(report, error)
 
     def _call(self, report: Report) -> str:
         context = _context_of(report)
@@ -150,19 +201,21 @@ class Outbox:
                     fault=None if fault is None else InstanceFault.obj_from_primitive(fault),
                 )
 
-    def _note_answer(self, report: Report, answer: str) -> None:
+    def _note_answers(self, answered: Sequence[tuple[Report, str]]) -> None:
         with self._lock:
             self._failures = 0
             self._pause_until = 0.0
-            self._refused.pop(report.id, None)
+            for report, _answer in answered:
+                self._refused.pop(report.id, None)
             self._outage.succeeded()
-        if answer == STALE:
-            LOG.info(
-                "%s: %s of attempt %d on %s came too late",
-                report.instance_uuid, report.kind, report.attempt, report.host,
-            )  # fmt: skip
-            self._on_stale(report)
-        self._journal.remove_report(report)
+        for report, answer in answered:
+            if answer == STALE:
+                LOG.info(
+                    "%s: %s of attempt %d on %s came too late",
+                    report.instance_uuid, report.kind, report.attempt, report.host,
+                )  # fmt: skip
+                self._on_stale(report)
+        self._journal.remove_reports([report for report, _answer in answered])
 
     def _note_outage(self, error: Exception) -> None:
         with self._lock:
@@ -179,6 +232,16 @@ class Outbox:
             "%s: the conductor could not take %s from %s, again in %.0f s: %r",
             report.instance_uuid, report.kind, report.host, pause_seconds, error,
         )  # fmt: skip
+
+
+def _built(report: Report) -> dict[str, Any]:
+    """Return a success as it goes on the wire."""
+    return {
+        "host": report.host,
+        "instance_uuid": report.instance_uuid,
+        "attempt": report.attempt,
+        "power_state": report.payload["power_state"],
+    }
 
 
 def _pause_seconds(failures: int) -> float:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from oslo_config import cfg
 
-from armillary import exception
+from armillary import exception, measures
 from armillary.context import admin_context
 from compute_agent import reconcile_plan
 from compute_agent.instance_work import InstanceWork
@@ -17,18 +17,22 @@ from compute_agent.journal import Journal
 from compute_agent.outbox import Outbox
 from compute_agent.virt.driver import ComputeDriver, GuestInfo
 from compute_agent.wakeable_loop import WakeableLoop
-from conductor.rpcapi import CellConductorAPI
+from conductor.cell_rpcapi import CellConductorAPI
 from objects.instance import Instance
 
 LOG = logging.getLogger(__name__)
 
 HOSTS_PER_MESSAGE_MAX = 500
 RETRY_SECONDS = 5.0
+DOUBT_RETRY_SECONDS = 1.0
 DESTROY = "destroy"
 
 
 class Reconciler:
-    """Compares whenever ``request`` is called, and, after the first time, every so often."""
+    """Compares whenever ``request`` is called, and, after the first time, every so often.
+
+    What is in doubt is compared again and again until nothing kept it from that.
+    """
 
     def __init__(
         self,
@@ -49,6 +53,8 @@ class Reconciler:
         self._work = work
         self._outbox = outbox
         self._is_requested = threading.Event()
+        self._lock = threading.Lock()
+        self._doubts: set[reconcile_plan.Key] = set()
         self._loop = WakeableLoop(f"{agent}-reconciler", self.step)
 
     def start(self) -> None:
@@ -64,6 +70,12 @@ class Reconciler:
         self._is_requested.set()
         self._loop.wake()
 
+    def doubt(self, host: str, uuid: str) -> None:
+        """Compare soon what is here of an instance: something of it came too late."""
+        with self._lock:
+            self._doubts.add((host, uuid))
+        self.request()
+
     def step(self) -> float | None:
         """Compare if that was ever asked for; return the seconds until the next time."""
         if not self._is_requested.is_set():
@@ -73,18 +85,35 @@ class Reconciler:
         except exception.Unavailable as error:
             LOG.info("The conductor could not be asked what should run here: %s", error)
             return RETRY_SECONDS
+        with self._lock:
+            if self._doubts:
+                return DOUBT_RETRY_SECONDS
         interval = float(self._conf.compute.reconcile_interval_seconds)
         return interval + random.uniform(0.0, interval / 10)  # noqa: S311 - spreads load
 
     def reconcile(self) -> None:
         """Compare once and start what has to be done. Raises Unavailable when nobody answered."""
+        with self._lock:
+            doubts, self._doubts = self._doubts, set()
+        try:
+            doubts = self._compare(doubts)
+        finally:
+            with self._lock:
+                self._doubts |= doubts
+
+    def _compare(self, doubts: Set[reconcile_plan.Key]) -> set[reconcile_plan.Key]:
+        """Return the doubts that are left: those about what something else was in hand of."""
         before = self._journal.snapshot()
         hosts, guests = self._list_guests()
         listed, moving = self._ask(hosts), self._ask_moving(hosts)
+        left = {key for key in doubts if key[1] in before.unreported}
         for action in reconcile_plan.plan(hosts, before, guests, listed, moving):
             uuid = action.key[1]
             if self._journal.serial(uuid) == before.serials.get(uuid, 0):
                 self._carry_out(action)
+            elif action.key in doubts:
+                left.add(action.key)
+        return left
 
     def _list_guests(self) -> tuple[list[str], dict[reconcile_plan.Key, GuestInfo]]:
         """Return the hosts that could be asked, and their guests."""
@@ -122,6 +151,7 @@ class Reconciler:
 
     def _carry_out(self, action: reconcile_plan.Action) -> None:
         host, uuid = action.key
+        measures.reconciled(type(action).__name__.lower())
         match action:
             case reconcile_plan.Destroy():
                 self._destroy(action)

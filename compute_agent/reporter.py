@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -14,12 +14,12 @@ from armillary import exception
 from armillary.context import admin_context
 from armillary.log_once import OutageLog
 from armillary.notifications import SILENT, Notifier
+from armillary.service_history import CURRENT_VERSION
 from compute_agent.journal import Journal
 from compute_agent.resource_tracker import ResourceTracker
 from compute_agent.wakeable_loop import WakeableLoop
-from conductor.rpcapi import CellConductorAPI
+from conductor.cell_rpcapi import CellConductorAPI
 from objects.compute_node import ComputeNode
-from objects.service import CURRENT_VERSION
 
 LOG = logging.getLogger(__name__)
 
@@ -37,7 +37,9 @@ class Reporter:
     Records are sent after the first heartbeat was answered (it makes the service records), for all
     hosts then and every ``update_resources_interval``, and in between for each host that ``touch``
     names. What monitors measured for a record is told as a notification, too. ``on_contact`` is
-    called when the conductor answers for the first time, and after it was out of reach for long.
+    called when the conductor answers for the first time, and after it was out of reach for long;
+    ``on_versions`` with what it says of the oldest conductors (interface -> service version), and
+    ``on_answered`` with when it was asked, by the clock.
     """
 
     def __init__(
@@ -50,6 +52,8 @@ class Reporter:
         conductor: CellConductorAPI,
         agent: str,
         on_contact: Callable[[], None],
+        on_versions: Callable[[Mapping[str, int]], None] = lambda versions: None,
+        on_answered: Callable[[float], None] = lambda asked_at: None,
         clock: Callable[[], float] = time.monotonic,
         notifier: Notifier = SILENT,
     ) -> None:
@@ -60,6 +64,8 @@ class Reporter:
         self._conductor = conductor
         self._agent = agent
         self._on_contact = on_contact
+        self._on_versions = on_versions
+        self._on_answered = on_answered
         self._clock = clock
         self._notifier = notifier
         self._outage = OutageLog(LOG, "the cell conductor (heartbeats)", clock=clock)
@@ -93,8 +99,9 @@ class Reporter:
 
     def heartbeat(self) -> None:
         """Say that the agent and its hosts are alive, and which builds it has in hand."""
+        asked_at = self._clock()
         try:
-            self._heartbeats.report_services(
+            versions = self._heartbeats.report_services(
                 admin_context(),
                 self._agent,
                 sorted(self._trackers),
@@ -105,6 +112,8 @@ class Reporter:
             self._outage.failed(error)
             return
         self._outage.succeeded()
+        self._on_versions(versions)
+        self._on_answered(asked_at)
         now = self._clock()
         with self._lock:
             is_back = self._is_back(now)
@@ -139,7 +148,10 @@ class Reporter:
         if now >= self._full_report_at:
             self._full_report_at = now + self._update_seconds()
             return sorted(self._trackers)
-        return sorted(host for host, at in self._touched.items() if at <= now)
+        if not any(at <= now for at in self._touched.values()):
+            return []
+        soon = now + DEBOUNCE_SECONDS  # many hosts change at once: those that are next go along
+        return sorted(host for host, at in self._touched.items() if at <= soon)
 
     def _next_due(self, now: float) -> float:
         return max(0.0, min([self._full_report_at, *self._touched.values()]) - now)

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from armillary.context import RequestContext
 from objects.instance import Instance
 from objects.instance_order import InstanceOrder
 from objects.request_spec import RequestSpec
 from rpc.client import RpcClient
+
+_OBJECTS_OF_1_0 = {
+    "Destination": "1.0",
+    "Instance": "1.0",
+    "RequestSpec": "1.0",
+    "SchedulerLimits": "1.0",
+}
+"""What an agent of 1.0 knows, where that is older than what is made here."""
 
 
 class ComputeAPI(RpcClient):
@@ -14,11 +25,12 @@ class ComputeAPI(RpcClient):
 
     All but get_console_output are casts: reports come back.
     Version history: 1.0 initial; 1.1 adds carry_out, abort_order and
-    get_console_output.
+    get_console_output, and build_instance takes Instance and RequestSpec 1.1; 1.2 adds
+    build_instances.
     """
 
     TOPIC = "compute"
-    VERSION = "1.1"
+    VERSION = "1.2"
 
     def build_instance(
         self, context: RequestContext, agent: str, instance: Instance, request_spec: RequestSpec
@@ -26,10 +38,40 @@ class ComputeAPI(RpcClient):
         """Build on ``instance.host`` / ``instance.node``, as attempt ``instance.attempt``.
 
         The agent answers with build_succeeded or build_failed. The same attempt twice is built once
-        and reported again; a lower attempt than one that was seen is ignored.
+        and reported again; a lower attempt than one that was seen is ignored. Raises Invalid for
+        what an agent of before 1.1 cannot be asked.
+        """
+        is_older = not self.can_send_to(agent, "1.1")
+
+        def known(made: Instance | RequestSpec) -> Any:
+            return made.obj_to_primitive("1.0", _OBJECTS_OF_1_0) if is_older else made
+
+        self._cast(
+            context,
+            "build_instance",
+            server=agent,
+            instance=known(instance),
+            request_spec=known(request_spec),
+        )
+
+    def build_instances(
+        self,
+        context: RequestContext,
+        agent: str,
+        instances: Sequence[Instance],
+        request_specs: Sequence[RequestSpec],
+    ) -> None:
+        """Ask for several builds, each as ``build_instance`` does; a spec for each instance.
+
+        Raises RpcVersionTooOld for an agent of before 1.2.
         """
         self._cast(
-            context, "build_instance", server=agent, instance=instance, request_spec=request_spec
+            context,
+            "build_instances",
+            version="1.2",
+            server=agent,
+            instances=instances,
+            request_specs=request_specs,
         )
 
     def delete_instance(

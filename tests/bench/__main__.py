@@ -2,7 +2,8 @@
 
 Without names, all of them. ``python -m tests.bench placement [OPTION ...]`` measures placement as
 it is deployed, beside the reference where its scripts are given; ``python -m tests.bench
-scheduling`` does so with the scheduler.
+scheduling`` does so with the scheduler, ``python -m tests.bench builds`` with the whole way of an
+instance.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import sys
 
 from tests.bench import (
+    builds,
     decide_and_claim,
     embedded,
     placement,
@@ -39,6 +41,8 @@ def main(names: list[str]) -> int:
         return placement_peers.main(names[1:])
     if names[:1] == ["scheduling"]:
         return scheduling.main(names[1:])
+    if names[:1] == ["builds"]:
+        return builds.main(names[1:])
     unknown = [name for name in names if name not in BENCHES]
     if unknown:
         print(f"unknown: {', '.join(unknown)}; known: {', '.join(BENCHES)}", file=sys.stderr)

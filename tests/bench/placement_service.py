@@ -17,6 +17,7 @@ from oslo_messaging import conffixture
 
 from armillary.cli.buses import bus_maker
 from armillary.conf import base as base_options
+from armillary.conf import signing as signing_options
 from armillary.db import Database
 from placement.rpcapi import PlacementAPI
 from tests.fixtures.brokers import fresh_vhost
@@ -62,7 +63,8 @@ class Service:
         """Lend a client over RPC, made as every service makes its own."""
         conf = cfg.ConfigOpts()
         conffixture.ConfFixture(conf)
-        base_options.register_opts(conf)
+        for module in (base_options, signing_options):
+            module.register_opts(conf)
         conf([], default_config_files=[], default_config_dirs=[])
         conf.set_override("host", "bench")
         conf.set_override("state_path", str(self.folder))

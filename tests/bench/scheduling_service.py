@@ -26,8 +26,10 @@ from armillary.cli.buses import bus_maker
 from armillary.conf import base as base_options
 from armillary.conf import conductor as conductor_options
 from armillary.conf import rpc as rpc_options
+from armillary.conf import signing as signing_options
 from armillary.context import RequestContext, admin_context
-from conductor.rpcapi import HostStatesAPI, SuperConductorAPI
+from conductor.cell_rpcapi import HostStatesAPI
+from conductor.rpcapi import SuperConductorAPI
 from objects.allocation import AllocationClaim
 from objects.host_states import HostStateBatch
 from placement.rpcapi import PlacementAPI
@@ -140,9 +142,10 @@ def fleet_of(hosts: int) -> list[Host]:
 def _wait_until_it_answers(api: SchedulerAPI, server: str, folder: Path) -> None:
     give_up_at = time.monotonic() + START_SECONDS_MAX
     while time.monotonic() < give_up_at:
-        with contextlib.suppress(exception.RpcTimeout):
+        with contextlib.suppress(exception.Unavailable):
             api.ping(admin_context(), server=server, timeout_seconds=1.0)
             return
+        time.sleep(0.1)  # the broker answers at once as long as it has no queue for that
     logs = "\n".join(path.read_text()[-2000:] for path in folder.glob("scheduler*.log"))
     raise RuntimeError(f"{server} did not start:\n{logs}")
 
@@ -168,7 +171,7 @@ class _HostStates:
 def _own_conf(folder: Path) -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     conffixture.ConfFixture(conf)
-    for module in (base_options, rpc_options, conductor_options):
+    for module in (base_options, rpc_options, conductor_options, signing_options):
         module.register_opts(conf)
     conf([], default_config_files=[], default_config_dirs=[])
     conf.set_override("host", "bench")

@@ -65,7 +65,7 @@ def answer_all(journal: Journal) -> list[Kind]:
     kinds = []
     while reports := journal.next_reports(1):
         kinds.append(reports[0].kind)
-        journal.remove_report(reports[0])
+        journal.remove_reports(reports)
     return kinds
 
 

@@ -63,7 +63,7 @@ def test_a_fault_arrives_as_it_was_written_down(agent: Agent) -> None:
 )
 def test_an_outage_is_waited_for(agent: Agent, error: Exception) -> None:
     """Nothing is lost; all reports wait, and come when it is over."""
-    agent.bus.fail("build_succeeded", error, times=2)
+    agent.bus.fail("builds_succeeded", error)
     first, second = built(agent), built(agent)
     agent.outbox.step()
     wait = agent.outbox.step()
@@ -72,6 +72,17 @@ def test_an_outage_is_waited_for(agent: Agent, error: Exception) -> None:
     agent.now += wait
     agent.outbox.step()
     assert {report[1] for report in agent.conductor.reported("build_succeeded")} == {first, second}
+
+
+def test_what_succeeded_meanwhile_is_told_in_one_message(agent: Agent) -> None:
+    """Each gets its own answer: what came too late is destroyed, the others stay."""
+    agent.bus.fail("build_succeeded", exception.Invalid(reason="told alone"), times=3)
+    uuids = [built(agent) for _ in range(3)]
+    agent.conductor.instances[uuids[1]].attempt = 2
+    agent.settle()
+    assert {report[1] for report in agent.conductor.reported("build_succeeded")} == set(uuids)
+    assert waiting(agent) == []
+    assert set(agent.states()) == {(HOST, uuids[0]), (HOST, uuids[2])}
 
 
 def test_pauses_grow_to_a_bound(agent: Agent) -> None:
@@ -100,7 +111,8 @@ def test_an_answer_that_was_lost_is_asked_for_again(agent: Agent) -> None:
 
 def test_a_report_that_is_refused_keeps_no_other_back(agent: Agent) -> None:
     """It is tried again by itself, later."""
-    agent.bus.fail("build_succeeded", exception.Invalid(reason="not understood"))
+    for method in ("builds_succeeded", "build_succeeded"):
+        agent.bus.fail(method, exception.Invalid(reason="not understood"))
     poison, healthy = built(agent), built(agent)
     agent.outbox.step()
     assert [report[1] for report in agent.conductor.reported("build_succeeded")] == [healthy]

@@ -15,7 +15,7 @@ from compute_agent.monitors import HostMonitors, Monitor, MonitorPlugin
 from compute_agent.reporter import DEBOUNCE_SECONDS, DEFAULT_UPDATE_SECONDS, Reporter
 from compute_agent.resource_tracker import ResourceTracker
 from compute_agent.virt.driver import Readings
-from conductor.rpcapi import CellConductorAPI
+from conductor.cell_rpcapi import CellConductorAPI
 from tests import builders
 from tests.fixtures.agent import AGENT, HOSTS, Agent, an_order
 from tests.fixtures.told import Told

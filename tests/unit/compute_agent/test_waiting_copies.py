@@ -14,7 +14,7 @@ from compute_agent.journal import Journal, State
 from compute_agent.order_book import OrderBook
 from compute_agent.order_work import OrderWork
 from compute_agent.work_queue import WorkQueue
-from conductor.rpcapi import CellConductorAPI
+from conductor.cell_rpcapi import CellConductorAPI
 from objects.instance import Instance
 from objects.instance_order import InstanceOrder, Verb
 from tests.fixtures.agent import AGENT, HOSTS, Agent, an_order
@@ -119,7 +119,8 @@ def make_source(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
         work = OrderWork(
             agent.conf, journal=agent.journal, drivers=agent.drivers, claims=agent.claims,
             queue=queue, outbox=agent.outbox, conductor=CellConductorAPI(agent.bus), agent=AGENT,
-            on_change=agent.touched.append,
+            thoughts=agent.thoughts, on_change=agent.touched.append,
+            on_unwanted=agent.reconciler.doubt,
         )  # fmt: skip
         made.append(Source(agent, agent.journal, copying, work, queue))
         return made[-1]

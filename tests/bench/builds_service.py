@@ -1,0 +1,143 @@
+"""All of Armillary as it is deployed, to be measured: two cells of simulated hosts, real processes.
+
+Broker and databases are RabbitMQ and PostgreSQL; each cell has a virtual host and a database of its
+own. Every service has one worker process, as two processors carry no more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import psutil
+import sqlalchemy as sa
+from sqlalchemy.engine import Engine
+
+from tests.bench.placement_service import require_servers
+from tests.fixtures.brokers import fresh_vhost
+from tests.fixtures.databases import fresh_database
+from tests.fixtures.deployment import Cell, Deployment
+from tests.fixtures.services import POSTGRESQL
+
+CELLS = 2
+SIZE = "vcpus=64:memory_mb=262144:disk_gb=2000"
+_SERVERS = {"postgres": "PostgreSQL", "beam.smp": "RabbitMQ"}
+# The defaults, in place of the short times with which tests notice a death; builds take no time.
+_OPTIONS = """
+[DEFAULT]
+report_interval = 10
+service_down_time = 60
+[rpc]
+response_timeout_seconds = 60
+long_timeout_seconds = 1800
+[conductor]
+lease_seconds = 30
+discover_hosts_interval_seconds = 10
+recovery_interval_seconds = 5
+retry_pause_seconds = 2
+[simulated]
+build_delay_seconds_min = 0
+build_delay_seconds_max = 0
+"""
+
+
+class Fleet:
+    """A deployment that runs, and what is looked up of it without asking its processes."""
+
+    def __init__(self, deployment: Deployment, cell_databases: Sequence[Engine]) -> None:
+        self.api = deployment
+        self._processes = deployment.processes
+        self._cell_databases = cell_databases
+
+    def count_settled(self) -> tuple[int, int]:
+        """Return how many instances are ACTIVE and how many in ERROR, as the cells have it."""
+        query = sa.text(
+            "SELECT count(*) FILTER (WHERE vm_state = 'active'),"
+            " count(*) FILTER (WHERE vm_state = 'error') FROM instances"
+        )
+        active = failed = 0
+        for database in self._cell_databases:
+            with database.connect() as connection:
+                row = connection.execute(query).one()
+            active, failed = active + row[0], failed + row[1]
+        return active, failed
+
+    def cpu_seconds(self) -> dict[str, float]:
+        """Return the processor time used so far by each kind of process, the caller's own too."""
+        found = {"callers": _used(psutil.Process(os.getpid()))}
+        for name, process in self._processes.items():
+            if process.running is None:
+                continue
+            root = psutil.Process(process.running.pid)
+            kind = _kind(name)
+            found.setdefault(kind, 0.0)
+            found[kind] += sum(map(_used, [root, *root.children(recursive=True)]))
+        for server in psutil.process_iter(["name", "cpu_times"]):  # some may end meanwhile
+            title, times = _SERVERS.get(server.info["name"]), server.info["cpu_times"]
+            if title and times:
+                found[title] = found.get(title, 0.0) + times.user + times.system
+        return found
+
+
+@contextlib.contextmanager
+def deployed(hosts: int, *, agents_per_cell: int) -> Iterator[Fleet]:
+    """Run all on so many equal hosts, and return when each is known to the schedulers."""
+    require_servers()
+    with contextlib.ExitStack() as lent:
+        folder = Path(lent.enter_context(tempfile.TemporaryDirectory()))
+
+        def new_database() -> str:
+            return lent.enter_context(fresh_database(POSTGRESQL))
+
+        def new_vhost() -> str:
+            return lent.enter_context(fresh_vhost())
+
+        deployment = Deployment(
+            folder,
+            top_url=new_vhost(),
+            databases={name: new_database() for name in ("api", "cell0", "placement")},
+            cells=_cells(hosts, agents_per_cell, new_vhost, new_database),
+            options=_OPTIONS,
+            schedulers=1,
+        )
+        engines = [sa.create_engine(cell.database_url) for cell in deployment.cells]
+        for engine in engines:
+            lent.callback(engine.dispose)
+        lent.callback(deployment.stop)
+        deployment.prepare()
+        deployment.start()
+        deployment.wait_until_ready()
+        yield Fleet(deployment, engines)
+
+
+def _cells(
+    hosts: int,
+    agents_per_cell: int,
+    new_vhost: Callable[[], str],
+    new_database: Callable[[], str],
+) -> list[Cell]:
+    each = hosts // (CELLS * agents_per_cell)
+    cells = []
+    for cell in range(1, CELLS + 1):
+        agents = {
+            f"cell{cell}-agent-{agent}": [f"name=cell{cell}-{agent}-{{1..{each}}}:{SIZE}"]
+            for agent in range(1, agents_per_cell + 1)
+        }
+        cells.append(Cell(f"cell{cell}", new_vhost(), new_database(), agents))
+    return cells
+
+
+def _kind(name: str) -> str:
+    if "-agent-" in name:
+        return "agents"
+    if name.endswith("-conductor"):
+        return "cell conductors"
+    return {"super": "super conductor", "api": "API"}.get(name, name.partition("-")[0])
+
+
+def _used(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
