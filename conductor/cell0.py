@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from armillary.context import RequestContext
@@ -51,6 +52,18 @@ class Cell0:
         self._database.run_in_writer(
             lambda session: instances.delete_all(session, instance_uuids, now=now)
         )
+
+    def purge(self, *, keep_days: int) -> int:
+        """Remove instances that were deleted longer ago; return how many."""
+        before = moment(self._now()) - timedelta(days=keep_days)
+        total = 0
+        while True:
+            count = self._database.run_in_writer(
+                lambda session: instances.purge(session, deleted_before=before, limit=_BATCH_SIZE)
+            )
+            total += count
+            if count < _BATCH_SIZE:
+                return total
 
     def list_actions(self, instance_uuid: str) -> list[InstanceAction]:
         """Return the actions of an instance, newest first."""

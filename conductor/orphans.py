@@ -1,4 +1,4 @@
-"""Orphans: consumers of placement that say they are servers, and that are no server of ours."""
+"""Orphans: consumers in placement that say they are servers, or moves of them, and are not ours."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.api_db import build_requests, cleanups, host_mappings, instance_mappings
+from conductor.api_db import build_requests, cleanups, host_mappings, instance_mappings, moves
 from conductor.cell0 import Cell0
+from conductor.cell_rpcapi import CellConductorAPI
 from conductor.cells import Cells
-from conductor.rpcapi import CellConductorAPI
 from objects.cell_mapping import CELL0_UUID
 from objects.instance_mapping import InstanceMapping
 
@@ -40,10 +40,7 @@ class Orphans:
         self, context: RequestContext, consumers: Mapping[str, Sequence[str]]
     ) -> dict[str, Any]:
         """Return what ``SuperConductorAPI.find_orphans`` promises. Raises Invalid."""
-        if len(consumers) > CONSUMERS_MAX:
-            raise exception.Invalid(
-                reason=f"{len(consumers)} consumers were named, at most {CONSUMERS_MAX} may be"
-            )
+        _check_count(consumers)
         # First, so that one on its way to a cell is seen twice rather than never.
         unseen = set(consumers) - self._pending(consumers)
         with self._database.reader() as session:
@@ -51,6 +48,21 @@ class Orphans:
         unseen -= {uuid for uuid, mapping in mappings.items() if self._is_in_cell0(mapping)}
         search = self._search(context, unseen)
         unsure = {uuid for uuid in search.missing if _may_be_in(mappings.get(uuid), search)}
+        return self._answer(consumers, search, unsure)
+
+    def find_migrations(
+        self, context: RequestContext, consumers: Mapping[str, Sequence[str]]
+    ) -> dict[str, Any]:
+        """Return what ``SuperConductorAPI.find_orphan_migrations`` promises. Raises Invalid."""
+        _check_count(consumers)
+        with self._database.reader() as session:  # first, as above
+            unseen = set(consumers) - moves.known(session, consumers)
+        search = self._search_migrations(context, unseen)
+        return self._answer(consumers, search, search.missing if search.down_names else set())
+
+    def _answer(
+        self, consumers: Mapping[str, Sequence[str]], search: _Search, unsure: set[str]
+    ) -> dict[str, Any]:
         gone = search.missing - unsure
         ours = self._ours(gone, consumers)
         return {
@@ -59,6 +71,17 @@ class Orphans:
             "unsure": sorted(unsure),
             "down_cells": search.down_names,
         }
+
+    def _search_migrations(self, context: RequestContext, uuids: Collection[str]) -> _Search:
+        """Ask all cells for those that have not ended: a server may have gone to another cell."""
+        if not uuids:
+            return _Search(set(), set(), [])
+        cells = self._cells.list_cells()
+        living = self._cells.ask_all(
+            lambda cell: cell.find_living_migrations(context, sorted(uuids)), among=cells
+        )
+        missing = set(uuids).difference(*living.by_cell.values())
+        return _Search(missing, set(), sorted(living.down_cells))
 
     def _pending(self, uuids: Collection[str]) -> set[str]:
         """Return those that are being built, and those that a conductor is still to clean up."""
@@ -101,6 +124,13 @@ class Orphans:
         with self._database.reader() as session:
             nodes = host_mappings.all_node_uuids(session)
         return {uuid for uuid in uuids if not nodes.isdisjoint(consumers[uuid])}
+
+
+def _check_count(consumers: Mapping[str, Sequence[str]]) -> None:
+    if len(consumers) > CONSUMERS_MAX:
+        raise exception.Invalid(
+            reason=f"{len(consumers)} consumers were named, at most {CONSUMERS_MAX} may be"
+        )
 
 
 def _living(cell: CellConductorAPI, context: RequestContext, uuids: Sequence[str]) -> set[str]:

@@ -17,6 +17,14 @@ FENCE_FINAL = 2**31 - 1
 """The fence of a consumer that is being deleted: no claim comes after it."""
 
 
+def fence_at_rest(operations_total: int) -> int:
+    """Return the fence of a write to an instance at rest.
+
+    It is above all of the instance's operations so far, and below those of its next one.
+    """
+    return OPERATION_FENCE + operations_total * FENCE_STEP + FENCE_STEP - 1
+
+
 class ClaimStatus:
     """The outcomes of a claim; all but CLAIMED left nothing behind."""
 
@@ -27,6 +35,10 @@ class ClaimStatus:
     """The consumer holds other allocations and the claim was not to replace them."""
     FENCED = "fenced"
     """A later attempt, or a delete, was here first."""
+
+
+HELD_BEFORE = "the consumer holds this already"
+"""The reason of a claim that stands without having written anything."""
 
 
 @base.ArmillaryObjectRegistry.register
@@ -60,7 +72,10 @@ class AllocationClaim(base.ArmillaryObject):
 
 @base.ArmillaryObjectRegistry.register
 class ClaimResult(base.ArmillaryObject):
-    """How one claim of a batch went: a word of ``ClaimStatus`` and a sentence for refusals."""
+    """How one claim of a batch went: a word of ``ClaimStatus`` and a sentence for refusals.
+
+    A claim that stands has none, or ``HELD_BEFORE``.
+    """
 
     VERSION = "1.0"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from armillary import exception
-from objects.allocation import ClaimStatus
+from objects.allocation import HELD_BEFORE, ClaimStatus
 from objects.claim_batch import AnyClaim, Claimed
 from placement.inventory import Inventory
 
@@ -178,7 +178,7 @@ class Ledger:
         holding = self.holdings[claim.consumer_uuid]
         held: Amounts = holding.amounts if holding else {}
         if held == amounts:
-            return ClaimStatus.CLAIMED, None
+            return ClaimStatus.CLAIMED, HELD_BEFORE
         if held and not claim.replace:
             return ClaimStatus.CONFLICT, "the consumer holds other allocations"
         for provider, resources in amounts.items():

@@ -16,9 +16,9 @@ from cliff.command import Command
 from armillary import exception
 from armillary.cli.commands.progress import Show, progress
 from armillary.cli.operator.peers import Peers, peers
-from armillary.cli.operator.placement_audit import Audit, AuditOptions, AuditResult
 from armillary.cli.operator.placement_heal import Heal, HealOptions, HealResult
 from armillary.cli.operator.placement_sync import Sync, SyncResult
+from conductor.audit import MOVE, SERVER, Audit, AuditOptions, AuditResult, Find
 
 EXIT_INVALID = 127
 EXIT_INCOMPLETE = 10
@@ -106,7 +106,7 @@ def _number(text: str, what: str, lowest: int, highest: int) -> int:
 
 
 class PlacementAudit(_PlacementCommand):
-    """Find allocations of servers that are not there, and release them with --delete.
+    """Find allocations of servers and moves that are not there, and release them with --delete.
 
     What a conductor still builds or deletes, what is of another type, or changed just now, is left
     alone; --verbose says of each why. Exit codes: 0 nothing found; 1 failed; 3 orphaned allocations
@@ -137,7 +137,9 @@ class PlacementAudit(_PlacementCommand):
         total = found.placement.get_usage_totals(found.context)["consumers"]
         with self.progress("consumers", total) as show:
             result = Audit(
-                found,
+                found.context,
+                found.placement,
+                _finders(found),
                 options,
                 now=lambda: datetime.now(UTC),
                 say=self.say,
@@ -154,13 +156,21 @@ class PlacementAudit(_PlacementCommand):
             f"{result.released} of them released"
         )
         for count, what in (
-            (result.foreign, "no server of ours, and on no host of ours"),
+            (result.foreign, "none of ours, and on no host of ours"),
             (result.unsure, "perhaps in a cell that does not answer"),
             (result.young, "changed just now"),
             (result.other_types, "of another type"),
         ):
             if count:
                 self.say(f"{count} left alone: {what}")
+
+
+def _finders(found: Peers) -> dict[str, Find]:
+    """Return what tells of servers; and of moves, unless the super conductor is older."""
+    finders: dict[str, Find] = {SERVER: found.conductor.find_orphans}
+    if found.conductor.can_send("1.4"):
+        finders[MOVE] = found.conductor.find_orphan_migrations
+    return finders
 
 
 def audit_code(result: AuditResult) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from armillary import exception
 from armillary.cli.operator.peers import Peers
-from objects.allocation import FENCE_STEP, AllocationClaim, ClaimStatus
+from objects.allocation import AllocationClaim, ClaimStatus, fence_at_rest
 from objects.claim_batch import AnyResult
 from objects.instance import Instance
 from objects.request_spec import RequestSpec
@@ -16,8 +16,6 @@ from objects.resource_query import ResourceQuery
 from scheduler import resource_query
 
 PAGE_SIZE = 200
-HEAL_FENCE = 1000 * FENCE_STEP
-"""Above that of any build, so that none refuses it; below that of a delete, which does."""
 
 Allocations = dict[str, dict[str, dict[str, int]]]
 """Provider UUID -> "resources" -> class -> amount."""
@@ -234,6 +232,6 @@ def _claim(wound: _Wound) -> AllocationClaim:
         project_id=wound.instance.project_id,
         user_id=wound.instance.user_id,
         allocations=wound.allocations,
-        fence=HEAL_FENCE,
+        fence=fence_at_rest(wound.instance.operations_total),
         replace=wound.holds_something,
     )

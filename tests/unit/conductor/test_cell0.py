@@ -45,3 +45,20 @@ def test_a_deleted_instance_is_unknown(plane: ControlPlane) -> None:
         plane.parts.cell0.delete_instances([uuid, builders.a_uuid()])
     with pytest.raises(exception.InstanceNotFound):
         plane.parts.cell0.get_instance(uuid)
+
+
+def test_what_was_deleted_long_ago_is_removed(plane: ControlPlane) -> None:
+    """In as many batches as it takes; what lives, or was deleted since, stays."""
+    old, lives = bury(plane, 450), bury(plane)
+    cell0 = plane.parts.cell0
+    cell0.delete_instances(old)
+    assert cell0.purge(keep_days=1) == 0
+    plane.clock.advance(2 * 86400)
+    (young,) = bury(plane)
+    cell0.delete_instances([young])
+    assert cell0.purge(keep_days=1) == 450
+    assert cell0.purge(keep_days=1) == 0
+    assert cell0.purge(keep_days=0) == 0  # as old as this moment
+    plane.clock.advance(1)
+    assert cell0.purge(keep_days=0) == 1
+    assert cell0.get_instance(lives[0]).uuid == lives[0]

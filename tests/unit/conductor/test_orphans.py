@@ -6,11 +6,13 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from conductor.api_db import cleanups, host_mappings
+from conductor.api_db import cleanups, host_mappings, moves
+from conductor.api_db.moves import Move
 from conductor.orphans import CONSUMERS_MAX, Orphans
 from objects.cell_mapping import CELL0_UUID
 from tests import builders
-from tests.fixtures.control_plane import ControlPlane
+from tests.fixtures.control_plane import NOW, ControlPlane
+from tests.fixtures.operated_servers import a_migration
 from tests.fixtures.placement import placement_template, placement_url
 from tests.fixtures.placement_repair import Cloud, cloud
 
@@ -113,6 +115,69 @@ def test_who_holds_nothing_of_our_hosts_is_somebody_elses(cloud: Cloud, find: Fi
     with cloud.plane.database.writer() as session:
         host_mappings.delete_host_mapping(session, cloud.cell.nodes[0].host)
     assert find(stranger) == {"foreign": [stranger]}
+
+
+# Moves of servers
+
+
+class MoveFinder(Finder):
+    """Asks about migrations that hold something of the first host."""
+
+    def __call__(self, *uuids: str, provider: str | None = None) -> dict[str, list[str]]:
+        providers = [provider or self._cloud.nodes[0]]
+        found = self._orphans.find_migrations(admin_context(), dict.fromkeys(uuids, providers))
+        return {word: value for word, value in found.items() if value}
+
+
+@pytest.fixture
+def find_moves(cloud: Cloud) -> MoveFinder:
+    """Return what asks."""
+    return MoveFinder(cloud)
+
+
+def test_a_move_that_has_not_ended_is_in_whichever_cell(
+    cloud: Cloud, find_moves: MoveFinder
+) -> None:
+    """One that has ended, or was never heard of, needs nothing any more."""
+    other = cloud.plane.add_cell("cell2")
+    here, there, over = (
+        a_migration(builders.a_uuid(), status=status)
+        for status in ("finished", "running", "completed")
+    )
+    unknown = builders.a_uuid()
+    cloud.cell.migrations, other.migrations = [here, over], [there]
+    found = find_moves(here.uuid, there.uuid, over.uuid, unknown)
+    assert found == {"orphans": sorted([over.uuid, unknown])}
+    assert find_moves() == {}
+
+
+def test_a_move_whose_hosts_are_looked_for_is_none(cloud: Cloud, find_moves: MoveFinder) -> None:
+    """The super conductor has it, whatever its cell says."""
+    uuid = builders.a_uuid()
+    move = Move(
+        migration_uuid=uuid, instance_uuid=builders.a_uuid(), cell_uuid=cloud.cell.uuid,
+        operation="resize", arguments={}, context={}, takes=1, accepted_at=NOW,
+    )  # fmt: skip
+    lease = {"lease_owner": "me", "lease_expires_at": 0.0}
+    with cloud.plane.database.writer() as session:
+        moves.add(session, move, lease)
+    assert find_moves(uuid) == {}
+
+
+def test_in_doubt_a_move_is_in_the_cell_that_does_not_answer(
+    cloud: Cloud, find_moves: MoveFinder
+) -> None:
+    """No mapping says where it is."""
+    other = cloud.plane.add_cell("cell2")
+    cloud.lose(other)
+    uuid = builders.a_uuid()
+    assert find_moves(uuid) == {"unsure": [uuid], "down_cells": ["cell2"]}
+
+
+def test_a_move_on_no_host_of_ours_is_somebody_elses(cloud: Cloud, find_moves: MoveFinder) -> None:
+    """Placement may serve another cloud, too."""
+    uuid = builders.a_uuid()
+    assert find_moves(uuid, provider=builders.a_uuid()) == {"foreign": [uuid]}
 
 
 def test_too_many_at_once_are_refused(find: Finder) -> None:

@@ -20,7 +20,7 @@ from armillary.cli.operator.application import OperatorApp
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.api_db import cells
-from conductor.rpcapi import CellConductorAPI
+from conductor.cell_rpcapi import CellConductorAPI
 from objects.cell_mapping import CellMapping
 from objects.compute_node import ComputeNode
 from objects.instance import Instance

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from armillary.db import Database
+from armillary.service_history import CURRENT_VERSION
+from conductor.cell_db.services import note_alive
+from tests import builders
 from tests.fixtures.databases import newest_version
 from tests.unit.armillary.cli.operator.conftest import CellConductor, Ended, Run, register
 
@@ -66,17 +69,60 @@ def test_disabled_cells_are_warned_of(run_status: Run, api_database: Database) -
     assert details(ended, "Cells")[1] == "All cells are disabled: no server can be created"
 
 
-def test_old_services_unmapped_hosts_and_silent_cells_are_named(
+def test_unmapped_hosts_and_silent_cells_are_named(
     run_status: Run, cell_conductor: CellConductor, api_database: Database
 ) -> None:
-    """All in one line."""
-    cell_conductor.add_host("old", version=0)
+    """All in one line; a conductor is no host."""
+    cell_conductor.add_host("new")
+    cell_conductor.services.append(builders.a_service("top", binary="armillary-conductor"))
     register(api_database, "silent")
     result, text = details(run_status("upgrade-check", "-f", "json"), "Services")
     assert result == "Warning"
     assert "cells that do not answer: silent" in text
-    assert "services of an older release on: old" in text
-    assert "hosts that no cell mapping names: old" in text
+    assert "hosts that no cell mapping names: new; " in text
+
+
+def test_services_of_mixed_versions_are_a_warning(
+    run_status: Run, cell_conductor: CellConductor
+) -> None:
+    """Which are older, how old the oldest is, and what is newer than this program."""
+    cell_conductor.add_host("present")
+    cell_conductor.add_host("older", version=1)
+    cell_conductor.add_host("old", version=2)
+    cell_conductor.add_host("newer", version=CURRENT_VERSION + 1)
+    ended = run_status("upgrade-check", "-f", "json")
+    result, text = details(ended, "Service versions")
+    assert (ended.code, result) == (1, "Warning")
+    assert "older release on: old (armillary-compute 2), older (armillary-compute 1); " in text
+    assert f"the oldest is of version 1, this release of {CURRENT_VERSION}" in text
+    assert (
+        f"newer release than this program's: newer (armillary-compute {CURRENT_VERSION + 1})"
+        in text
+    )
+    assert "present" not in text
+
+
+def test_services_that_are_too_old_are_a_failure(
+    run_status: Run, cell_conductor: CellConductor
+) -> None:
+    """Services of this release would not start beside them."""
+    cell_conductor.add_host("ancient", version=0)
+    ended = run_status("upgrade-check", "-f", "json")
+    result, text = details(ended, "Service versions")
+    assert (ended.code, result) == (2, "Failure")
+    assert "oldest supported version is 1: ancient (armillary-compute 0)" in text
+
+
+@pytest.mark.usefixtures("cell_conductor")
+def test_services_on_the_top_broker_count(run_status: Run, tmp_path: Path) -> None:
+    """Their records are in cell0's database."""
+    cell0 = Database(f"sqlite:///{tmp_path}/cell0.sqlite", name="cell0")
+    with cell0.writer() as session:
+        note_alive(session, "top-1", "armillary-scheduler", version=2, now=builders.A_TIME)
+    cell0.dispose()
+    result, text = details(run_status("upgrade-check", "-f", "json"), "Service versions")
+    assert result == "Warning"
+    assert "top-1 (armillary-scheduler 2)" in text
 
 
 def test_a_service_without_the_api_database_is_not_asked_for_cells(

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from armillary import exception
-from armillary.cli.operator import placement_audit
+from conductor import audit
+from conductor.rpcapi import SuperConductorAPI
+from objects.migration import MigrationStatus
 from tests import builders
+from tests.fixtures.operated_servers import a_migration
 from tests.fixtures.placement import placement_template, placement_url
 from tests.fixtures.placement_repair import AWAY, Cloud, RunPlacement, cloud, run_placement
 
@@ -65,11 +68,36 @@ def test_what_changed_just_now_is_left_alone(cloud: Cloud, run_placement: RunPla
 
 def test_consumers_of_other_types_are_left_alone(cloud: Cloud, run_placement: RunPlacement) -> None:
     """Whoever they are, they are no servers."""
+    cloud.hold(builders.a_uuid(), consumer_type="VOLUME")
+    code, out, _ = run_placement("audit", "--delete", "--verbose", NOW)
+    assert code == 0
+    assert "not looked at, it is of type VOLUME" in out
+    assert len(cloud.held()) == 1
+
+
+def test_a_move_that_is_over_holds_nothing(cloud: Cloud, run_placement: RunPlacement) -> None:
+    """One that has not ended holds what it does, beside the servers."""
+    server = cloud.add_server()
+    cloud.hold(server.uuid)
+    living = a_migration(builders.a_uuid(), status=MigrationStatus.FINISHED)
+    over = a_migration(builders.a_uuid(), status=MigrationStatus.ERROR)
+    cloud.cell.migrations = [living, over]
+    for move in (living, over):
+        cloud.hold(move.uuid, consumer_type="MIGRATION")
+    code, out, _ = run_placement("audit", "--delete", NOW)
+    assert (code, summary(out)) == (4, "3 consumers looked at: 1 orphaned, 1 of them released")
+    assert set(cloud.held()) == {server.uuid, living.uuid}
+
+
+def test_an_older_conductor_is_not_asked_about_moves(
+    cloud: Cloud, run_placement: RunPlacement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It knows of none: they are left alone."""
+    monkeypatch.setattr(SuperConductorAPI, "can_send", lambda self, version: version < "1.4")
     cloud.hold(builders.a_uuid(), consumer_type="MIGRATION")
     code, out, _ = run_placement("audit", "--delete", "--verbose", NOW)
     assert code == 0
-    assert "not looked at, it is of type MIGRATION" in out
-    assert len(cloud.held()) == 1
+    assert "1 left alone: of another type" in out
 
 
 def test_servers_that_are_being_built_are_left_alone(
@@ -109,7 +137,7 @@ def test_allocations_on_hosts_of_others_are_released_on_demand_only(
         cloud.hold(builders.a_uuid(), provider)
     code, out, _ = run_placement("audit", "--delete", "--verbose", NOW)
     assert code == 0
-    assert "2 left alone: no server of ours, and on no host of ours" in out
+    assert "2 left alone: none of ours, and on no host of ours" in out
     code, out, _ = run_placement("audit", "--delete", NOW, "--resource-provider", theirs)
     assert (code, summary(out)) == (4, "2 consumers looked at: 1 orphaned, 1 of them released")
     assert [list(held) for held in cloud.held().values()] == [[other]]
@@ -119,7 +147,7 @@ def test_all_pages_are_looked_at(
     cloud: Cloud, run_placement: RunPlacement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also while their consumers go."""
-    monkeypatch.setattr(placement_audit, "PAGE_SIZE", 2)
+    monkeypatch.setattr(audit, "PAGE_SIZE", 2)
     for _ in range(5):
         cloud.hold(builders.a_uuid())
     code, out, _ = run_placement("audit", "--delete", NOW)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from armillary.cli.operator import placement_heal
-from objects.allocation import FENCE_FINAL
+from objects.allocation import FENCE_FINAL, FENCE_STEP, OPERATION_FENCE
 from tests import builders
 from tests.fixtures.placement import placement_template, placement_url
 from tests.fixtures.placement_repair import AWAY, HELD, Cloud, RunPlacement, cloud, run_placement
@@ -33,6 +33,23 @@ def test_a_server_without_allocations_gets_those_of_its_flavor(
     (item,) = cloud.engine.allocations.list(marker=None, limit=10)
     assert (item["project_id"], item["user_id"], item["consumer_type"]) == ("p7", "u7", "INSTANCE")
     assert run_placement("heal-allocations")[0] == 4
+
+
+def test_a_server_that_was_moved_is_healed_like_any_other(
+    cloud: Cloud, run_placement: RunPlacement
+) -> None:
+    """Its last operation wrote under a high fence; the next one's is above the healing."""
+    server = cloud.add_server(operations_total=3)
+    last = OPERATION_FENCE + 3 * FENCE_STEP + 900
+    cloud.hold(server.uuid, fence=last)
+    cloud.engine.claims.release({server.uuid: last})
+    assert run_placement("heal-allocations")[0] == 0
+    assert cloud.held(server.uuid) == {server.uuid: {cloud.nodes[0]: {"resources": HELD}}}
+    following = OPERATION_FENCE + 4 * FENCE_STEP
+    cloud.hold(server.uuid, resources={"VCPU": 2}, fence=following, replace=True)
+    late = cloud.add_server(operations_total=2)
+    cloud.hold(late.uuid, resources={"VCPU": 1}, fence=last)
+    assert run_placement("heal-allocations", f"--instance={late.uuid}")[0] == 4
 
 
 def test_what_is_missing_is_added_to_what_is_held(

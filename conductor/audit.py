@@ -1,4 +1,7 @@
-"""Audit: which consumers of placement say they are servers and are none; release what they hold."""
+"""Audit: which consumers in placement say they are servers, or moves of servers, and are none.
+
+``armillary-manage placement audit`` runs it for an operator, the super conductor by itself.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from armillary.cli.operator.peers import Peers
+from armillary.context import RequestContext
 from objects.allocation import FENCE_FINAL
+from placement.rpcapi import PlacementAPI
 
-PAGE_SIZE = 100
+PAGE_SIZE = 500
 SERVER = "INSTANCE"
-"""The type of consumers that are servers; others are somebody else's."""
+MOVE = "MIGRATION"
+"""The types of consumers that are servers, and their moves; others are somebody else's."""
 
+Find = Callable[[RequestContext, Mapping[str, list[str]]], dict[str, Any]]
+"""Given consumers and their providers tell what ``SuperConductorAPI.find_orphans`` does."""
 Show = Callable[[int, Mapping[str, int]], None]
 
 
@@ -39,9 +46,9 @@ class Consumer:
         return [item["provider_uuid"] for item in self.items]
 
     @property
-    def is_server(self) -> bool:
-        """Whether it says that it is a server."""
-        return bool(self.items[0]["consumer_type"] == SERVER)
+    def type(self) -> str:
+        """What it says that it is."""
+        return str(self.items[0]["consumer_type"])
 
     def is_younger(self, moment: datetime) -> bool:
         """Tell whether it changed after a moment, or when is not known."""
@@ -73,11 +80,16 @@ class AuditResult:
 
 
 class Audit:
-    """Goes through all consumers page by page. ``say`` gets a line for each orphan."""
+    """Goes through all consumers page by page. ``say`` gets a line for each orphan.
+
+    ``find`` has, for each type of consumers that are looked at, what tells which are orphans.
+    """
 
     def __init__(
         self,
-        peers: Peers,
+        context: RequestContext,
+        placement: PlacementAPI,
+        find: Mapping[str, Find],
         options: AuditOptions,
         *,
         now: Callable[[], datetime],
@@ -85,7 +97,9 @@ class Audit:
         tell: Callable[[str], None],
         show: Show,
     ) -> None:
-        self._peers = peers
+        self._context = context
+        self._placement = placement
+        self._find = find
         self._options = options
         self._now = now
         self._say = say
@@ -97,16 +111,16 @@ class Audit:
         """Return what was found."""
         for page in self._pages():
             self._result.looked_at += len(page)
-            self._look_at(list(self._candidates(page)))
+            candidates = list(self._candidates(page))
+            for kind, find in self._find.items():
+                self._look_at([one for one in candidates if one.type == kind], find)
             self._show(self._result.looked_at, {"orphaned": self._result.orphans})
         return self._result
 
     def _pages(self) -> Iterator[list[Consumer]]:
         marker: str | None = None
         while True:
-            items = self._peers.placement.list_allocations(
-                self._peers.context, marker=marker, limit=PAGE_SIZE
-            )
+            items = self._placement.list_allocations(self._context, marker=marker, limit=PAGE_SIZE)
             page = list(_by_consumer(items))
             if not page:
                 return
@@ -114,27 +128,24 @@ class Audit:
             yield page
 
     def _candidates(self, page: Iterable[Consumer]) -> Iterator[Consumer]:
-        """Yield those that have to be somebody's server."""
+        """Yield those that have to be somebody's server, or a move of one."""
         oldest = self._now() - self._options.min_age
         for consumer in page:
             if self._options.provider not in (None, *consumer.providers):
                 continue
-            if not consumer.is_server:
+            if consumer.type not in self._find:
                 self._result.other_types += 1
-                self._tell(f"{consumer}: not looked at, it is of type "
-                           f"{consumer.items[0]['consumer_type']}")  # fmt: skip
+                self._tell(f"{consumer}: not looked at, it is of type {consumer.type}")
             elif consumer.is_younger(oldest):
                 self._result.young += 1
                 self._tell(f"{consumer}: not looked at, it changed just now")
             else:
                 yield consumer
 
-    def _look_at(self, candidates: list[Consumer]) -> None:
+    def _look_at(self, candidates: list[Consumer], find: Find) -> None:
         if not candidates:
             return
-        found = self._peers.conductor.find_orphans(
-            self._peers.context, {one.uuid: one.providers for one in candidates}
-        )
+        found = find(self._context, {one.uuid: one.providers for one in candidates})
         self._result.down_cells.update(found["down_cells"])
         self._result.unsure += len(found["unsure"])
         orphans = set(found["orphans"])
@@ -145,7 +156,7 @@ class Audit:
         foreign, unsure = set(found["foreign"]) - orphans, set(found["unsure"])
         for consumer in candidates:
             if consumer.uuid in foreign:
-                self._tell(f"{consumer}: no server, on no host of ours")
+                self._tell(f"{consumer}: none of ours, on no host of ours")
             if consumer.uuid in unsure:
                 self._tell(f"{consumer}: may be in a cell that does not answer")
         self._handle([one for one in candidates if one.uuid in orphans])
@@ -153,8 +164,8 @@ class Audit:
     def _handle(self, orphans: list[Consumer]) -> None:
         self._result.orphans += len(orphans)
         if self._options.delete and orphans:
-            self._peers.placement.release(
-                self._peers.context, dict.fromkeys((one.uuid for one in orphans), FENCE_FINAL)
+            self._placement.release(
+                self._context, dict.fromkeys((one.uuid for one in orphans), FENCE_FINAL)
             )
             self._result.released += len(orphans)
         for consumer in orphans:
