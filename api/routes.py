@@ -427,6 +427,7 @@ ROUTES: Routes = {
             explanation.show,
             explanation_policies.SHOW,
             explanation_schemas.SHOW_ANSWER,
+            query=explanation_schemas.SHOW_QUERY,
             subject=server.load,
         ),
     },

@@ -53,7 +53,7 @@ ACTIONS = Choice(
         ),
         "unshelve": _action(server_action.unshelve, policies.UNSHELVE, schemas.UNSHELVE),
         "lock": _action(server_action.lock, policies.LOCK, schemas.LOCK),
-        "unlock": _plain("unlock", "unlock", policies.UNLOCK, "Let the server be changed again."),
+        "unlock": _action(server_action.unlock, policies.UNLOCK, schemas.nothing("unlock")),
         "restore": _plain(
             "restore",
             "restore",

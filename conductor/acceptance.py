@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext
 from armillary.db import Database
+from armillary.db.database import note
 from conductor import quotas, server_requests, stored_contexts
 from conductor.api_db import (
     build_requests,
@@ -90,6 +91,8 @@ class Acceptance:
         asked = server_requests.resolve(session, self._conf, context, request)
         project_id = owner_of(context).project_id
         quotas_db.lock_project(session, project_id)
+        if asked.group is not None:  # an administrator's request may be of another project
+            server_groups.lock_group(session, asked.group.uuid)
         count = self._fitting_count(session, project_id, asked)
         primitives = self._instances(context, asked, lease.key, count)
         self._store(session, context, asked, lease, primitives)
@@ -168,6 +171,8 @@ class Acceptance:
         if asked.group is not None:
             members = [row[1]["instance_uuid"] for row in rows]
             server_groups.add_members(session, asked.group.uuid, members)
+            joined = asked.group.with_values(members=[*asked.group.members, *members])
+            note(session, lambda notifier: notifier.server_group(context, "add_member", joined))
 
     def _moment(self) -> datetime:
         return moment(self._now())

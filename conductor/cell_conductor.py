@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from oslo_config import cfg
@@ -18,6 +19,7 @@ from armillary.db import Database
 from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
 from compute_agent.rpcapi import ComputeAPI
+from conductor.agent_versions import AgentVersions
 from conductor.cell_db import (
     actions,
     compute_nodes,
@@ -27,6 +29,7 @@ from conductor.cell_db import (
     services,
     telling,
 )
+from conductor.cell_rpcapi import CellConductorAPI, HostStatesAPI
 from conductor.cell_tasks.base import Task
 from conductor.cell_tasks.build import Build
 from conductor.cell_tasks.delete import Delete
@@ -34,7 +37,7 @@ from conductor.cell_tasks.operations.engine import Operations
 from conductor.cell_tasks.operations.rows import as_stored
 from conductor.cell_tasks.operations.timed import Timed
 from conductor.cell_tasks.recovery import Recovery
-from conductor.cell_tasks.reports import ACCEPTED, Reports
+from conductor.cell_tasks.reports import ACCEPTED, BuiltReport, Reports
 from conductor.cell_tasks.self_heal import SelfHeal
 from conductor.hearing import Hearing
 from conductor.host_nodes import HostNodes
@@ -46,7 +49,9 @@ from conductor.leases import Lease
 from conductor.moments import Now
 from conductor.object_actions import ObjectActions
 from conductor.providers import Providers
-from conductor.rpcapi import CellConductorAPI, HostStatesAPI
+from conductor.rpcapi import SuperConductorAPI
+from conductor.service_records import IN_CELL, ServiceRecords
+from conductor.service_versions import ServiceVersions
 from objects.build_request import BuildRequest
 from objects.compute_node import ComputeNode
 from objects.host_states import HostStateBatch
@@ -57,7 +62,9 @@ from objects.migration import Migration
 from objects.service import Service
 from placement.rpcapi import PlacementAPI
 from rpc.server import RpcServer
+from rpc.signing.push import CELL_TOPICS, TrustPush
 from rpc.transport import Bus
+from rpc.version_caps import ConfiguredCap
 from scheduler.rpcapi import SchedulerAPI
 
 LOG = logging.getLogger(__name__)
@@ -111,14 +118,23 @@ class CellConductorManager:
         self._pool = WorkerPool(
             conf.conductor.build_workers, "cell-tasks", conf.conductor.build_queue_size_max
         )
+        self._records = ServiceRecords(
+            conf, database=database, interfaces=IN_CELL, now=now, cell_uuid=conf.cell.uuid
+        )
+        self._agent_versions = AgentVersions(database, monotonic=monotonic)
+        self._versions = ServiceVersions(
+            conf, note_me=self._records.note_me, ask=SuperConductorAPI(top_bus).get_oldest_services
+        )
         placement = PlacementAPI(
             top_bus,
-            version_cap=conf.upgrade_levels.placement,
+            version_cap=self._versions.cap("placement"),
             # A step must know its outcome, or that it never will, before its lease runs out.
             timeout_seconds=min(conf.rpc.response_timeout_seconds, conf.conductor.lease_seconds),
         )
-        scheduler = SchedulerAPI(top_bus, version_cap=conf.upgrade_levels.scheduler)
-        compute = ComputeAPI(cell_bus, version_cap=conf.upgrade_levels.compute)
+        scheduler = SchedulerAPI(top_bus, version_cap=self._versions.cap("scheduler"))
+        compute = ComputeAPI(
+            cell_bus, version_cap=ConfiguredCap(conf, "compute", self._agent_versions.of)
+        )
         self._hearing = Hearing(
             self._call_myself, down_time_seconds=conf.service_down_time, monotonic=monotonic
         )
@@ -161,21 +177,25 @@ class CellConductorManager:
             providers=self._providers,
             build=self._build,
             clear_evacuated=self._timed.clear_host,
+            on_version=self._agent_versions.forget,
             **judging,
         )
         self._at_rest = InstancesAtRest(database=database, compute=compute, now=now)
         self._objects = ObjectActions(cell_uuid=conf.cell.uuid, **shared)
         self._host_updates = HostUpdates(conf, database=database, scheduler=scheduler)
+        self._trust = TrustPush(cell_bus, CELL_TOPICS)
 
     # What a service runs
 
     def start(self) -> None:
         """Wait for the database.
 
-        Raises ConfigurationError when its tables are not those of this release.
+        Raises ConfigurationError when its tables are not those of this release, or a service in
+        them is of one that is too old.
         """
         if self._database.wait_until_available(self._stopping):
             self._database.check_version(SCHEMA)
+            self._records.check_supported()
 
     def servers(self) -> list[RpcServer]:
         """Return the servers on the cell's and on the top broker, not yet started."""
@@ -214,10 +234,13 @@ class CellConductorManager:
             self._instance_updates.sync,
             initial_delay_seconds=cell.host_push_interval_seconds,
         )
+        trust = PeriodicTask("push-trust", self._conf.signing.push_seconds, self._trust.push)
         listen = PeriodicTask("listen", self._hearing.interval_seconds, self._hearing.listen)
         return [
             push,
+            trust,
             listen,
+            self._versions.task(),
             tell,
             sync,
             *(
@@ -234,7 +257,9 @@ class CellConductorManager:
         self._notifier.stop(grace_seconds)
 
     def reload(self) -> None:
-        """Do nothing: options that may change are read when they are needed."""
+        """Look anew which versions there are; options that may change are read when needed."""
+        self._agent_versions.forget()
+        self._versions.refresh()
 
     def _call_myself(self, timeout_seconds: float) -> None:
         """Raise ``Unavailable`` unless a call of mine comes back through the cell's broker."""
@@ -243,10 +268,13 @@ class CellConductorManager:
 
     def _begin(self, task: Task[Any], context: RequestContext, leases: Sequence[Lease]) -> None:
         """Go on after the answer, or, when there is no room for it, leave it to recovery."""
+        self._submit(task, partial(task.run, context, leases), leases)
+
+    def _submit(self, task: Task[Any], work: Callable[[], None], leases: Sequence[Lease]) -> None:
         if not leases:
             return
         try:
-            self._pool.submit(task.run, context, leases)
+            self._pool.submit(work)
         except (WorkerPoolFull, RuntimeError) as error:
             LOG.info("%d works are left to recovery: %s", len(leases), error)
             task.put_off(leases)
@@ -262,7 +290,9 @@ class CellConductorManager:
     def build_instances(
         self, context: RequestContext, build_requests: Sequence[BuildRequest]
     ) -> None:
-        self._begin(self._build, context, self._build.store(context, build_requests))
+        leases = self._build.store(context, build_requests)
+        begin = partial(self._build.begin, context, build_requests, leases)
+        self._submit(self._build, begin, leases)
 
     @rpc.expose
     @_expected
@@ -308,6 +338,14 @@ class CellConductorManager:
 
     @rpc.expose
     @_expected
+    def find_living_migrations(
+        self, context: RequestContext, migration_uuids: Sequence[str]
+    ) -> list[str]:
+        with self._database.reader() as session:
+            return migrations.living(session, migration_uuids)
+
+    @rpc.expose
+    @_expected
     def find_instance_hosts(
         self, context: RequestContext, instance_uuids: Sequence[str]
     ) -> dict[str, str]:
@@ -318,6 +356,16 @@ class CellConductorManager:
     @_expected
     def list_services(self, context: RequestContext) -> list[Service]:
         return self._services.list_all()
+
+    @rpc.expose
+    @_expected
+    def get_oldest_services(self, context: RequestContext) -> dict[str, int]:
+        return self._records.oldest_lately()
+
+    @rpc.expose
+    @_expected
+    def list_hosts_before(self, context: RequestContext, service_version: int) -> list[str]:
+        return self._services.list_hosts_before(service_version)
 
     @rpc.expose
     @_expected
@@ -405,6 +453,13 @@ class CellConductorManager:
     ) -> str:
         return self._at_rest.console(context, instance_uuid, lines=lines)
 
+    def _builds_succeeded(self, agent: str, reports: Sequence[BuiltReport]) -> list[str]:
+        answers = self._reports.builds_succeeded(agent, reports)
+        for report, answer in zip(reports, answers, strict=True):
+            if answer == ACCEPTED:
+                self._instance_updates.placed(report.host, report.instance_uuid)
+        return answers
+
     # From compute agents
 
     @rpc.expose
@@ -443,6 +498,20 @@ class CellConductorManager:
 
     @rpc.expose
     @_expected
+    def is_build_wanted(
+        self, context: RequestContext, agent: str, host: str, instance_uuid: str, attempt: int
+    ) -> bool:
+        return self._reports.is_build_wanted(agent, host, instance_uuid, attempt)
+
+    @rpc.expose
+    @_expected
+    def is_order_wanted(
+        self, context: RequestContext, agent: str, host: str, instance_uuid: str, sequence: int
+    ) -> bool:
+        return self._operations.is_wanted(agent, host, instance_uuid, sequence)
+
+    @rpc.expose
+    @_expected
     def list_moving(
         self, context: RequestContext, agent: str, hosts: Sequence[str]
     ) -> list[dict[str, str]]:
@@ -457,8 +526,9 @@ class CellConductorManager:
         hosts: Sequence[str],
         builds: dict[str, int],
         service_version: int,
-    ) -> None:
+    ) -> dict[str, int]:
         self._services.report(agent, hosts, builds, version=service_version)
+        return self._records.oldest_lately()
 
     @rpc.expose
     @_expected
@@ -478,12 +548,15 @@ class CellConductorManager:
         attempt: int,
         power_state: str,
     ) -> str:
-        answer = self._reports.build_succeeded(
-            agent, host, instance_uuid, attempt, power_state=power_state
-        )
-        if answer == ACCEPTED:
-            self._instance_updates.placed(host, instance_uuid)
-        return answer
+        report = BuiltReport(host, instance_uuid, attempt, power_state)
+        return self._builds_succeeded(agent, [report])[0]
+
+    @rpc.expose
+    @_expected
+    def builds_succeeded(
+        self, context: RequestContext, agent: str, built: Sequence[dict[str, Any]]
+    ) -> list[str]:
+        return self._builds_succeeded(agent, [BuiltReport(**each) for each in built])
 
     @rpc.expose
     @_expected

@@ -10,20 +10,23 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import CancelledError, Future
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from oslo_config import cfg
 
 from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
+from armillary.context import admin_context
 from armillary.db import Database
 from armillary.log_once import OutageLog
+from armillary.service_history import BEFORE_RECORDS
 from conductor.api_db import cells as cells_db
-from conductor.rpcapi import CellConductorAPI
+from conductor.cell_rpcapi import CellConductorAPI
 from objects.cell_mapping import CellMapping
 from rpc.transport import Bus
+from rpc.version_caps import ConfiguredCap, OldestServices, is_auto, is_too_new
 
 LOG = logging.getLogger(__name__)
 
@@ -33,6 +36,10 @@ MakeBus = Callable[[str], Bus]
 Question = Callable[[CellConductorAPI], T]
 
 _QUEUE_SIZE_MAX = 100
+_SILENCE = (exception.RpcTimeout, exception.RpcUnavailable)
+_VERSIONS_KEPT_SECONDS = 10.0
+SILENT_PATIENCE_SECONDS = 0.5
+"""So long all cells together wait for one that was silent when it was asked last."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,32 +50,76 @@ class Answers(Generic[T]):
     down_cells: list[str]
 
 
+class _Versions:
+    """How old a cell's conductors are, asked every so often while their cap is ``auto``."""
+
+    def __init__(self, conf: cfg.ConfigOpts, bus: Bus) -> None:
+        self._conf = conf
+        self._oldest = OldestServices()
+        self._asked_at: float | None = None
+        self._api = CellConductorAPI(bus, timeout_seconds=conf.conductor.cell_timeout_seconds)
+        self.cap = ConfiguredCap.by_oldest(conf, "cell_conductor", self._oldest)
+
+    def refresh(self) -> None:
+        """Ask when it is time. Raises Unavailable, as the question that comes next would."""
+        now = time.monotonic()
+        is_fresh = self._asked_at is not None and now - self._asked_at < _VERSIONS_KEPT_SECONDS
+        if is_fresh or not is_auto(self._conf, "cell_conductor"):
+            return
+        self._asked_at = now
+        try:
+            found: Mapping[str, int] = self._api.get_oldest_services(admin_context())
+        except exception.RpcFailed as error:
+            if not is_too_new(error):
+                raise
+            found = {"cell_conductor": BEFORE_RECORDS}
+        self._oldest.take(found)
+
+
 class _Link:
     """One cell's broker: a bus, a client on it, and workers that may hang there."""
 
     def __init__(self, conf: cfg.ConfigOpts, cell: CellMapping, bus: Bus) -> None:
         self.cell = cell
         self._bus = bus
+        self._versions = _Versions(conf, bus)
         self._client = CellConductorAPI(
             bus,
-            version_cap=conf.upgrade_levels.cell_conductor,
+            version_cap=self._versions.cap,
             timeout_seconds=conf.conductor.cell_timeout_seconds,
         )
         self._workers = WorkerPool(
             conf.conductor.cell_workers, f"cell-{cell.name}", queue_size_max=_QUEUE_SIZE_MAX
         )
         self._outage = OutageLog(LOG, f"Cell {cell.name}")
+        self.is_silent = False
 
     def ask(self, question: Question[T]) -> Asked[T]:
         try:
-            return Asked(self, self._workers.submit(question, self._client))
+            future = self._workers.submit(self._answer, question)
+            future.add_done_callback(self._hear)
+            return Asked(self, future)
         except WorkerPoolFull as error:
             raise self.unavailable("too many calls wait for it") from error
         except RuntimeError as error:  # another thread found that the cell moved, and closed this
             raise self.unavailable("it has just moved") from error
 
+    def _answer(self, question: Question[T]) -> T:
+        self._versions.refresh()
+        return question(self._client)
+
     def answered(self) -> None:
+        self.is_silent = False
         self._outage.succeeded()
+
+    def silent(self, reason: str) -> exception.CellUnavailable:
+        self.is_silent = True
+        return self.unavailable(reason)
+
+    def _hear(self, future: Future[Any]) -> None:
+        """Note that the cell speaks, also when nobody waits for what it says any more."""
+        if not future.cancelled() and not isinstance(future.exception(), _SILENCE):
+            self.is_silent = False
 
     def unavailable(self, reason: str) -> exception.CellUnavailable:
         self._outage.failed(reason)
@@ -92,9 +143,9 @@ class Asked(Generic[T]):
             result = self._future.result(max(0.0, timeout_seconds))
         except (TimeoutError, CancelledError) as error:
             self._future.cancel()
-            raise self._link.unavailable("no answer in time") from error
-        except (exception.RpcTimeout, exception.RpcUnavailable) as error:
-            raise self._link.unavailable(error.message) from error
+            raise self._link.silent("no answer in time") from error
+        except _SILENCE as error:
+            raise self._link.silent(error.message) from error
         self._link.answered()
         return result
 
@@ -134,10 +185,15 @@ class Cells:
     ) -> Answers[T]:
         """Ask all cells at the same time, each at most ``[conductor] cell_timeout_seconds``.
 
-        A cell that does not answer, or answers with an error, is named in ``down_cells``.
+        A cell that does not answer, or answers with an error, is named in ``down_cells``. One that
+        was silent the last time is given ``SILENT_PATIENCE_SECONDS`` only, until it speaks again:
+        with a dead cell lists stay quick.
         """
         links = [self._link(cell) for cell in (self.list_cells() if among is None else among)]
-        deadline = time.monotonic() + self._timeout_seconds
+        now = time.monotonic()
+        deadline = now + self._timeout_seconds
+        short = min(deadline, now + SILENT_PATIENCE_SECONDS)
+        silent = {link for link in links if link.is_silent}
         asked = [(link, self._try_to_ask(link, question)) for link in links]
         answers: Answers[T] = Answers({}, [])
         for link, waiting in asked:
@@ -145,7 +201,7 @@ class Cells:
                 if waiting is None:
                     answers.down_cells.append(link.cell.name)
                 else:
-                    left_seconds = deadline - time.monotonic()
+                    left_seconds = (short if link in silent else deadline) - time.monotonic()
                     answers.by_cell[link.cell.uuid] = waiting.wait(left_seconds)
             except exception.CellUnavailable:
                 answers.down_cells.append(link.cell.name)

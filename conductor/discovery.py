@@ -14,8 +14,8 @@ from armillary.db import Database
 from conductor.api_db import cells as cells_db
 from conductor.api_db import host_mappings, instance_mappings, request_specs
 from conductor.cell_db.services import COMPUTE
+from conductor.cell_rpcapi import CellConductorAPI
 from conductor.cells import Answers, Cells
-from conductor.rpcapi import CellConductorAPI
 from objects.cell_mapping import CellMapping
 from objects.instance import Instance
 from objects.request_spec import RequestSpec

@@ -9,10 +9,11 @@ from oslo_config import cfg
 from sqlalchemy.orm import Session
 
 from armillary.db import Database
-from conductor.api_db import instance_mappings, request_specs, traces
+from conductor.api_db import instance_mappings, move_traces, request_specs, traces
 from conductor.moments import Now, moment
 
 _INSTANCES_MAX = 500
+_MOVES_MAX = 500
 _TRACES_MAX = 20  # a transaction; each may have the choices of a thousand instances
 
 
@@ -35,6 +36,10 @@ class Forgetting:
             ),
             _TRACES_MAX,
         )
+        self._in_batches(
+            lambda session: move_traces.delete_old(session, stored_before=before, limit=_MOVES_MAX),
+            _MOVES_MAX,
+        )
         self._in_batches(lambda session: _forget_instances(session, before), _INSTANCES_MAX)
         self._database.run_in_writer(traces.delete_unused_traces)
 
@@ -48,6 +53,7 @@ def _forget_instances(session: Session, deleted_before: datetime) -> int:
         session, deleted_before=deleted_before, limit=_INSTANCES_MAX
     )
     traces.delete_choices(session, uuids)
+    move_traces.delete_of(session, uuids)
     request_specs.delete_specs(session, uuids)
     instance_mappings.delete_mappings(session, uuids)
     return len(uuids)

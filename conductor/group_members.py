@@ -7,8 +7,8 @@ from functools import partial
 from armillary.context import admin_context
 from armillary.db import Database
 from conductor.api_db import build_requests, instance_mappings, server_groups
+from conductor.cell_rpcapi import CellConductorAPI
 from conductor.cells import Cells
-from conductor.rpcapi import CellConductorAPI
 from objects.cell_mapping import CELL0_UUID
 from objects.instance_group import InstanceGroup
 

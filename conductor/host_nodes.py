@@ -71,10 +71,7 @@ class HostNodes:
         if not plan.is_empty:
             plan = self._store(agent, nodes)
         good = [node for place, node in enumerate(nodes) if place not in plan.errors]
-        refused = self._confirm(context, good)
-        with self._database.reader() as session:
-            known = compute_nodes.find_known(session, [node.uuid for node in good], [])
-        ratios = {row.uuid: row.allocation_ratios for row in known}
+        refused, ratios = self._confirm(context, good)
         return [
             {
                 "uuid": node.uuid,
@@ -99,13 +96,23 @@ class HostNodes:
         except db_exception.DBDuplicateEntry:  # a report of the same nodes was faster
             return self._database.run_in_writer(write)
 
-    def _confirm(self, context: RequestContext, nodes: Sequence[ComputeNode]) -> dict[str, str]:
+    def _confirm(
+        self, context: RequestContext, nodes: Sequence[ComputeNode]
+    ) -> tuple[dict[str, str], dict[str, dict[str, float]]]:
+        """Return why placement did not take nodes, and the ratios of all of them, by UUID."""
+        uuids = [node.uuid for node in nodes]
         with self._database.reader() as session:
-            rows = compute_nodes.find_known(session, [node.uuid for node in nodes], [])
-            found = services.find_by_hosts(session, {row.host for row in rows})
+            rows = compute_nodes.find_known(session, uuids, [])
         pending = [row for row in rows if not self._providers.is_confirmed(row)]
-        disabled = {host for host, service in found.items() if service.disabled}
-        return self._providers.confirm(context, pending, disabled)
+        refused: dict[str, str] = {}
+        if pending:
+            with self._database.reader() as session:
+                found = services.find_by_hosts(session, {row.host for row in pending})
+            disabled = {host for host, service in found.items() if service.disabled}
+            refused = self._providers.confirm(context, pending, disabled)
+            with self._database.reader() as session:
+                rows = compute_nodes.find_known(session, uuids, [])
+        return refused, {row.uuid: row.allocation_ratios for row in rows}
 
     def _plan(self, session: Session, agent: str, nodes: Sequence[ComputeNode]) -> _Plan:
         carried = services.find_by_hosts(session, {node.host for node in nodes})

@@ -26,6 +26,7 @@ from conductor.cell_db import (
 from conductor.cell_tasks.build import Build
 from conductor.moments import Now, moment
 from conductor.providers import Providers, StatusChange, status_change
+from conductor.service_records import check_version
 from objects.service import Service
 
 LOG = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ _CHANGEABLE: dict[str, tuple[type, ...]] = {
 
 
 class HostServices:
-    """The services of a cell's hosts."""
+    """The services of a cell's hosts. ``on_version`` is called when an agent's has changed."""
 
     def __init__(
         self,
@@ -54,6 +55,7 @@ class HostServices:
         now: Now,
         may_convict: Callable[[], bool],
         clear_evacuated: Callable[[str], None] = lambda host: None,
+        on_version: Callable[[], None] = lambda: None,
     ) -> None:
         self._conf = conf
         self._database = database
@@ -62,6 +64,7 @@ class HostServices:
         self._now = now
         self._may_convict = may_convict
         self._clear_evacuated = clear_evacuated
+        self._on_version = on_version
 
     # From agents
 
@@ -72,24 +75,30 @@ class HostServices:
 
         A fixed number of statements whatever the number of hosts; what schedulers know changes for
         new hosts and for those that were down only. Raises Conflict, and stores nothing, when one
-        of the hosts belongs to another agent that is alive; Invalid for names out of bounds.
+        of the hosts belongs to another agent that is alive; ServiceTooOld; Invalid for names out of
+        bounds.
         """
         _check_names(agent, hosts)
+        check_version(agent, services.COMPUTE, version)
 
-        def write(session: Session) -> None:
-            self._store_report(session, agent, sorted(set(hosts)), version)
+        def write(session: Session) -> bool:
+            is_news = self._store_report(session, agent, sorted(set(hosts)), version)
             if attempts:
                 in_hand = builds.list_in_hand(session, attempts, hosts)
                 self._build.leases.extend(session, in_hand)
+            return is_news
 
         try:
-            self._database.run_in_writer(write)
+            is_news = self._database.run_in_writer(write)
         except db_exception.DBDuplicateEntry:  # the first report of a host, twice at once
-            self._database.run_in_writer(write)
+            is_news = self._database.run_in_writer(write)
+        if is_news:
+            self._on_version()
 
     def _store_report(
         self, session: Session, agent: str, hosts: Sequence[str], version: int
-    ) -> None:
+    ) -> bool:
+        """Return whether a version is new here."""
         now = moment(self._now())
         known = services.find_by_hosts(session, hosts)
         self._refuse_others_hosts(agent, known.values())
@@ -116,6 +125,7 @@ class HostServices:
         for host in back:
             LOG.info("Host %s is up again", host)
             _note(session, "update", host, up=True)
+        return bool(new or changed)
 
     def _refuse_others_hosts(self, agent: str, rows: Collection[models.Service]) -> None:
         for row in rows:
@@ -177,12 +187,18 @@ class HostServices:
                 down_time_seconds=self._conf.service_down_time, cell_uuid=self._conf.cell.uuid,
             )  # fmt: skip
 
+    def list_hosts_before(self, version: int) -> list[str]:
+        """Return the hosts whose agents are of an older version, at most ``HOSTS_MAX``."""
+        with self._database.reader() as session:
+            return services.list_hosts_before(session, version, limit=HOSTS_MAX)
+
     def update(
         self, context: RequestContext, service_uuid: str, values: Mapping[str, Any]
     ) -> Service:
         """Change disabled, disabled_reason, forced_down; placement hears of the first.
 
-        Raises ServiceNotFound, Invalid. Placement out of reach is no error: it is told later.
+        Raises ServiceNotFound; Invalid, also for a service that carries no host. Placement out of
+        reach is no error: it is told later.
         """
         _check_values(values)
         service, changes = self._database.run_in_writer(
@@ -201,6 +217,11 @@ class HostServices:
     ) -> tuple[Service, list[StatusChange]]:
         now, down_time = moment(self._now()), self._conf.service_down_time
         row = services.get(session, service_uuid)
+        if row.binary != services.COMPUTE:
+            raise exception.Invalid(
+                reason=f"{row.binary} on {row.host} carries no host that could be disabled or "
+                "forced down"
+            )
         was_disabled, was_forced_down = row.disabled, row.forced_down
         for name, value in values.items():
             setattr(row, name, value)
@@ -226,14 +247,21 @@ class HostServices:
     def delete(self, context: RequestContext, service_uuid: str) -> str:
         """Remove record, nodes and providers; return the host. Doing it again is fine.
 
+        Of a service that carries no host there is the record alone.
+
         What evacuated instances hold there is given up first. Raises ServiceNotFound; InUse while
         instances live there, are moved from or to there, or placement has other allocations;
         Unavailable when placement does not answer: then nothing was removed here.
         """
         with self._database.reader() as session:
             row = services.find(session, service_uuid)
-            _refuse_in_use(session, row.host)
+            is_compute = row.binary == services.COMPUTE
+            if is_compute:
+                _refuse_in_use(session, row.host)
             nodes = compute_nodes.list_on_hosts(session, [row.host])
+        if not is_compute:
+            self._database.run_in_writer(lambda session: services.remove(session, service_uuid))
+            return row.host
         self._clear_evacuated(row.host)
         self._providers.delete(context, nodes)
         host = self._database.run_in_writer(lambda session: self._delete(session, service_uuid))

@@ -15,7 +15,9 @@ from conductor.api_db import aggregates, host_mappings
 from conductor.cell_db.services import COMPUTE
 from conductor.cells import Cells
 from conductor.facts import Facts
+from conductor.service_records import ServiceRecords
 from objects.aggregate import Aggregate
+from objects.cell_mapping import CELL0_UUID
 from objects.compute_node import ComputeNode
 from objects.instance import Instance
 from objects.service import Service
@@ -44,17 +46,21 @@ class Hosts:
         cells: Cells,
         placement: PlacementAPI,
         facts: Facts,
+        *,
+        own_records: ServiceRecords,
     ) -> None:
         self._conf = conf
         self._database = database
         self._cells = cells
         self._placement = placement
         self._facts = facts
+        self._own_records = own_records
 
     def list_services(self, context: RequestContext) -> dict[str, Any]:
         """Return what ``SuperConductorAPI.list_services`` promises."""
         fleet = self._fleet(context, with_nodes=False)
-        return {"services": fleet.services, "down_cells": fleet.down_cells}
+        services = sorted([*fleet.services, *self._own_records.list_all()], key=_place)
+        return {"services": services, "down_cells": fleet.down_cells}
 
     def update_service(
         self, context: RequestContext, service_uuid: str, values: dict[str, Any]
@@ -65,7 +71,12 @@ class Hosts:
                 reason=f"{', '.join(unknown)} of a service cannot be changed; "
                 f"{', '.join(sorted(_CHANGEABLE))} can"
             )
-        cell_uuid = self._cell_of_service(context, service_uuid)
+        cell_uuid = str(self._find_service(context, service_uuid).cell_uuid)
+        if cell_uuid == CELL0_UUID:
+            raise exception.Invalid(
+                reason=f"service {service_uuid} carries no host that could be disabled or forced "
+                "down"
+            )
         changed = self._cells.call(
             cell_uuid, lambda cell: cell.update_service(context, service_uuid, values)
         )
@@ -73,8 +84,14 @@ class Hosts:
 
     def delete_service(self, context: RequestContext, service_uuid: str) -> None:
         """Raise ServiceNotFound, InUse, CellUnavailable."""
-        cell_uuid = self._cell_of_service(context, service_uuid)
+        service = self._find_service(context, service_uuid)
+        cell_uuid = str(service.cell_uuid)
+        if cell_uuid == CELL0_UUID:
+            self._own_records.remove(service_uuid)
+            return
         host = self._cells.call(cell_uuid, lambda cell: cell.delete_service(context, service_uuid))
+        if service.binary != COMPUTE:
+            return
         changed = self._database.run_in_writer(lambda session: _forget_host(session, host))
         self._facts.aggregates_changed(changed)
 
@@ -143,16 +160,20 @@ class Hosts:
             for node in found
         ]
         return _Fleet(
-            services=sorted(services, key=lambda one: (one.host, one.binary)),
+            services=sorted(services, key=_place),
             nodes=sorted(nodes, key=lambda one: (one.host, one.node)),
             down_cells=answers.down_cells,
         )
 
-    def _cell_of_service(self, context: RequestContext, service_uuid: str) -> str:
+    def _find_service(self, context: RequestContext, service_uuid: str) -> Service:
+        """Return a service with its cell. Raises ServiceNotFound, CellUnavailable."""
+        for own in self._own_records.list_all():
+            if own.uuid == service_uuid:
+                return own
         fleet = self._fleet(context, with_nodes=False)
         for service in fleet.services:
             if service.uuid == service_uuid and service.cell_uuid is not None:
-                return service.cell_uuid
+                return service
         _blame_down_cells(fleet)
         raise exception.ServiceNotFound(service=service_uuid)
 
@@ -186,6 +207,10 @@ def _forget_host(session: Session, host: str) -> list[Aggregate]:
     aggregates.remove_host_everywhere(session, host)
     host_mappings.delete_host_mapping(session, host)
     return [aggregates.get_aggregate(session, uuid) for uuid in lost]
+
+
+def _place(service: Service) -> tuple[str, str]:
+    return service.host, service.binary
 
 
 def _compute_services(fleet: _Fleet) -> dict[str, Service]:

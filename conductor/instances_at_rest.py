@@ -7,9 +7,11 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
+from armillary.service_history import TAKES_ORDERS
 from compute_agent.rpcapi import ComputeAPI
 from conductor.cell_db import actions, instances, services
 from conductor.moments import Now, moment
+from objects.instance import ADMIN, OWNER
 
 
 class InstancesAtRest:
@@ -23,16 +25,22 @@ class InstancesAtRest:
     def set_lock(
         self, context: RequestContext, instance_uuid: str, *, locked: bool, reason: str | None
     ) -> None:
-        """Lock or unlock; twice is fine. Raises InstanceNotFound."""
+        """Lock or unlock; twice is fine. Raises InstanceNotFound.
+
+        A user who locks what an administrator has locked changes nothing.
+        """
 
         def write(session: Session) -> None:
             row = instances.lock(session, instance_uuid)
             if row is None or row.deleted_at is not None:
                 raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+            if locked and row.locked_by == ADMIN and not context.is_admin:
+                return
             now = moment(self._now())
             action = "lock" if locked else "unlock"
             actions.start_for_row(session, context, action, row, now=now)
             row.locked, row.locked_reason = locked, reason if locked else None
+            row.locked_by = (ADMIN if context.is_admin else OWNER) if locked else None
             row.updated_at = now
             actions.finish(session, instance_uuid, action, message=None, now=now)
 
@@ -41,8 +49,8 @@ class InstancesAtRest:
     def console(self, context: RequestContext, instance_uuid: str, *, lines: int | None) -> str:
         """Return what the guest wrote last.
 
-        Raises InstanceNotFound; InstanceInvalidState when no host can be asked; what the agent
-        raises.
+        Raises InstanceNotFound; InstanceInvalidState when no host can be asked; HostTooOld; what
+        the agent raises.
         """
         with self._database.reader() as session:
             row = instances.find_rows(session, [instance_uuid]).get(instance_uuid)
@@ -55,6 +63,10 @@ class InstancesAtRest:
                 instance_uuid=instance_uuid,
                 operation="show its console",
                 reason="it is on no host that can be asked",
+            )
+        if service.version < TAKES_ORDERS:
+            raise exception.HostTooOld(
+                operation="show a console", needed=TAKES_ORDERS, hosts=service.host
             )
         return self._compute.get_console_output(
             context, service.agent, instance_uuid, service.host, lines=lines

@@ -18,15 +18,17 @@ from conductor import quotas, stored_contexts
 from conductor.api_db import flavors, host_mappings, images, instance_mappings
 from conductor.api_db import quotas as quotas_db
 from conductor.api_db.moves import Move
+from conductor.cell_db.services import COMPUTE
 from conductor.cells import Cells
 from conductor.moments import Now, moment
+from conductor.old_hosts import OldHosts
 from conductor.servers import Servers
 from conductor.tasks.delete import Deletes
 from conductor.tasks.move import Moves, nothing_more
 from objects.cell_mapping import CELL0_UUID
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
-from objects.instance import Instance
+from objects.instance import ADMIN, Instance
 from objects.migration import MigrationType
 
 AT_ONCE = frozenset(
@@ -85,6 +87,7 @@ class ServerOperations:
         self._conf = conf
         self._database = database
         self._cells = cells
+        self._old_hosts = OldHosts(cells)
         self._servers = servers
         self._deletes = deletes
         self._moves = moves
@@ -192,6 +195,13 @@ class ServerOperations:
         self._set_lock(asked, locked=True)
 
     def _unlock(self, asked: _Asked) -> None:
+        """Raise Forbidden for an administrator's lock, unless the API says that it may go."""
+        may_override = bool(asked.arguments.get("override", asked.context.is_admin))
+        if asked.instance.locked_by == ADMIN and not may_override:
+            raise exception.Forbidden(
+                reason=f"server {asked.instance.uuid} was locked by an administrator, who has to "
+                "unlock it"
+            )
         self._set_lock(asked, locked=False)
 
     def _set_lock(self, asked: _Asked, *, locked: bool) -> None:
@@ -228,7 +238,7 @@ class ServerOperations:
         """Move what was on a host that is down. Raises InstanceInvalidState when it is up."""
         services = self._cells.call(asked.cell_uuid, lambda cell: cell.list_services(asked.context))
         host = asked.instance.host
-        if any(each.host == host and each.up for each in services):
+        if any(each.host == host and each.up for each in services if each.binary == COMPUTE):
             raise exception.InstanceInvalidState(
                 instance_uuid=asked.instance.uuid,
                 operation="evacuate",
@@ -267,6 +277,7 @@ class ServerOperations:
         arguments = {
             "migration_uuid": str(uuid.uuid4()),
             "availability_zone": asked.arguments.get("availability_zone"),
+            "ignore_hosts": list(self._old_hosts.list(asked.context, asked.cell_uuid)),
             **self._host_asked(asked),
         }
         self._accept_move(asked, arguments)
@@ -303,12 +314,14 @@ class ServerOperations:
     # What a move needs
 
     def _ignored(self, asked: _Asked) -> list[str]:
+        """Return where it may not go: to where it is, and to hosts that are too old to take it."""
         may_stay = asked.operation == "resize" and self._conf.allow_resize_to_same_host
         host = asked.instance.host
-        return [] if may_stay or host is None else [host]
+        old = [*self._old_hosts.list(asked.context, asked.cell_uuid)]
+        return old if may_stay or host is None or host in old else [host, *old]
 
     def _host_asked(self, asked: _Asked) -> dict[str, Any]:
-        """Return the host that was asked for. Raises HostNotFound, Invalid."""
+        """Return the host that was asked for. Raises HostNotFound, HostTooOld, Invalid."""
         host = asked.arguments.get("host")
         if host is None:
             return {}
@@ -322,6 +335,7 @@ class ServerOperations:
             )
         if host == asked.instance.host and asked.operation != "resize":
             raise exception.Invalid(reason=f"server {asked.instance.uuid} is on host {host} now")
+        self._old_hosts.refuse(asked.context, asked.cell_uuid, host, asked.operation)
         return {"host": host}
 
     def _new_flavor(self, asked: _Asked) -> Flavor:

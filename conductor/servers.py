@@ -10,13 +10,12 @@ from typing import Any, TypeVar
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor import traces
+from conductor import decisions, traces
 from conductor.api_db import aggregates, build_requests, instance_mappings
-from conductor.api_db import traces as traces_db
 from conductor.cell0 import Cell0
 from conductor.cell_db.actions import BUILD_EVENT, CLAIM_EVENT, CREATE, ERROR
+from conductor.cell_rpcapi import CellConductorAPI
 from conductor.cells import Cells
-from conductor.rpcapi import CellConductorAPI
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
 from objects.instance_action import InstanceAction, InstanceActionEvent
@@ -99,22 +98,35 @@ class Servers:
         )
 
     def explain(
-        self, context: RequestContext, instance_uuid: str, *, with_hosts: bool | None = None
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        *,
+        with_hosts: bool | None = None,
+        decision_of: str | None = None,
     ) -> dict[str, Any]:
         """Return why a server is where it is; see ``SuperConductorAPI.explain_server``."""
         instance = self.get_server(context, instance_uuid)
         with self._database.reader() as session:
-            trace = traces_db.find_trace(session, instance_uuid)
+            decided = decisions.read(session, instance_uuid, decision_of)
+            trace = decided.trace
             if trace is not None:
                 trace = traces.with_names(trace, lambda: aggregates.names_by_uuid(session))
         faults = self._list_faults(context, instance_uuid)
         attempts = _attempts(self.list_actions(context, instance_uuid), faults)
-        if not (context.is_admin if with_hosts is None else with_hosts):
+        shows_hosts = bool(context.is_admin if with_hosts is None else with_hosts)
+        if not shows_hosts:
             trace = None if trace is None else traces.without_hosts(trace)
             instance = instance.with_values(host=None, node=None)
             faults = [fault.with_values(host=None, details=None) for fault in faults]
             attempts = [{**attempt, "host": None} for attempt in attempts]
-        return {"instance": instance, "trace": trace, "faults": faults, "attempts": attempts}
+        return {
+            "instance": instance,
+            "trace": trace,
+            "decisions": [each.plain(with_hosts=shows_hosts) for each in decided.decisions],
+            "faults": faults,
+            "attempts": attempts,
+        }
 
     def _list_faults(self, context: RequestContext, instance_uuid: str) -> list[InstanceFault]:
         mapping = self._get_mapping(context, instance_uuid)

@@ -19,6 +19,7 @@ from conductor import discovery
 from conductor.acceptance import Acceptance
 from conductor.aggregate_sync import AggregateSync
 from conductor.api_db import models
+from conductor.audit_watch import AuditWatch
 from conductor.cell0 import Cell0
 from conductor.cells import Cells, MakeBus
 from conductor.dry_runs import DryRuns
@@ -34,9 +35,11 @@ from conductor.endpoints.repair import RepairEndpoint
 from conductor.endpoints.server_groups import ServerGroupsEndpoint
 from conductor.endpoints.server_operations import ServerOperationsEndpoint
 from conductor.endpoints.servers import ServersEndpoint
+from conductor.endpoints.service_records import ServiceRecordsEndpoint
 from conductor.facts import Facts
 from conductor.forgetting import Forgetting
 from conductor.groups import Groups
+from conductor.handing_over import HandingOver
 from conductor.hosts import Hosts
 from conductor.leases import LeaseKeeper, Leases
 from conductor.moments import Now
@@ -49,14 +52,18 @@ from conductor.rpcapi import SuperConductorAPI
 from conductor.scheduling import Scheduling
 from conductor.server_operations import ServerOperations
 from conductor.servers import Servers
+from conductor.service_records import ON_TOP, ServiceRecords
+from conductor.service_versions import ServiceVersions
 from conductor.tasks import base
 from conductor.tasks.base import Parts, Watch
 from conductor.tasks.build import Builds
 from conductor.tasks.delete import Deletes
 from conductor.tasks.move import Moves
 from objects import pci
+from objects.cell_mapping import CELL0_UUID
 from placement.rpcapi import PlacementAPI
 from rpc.server import RpcServer
+from rpc.signing.push import TOP_TOPICS, TrustPush
 from rpc.transport import Bus
 from scheduler.rpcapi import SchedulerAPI
 
@@ -92,9 +99,16 @@ class SuperConductorManager:
         self._notifier = notifier
         self._top_bus = top_bus
         self._database = api_database
+        api_database.tell(notifier)
         self._cell0_database = cell0_database
         self._stopping = threading.Event()
         self._cells = Cells(conf, api_database, make_bus)
+        self._records = ServiceRecords(
+            conf, database=cell0_database, interfaces=ON_TOP, now=now, cell_uuid=CELL0_UUID
+        )
+        self._versions = ServiceVersions(
+            conf, note_me=self._records.note_me, ask=lambda _context: self._records.oldest()
+        )
         self._workers = WorkerPool(
             conf.conductor.build_workers,
             "builds",
@@ -108,12 +122,16 @@ class SuperConductorManager:
         self._reclaiming = Reclaiming(conf, self._cells, self._deletes.delete, now)
         self._facts = Facts(api_database, self._parts.scheduler, self._parts.placement)
         self._forgetting = Forgetting(conf, api_database, now)
+        self._orphans = Orphans(api_database, self._cells, self._parts.cell0)
+        self._audit = AuditWatch(self._parts.placement, self._orphans, now)
+        self._trust = TrustPush(top_bus, TOP_TOPICS)
         self._endpoints = self._make_endpoints(now)
 
     def start(self) -> None:
         """Wait for the databases.
 
-        Raises ConfigurationError when their tables are not ours, or [pci] alias makes no sense.
+        Raises ConfigurationError when their tables are not ours, a service in them is too old, or
+        [pci] alias makes no sense.
         """
         pci.parse_aliases(self._conf.pci.alias)  # read with each request; bad ones are said now
         for database, schema in (
@@ -122,6 +140,8 @@ class SuperConductorManager:
         ):
             if database.wait_until_available(self._stopping):
                 database.check_version(schema)
+        if not self._stopping.is_set():
+            self._records.check_supported()
 
     def servers(self) -> list[RpcServer]:
         """Return the server of the topic ``conductor``."""
@@ -139,6 +159,7 @@ class SuperConductorManager:
         conf = self._conf.conductor
         recovery = conf.recovery_interval_seconds
         return [
+            self._versions.task(),
             PeriodicTask("renew-leases", conf.lease_seconds / 3, self._parts.keeper.renew_all),
             PeriodicTask("recover-builds", recovery, self._recovery_of_builds().run),
             PeriodicTask("renew-moves", conf.lease_seconds / 3, self._moves.renew_leases),
@@ -155,7 +176,17 @@ class SuperConductorManager:
                 initial_delay_seconds=0.0,
             ),
             PeriodicTask("repair-facts", conf.facts_interval_seconds, self._facts.repair),
+            PeriodicTask("push-trust", self._conf.signing.push_seconds, self._trust.push),
             PeriodicTask("forget-deleted", conf.trace_prune_interval_seconds, self._forgetting.run),
+            PeriodicTask(
+                "purge-deleted", self._conf.cell.purge_interval_seconds, self._purge_cell0,
+                jitter_seconds=max(0.0, self._conf.cell.purge_interval_seconds / 4),
+            ),
+            PeriodicTask(
+                "audit", conf.audit_interval_seconds, self._audit.run,
+                initial_delay_seconds=max(0.0, conf.audit_interval_seconds / 4),
+                jitter_seconds=max(0.0, conf.audit_interval_seconds / 4),
+            ),
         ]  # fmt: skip
 
     def stop(self, grace_seconds: float) -> None:
@@ -167,13 +198,19 @@ class SuperConductorManager:
         self._notifier.stop(grace_seconds)
 
     def reload(self) -> None:
-        """Do nothing: options that may change are read where they are used."""
+        """Look anew which versions there are; options that may change are read where needed."""
+        self._versions.refresh()
 
     def discover_hosts(self) -> None:
         """Map new hosts, and tell placement where that changes who is in an aggregate."""
         found = discovery.discover_hosts(self._database, self._cells)
         if found.changed_hosts:
             self._facts.aggregates_of_hosts_changed(found.changed_hosts)
+
+    def _purge_cell0(self) -> None:
+        count = self._parts.cell0.purge(keep_days=self._conf.cell.instance_keep_deleted_days)
+        if count:
+            LOG.info("cell0: %d servers that were deleted long ago are removed", count)
 
     def _give_back(self) -> None:
         try:
@@ -190,10 +227,11 @@ class SuperConductorManager:
             "now": now,
         }
         reservations = Leases(models.Reservation, models.Reservation.reservation_id, **lease)
-        caps = self._conf.upgrade_levels
         timeout_seconds = self._conf.rpc.response_timeout_seconds
         scheduler = SchedulerAPI(
-            self._top_bus, version_cap=caps.scheduler, timeout_seconds=timeout_seconds
+            self._top_bus,
+            version_cap=self._versions.cap("scheduler"),
+            timeout_seconds=timeout_seconds,
         )
         return Parts(
             conf=self._conf,
@@ -206,8 +244,11 @@ class SuperConductorManager:
                 messages_max=self._conf.conductor.scheduling_messages_max,
                 instances_max=self._conf.conductor.scheduling_batch_size_max,
             ),
+            handing_over=HandingOver(instances_max=self._conf.conductor.build_batch_size_max),
             placement=PlacementAPI(
-                self._top_bus, version_cap=caps.placement, timeout_seconds=timeout_seconds
+                self._top_bus,
+                version_cap=self._versions.cap("placement"),
+                timeout_seconds=timeout_seconds,
             ),
             reservations=reservations,
             cleanups=Leases(models.Cleanup, models.Cleanup.instance_uuid, **lease),
@@ -220,7 +261,9 @@ class SuperConductorManager:
         parts, conf, database = self._parts, self._conf, self._database
         servers = Servers(database, self._cells, parts.cell0)
         acceptance = Acceptance(conf, database, parts.reservations, now=now)
-        hosts = Hosts(conf, database, self._cells, parts.placement, self._facts)
+        hosts = Hosts(
+            conf, database, self._cells, parts.placement, self._facts, own_records=self._records
+        )
         operations = ServerOperations(
             conf, database, self._cells,
             servers=servers, deletes=self._deletes, moves=self._moves, now=now,
@@ -237,10 +280,11 @@ class SuperConductorManager:
             AggregatesEndpoint(database, self._facts, now, self._notifier),
             ServerGroupsEndpoint(Groups(conf, database, now), self._notifier),
             HostsEndpoint(hosts),
+            ServiceRecordsEndpoint(self._records),
             QuotasEndpoint(conf, database),
             AllocationsEndpoint(parts.placement),
             RepairEndpoint(
-                Orphans(database, parts.cells, parts.cell0),
+                self._orphans,
                 AggregateSync(database, parts.placement),
             ),
             FactsEndpoint(self._facts),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from api import times
@@ -15,12 +16,17 @@ from objects.instance_fault import InstanceFault
 def show(call: Call) -> Answer:
     """Show how it was decided where a server goes, and how each attempt went."""
     shows_hosts = call.allows(policies.SHOW_HOSTS)
+    request_id = call.query.get("request_id")
     explained = call.conductor.explain_server(
-        call.context, call.path["server_id"], with_hosts=shows_hosts
+        call.context, call.path["server_id"], with_hosts=shows_hosts, decision_of=request_id
     )
+    decisions = [_decision(each, shows_hosts=shows_hosts) for each in explained["decisions"]]
+    shown = [each for each in decisions if request_id in (None, each["request_id"])]
     explanation = {
         "server": _server(explained["instance"], shows_hosts=shows_hosts),
+        "decision": shown[0] if shown else None,
         "trace": explained["trace"],
+        "decisions": decisions,
         "faults": [_fault(fault, shows_hosts=shows_hosts) for fault in explained["faults"]],
         "attempts": [_attempt(item, shows_hosts=shows_hosts) for item in explained["attempts"]],
     }
@@ -35,6 +41,17 @@ def _server(server: Instance, *, shows_hosts: bool) -> dict[str, Any]:
         "attempt": server.attempt,
     }
     return {**shown, "host": server.host} if shows_hosts else shown
+
+
+def _decision(decision: dict[str, Any], *, shows_hosts: bool) -> dict[str, Any]:
+    decided_at = decision["decided_at"]
+    shown = {
+        "operation": decision["operation"],
+        "request_id": decision["request_id"],
+        "decided_at": times.seconds(decided_at and datetime.fromisoformat(decided_at)),
+        "sentence": decision["sentence"],
+    }
+    return {**shown, "host": decision["host"]} if shows_hosts else shown
 
 
 def _fault(fault: InstanceFault, *, shows_hosts: bool) -> dict[str, Any]:

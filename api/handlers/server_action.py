@@ -7,6 +7,7 @@ from typing import Any
 
 from api.call import Answer, Call
 from api.handlers.server import last_part
+from api.policies import server_action as policies
 from api.validation import invalid
 from armillary import exception
 
@@ -38,6 +39,11 @@ def reboot(call: Call) -> Answer:
 def lock(call: Call) -> Answer:
     """Let nobody but administrators change the server."""
     return _operate(call, "lock", {"reason": (call.body["lock"] or {}).get("locked_reason")})
+
+
+def unlock(call: Call) -> Answer:
+    """Let everybody change the server who may; an administrator's lock needs a right of its own."""
+    return _operate(call, "unlock", {"override": call.allows(policies.UNLOCK_OVERRIDE)})
 
 
 def resize(call: Call) -> Answer:

@@ -19,6 +19,7 @@ SHELVE_OFFLOAD = "os_compute_api:os-shelve:shelve_offload"
 UNSHELVE = "os_compute_api:os-shelve:unshelve"
 LOCK = "os_compute_api:os-lock-server:lock"
 UNLOCK = "os_compute_api:os-lock-server:unlock"
+UNLOCK_OVERRIDE = "os_compute_api:os-lock-server:unlock:unlock_override"
 RESTORE = "os_compute_api:os-deferred-delete:restore"
 FORCE_DELETE = "os_compute_api:os-deferred-delete:force"
 CONSOLE_OUTPUT = "os_compute_api:os-console-output"
@@ -41,6 +42,7 @@ RULES = [
     rule(UNSHELVE, MEMBER, "Bring a shelved server back.", _ACTION),
     rule(LOCK, MEMBER, "Lock a server.", _ACTION),
     rule(UNLOCK, MEMBER, "Unlock a server.", _ACTION),
+    rule(UNLOCK_OVERRIDE, ADMIN, "Unlock a server that an administrator locked.", _ACTION),
     rule(RESTORE, MEMBER, "Restore a deleted server that is kept for a while.", _ACTION),
     rule(FORCE_DELETE, MEMBER, "Delete a server at once.", _ACTION),
     rule(CONSOLE_OUTPUT, MEMBER, "See what a server wrote to its console.", _ACTION),

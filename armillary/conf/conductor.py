@@ -247,6 +247,27 @@ and the counts remain).
 """,
     ),
     cfg.FloatOpt(
+        "audit_interval_seconds",
+        default=3600.0,
+        max=86400.0,
+        help="""
+Seconds between two looks of a super conductor at all consumers in placement for those that are no
+server, and no move of one, that any cell knows. They are logged and counted, not released; zero or
+less turns the looks off.
+""",
+    ),
+    cfg.IntOpt(
+        "move_traces_max",
+        default=20,
+        min=1,
+        max=1000,
+        mutable=True,
+        help="""
+Number of moves of each server (resizes, migrations, evacuations, unshelves) of which the decision
+is kept; with one more the oldest is forgotten.
+""",
+    ),
+    cfg.FloatOpt(
         "trace_prune_interval_seconds",
         default=3600.0,
         max=86400.0,
@@ -372,8 +393,9 @@ deleted, which is then released; zero or less turns them off.
         max=3650,
         mutable=True,
         help="""
-Days that a deleted server's record is kept, with its faults, actions and migrations. What
-``armillary-manage db archive`` moved away is kept until ``db purge`` removes it.
+Days that a deleted server's record is kept, with its faults, actions and migrations: by a cell's
+conductor in its cell, by the super conductor in cell0. What ``armillary-manage db archive`` moved
+away is kept until ``db purge`` removes it.
 """,
     ),
     cfg.FloatOpt(

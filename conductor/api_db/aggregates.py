@@ -21,7 +21,12 @@ from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate
 
 
 def create_aggregate(
-    session: Session, name: str, availability_zone: str | None, *, now: datetime
+    session: Session,
+    name: str,
+    availability_zone: str | None,
+    *,
+    now: datetime,
+    aggregate_uuid: str | None = None,
 ) -> Aggregate:
     """Store an empty aggregate. Raises AggregateExists, Invalid."""
     facts_seq.raise_seq(session)
@@ -30,8 +35,9 @@ def create_aggregate(
     _check_metadata(metadata)
     _check_name_is_free(session, name)
     row = models.Aggregate(
-        uuid=str(uuid.uuid4()), name=name, metadata_=metadata, created_at=now, updated_at=None
-    )
+        uuid=aggregate_uuid or str(uuid.uuid4()), name=name, metadata_=metadata, created_at=now,
+        updated_at=None,
+    )  # fmt: skip
     with unique_or(session, exception.AggregateExists(name=name)):
         session.add(row)
     return _to_object(row, [])

@@ -324,6 +324,28 @@ class DecisionTrace(Base):
     stored_at: Mapped[datetime | None] = mapped_column(index=True)
 
 
+class MoveTrace(Base):
+    """Why a move took its instance where it is, or nowhere.
+
+    ``request_id``, ``host`` and ``sentence`` are of the decision as a whole, for lists of them.
+    """
+
+    __tablename__ = "move_traces"
+    __table_args__ = (
+        sa.Index("ix_move_traces_instance_uuid", "instance_uuid", "stored_at"),
+        sa.Index("ix_move_traces_stored_at", "stored_at"),
+    )
+
+    migration_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH))
+    operation: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    request_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    host: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    sentence: Mapped[str | None] = mapped_column(sa.Text)
+    trace: Mapped[dict[str, Any]]
+    stored_at: Mapped[datetime]
+
+
 class InstanceChoice(Base):
     """The part of a trace that is about one instance."""
 

@@ -42,6 +42,12 @@ def find(session: Session, migration_uuid: str) -> Move | None:
     return Move(**{name: getattr(row, name) for name in names})
 
 
+def known(session: Session, migration_uuids: Collection[str]) -> set[str]:
+    """Return those of these that are stored."""
+    row = models.Move.migration_uuid
+    return set(session.scalars(sa.select(row).where(row.in_(migration_uuids))))
+
+
 def remove(session: Session, migration_uuid: str) -> None:
     """Forget a move: its cell has it from here on, or it is undone."""
     session.execute(sa.delete(models.Move).where(models.Move.migration_uuid == migration_uuid))

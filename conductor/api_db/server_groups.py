@@ -42,6 +42,16 @@ def get_group(session: Session, group: str, project_id: str | None) -> InstanceG
     return _to_object(row, list_members(session, group))
 
 
+def lock_group(session: Session, group: str) -> None:
+    """Make others who count its members wait until the end of the transaction.
+
+    Raises ServerGroupNotFound.
+    """
+    query = sa.select(models.ServerGroup.uuid).where(models.ServerGroup.uuid == group)
+    if session.scalar(query.with_for_update()) is None:
+        raise exception.ServerGroupNotFound(group=group)
+
+
 def list_groups(session: Session, project_id: str | None) -> list[InstanceGroup]:
     """Return the groups of a project, all for None, ordered by creation."""
     query = sa.select(models.ServerGroup).order_by(

@@ -52,6 +52,18 @@ def find_trace(session: Session, instance_uuid: str) -> dict[str, Any] | None:
     return trace_forms.upgraded({**shared, "choices": [] if choice is None else [choice.choice]})
 
 
+def find_date(session: Session, instance_uuid: str) -> datetime | None:
+    """Return when the decision about an instance's create was stored, if that is known."""
+    return session.scalars(
+        sa.select(models.DecisionTrace.stored_at)
+        .join(
+            models.InstanceMapping,
+            models.InstanceMapping.reservation_id == models.DecisionTrace.reservation_id,
+        )
+        .where(models.InstanceMapping.instance_uuid == instance_uuid)
+    ).one_or_none()
+
+
 def delete_choices(session: Session, instance_uuids: Collection[str]) -> None:
     """Forget the choices of instances."""
     session.execute(

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from armillary.context import RequestContext
+from armillary.context import RequestContext, admin_context
 from conductor.cell_db import models, telling
 from objects.instance import Instance
 from objects.instance_action import InstanceAction, InstanceActionEvent
@@ -59,8 +59,22 @@ def start(
     ]
     if values:
         session.execute(sa.insert(models.InstanceAction), values)
-        telling.started(session, context, action, instances)
+        _tell_started(session, context, action, instances)
     return keys
+
+
+def _tell_started(
+    session: Session, context: RequestContext, action: str, instances: Sequence[Instance]
+) -> None:
+    """Tell of new instances, each in the request that asked for it."""
+    by_request: dict[str | None, list[Instance]] = {}
+    for instance in instances:
+        by_request.setdefault(instance.request_id or context.request_id, []).append(instance)
+    for request_id, asked in by_request.items():
+        is_callers = request_id == context.request_id
+        telling.started(
+            session, context if is_callers else admin_context(request_id), action, asked
+        )
 
 
 def start_for_row(
@@ -92,6 +106,17 @@ def start_for_row(
     )
     session.flush()
     telling.started(session, context, action, [instance])
+
+
+def is_over(session: Session, instance_uuid: str, action: str, request_id: str | None) -> bool:
+    """Return whether an action that a request asked for has ended."""
+    query = sa.select(models.InstanceAction.id).where(
+        models.InstanceAction.instance_uuid == instance_uuid,
+        models.InstanceAction.action == action,
+        models.InstanceAction.request_id == request_id,
+        models.InstanceAction.finish_time.is_not(None),
+    )
+    return session.scalar(query.limit(1)) is not None
 
 
 def finish(
@@ -176,6 +201,42 @@ def finish_event(
     session.flush()
 
 
+def finish_event_of_all(
+    session: Session,
+    action: str,
+    event: str,
+    steps: Sequence[tuple[str, str | None, int]],
+    *,
+    result: str,
+    now: datetime,
+) -> None:
+    """Store the end of an event for each (instance, host, attempt): three statements for all.
+
+    Like :func:`finish_event` without details, for steps whose start is mostly stored.
+    """
+    keys = _newest_keys(session, [instance_uuid for instance_uuid, *_ in steps], action)
+    found = _event_ids(session, event, list(keys.values()))
+    ended = [
+        found.get((keys.get(instance_uuid), host, attempt))
+        for instance_uuid, host, attempt in steps
+    ]
+    session.execute(
+        sa.update(models.InstanceActionEvent)
+        .where(
+            models.InstanceActionEvent.id.in_([id_ for id_ in ended if id_ is not None]),
+            models.InstanceActionEvent.finish_time.is_(None),
+        )
+        .values(finish_time=now, result=result)
+        .execution_options(synchronize_session=False)
+    )
+    unknown = [step for step, id_ in zip(steps, ended, strict=True) if id_ is None]
+    for instance_uuid, host, attempt in unknown:
+        finish_event(
+            session, instance_uuid, action, event, host=host, attempt=attempt, result=result,
+            now=now,
+        )  # fmt: skip
+
+
 def finish_events(
     session: Session, keys: Collection[str], result: str, *, details: str | None, now: datetime
 ) -> None:
@@ -236,6 +297,28 @@ def _key(session: Session, instance_uuid: str, action: str) -> str | None:
         .limit(1)
     )
     return session.scalar(query)
+
+
+def _newest_keys(session: Session, instance_uuids: Collection[str], action: str) -> dict[str, str]:
+    """Return instance -> key of its newest action by this name."""
+    columns = models.InstanceAction
+    query = (
+        sa.select(columns.instance_uuid, columns.uuid)
+        .where(columns.instance_uuid.in_(instance_uuids), columns.action == action)
+        .order_by(columns.id)
+    )
+    return {row.instance_uuid: row.uuid for row in session.execute(query)}
+
+
+def _event_ids(
+    session: Session, event: str, keys: Collection[str]
+) -> dict[tuple[str | None, str | None, int], int]:
+    """Return (action key, host, attempt) -> id of the events by this name."""
+    columns = models.InstanceActionEvent
+    query = sa.select(columns.action_uuid, columns.host, columns.attempt, columns.id).where(
+        columns.action_uuid.in_(keys), columns.event == event
+    )
+    return {(key, host, attempt): id_ for key, host, attempt, id_ in session.execute(query)}
 
 
 def _find_event(

@@ -38,6 +38,12 @@ def find_unfinished(session: Session, instance_uuids: Collection[str]) -> list[m
     return list(session.scalars(query))
 
 
+def living(session: Session, uuids: Collection[str]) -> list[str]:
+    """Return those of these that have not ended."""
+    row = models.Migration
+    return list(session.scalars(sa.select(row.uuid).where(row.uuid.in_(uuids), ~_HAS_ENDED)))
+
+
 def latest_ends(session: Session, instance_uuid: str) -> set[str]:
     """Return the hosts of an instance's last migration, which may be under way."""
     query = (

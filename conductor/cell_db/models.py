@@ -151,6 +151,7 @@ class Instance(Base):
     exit_code: Mapped[int | None]
     locked: Mapped[bool] = mapped_column(default=False)
     locked_reason: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    locked_by: Mapped[str | None] = mapped_column(sa.String(WORD_LENGTH))
     luggage: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
     operations_total: Mapped[int] = mapped_column(default=0)
     orders_total: Mapped[int] = mapped_column(default=0)
@@ -183,13 +184,17 @@ class InstanceBuild(LeaseMixin, Base):
 
 
 class InstanceDelete(LeaseMixin, Base):
-    """A delete that has not ended. ``is_guest_gone``: only records and allocations are left."""
+    """A delete that has not ended. ``is_guest_gone``: only records and allocations are left.
+
+    ``other_hosts`` are those that an operation had told of the instance when the delete ended it.
+    """
 
     __tablename__ = "instance_deletes"
     __table_args__ = (sa.Index("ix_instance_deletes_lease_expires_at", "lease_expires_at"),)
 
     instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
     is_guest_gone: Mapped[bool]
+    other_hosts: Mapped[list[str] | None] = mapped_column(sa.JSON(none_as_null=True))
     request_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
     tries: Mapped[int]
     created_at: Mapped[datetime]

@@ -10,11 +10,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from armillary import exception
+from armillary import exception, service_history
 from conductor.cell_db import models
 from objects.service import Service
 
-COMPUTE = "armillary-compute"
+COMPUTE = service_history.COMPUTE
 
 
 def is_heard_of(row: models.Service, *, now: datetime, down_time_seconds: float) -> bool:
@@ -156,6 +156,83 @@ def mark_up(session: Session, hosts: Collection[str], *, up: bool) -> None:
         .values(is_up=up)
         .execution_options(synchronize_session=False)
     )
+
+
+def note_alive(session: Session, host: str, binary: str, *, version: int, now: datetime) -> None:
+    """Store a sign of life of a service that carries no host; the first one makes its record.
+
+    Raises oslo.db's ``DBDuplicateEntry`` when another process of it was faster: look again.
+    """
+    record = models.Service
+    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        sa.update(record)
+        .where(record.host == host, record.binary == binary)
+        .values(version=version, last_seen_up=now, report_count=record.report_count + 1)
+        .execution_options(synchronize_session=False)
+    )
+    if result.rowcount:
+        return
+    session.add(
+        record(
+            uuid=str(uuid.uuid4()), host=host, binary=binary, agent=None, version=version,
+            disabled=False, disabled_reason=None, forced_down=False, report_count=1,
+            last_seen_up=now, created_at=now, is_up=True,
+        )
+    )  # fmt: skip
+    session.flush()
+
+
+def oldest_versions(session: Session, *, now: datetime, down_time_seconds: float) -> dict[str, int]:
+    """Return binary -> the oldest version of its services.
+
+    Of compute services all count: a host that is down comes back. Of others those that are alive.
+    """
+    record = models.Service
+    counts = _IS_COMPUTE | (record.last_seen_up >= now - timedelta(seconds=down_time_seconds))
+    query = (
+        sa.select(record.binary, sa.func.min(record.version)).where(counts).group_by(record.binary)
+    )
+    return {str(binary): version for binary, version in session.execute(query)}
+
+
+def list_hosts_before(session: Session, version: int, *, limit: int) -> list[str]:
+    """Return the hosts whose compute service is of an older version, in order."""
+    query = (
+        sa.select(models.Service.host)
+        .where(_IS_COMPUTE, models.Service.version < version)
+        .order_by(models.Service.host)
+        .limit(limit)
+    )
+    return list(session.scalars(query))
+
+
+def versions_of_agents(session: Session) -> dict[str, int]:
+    """Return agent -> the oldest version of what it carries."""
+    query = (
+        sa.select(models.Service.agent, sa.func.min(models.Service.version))
+        .where(_IS_COMPUTE, models.Service.agent.is_not(None))
+        .group_by(models.Service.agent)
+    )
+    return {str(agent): version for agent, version in session.execute(query)}
+
+
+def version_of_agent(session: Session, agent: str) -> int | None:
+    """Return the oldest version of what an agent carries, None when it carries nothing."""
+    query = sa.select(sa.func.min(models.Service.version)).where(
+        _IS_COMPUTE, models.Service.agent == agent
+    )
+    return session.scalar(query)
+
+
+def list_before(session: Session, version: int, *, limit: int) -> list[models.Service]:
+    """Return records of any service of an older version, by host."""
+    query = (
+        sa.select(models.Service)
+        .where(models.Service.version < version)
+        .order_by(models.Service.host, models.Service.binary)
+        .limit(limit)
+    )
+    return list(session.scalars(query))
 
 
 def remove(session: Session, service_uuid: str) -> None:

@@ -21,6 +21,27 @@ from armillary.notifications import Notifier
 from conductor.cell_db import models
 from objects.instance_fault import InstanceFault
 
+TOLD_AS = {
+    "confirm_resize": "resize_confirm",
+    "revert_resize": "resize_revert",
+    "live_migrate": "live_migration",
+    "start": "power_on",
+    "stop": "power_off",
+    "unshelve_here": "unshelve",
+}
+"""What operators know an action by in notifications, where that is another word than users have."""
+STEPS = {
+    ("resize", "claim", "destination"): "resize_prep",
+    ("migrate", "claim", "destination"): "resize_prep",
+    ("resize", "attach", "destination"): "resize_finish",
+    ("migrate", "attach", "destination"): "resize_finish",
+    ("live_migrate", "prepare_live", "destination"): "live_migration_pre",
+    ("live_migrate", "complete_live", "destination"): "live_migration_post_dest",
+    ("live_migrate", "drop", "source"): "live_migration_post",
+    ("live_migrate", "drop", "destination"): "live_migration_rollback_dest",
+}
+"""Operation, what a host is told in it, and which one -> the step that is told of, too."""
+
 _FAULTS = "armillary_faults"
 _CHANGED = "armillary_changed"
 
@@ -32,7 +53,27 @@ def started(
 
     def tell(notifier: Notifier) -> None:
         for instance in instances:
-            notifier.instance_action(context, instance, action, "start")
+            notifier.instance_action(context, instance, TOLD_AS.get(action, action), "start")
+
+    note(session, tell)
+
+
+def step(
+    session: Session,
+    instance: models.Instance,
+    stage: tuple[str, str, str],
+    phase: str,
+) -> None:
+    """Tell that a host begins, ends or fails at a step of an operation, if that is told of.
+
+    ``stage`` is a key of ``STEPS``.
+    """
+    told = STEPS.get(stage)
+    if told is None:
+        return
+
+    def tell(notifier: Notifier) -> None:
+        notifier.instance_action(None, instance, told, phase)
 
     note(session, tell)
 
@@ -43,14 +84,15 @@ def finished(
     """Tell that an action of these instances, whose rows the session holds, has ended."""
     keys = [identity_key(models.Instance, uuid) for uuid in instance_uuids]
     rows = [row for row in map(session.identity_map.get, keys) if row is not None]
+    told = TOLD_AS.get(action, action)
     faults: dict[str, InstanceFault] = session.info.get(_FAULTS, {})
 
     def tell(notifier: Notifier) -> None:
         for row in rows:
             if has_failed:
-                notifier.instance_action(None, row, action, "error", faults.get(row.uuid))
+                notifier.instance_action(None, row, told, "error", faults.get(row.uuid))
             else:
-                notifier.instance_action(None, row, action, "end")
+                notifier.instance_action(None, row, told, "end")
 
     if rows:
         note(session, tell)

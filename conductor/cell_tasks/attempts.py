@@ -6,6 +6,7 @@ next is the build's stage.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -53,20 +54,26 @@ def start(
 
 def succeed(
     session: Session,
-    instance: models.Instance,
-    build: models.InstanceBuild,
+    built: Sequence[tuple[models.Instance, models.InstanceBuild, str]],
     *,
-    power_state: str,
     now: datetime,
 ) -> None:
-    """End a build: it runs."""
-    _finish_event(session, instance, build, actions.SUCCESS, None, now)
-    actions.finish(session, instance.uuid, actions.CREATE, message=None, now=now)
-    instance.vm_state = "active"
-    instance.task_state = None
-    instance.power_state = power_state
-    instance.launched_at = instance.updated_at = now
-    session.delete(build)
+    """End builds (instance, build, power state): they run."""
+    if not built:
+        return
+    steps = [(instance.uuid, instance.host, build.attempt) for instance, build, _state in built]
+    actions.finish_event_of_all(
+        session, actions.CREATE, actions.BUILD_EVENT, steps, result=actions.SUCCESS, now=now
+    )
+    actions.finish_all(
+        session, [uuid for uuid, _host, _attempt in steps], actions.CREATE, message=None, now=now
+    )
+    for instance, build, power_state in built:
+        instance.vm_state = "active"
+        instance.task_state = None
+        instance.power_state = power_state
+        instance.launched_at = instance.updated_at = now
+        session.delete(build)
 
 
 def fail(

@@ -10,7 +10,7 @@ Its stages, and the step of each; a step acts, then stores the next stage:
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from oslo_config import cfg
 from oslo_db import exception as db_exception
@@ -22,15 +22,15 @@ from armillary.db import Database
 from compute_agent.rpcapi import ComputeAPI
 from conductor.cell_db import actions, builds, host_seq, instances, models, services
 from conductor.cell_db.builds import Stage
-from conductor.cell_tasks import attempts, base
+from conductor.cell_tasks import attempts, base, build_orders
+from conductor.cell_tasks.build_orders import BuildOrder, BuildOrders
 from conductor.leases import Lease
 from conductor.moments import Now
-from objects import pci_claimed
 from objects.allocation import FENCE_FINAL, AllocationClaim
 from objects.build_request import BuildRequest
 from objects.claim_batch import AnyResult
 from objects.instance_fault import InstanceFault
-from objects.request_spec import RequestSpec, SchedulerRetries
+from objects.request_spec import RequestSpec
 from placement.rpcapi import PlacementAPI
 
 LOG = logging.getLogger(__name__)
@@ -63,6 +63,7 @@ class Build(base.Task[models.InstanceBuild]):
         )
         self._placement = placement
         self._compute = compute
+        self._orders = BuildOrders(compute)
 
     @property
     def steps(self) -> Mapping[str, Callable[[RequestContext, list[Work]], list[Lease]]]:
@@ -88,6 +89,22 @@ class Build(base.Task[models.InstanceBuild]):
             return self._database.run_in_writer(lambda s: self._store(s, context, requests))
         except db_exception.DBDuplicateEntry:  # the same was handed over twice at once
             return self._database.run_in_writer(lambda s: self._store(s, context, requests))
+
+    def begin(
+        self, context: RequestContext, requests: Sequence[BuildRequest], leases: Sequence[Lease]
+    ) -> None:
+        """Take builds as far as they go that :meth:`store` has just stored, as :meth:`run` does.
+
+        Nothing is read again of what the requests say, as long as nothing goes wrong.
+        """
+        left = {lease.key for lease in leases}
+        try:
+            left.intersection_update(
+                self._cast_new(context, [each for each in requests if each.instance_uuid in left])
+            )
+        except Exception as error:  # the usual way does it again, and knows what to do about it
+            LOG.warning("%d new builds are taken up again: %s", len(leases), error)
+        self.run(context, [lease for lease in leases if lease.key in left])
 
     def fail(
         self,
@@ -165,24 +182,54 @@ class Build(base.Task[models.InstanceBuild]):
         return leases
 
     def _cast(self, context: RequestContext, works: list[Work]) -> list[Lease]:
-        """Ask the agents to build; where the host is down or unknown the attempt has failed."""
-        hosts = {work.instance.host for work in works if work.instance.host is not None}
-        with self._database.reader() as session:
-            found = services.find_by_hosts(session, hosts)
-        lost = []
+        """Ask the agents to build; where none can be asked the attempt has failed."""
+        found = self._find_services([work.instance.host for work in works])
+        orders, whys = [], {}
         for work in works:
             service = found.get(str(work.instance.host))
             if self._is_host_up(service):
-                self._cast_one(context, work, str(service and service.agent))
+                orders.append(self._order_of(work, service))
             else:
-                lost.append(work)
-        return self._lose(context, lost, found) if lost else []
+                whys[work.uuid] = "has no service in this cell" if service is None else "is down"
+        for uuid, why in self._orders.send(context, orders).items():
+            whys[uuid] = f"cannot be asked: {why}"
+        lost = [work for work in works if work.uuid in whys]
+        return self._lose(context, lost, found, whys) if lost else []
 
-    def _cast_one(self, context: RequestContext, work: Work, agent: str) -> None:
-        LOG.info("%s: attempt %d on %s", work.uuid, work.row.attempt, work.instance.host)
-        instance = instances.to_object(work.instance, cell_uuid=self._conf.cell.uuid)
-        self._compute.build_instance(
-            context.for_instance(work.uuid), agent, instance, _spec_of(work.row)
+    def _cast_new(
+        self, context: RequestContext, requests: Sequence[BuildRequest]
+    ) -> Collection[str]:
+        """Ask the agents for what was just stored; return those instances that this is not for."""
+        found = self._find_services([request.instance.host for request in requests])
+        orders, left = [], set()
+        for request in requests:
+            service = found.get(str(request.instance.host))
+            if self._is_host_up(service):
+                orders.append(self._first_order_of(request, service))
+            else:
+                left.add(request.instance_uuid)
+        return left.union(self._orders.send(context, orders))
+
+    def _find_services(self, hosts: Sequence[str | None]) -> dict[str, models.Service]:
+        with self._database.reader() as session:
+            return services.find_by_hosts(session, {host for host in hosts if host is not None})
+
+    def _order_of(self, work: Work, service: models.Service | None) -> BuildOrder:
+        spec: RequestSpec = RequestSpec.obj_from_primitive(work.row.request_spec)
+        tried = attempts.selections_so_far(work.row)
+        return BuildOrder(
+            agent=str(service and service.agent),
+            instance=instances.to_object(work.instance, cell_uuid=self._conf.cell.uuid),
+            request_spec=build_orders.for_host(spec, tried, attempt=work.row.attempt),
+        )
+
+    def _first_order_of(self, request: BuildRequest, service: models.Service | None) -> BuildOrder:
+        request.instance.cell_uuid = self._conf.cell.uuid
+        tried = request.selections[:1]
+        return BuildOrder(
+            agent=str(service and service.agent),
+            instance=request.instance,
+            request_spec=build_orders.for_host(request.request_spec, tried, attempt=1),
         )
 
     def _lose(
@@ -190,17 +237,19 @@ class Build(base.Task[models.InstanceBuild]):
         context: RequestContext,
         works: Sequence[Work],
         found: Mapping[str, models.Service],
+        whys: Mapping[str, str],
     ) -> list[Lease]:
-        def fail(session: Session) -> list[Lease]:
-            return [
-                self.fail(session, instance, build, _host_lost(instance, found), retry=True)
-                for _work, instance, build in self._lock_ours(session, works)
-            ]
+        def fail(session: Session) -> list[tuple[Work, Lease]]:
+            failed = []
+            for work, instance, build in self._lock_ours(session, works):
+                fault = _host_lost(instance, whys[work.uuid])
+                failed.append((work, self.fail(session, instance, build, fault, retry=True)))
+            return failed
 
-        leases = self._database.run_in_writer(fail)
-        for work in works:
+        failed = self._database.run_in_writer(fail)
+        for work, _lease in failed:  # any other was reported meanwhile, and stays
             self._forget(context, work, found.get(str(work.instance.host)))
-        return leases
+        return [lease for _work, lease in failed]
 
     def _forget(self, context: RequestContext, work: Work, service: models.Service | None) -> None:
         """Leave word for the agent, which would find out by itself, but later."""
@@ -246,23 +295,10 @@ def _claim_of(work: Work) -> AllocationClaim:
     )
 
 
-def _spec_of(build: models.InstanceBuild) -> RequestSpec:
-    """Return the request as the current attempt's host has to see it."""
-    spec: RequestSpec = RequestSpec.obj_from_primitive(build.request_spec)
-    tried = attempts.selections_so_far(build)
-    spec.limits = tried[-1].limits
-    spec.pci_requests = pci_claimed.with_providers(spec.pci_requests, tried[-1].allocation_request)
-    spec.retry = SchedulerRetries.from_values(
-        num_attempts=build.attempt, hosts=[chosen.service_host for chosen in tried]
-    )
-    return spec
-
-
-def _host_lost(instance: models.Instance, found: Mapping[str, models.Service]) -> InstanceFault:
-    what = "is down" if instance.host in found else "has no service in this cell"
+def _host_lost(instance: models.Instance, why: str) -> InstanceFault:
     return InstanceFault.from_values(
         instance_uuid=instance.uuid,
         code=500,
         message=HOST_LOST,
-        details=f"host {instance.host} {what}, attempt {instance.attempt} cannot go on there",
+        details=f"host {instance.host} {why}, attempt {instance.attempt} cannot go on there",
     )

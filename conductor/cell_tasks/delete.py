@@ -3,14 +3,15 @@
 Its stages, and the step of each:
 
 - guest: cast to the agent of the host, which reports; a host that is down, unknown or none is not
-  waited for, its agent finds out when it comes back;
+  waited for, its agent finds out when it comes back. Other hosts that an operation under way had
+  told of the instance are told of its end;
 - records: release the allocation for good, mark the instance as deleted.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from oslo_config import cfg
 from sqlalchemy.orm import Session
@@ -30,6 +31,7 @@ from conductor.cell_db import (
     services,
 )
 from conductor.cell_tasks import attempts, base
+from conductor.cell_tasks.operations.flow import Side
 from conductor.leases import Lease
 from conductor.moments import Now
 from objects.allocation import FENCE_FINAL
@@ -114,14 +116,15 @@ class Delete(base.Task[models.InstanceDelete]):
         build = builds.lock(session, instance_uuid)
         if build is not None:
             attempts.cut_short(session, instance, build, now=self._now)
-        self._cut_operation_short(session, instance)
+        others = self._cut_operation_short(session, instance)
         instance.task_state = "deleting"
         instance.updated_at = self._now
         lease = self.leases.held(instance_uuid)
         session.add(
             models.InstanceDelete(
                 instance_uuid=instance_uuid,
-                is_guest_gone=instance.host is None,
+                is_guest_gone=instance.host is None and not others,
+                other_hosts=others or None,
                 request_id=context.request_id,
                 tries=0,
                 created_at=self._now,
@@ -136,14 +139,15 @@ class Delete(base.Task[models.InstanceDelete]):
             )  # fmt: skip
         return [lease]
 
-    def _cut_operation_short(self, session: Session, instance: models.Instance) -> None:
-        """End what was being done to the instance; what it has elsewhere goes with it."""
+    def _cut_operation_short(self, session: Session, instance: models.Instance) -> list[str]:
+        """End what was being done to the instance; return the other hosts that know of it."""
         row = operations.lock(session, instance.uuid)
-        if row is not None:
-            session.delete(row)
-            actions.finish(
-                session, instance.uuid, row.operation, message=actions.FAILED, now=self._now
-            )
+        if row is None:
+            return []
+        session.delete(row)
+        actions.finish(session, instance.uuid, row.operation, message=actions.FAILED, now=self._now)
+        sides = (row.facts.get(side) or {} for side in (Side.SOURCE, Side.DESTINATION))
+        return sorted({side["host"] for side in sides if side.get("host")} - {instance.host})
 
     # Steps
 
@@ -153,10 +157,14 @@ class Delete(base.Task[models.InstanceDelete]):
         with self._database.reader() as session:
             moves = migrations.find_unfinished(session, [work.uuid for work in works])
             others = [(move.instance_uuid, host) for move in moves for host in _ends(move)]
+            others += [(work.uuid, host) for work in works for host in work.row.other_hosts or ()]
             found = services.find_by_hosts(session, hosts | {host for _uuid, host in others})
-        self._clear_other_ends(context, works, others, found)
+        self._clear_other_ends(context, works, dict.fromkeys(others), found)
         lost = []
         for work in works:
+            if work.instance.host is None:
+                lost.append(work)
+                continue
             host = str(work.instance.host)
             service = found.get(host)
             if self._is_host_up(service):
@@ -172,7 +180,7 @@ class Delete(base.Task[models.InstanceDelete]):
         self,
         context: RequestContext,
         works: Sequence[Work],
-        others: Sequence[tuple[str, str]],
+        others: Iterable[tuple[str, str]],
         found: Mapping[str, models.Service],
     ) -> None:
         """Leave word where an instance was, or was to be; agents find out by themselves, later."""
@@ -187,9 +195,12 @@ class Delete(base.Task[models.InstanceDelete]):
                 LOG.debug("%s: no word left on %s: %s", uuid, host, error)
 
     def _lose(self, session: Session, works: Sequence[Work]) -> list[Lease]:
-        """Delete locally what is on hosts that are down, which the agent will reap."""
+        """Delete locally what is on no host, or on one that is down, whose agent will reap it."""
         leases = []
         for work, instance, row in self._lock_ours(session, works):
+            if instance.host is None:
+                leases.append(self._on_to_records(row))
+                continue
             LOG.info("%s: deleted locally, %s is down", work.uuid, instance.host)
             details = f"host {instance.host} is down; its agent reaps the guest when it is back"
             actions.finish_event(

@@ -7,6 +7,7 @@ takes no report but that its guest is gone: "stale" tells the agent to destroy w
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Sequence
 from datetime import datetime
@@ -45,6 +46,16 @@ _BUILT = frozenset({"resized", "shelved", "soft-delete"})
 POWER_STATES = ("running", "shutdown")
 
 
+@dataclasses.dataclass(frozen=True)
+class BuiltReport:
+    """An agent says that an attempt is built."""
+
+    host: str
+    instance_uuid: str
+    attempt: int
+    power_state: str
+
+
 class Reports:
     """Judge of reports."""
 
@@ -63,30 +74,56 @@ class Reports:
         self._cell_uuid = cell_uuid
         self._now_seconds = now
 
-    def build_succeeded(
-        self, agent: str, host: str, instance_uuid: str, attempt: int, *, power_state: str
-    ) -> str:
-        """Make the instance active. Raises Invalid for an unknown power state."""
-        if power_state not in POWER_STATES:
-            raise exception.Invalid(
-                reason=f"power_state {power_state!r} is none of {', '.join(POWER_STATES)}"
-            )
+    def builds_succeeded(self, agent: str, reports: Sequence[BuiltReport]) -> list[str]:
+        """Make instances active; return an answer to each report, in their order.
 
-        def judge(session: Session) -> str:
-            instance = _find_current(session, agent, host, instance_uuid, attempt)
-            if instance is None:
+        One transaction and a fixed number of statements. Raises Invalid for an unknown power state.
+        """
+        for report in reports:
+            if report.power_state not in POWER_STATES:
+                raise exception.Invalid(
+                    reason=f"power_state {report.power_state!r} is none of "
+                    f"{', '.join(POWER_STATES)}"
+                )
+        answers = self._database.run_in_writer(lambda s: self._judge_built(s, agent, reports))
+        for report, answer in zip(reports, answers, strict=True):
+            self._told("build_succeeded", report.instance_uuid, report.host, report.attempt, answer)
+        return answers
+
+    def _judge_built(
+        self, session: Session, agent: str, reports: Sequence[BuiltReport]
+    ) -> list[str]:
+        uuids = [report.instance_uuid for report in reports]
+        rows = instances.lock_all(session, uuids)
+        carried = services.find_by_hosts(session, {report.host for report in reports})
+        agents = {host: service.agent for host, service in carried.items()}
+        building = {
+            uuid: build
+            for uuid, build in builds.lock_all(session, uuids).items()
+            if build.stage == Stage.BUILD
+        }
+        built: dict[str, tuple[models.Instance, models.InstanceBuild, str]] = {}
+
+        def judge(report: BuiltReport) -> str:
+            uuid = report.instance_uuid
+            instance, build = rows.get(uuid), building.get(uuid)
+            is_theirs = agents.get(report.host) == agent
+            if (
+                instance is None
+                or not is_theirs
+                or not _is_at(instance, report.host, report.attempt)
+            ):
                 return STALE
             if instance.vm_state in {"active", "stopped"} or instance.vm_state in _BUILT:
                 return ACCEPTED
-            build = _find_building(session, instance)
             if build is None:
                 return STALE
-            attempts.succeed(session, instance, build, power_state=power_state, now=self._now)
+            built[uuid] = (instance, build, report.power_state)
             return ACCEPTED
 
-        return self._told(
-            "build_succeeded", instance_uuid, host, attempt, self._database.run_in_writer(judge)
-        )
+        answers = [judge(report) for report in reports]
+        attempts.succeed(session, list(built.values()), now=self._now)
+        return answers
 
     def build_failed(
         self,
@@ -133,7 +170,7 @@ class Reports:
                 build = _find_building(session, instance)
                 if build is None:
                     return STALE
-                attempts.succeed(session, instance, build, power_state="shutdown", now=self._now)
+                attempts.succeed(session, [(instance, build, "shutdown")], now=self._now)
             if instance.task_state is None:  # else what is being done to it says what it is
                 instance.vm_state = "stopped"
             instance.power_state = "shutdown"
@@ -167,6 +204,15 @@ class Reports:
 
         answer, leases = self._database.run_in_writer(judge)
         return self._told("instance_deleted", instance_uuid, host, None, answer), leases
+
+    def is_build_wanted(self, agent: str, host: str, instance_uuid: str, attempt: int) -> bool:
+        """Return whether a report of this attempt is waited for."""
+
+        def look(session: Session) -> bool:
+            instance = _find_current(session, agent, host, instance_uuid, attempt)
+            return instance is not None and _find_building(session, instance) is not None
+
+        return self._database.run_in_writer(look)
 
     def list_moving(self, agent: str, hosts: Sequence[str]) -> list[dict[str, str]]:
         """Return what is under way to or from these hosts of the agent, or waits there.
@@ -222,14 +268,21 @@ def _find_current(
     instance = instances.lock(session, instance_uuid)
     if (
         instance is None
-        or instance.deleted_at is not None
-        or instance.task_state == "deleting"
-        or instance.host != host
-        or instance.attempt != attempt
+        or not _is_at(instance, host, attempt)
         or not services.is_carried_by(session, host, agent)
     ):
         return None
     return instance
+
+
+def _is_at(instance: models.Instance, host: str, attempt: int) -> bool:
+    """Whether an instance lives, stays, and is this attempt on this host."""
+    return (
+        instance.deleted_at is None
+        and instance.task_state != "deleting"
+        and instance.host == host
+        and instance.attempt == attempt
+    )
 
 
 def _find_building(session: Session, instance: models.Instance) -> models.InstanceBuild | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy.orm import Session
 from armillary.context import RequestContext
 from armillary.db import Database
 from armillary.notifications import SILENT, Notifier
+from armillary.notifications.notifier import START
 from conductor.api_db import aggregates
 from conductor.endpoints.exposed import exposed
 from conductor.facts import Facts
@@ -32,11 +34,15 @@ class AggregatesEndpoint:
     def create_aggregate(
         self, context: RequestContext, name: str, availability_zone: str | None
     ) -> Aggregate:
-        now = moment(self._now())
+        now, made_uuid = moment(self._now()), str(uuid.uuid4())
+        wanted = Aggregate.from_values(uuid=made_uuid, name=name)
+        self._notifier.aggregate(context, "create", wanted, START)
         return self._change(
             context,
             "create",
-            lambda session: aggregates.create_aggregate(session, name, availability_zone, now=now),
+            lambda session: aggregates.create_aggregate(
+                session, name, availability_zone, now=now, aggregate_uuid=made_uuid
+            ),
         )
 
     @exposed
@@ -54,14 +60,17 @@ class AggregatesEndpoint:
         self, context: RequestContext, aggregate: str, values: dict[str, Any]
     ) -> Aggregate:
         now = moment(self._now())
+        what = "update_metadata" if "metadata" in values else "update_prop"
+        self._begins(context, what, aggregate)
         return self._change(
             context,
-            "update_metadata" if "metadata" in values else "update_prop",
+            what,
             lambda session: aggregates.update_aggregate(session, aggregate, values, now=now),
         )
 
     @exposed
     def delete_aggregate(self, context: RequestContext, aggregate: str) -> None:
+        self._begins(context, "delete", aggregate)
         self._change(
             context,
             "delete",
@@ -72,6 +81,7 @@ class AggregatesEndpoint:
     @exposed
     def add_aggregate_host(self, context: RequestContext, aggregate: str, host: str) -> Aggregate:
         now = moment(self._now())
+        self._begins(context, "add_host", aggregate)
         return self._change(
             context,
             "add_host",
@@ -83,11 +93,23 @@ class AggregatesEndpoint:
         self, context: RequestContext, aggregate: str, host: str
     ) -> Aggregate:
         now = moment(self._now())
+        self._begins(context, "remove_host", aggregate)
         return self._change(
             context,
             "remove_host",
             lambda session: aggregates.remove_host(session, aggregate, host, now=now),
         )
+
+    def _begins(self, context: RequestContext, what: str, aggregate: str) -> None:
+        """Tell that a change begins, and what the aggregate is before it.
+
+        Raises AggregateNotFound.
+        """
+        if self._notifier.is_silent:
+            return
+        with self._database.reader() as session:
+            before = aggregates.get_aggregate(session, aggregate)
+        self._notifier.aggregate(context, what, before, START)
 
     def _change(
         self,

@@ -24,6 +24,12 @@ class RepairEndpoint:
         return self._orphans.find(context, consumers)
 
     @exposed
+    def find_orphan_migrations(
+        self, context: RequestContext, consumers: dict[str, list[str]]
+    ) -> dict[str, Any]:
+        return self._orphans.find_migrations(context, consumers)
+
+    @exposed
     def sync_aggregate(
         self, context: RequestContext, aggregate: str, dry_run: bool
     ) -> dict[str, Any]:

@@ -66,6 +66,12 @@ class ServersEndpoint:
 
     @exposed
     def explain_server(
-        self, context: RequestContext, instance_uuid: str, with_hosts: bool | None = None
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        with_hosts: bool | None = None,
+        decision_of: str | None = None,
     ) -> dict[str, Any]:
-        return self._servers.explain(context, instance_uuid, with_hosts=with_hosts)
+        return self._servers.explain(
+            context, instance_uuid, with_hosts=with_hosts, decision_of=decision_of
+        )

@@ -12,6 +12,7 @@ from armillary.db import Database
 from armillary.notifications import SILENT, Notifier
 from conductor.cell0 import Cell0
 from conductor.cells import Cells
+from conductor.handing_over import HandingOver
 from conductor.leases import LeaseKeeper, Leases
 from conductor.moments import Now
 from conductor.scheduling import Scheduling
@@ -38,6 +39,7 @@ class Parts:
     cell0: Cell0
     scheduler: SchedulerAPI
     scheduling: Scheduling
+    handing_over: HandingOver
     placement: PlacementAPI
     reservations: Leases
     cleanups: Leases

@@ -31,10 +31,10 @@ from conductor.api_db import traces as traces_db
 from conductor.api_db.build_requests import Pending
 from conductor.api_db.models import Reservation as ReservationRow
 from conductor.api_db.reservations import Reservation, Stage
+from conductor.cell_rpcapi import CellConductorAPI
 from conductor.cells import Asked
 from conductor.leases import Lease
 from conductor.moments import moment
-from conductor.rpcapi import CellConductorAPI
 from conductor.tasks import base
 from conductor.tasks.base import (
     NO_VALID_HOST,
@@ -81,6 +81,8 @@ class BuildTask:
         self._watch = watch
         self._reservation: Reservation
         self._destinations: Destinations | None = None
+        self._left: list[Pending] = []  # as last read; a user may delete one at any time
+        self._is_closed = False
         self._scheduled: list[str] = []
         self._failed_trace: DecisionTrace | None = None
 
@@ -95,6 +97,8 @@ class BuildTask:
                 base.run(self, STEPS[found.stage], self._watch)
             except GivenUp as reason:
                 self._decide_to_bury(reason)
+            if self._is_closed:
+                return
 
     @property
     def retry_in_seconds(self) -> float:
@@ -108,6 +112,9 @@ class BuildTask:
 
     def drop_deleted(self) -> None:
         """Remove instances that were deleted before any cell could know of them."""
+        self._left = self._read(self._pending)
+        if not any(one.is_deleting and one.cell_uuid is None for one in self._left):
+            return
 
         def write(session: Session) -> list[str]:
             self._lock(session)
@@ -120,7 +127,9 @@ class BuildTask:
             build_requests.delete_build_requests(session, gone)
             return gone
 
-        self._clean_up_if_any(self._write(write))
+        gone = self._write(write)
+        self._left = [one for one in self._left if one.instance_uuid not in gone]
+        self._clean_up_if_any(gone)
 
     def check_deadline(self) -> None:
         """Give up what could not be scheduled for too long."""
@@ -141,7 +150,7 @@ class BuildTask:
 
     def select_destinations(self) -> None:
         """Ask a scheduler for a host, claimed, and alternates for each instance."""
-        self._scheduled = self._living()
+        self._scheduled = [one.instance_uuid for one in self._left if not one.is_deleting]
         if not self._scheduled:
             return
         spec = self._spec()
@@ -188,7 +197,7 @@ class BuildTask:
     def hand_over(self) -> None:
         """Give each cell its instances, all cells at the same time, and map what they took."""
         by_cell: dict[str, list[str]] = {}
-        for one in self._read(self._pending):
+        for one in self._left:
             if one.cell_uuid is not None:
                 by_cell.setdefault(one.cell_uuid, []).append(one.instance_uuid)
         asked = [
@@ -226,7 +235,8 @@ class BuildTask:
 
     def close(self) -> None:
         """Remove the reservation when nothing is left of it."""
-        self._write(lambda session: reservations.delete_if_empty(session, self._lease.key))
+        if not self._is_closed:
+            self._is_closed = self._write(self._delete_if_empty)
 
     # Scheduling
 
@@ -313,7 +323,9 @@ class BuildTask:
             batch = instance_uuids[start : start + self._batch_size]
             found = self._read(partial(build_requests.list_build_requests, instance_uuids=batch))
             if found:
-                cell.build_instances(self._context, found, timeout_seconds=self._patience_seconds)
+                self._parts.handing_over.build_instances(
+                    self._context, cell_uuid, cell, found, timeout_seconds=self._patience_seconds
+                )
                 self._map_to_cell(cell_uuid, found)
 
     def _map_to_cell(self, cell_uuid: str, taken: Sequence[BuildRequest]) -> None:
@@ -321,13 +333,14 @@ class BuildTask:
         hosts = {one.selections[0].service_host: [one.selections[0].compute_node_uuid]
                  for one in taken}  # fmt: skip
 
-        def write(session: Session) -> list[str]:
+        def write(session: Session) -> tuple[list[str], bool]:
             self._lock(session)
             host_mappings.map_hosts(session, cell_uuid, hosts)
             left = [one for one in self._pending(session) if one.instance_uuid in uuids]
-            return self._map(session, left, cell_uuid)
+            deleted = self._map(session, left, cell_uuid)
+            return deleted, self._delete_if_empty(session)
 
-        deleted = self._write(write)
+        deleted, self._is_closed = self._write(write)
         LOG.info("%s: %d instances are in cell %s", self._lease.key, len(uuids), cell_uuid)
         self._clean_up_if_any(deleted)
 
@@ -357,6 +370,9 @@ class BuildTask:
 
     def _find_reservation(self, session: Session) -> Reservation | None:
         return reservations.find_reservation(session, self._lease.key)
+
+    def _delete_if_empty(self, session: Session) -> bool:
+        return reservations.delete_if_empty(session, self._lease.key)
 
     def _pending(self, session: Session) -> list[Pending]:
         return build_requests.list_pending(session, self._lease.key)

@@ -17,8 +17,9 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext, admin_context
-from conductor import move_specs, stored_contexts
-from conductor.api_db import models, moves
+from conductor import move_specs, stored_contexts, traces
+from conductor.api_db import models, move_traces, moves
+from conductor.api_db.move_traces import MoveTrace
 from conductor.api_db.moves import Move
 from conductor.leases import Lease, LeaseKeeper, Leases
 from conductor.moments import moment
@@ -33,6 +34,7 @@ from conductor.tasks.base import (
     Step,
     Watch,
 )
+from objects.decision_trace import DecisionTrace
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.request_spec import RequestSpec
@@ -49,10 +51,13 @@ CLAIMED_LATER = frozenset({"evacuate"})
 TOLD_AS = {
     **dict.fromkeys(HELD, "migrate_server"),
     "evacuate": "rebuild_server",
+    "unshelve": "unshelve_instance",
 }
-"""What operators know an operation by that finds no host; of others the cell tells."""
+"""What operators know an operation by that finds no host."""
 CLAIM_FENCES = 98
 """So many tries to schedule have a fence of their own, between that of the hold and alternates."""
+SENTENCE_LENGTH_MAX = 15_000
+"""Characters of why there is no host in lists of decisions; the trace has all of them."""
 
 
 def nothing_more(_session: Session) -> None:
@@ -77,6 +82,7 @@ class MoveTask:
         self._instance: Instance | None = None
         self._spec: RequestSpec | None = None
         self._selections: list[Selection] = []
+        self._trace: DecisionTrace | None = None
 
     def begin(self) -> None:
         """Let the cell store the operation. Raises what begin_operation does."""
@@ -178,10 +184,17 @@ class MoveTask:
                     fences=[self._claim_fence], timeout_seconds=self._patience_seconds,
                 )  # fmt: skip
         except exception.NoValidHost as error:
+            self._trace = traces.from_error(error.kwargs.get("trace"))
             raise GivenUp(NO_VALID_HOST, error.kwargs.get("reason") or error.message) from error
         except (exception.Invalid, exception.NotFound, exception.RequestFilterFailed) as error:
             raise GivenUp(REFUSED, error.message) from error
         self._selections = found.selections()[0]
+        self._trace = found.trace
+
+    def store_trace(self) -> None:
+        """Keep why it goes there; a later try's decision takes the place of this one."""
+        if self._trace is not None:
+            self._keep_trace(self._trace, host=self._selections[0].service_host)
 
     def go_on(self) -> None:
         """Give the cell what was found."""
@@ -211,6 +224,7 @@ class MoveTask:
     def _give_up(self, reason: GivenUp) -> None:
         move = self._move
         LOG.info("%s: %s given up: %s", move.instance_uuid, move.operation, reason.details)
+        self._keep_trace(self._trace or self._trace_of(reason), host=None)
         fault = InstanceFault.from_values(
             instance_uuid=move.instance_uuid, message=reason.message, details=reason.details
         )
@@ -225,6 +239,31 @@ class MoveTask:
             LOG.info("%s: its move is void: %s", move.instance_uuid, error)
         else:
             self._tell(reason)
+
+    def _trace_of(self, reason: GivenUp) -> DecisionTrace:
+        """Return what is to be said of a move that no scheduler decided about."""
+        return DecisionTrace.from_values(
+            request_id=self._context.request_id,
+            created_at=moment(self._parts.now()),
+            sentence=reason.details,
+        )
+
+    def _keep_trace(self, trace: DecisionTrace, *, host: str | None) -> None:
+        move, conf = self._move, self._parts.conf.conductor
+        shared, choices = traces.split(trace, size_max=conf.trace_size_max)
+        sentence = trace.sentence
+        decided = MoveTrace(
+            migration_uuid=move.migration_uuid,
+            instance_uuid=move.instance_uuid,
+            operation=move.operation,
+            request_id=self._context.request_id,
+            host=host,
+            sentence=None if sentence is None else sentence[:SENTENCE_LENGTH_MAX],
+            stored_at=moment(self._parts.now()),
+        )
+        whole = {**shared, "choices": list(choices.values())}
+        keep_max = conf.move_traces_max
+        self._write(lambda session: move_traces.store(session, decided, whole, keep_max=keep_max))
 
     def _tell(self, reason: GivenUp) -> None:
         """Notify operators; the instance stays in the state that it was in."""
@@ -272,6 +311,7 @@ STEPS: Sequence[Step[MoveTask]] = (
     Step("hold source", MoveTask.hold),
     Step("release former claims of move", MoveTask.release_former_claims),
     Step("select destinations of move", MoveTask.select_destinations),
+    Step("store trace of move", MoveTask.store_trace),
     Step("go on in cell", MoveTask.go_on),
 )
 

@@ -6,10 +6,18 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from armillary.cli.commands.columns import printable
-from armillary.cli.commands.trace_text import INDENT, UNKNOWN_HOST, WIDTH, cut, lines_of
+from armillary.cli.commands.trace_text import (
+    INDENT,
+    UNKNOWN_HOST,
+    WIDTH,
+    aligned,
+    cut,
+    lines_of,
+)
 from armillary.cli.http_client import Document
 from objects import trace_forms
 
+_CREATE = "create"
 _DETAIL_LINES_MAX = 5
 
 
@@ -20,10 +28,14 @@ def text_of(explanation: Document) -> str:
 
 def _lines(explanation: Document) -> Iterator[str]:
     trace = explanation["trace"] and trace_forms.upgraded(explanation["trace"])
+    decision, decisions = explanation.get("decision"), explanation.get("decisions", [])
     yield from textwrap.wrap(_headline(explanation), WIDTH)
+    is_of_create = decision is None or decision["operation"] == _CREATE
+    if decision and not (is_of_create and len(decisions) == 1):
+        yield from textwrap.wrap(_about(decision), WIDTH)
     if trace and trace.get("sentence"):
         yield from textwrap.wrap(f"Why: {printable(trace['sentence'])}", WIDTH)
-    if _is_worth_telling(explanation["attempts"]):
+    if is_of_create and _is_worth_telling(explanation["attempts"]):
         yield from _section("Attempts:", _attempts(explanation))
     yield from _section("Faults:", _other_faults(explanation))
     if trace:
@@ -31,6 +43,8 @@ def _lines(explanation: Document) -> Iterator[str]:
     else:
         yield ""
         yield "How it was decided is not known, or not any more."
+    if len(decisions) > 1:
+        yield from _section("All decisions; --request shows another one:", _table(decisions))
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
@@ -61,6 +75,31 @@ def _headline(explanation: Document) -> str:
         why = f": {printable(faults[-1]['message'])}" if faults else "."
         return f"{name} ({server['id']}) is in ERROR{why}"
     return f"{name} ({server['id']}) is {server['status']}{where}."
+
+
+def _about(decision: Document) -> str:
+    request = printable(decision["request_id"] or "an unknown request")
+    when = f" at {decision['decided_at']}" if decision["decided_at"] else ""
+    return f"Decided{when} about its {decision['operation']} ({request}): {_found(decision)}."
+
+
+def _table(decisions: Sequence[Document]) -> Iterator[str]:
+    rows = [
+        (
+            decision["decided_at"] or "",
+            decision["operation"],
+            printable(decision["request_id"] or ""),
+            _found(decision),
+        )
+        for decision in decisions
+    ]
+    return aligned(rows, right=())
+
+
+def _found(decision: Document) -> str:
+    if decision["sentence"]:
+        return "no host was found"
+    return decision.get("host") or UNKNOWN_HOST
 
 
 def _attempts(explanation: Document) -> Iterator[str]:

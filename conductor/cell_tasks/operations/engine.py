@@ -18,9 +18,19 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
+from armillary.service_history import TAKES_ORDERS
 from compute_agent.rpcapi import ComputeAPI
 from conductor import stored_contexts
-from conductor.cell_db import actions, faults, instances, migrations, models, operations, services
+from conductor.cell_db import (
+    actions,
+    faults,
+    instances,
+    migrations,
+    models,
+    operations,
+    services,
+    telling,
+)
 from conductor.cell_tasks import base
 from conductor.cell_tasks.operations import orders
 from conductor.cell_tasks.operations.flow import (
@@ -30,6 +40,7 @@ from conductor.cell_tasks.operations.flow import (
     Flow,
     OwnStage,
     Parts,
+    Side,
     Stage,
     SuperStage,
 )
@@ -40,6 +51,7 @@ from conductor.moments import Now
 from objects.instance_fault import InstanceFault
 from objects.migration import MigrationStatus
 from placement.rpcapi import PlacementAPI
+from rpc.version_caps import allows
 
 LOG = logging.getLogger(__name__)
 
@@ -55,6 +67,9 @@ ORDERS_SINCE = "1.1"
 """The version of the agents' API that has orders."""
 ACCEPTED = "accepted"
 STALE = "stale"
+
+_PHASES = {None: "start", actions.SUCCESS: "end", actions.ERROR: "error"}
+"""How far a host is with an order -> how that is told."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,16 +168,10 @@ class Operations(base.Task[models.InstanceOperation]):
         """Take an agent's answer; the leases are for :meth:`run`."""
 
         def judge(session: Session) -> tuple[str, list[Lease]]:
-            instance = instances.lock(session, instance_uuid)
-            row = operations.lock(session, instance_uuid)
-            if instance is None or row is None or row.sequence != sequence:
+            found = self._find_ordered(session, agent, host, instance_uuid, sequence)
+            if found is None:
                 return STALE, []
-            stage = self._stage_of(row)
-            if not isinstance(stage, AgentStage) or orders.host_of(instance, row, stage) != host:
-                return STALE, []
-            if not services.is_carried_by(session, host, agent):
-                return STALE, []
-            return ACCEPTED, self._take_answer(session, instance, row, stage, answer, fault)
+            return ACCEPTED, self._take_answer(session, *found, answer, fault)
 
         found, leases = self._database.run_in_writer(judge)
         if found == ACCEPTED and not leases:
@@ -172,6 +181,27 @@ class Operations(base.Task[models.InstanceOperation]):
             instance_uuid, sequence, host, "done" if fault is None else fault.message, found,
         )  # fmt: skip
         return found, leases
+
+    def is_wanted(self, agent: str, host: str, instance_uuid: str, sequence: int) -> bool:
+        """Return whether the answer to an order is waited for."""
+        return self._database.run_in_writer(
+            lambda session: (
+                self._find_ordered(session, agent, host, instance_uuid, sequence) is not None
+            )
+        )
+
+    def _find_ordered(
+        self, session: Session, agent: str, host: str, instance_uuid: str, sequence: int
+    ) -> tuple[models.Instance, models.InstanceOperation, AgentStage] | None:
+        """Lock what an order is about; None unless it is the one that is waited for."""
+        instance = instances.lock(session, instance_uuid)
+        row = operations.lock(session, instance_uuid)
+        if instance is None or row is None or row.sequence != sequence:
+            return None
+        stage = self._stage_of(row)
+        if not isinstance(stage, AgentStage) or orders.host_of(instance, row, stage) != host:
+            return None
+        return (instance, row, stage) if services.is_carried_by(session, host, agent) else None
 
     def progressed(
         self,
@@ -279,6 +309,12 @@ class Operations(base.Task[models.InstanceOperation]):
                 operation=flow.operation,
                 reason=f"its migration {migration_uuid} is over",
             )
+        if actions.is_over(session, instance_uuid, flow.operation, context.request_id):
+            raise exception.InstanceInvalidState(  # asked again, late; it may not be wanted now
+                instance_uuid=instance_uuid,
+                operation=flow.operation,
+                reason=f"request {context.request_id} for it is over",
+            )
         flow.check(instance)
         instance.operations_total += 1
         row = models.InstanceOperation(
@@ -300,8 +336,35 @@ class Operations(base.Task[models.InstanceOperation]):
         instance.updated_at = self._now
         actions.start_for_row(session, context, flow.operation, instance, now=self._now)
         flow.begin(self._rows(session, instance, row), arguments)
+        self._check_host(session, flow, instance, row)
         leases = self._enter(self._rows(session, instance, row), flow.first)
         return Stored(fence(row, HOLD), leases)
+
+    def _check_host(
+        self,
+        session: Session,
+        flow: Flow,
+        instance: models.Instance,
+        row: models.InstanceOperation,
+    ) -> None:
+        """Raise InstanceInvalidState when the host that a flow cannot do without is down.
+
+        Raises HostTooOld when its agent does not know operations yet.
+        """
+        if flow.needs is None:
+            return
+        host = orders.host_at(instance, row, flow.needs)
+        if host is None:
+            return
+        service = services.find_by_hosts(session, {host}).get(host)
+        if not self._is_host_up(service):
+            raise exception.InstanceInvalidState(
+                instance_uuid=instance.uuid,
+                operation=flow.operation,
+                reason=f"host {host} is down; wait until it is back, or have the server evacuated",
+            )
+        if not self._takes_orders(service):
+            raise exception.HostTooOld(operation=flow.operation, needed=TAKES_ORDERS, hosts=host)
 
     def _leave_super(
         self, instance_uuid: str, migration_uuid: str, facts: Mapping[str, Any], *, is_failed: bool
@@ -435,6 +498,8 @@ class Operations(base.Task[models.InstanceOperation]):
             "now": self._now,
         }
         name = f"compute_{stage.verb}"
+        key = (rows.operation.operation, stage.verb.value, stage.at.value)
+        telling.step(rows.session, rows.instance, key, _PHASES[result])
         if result is None:
             actions.start_event(
                 rows.session, rows.instance.uuid, rows.operation.operation, name, **where
@@ -456,7 +521,7 @@ class Operations(base.Task[models.InstanceOperation]):
         lost = []
         for work in works:
             service = found.get(str(hosts[work.uuid]))
-            if self._is_host_up(service) and self._compute.can_send(ORDERS_SINCE):
+            if self._is_host_up(service) and self._takes_orders(service):
                 self._tell(context, work, str(service and service.agent))
             else:
                 lost.append(work)
@@ -474,8 +539,12 @@ class Operations(base.Task[models.InstanceOperation]):
             for work, instance, row in self._lock_ours(session, works):
                 stage = self._agents(work)
                 rows = self._rows(session, instance, row)
-                fault = self._why_not_told(work.uuid, hosts[work.uuid])
-                leases += self._take_failure(rows, stage, fault, stage.down or row.stage)
+                host = str(hosts[work.uuid])
+                service = services.find_by_hosts(session, {host}).get(host)
+                fault = self._why_not_told(work.uuid, host, service)
+                is_left = stage.at is Side.DESTINATION or not self._is_host_up(service)
+                following = stage.down if is_left else None  # who is only too old is waited for
+                leases += self._take_failure(rows, stage, fault, following or row.stage)
             return leases
 
         return self._database.run_in_writer(write)
@@ -503,10 +572,23 @@ class Operations(base.Task[models.InstanceOperation]):
             self._on_rest(work.uuid)
         return leases
 
-    def _why_not_told(self, instance_uuid: str, host: str | None) -> InstanceFault:
+    def _takes_orders(self, service: models.Service | None) -> bool:
+        """Tell whether an agent knows orders, and may be sent them."""
+        return (
+            service is not None
+            and service.version >= TAKES_ORDERS
+            and allows(self._conf, "compute", ORDERS_SINCE)
+        )
+
+    def _why_not_told(
+        self, instance_uuid: str, host: str, service: models.Service | None
+    ) -> InstanceFault:
         details = f"host {host} is down"
-        if not self._compute.can_send(ORDERS_SINCE):
-            details = f"[upgrade_levels] compute is below {ORDERS_SINCE}: agents take no orders yet"
+        if self._is_host_up(service) and not self._takes_orders(service):
+            details = (
+                f"the agent of host {host} takes no orders: it has to be of service version "
+                f"{TAKES_ORDERS} or later, and [upgrade_levels] compute to allow {ORDERS_SINCE}"
+            )
         return InstanceFault.from_values(
             instance_uuid=instance_uuid,
             host=host,

@@ -158,4 +158,5 @@ EVACUATE = Flow(
     begin=moving.begin,
     end=_done,
     undo=moving.end_in_error,
+    needs=None,
 )  # fmt: skip

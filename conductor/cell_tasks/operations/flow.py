@@ -111,7 +111,8 @@ class Flow:
     """An operation.
 
     ``check`` raises Conflict, or Invalid, when the instance is in no state for it. ``begin`` takes
-    the arguments that it was asked with. ``end`` and ``undo`` leave the instance at rest.
+    the arguments that it was asked with. ``end`` and ``undo`` leave the instance at rest. ``needs``
+    is the host that has to be up when it begins; None: it gets along without any.
     """
 
     operation: str
@@ -122,6 +123,7 @@ class Flow:
     begin: Callable[[Rows, Mapping[str, Any]], None]
     end: Callable[[Rows], None]
     undo: Callable[[Rows], None]
+    needs: Side | None = Side.HERE
 
     def __post_init__(self) -> None:
         known = {*self.stages, DONE, UNDONE}

@@ -89,9 +89,10 @@ LIVE_MIGRATE = Flow(
     stages={
         moving.SCHEDULE: moving.schedule(then=DESCRIBE),
         DESCRIBE: AgentStage(
-            Verb.DESCRIBE_LIVE, Side.SOURCE, then=PREPARE, failed=moving.GIVE_BACK,
+            Verb.DESCRIBE_LIVE, Side.SOURCE, then=moving.SECURE, failed=moving.GIVE_BACK,
             down=moving.GIVE_BACK, done=_described,
         ),
+        moving.SECURE: moving.secure(ready=PREPARE),
         PREPARE: AgentStage(
             Verb.PREPARE_LIVE, Side.DESTINATION, then=COPY, failed=DROP_TRIED, down=DROP_TRIED,
             arguments=_what_comes, needs_spec=True, begun=_prepare, done=_prepared,

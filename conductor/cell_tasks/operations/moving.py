@@ -31,6 +31,7 @@ from objects.migration import MigrationStatus
 from objects.selection import Selection
 
 SCHEDULE = "schedule"
+SECURE = "secure_claim"
 NEXT = "next_host"
 GIVE_BACK = "give_back"
 GIVE_BACK_LOST = "give_back_lost"
@@ -135,9 +136,20 @@ def claim_next(
     Returns ``ready`` when it is claimed, ``NEXT`` when it is refused.
     """
     position = operation.facts["position"] + 1
-    selections = operation.facts["selections"]
-    if position >= len(selections):
+    if position >= len(operation.facts["selections"]):
         return exhausted
+    return _claim(parts, context, instance, operation, position, ready=ready)
+
+
+def _claim(
+    parts: Parts,
+    context: RequestContext,
+    instance: models.Instance,
+    operation: models.InstanceOperation,
+    position: int,
+    *,
+    ready: str,
+) -> str:
     chosen = stored.selection({**operation.facts, "position": position})
     if not chosen.allocation_request:  # the scheduler's driver claims nothing
         return ready
@@ -151,6 +163,25 @@ def claim_next(
     )
     (result,) = parts.placement.claim(context, [claim])
     return ready if result.is_claimed else NEXT
+
+
+def secure(ready: str) -> OwnStage:
+    """Return the stage that claims once more what the super conductor said was claimed.
+
+    Who had the move before may have asked a scheduler, too, and its claim may have come later, or
+    come yet: from here on what is held is what the cell works with, and late claims are refused.
+    """
+
+    def do(
+        parts: Parts,
+        context: RequestContext,
+        instance: models.Instance,
+        operation: models.InstanceOperation,
+    ) -> str:
+        position = operation.facts["position"]
+        return _claim(parts, context, instance, operation, position, ready=ready)
+
+    return OwnStage(do, leads_to=(ready, NEXT))
 
 
 def tried_next(rows: Rows, following: str) -> None:

@@ -16,9 +16,16 @@ def host_of(
     instance: models.Instance, operation: models.InstanceOperation, stage: AgentStage
 ) -> str | None:
     """Return the host that a stage tells."""
-    if stage.at is Side.HERE:
+    return host_at(instance, operation, stage.at)
+
+
+def host_at(
+    instance: models.Instance, operation: models.InstanceOperation, side: Side
+) -> str | None:
+    """Return the host on one side of an operation."""
+    if side is Side.HERE:
         return instance.host
-    host: str | None = operation.facts[stage.at]["host"]
+    host: str | None = operation.facts[side]["host"]
     return host
 
 

@@ -104,7 +104,8 @@ def _moving_flow(operation: str) -> Flow:
         vm_states=("active", "stopped"),
         first=moving.SCHEDULE,
         stages={
-            moving.SCHEDULE: moving.schedule(then=ROUTE),
+            moving.SCHEDULE: moving.schedule(then=moving.SECURE),
+            moving.SECURE: moving.secure(ready=ROUTE),
             ROUTE: OwnStage(_route, leads_to=(RESIZE_HERE, PREPARE)),
             PREPARE: AgentStage(
                 Verb.CLAIM, Side.DESTINATION, then=DETACH, failed=DROP_TRIED, down=DROP_TRIED,
@@ -221,6 +222,7 @@ CONFIRM = Flow(
     begin=_take_up(MigrationStatus.CONFIRMING),
     end=_confirmed,
     undo=_stays_resized,
+    needs=None,
 )
 
 
@@ -254,4 +256,5 @@ REVERT = Flow(
     begin=_take_up(MigrationStatus.REVERTING),
     end=_reverted,
     undo=_stays_resized,
+    needs=Side.SOURCE,
 )  # fmt: skip

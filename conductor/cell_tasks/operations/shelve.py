@@ -95,6 +95,7 @@ SHELVE_OFFLOAD = Flow(
     begin=take_nothing,
     end=_offloaded,
     undo=as_it_was,
+    needs=None,
 )
 
 
@@ -168,7 +169,8 @@ UNSHELVE = Flow(
     vm_states=("shelved_offloaded",),
     first=moving.SCHEDULE,
     stages={
-        moving.SCHEDULE: moving.schedule(then=CLAIM),
+        moving.SCHEDULE: moving.schedule(then=moving.SECURE),
+        moving.SECURE: moving.secure(ready=CLAIM),
         CLAIM: AgentStage(
             Verb.CLAIM, Side.DESTINATION, then=ATTACH, failed=DROP_TRIED, down=DROP_TRIED,
             needs_spec=True, begun=_choose,
@@ -187,4 +189,5 @@ UNSHELVE = Flow(
     begin=_begin_unshelve,
     end=_on_again,
     undo=as_it_was,
+    needs=None,
 )  # fmt: skip

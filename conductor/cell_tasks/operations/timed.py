@@ -22,15 +22,13 @@ from compute_agent.rpcapi import ComputeAPI
 from conductor.cell_db import compute_nodes, instances, migrations, models, services
 from conductor.cell_tasks.operations.evacuate import without
 from conductor.moments import Now, moment
-from objects.allocation import FENCE_STEP, OPERATION_FENCE, AllocationClaim
+from objects.allocation import AllocationClaim, fence_at_rest
 from objects.migration import MigrationStatus
 from placement.rpcapi import PlacementAPI
 
 LOG = logging.getLogger(__name__)
 
 BATCH_SIZE = 100
-LAST_PLACE = FENCE_STEP - 1
-"""The place of the last write for an operation in its row of fences."""
 
 Begin = Callable[[RequestContext, str, str], None]
 """Begins an operation (by name) on an instance; raises Conflict when somebody was faster."""
@@ -146,7 +144,7 @@ class Timed:
             project_id=instance.project_id,
             user_id=instance.user_id,
             allocations=kept,
-            fence=OPERATION_FENCE + instance.operations_total * FENCE_STEP + LAST_PLACE,
+            fence=fence_at_rest(instance.operations_total),
             replace=True,
         )
         (result,) = self._placement.claim(context, [claim])
