@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 
 from armillary import exception
 from objects import base, fields, uncoerced
-from objects.allocation import AllocationClaim, ClaimStatus
+from objects.allocation import HELD_BEFORE, AllocationClaim, ClaimStatus
 from objects.distinct_rows import DistinctRows
 
 Allocations = dict[str, dict[str, dict[str, int]]]
@@ -50,6 +50,11 @@ class Claimed:
     def is_claimed(self) -> bool:
         """Whether the allocations stand."""
         return self.status == ClaimStatus.CLAIMED
+
+
+def is_held_before(result: AnyResult) -> bool:
+    """Return whether a claim stands that has written nothing."""
+    return result.is_claimed and result.reason == HELD_BEFORE
 
 
 class AnyClaim(Protocol):
@@ -140,7 +145,10 @@ class ClaimBatch(base.ArmillaryObject):
 
 @base.ArmillaryObjectRegistry.register
 class ClaimAnswers(base.ArmillaryObject):
-    """How the claims of a batch went: ``refused`` has rows of index, status and reason."""
+    """How the claims of a batch went: ``refused`` has rows of index, status and reason.
+
+    Claims that stand without having written anything are among them, by their reason.
+    """
 
     VERSION = "1.0"
 
@@ -156,7 +164,7 @@ class ClaimAnswers(base.ArmillaryObject):
             refused=[
                 [index, each.status, each.reason]
                 for index, each in enumerate(results)
-                if not each.is_claimed
+                if each.reason is not None or not each.is_claimed
             ],
         )
 

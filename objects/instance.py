@@ -20,6 +20,10 @@ _VM_STATES_BEFORE = {
 }
 _TASK_STATES_BEFORE = ("scheduling", "spawning", "deleting")
 
+OWNER = "owner"
+ADMIN = "admin"
+"""Who locked an instance."""
+
 
 @base.ArmillaryObjectRegistry.register
 class Instance(base.ArmillaryObject):
@@ -27,12 +31,14 @@ class Instance(base.ArmillaryObject):
 
     ``attempt`` counts builds (1 is the first host); a report about another attempt than the current
     one is late and ignored. ``exit_code`` is that of an ended process. ``locked``: only
-    administrators may change it.
+    administrators may change it; ``locked_by`` is "owner" or "admin". ``operations_total`` numbers
+    operations.
 
-    Version history: 1.0 initial; 1.1 adds locked and locked_reason, and the states of operations.
+    Version history: 1.0 initial; 1.1 adds locked and locked_reason, and the states of operations;
+    1.2 adds locked_by and operations_total.
     """
 
-    VERSION = "1.1"
+    VERSION = "1.2"
 
     fields = {
         "uuid": fields.UUIDField(),
@@ -58,6 +64,8 @@ class Instance(base.ArmillaryObject):
         "fault": fields.ObjectField("InstanceFault", nullable=True),
         "locked": fields.BooleanField(default=False),
         "locked_reason": fields.StringField(nullable=True),
+        "locked_by": fields.StringField(nullable=True),
+        "operations_total": fields.IntegerField(default=0),
         "created_at": fields.DateTimeField(nullable=True),
         "updated_at": fields.DateTimeField(nullable=True),
         "launched_at": fields.DateTimeField(nullable=True),
@@ -87,6 +95,8 @@ class Instance(base.ArmillaryObject):
     fault: InstanceFault | None
     locked: bool
     locked_reason: str | None
+    locked_by: str | None
+    operations_total: int
     created_at: datetime | None
     updated_at: datetime | None
     launched_at: datetime | None
@@ -99,9 +109,14 @@ class Instance(base.ArmillaryObject):
     """
 
     def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Leave out locks, and say the nearest that 1.0 knows of a state."""
+        """Leave out what is newer; say the nearest that 1.0 knows of a state."""
         super().obj_make_compatible(primitive, target_version)
-        if versionutils.convert_version_to_tuple(target_version) >= (1, 1):
+        version = versionutils.convert_version_to_tuple(target_version)
+        if version >= (1, 2):
+            return
+        primitive.pop("locked_by", None)
+        primitive.pop("operations_total", None)
+        if version >= (1, 1):
             return
         primitive.pop("locked", None)
         primitive.pop("locked_reason", None)

@@ -6,6 +6,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
+from armillary.service_history import CURRENT_VERSION
 from objects.aggregate import Aggregate
 from objects.allocation import AllocationClaim
 from objects.compute_node import ComputeNode
@@ -16,7 +17,7 @@ from objects.instance_action import InstanceAction, InstanceActionEvent
 from objects.instance_fault import InstanceFault
 from objects.instance_group import InstanceGroup
 from objects.resource_query import RequestGroup, ResourceQuery
-from objects.service import CURRENT_VERSION, Service
+from objects.service import Service
 
 A_TIME = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
 

@@ -27,7 +27,7 @@ from armillary.conf import (
 )
 from objects import host_attributes
 from objects.aggregate import Aggregate
-from objects.allocation import ClaimResult, ClaimStatus
+from objects.allocation import HELD_BEFORE, ClaimResult, ClaimStatus
 from objects.allocation_candidates import AllocationCandidates
 from objects.claim_batch import AnyClaim
 from objects.host_states import HostStateBatch
@@ -264,8 +264,13 @@ class ArrayPlacement:
         row = self.index[provider]
         capacity = (self.total[row] - self.reserved[row]) * self.ratio[row]
         status = ClaimStatus.CLAIMED
+        reason = None
         if claim.consumer_uuid in self.fenced:
             status = ClaimStatus.FENCED
+        elif claim.consumer_uuid in self.consumers:
+            is_same = self.consumers[claim.consumer_uuid][0] == provider
+            status = ClaimStatus.CLAIMED if is_same else ClaimStatus.CONFLICT
+            reason = HELD_BEFORE if is_same else None
         elif self.refusals[provider] > 0:
             self.refusals[provider] -= 1
             status = ClaimStatus.NO_CAPACITY
@@ -274,7 +279,9 @@ class ArrayPlacement:
         else:
             self.used[row] += amounts
             self.consumers[claim.consumer_uuid] = (provider, amounts)
-        return ClaimResult.from_values(consumer_uuid=claim.consumer_uuid, status=status)
+        return ClaimResult.from_values(
+            consumer_uuid=claim.consumer_uuid, status=status, reason=reason
+        )
 
     def _free(self, column: int) -> np.ndarray:
         capacity = (self.total[:, column] - self.reserved[:, column]) * self.ratio[:, column]

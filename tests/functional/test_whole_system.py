@@ -55,6 +55,31 @@ def test_an_explanation_adds_up_to_the_fleet(system, tiny):
     assert trace["choices"][0]["shares"]
 
 
+def test_moves_are_explained_too_and_those_that_find_no_host(system, tiny):
+    """The last one first; each with the numbers of its own decision."""
+    huge = system.create_flavor("huge", vcpus=1, ram=2_000_000)
+    (server_id,) = system.create_servers(tiny, 1)
+    system.settled([server_id])
+    for action, arguments in (("migrate", None), ("revertResize", None), ("resize", huge)):
+        system.act(server_id, action, arguments and {"flavorRef": arguments})
+        system.at_rest([server_id])
+    path = f"/armillary/servers/{server_id}/explain"
+    explained = system.get(path)["explanation"]
+    refused, moved, created = explained["decisions"]
+    operations = [each["operation"] for each in (refused, moved, created)]
+    assert operations == ["resize", "migrate", "create"]
+    assert explained["decision"] == refused
+    assert refused["host"] is None
+    assert "MEMORY_MB" in explained["trace"]["sentence"]
+    for each in (moved, created):
+        found = system.get(f"{path}?request_id={each['request_id']}")["explanation"]
+        assert found["decision"] == each
+        assert each["host"] is not None
+        assert found["trace"]["choices"][0]["host"] == each["host"]
+        assert found["trace"]["request_id"] == each["request_id"]
+    assert system.request("GET", f"{path}?request_id=req-typo").status_code == 404
+
+
 def test_a_request_that_fits_nowhere_ends_with_a_safe_reason(system):
     """The user reads no host name; the operator reads numbers."""
     giant = system.create_flavor("giant", vcpus=1, ram=1_000_000)

@@ -12,7 +12,7 @@ import pytest
 
 from armillary.context import admin_context
 from compute_agent.rpcapi import ComputeAPI
-from conductor.rpcapi import CellConductorAPI
+from conductor.cell_rpcapi import CellConductorAPI
 from objects.instance import Instance
 from rpc.transport import Bus
 from tests import builders

@@ -125,6 +125,23 @@ def test_a_server_goes_through_all_that_can_be_done_to_it(deployment, small):
         ("resize", "confirmed"),
         ("resize", "reverted"),
     ]
+    assert_each_move_is_explained(deployment, uuid)
+
+
+def assert_each_move_is_explained(deployment, uuid):
+    """What was decided about it, the last move first, each with a trace of its own."""
+    path = f"/armillary/servers/{uuid}/explain"
+    explained = deployment.get(path)["explanation"]
+    decisions = explained["decisions"]
+    assert [each["operation"] for each in decisions] == [
+        "unshelve", "migrate", "live-migration", "resize", "resize", "create",
+    ]  # fmt: skip
+    assert explained["decision"]["host"] == explained["server"]["host"]
+    for each in decisions:
+        found = deployment.get(f"{path}?request_id={each['request_id']}")["explanation"]
+        assert found["decision"] == each
+        (choice,) = found["trace"]["choices"]
+        assert choice["host"] == each["host"]
 
 
 def test_no_queue_is_of_a_kind_that_newer_brokers_refuse(deployment, small):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from conductor.moments import moment
 from objects.allocation import FENCE_STEP
 from objects.request_spec import RequestSpec
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
+from tests.fixtures.told import Told
 
 UNKNOWN = "c0ffee00-0000-4000-8000-000000000009"
 Accept = Callable[..., Accepted]
@@ -365,6 +368,38 @@ def test_other_projects_do_not_count(plane: ControlPlane, accept: Accept) -> Non
     assert accept(a_user("p2")).instances
 
 
+def accept_at_once(plane: ControlPlane, requests: Sequence[dict[str, Any]]) -> list[str]:
+    """Accept each in a thread of its own; return the projects of those that were accepted."""
+    together = threading.Barrier(len(requests))
+
+    def ask(request: dict[str, Any]) -> str | None:
+        asked = {"name": "web", "flavor": "small", "min_count": 1, "max_count": 1, **request}
+        context = asked.pop("context", a_user())
+        together.wait(30)
+        try:
+            plane.acceptance.accept(context, asked)
+        except exception.QuotaExceeded:
+            return None
+        return str(context.project_id)
+
+    with ThreadPoolExecutor(len(requests)) as threads:
+        return [project for project in threads.map(ask, requests) if project is not None]
+
+
+def test_requests_at_the_same_time_never_pass_the_limit(any_plane: ControlPlane) -> None:
+    """Counting and storing is one transaction that others of the project wait for."""
+    set_limit(any_plane, instances=3)
+    assert len(accept_at_once(any_plane, [{}] * 8)) == 3
+
+
+def test_two_projects_never_pass_the_limit_of_one_group(any_plane: ControlPlane) -> None:
+    """An administrator may build into the group of another project."""
+    any_plane.conf.set_override("server_group_members", 3, group="quota")
+    hints = {"group": [a_group(any_plane)]}
+    ours, theirs = {"hints": hints}, {"hints": hints, "context": an_admin()}
+    assert len(accept_at_once(any_plane, [ours, theirs] * 4)) == 3
+
+
 # NUMA cells and devices
 
 NIC = '{"name": "nic", "vendor_id": "8086", "product_id": "10ed"}'
@@ -399,3 +434,19 @@ def test_cells_and_devices_that_cannot_be_are_refused(
     with pytest.raises(exception.InvalidNUMATopology, match="of flavor odd"):
         accept(flavor="odd")
     assert rows(plane) == 0
+
+
+def test_new_members_of_a_group_are_told_of(plane: ControlPlane, accept: Accept) -> None:
+    """Once they are stored: not those of a request that is refused."""
+    told = Told()
+    plane.database.tell(told.notifier)
+    group = a_group(plane)
+    first = accept(hints={"group": [group]}).instances
+    second = accept(min_count=2, max_count=2, hints={"group": [group]}).instances
+    with pytest.raises(exception.FlavorNotFound):
+        accept(flavor="none", hints={"group": [group]})
+    accept()
+    assert [one.event_type for one in told.told] == ["server_group.add_member"] * 2
+    assert [set(one.facts["members"]) for one in told.told] == [
+        {one.uuid for one in members} for members in (first, [*first, *second])
+    ]

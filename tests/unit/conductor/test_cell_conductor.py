@@ -17,7 +17,7 @@ from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from compute_agent.rpcapi import ComputeAPI
 from conductor.cell_conductor import CellConductorManager
-from conductor.rpcapi import AgentObjects, CellConductorAPI, HostStatesAPI
+from conductor.cell_rpcapi import AgentObjects, CellConductorAPI, HostStatesAPI
 from objects.base import Binding
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault

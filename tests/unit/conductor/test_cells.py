@@ -11,9 +11,10 @@ import pytest
 from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
+from conductor import cells as cells_module
 from conductor.api_db import cells as cells_db
+from conductor.cell_rpcapi import CellConductorAPI
 from conductor.cells import Cells
-from conductor.rpcapi import CellConductorAPI
 from tests.fixtures.control_plane import NOW, control_plane_conf
 from tests.fixtures.direct_bus import Breaker, DirectBus
 
@@ -111,6 +112,34 @@ def test_a_hanging_cell_holds_up_no_other(cells: Cells, two: list[str]) -> None:
     assert answers.by_cell == {two[1]: "here"}
     assert answers.down_cells == ["cell1"]
     release.set()
+
+
+def test_a_cell_that_was_silent_holds_up_lists_only_shortly(
+    cells: Cells, two: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it speaks again, late or not; then it is waited for as ever."""
+    monkeypatch.setattr(cells_module, "SILENT_PATIENCE_SECONDS", 0.01)
+    cells._conf.set_override("cell_timeout_seconds", 20.0, group="conductor")
+    release, is_back = threading.Event(), threading.Event()
+
+    def ask(cell: CellConductorAPI) -> str:
+        stuck(release)
+        is_back.set()
+        return "here"
+
+    late = cells.ask(two[0], ask)
+    with pytest.raises(exception.CellUnavailable):
+        late.wait(0.01)
+    began = time.monotonic()
+    assert cells.ask_all(lambda _: stuck(release), among=cells.list_cells()[:1]).down_cells == [
+        "cell1"
+    ]
+    assert time.monotonic() - began < 10
+    release.set()
+    is_back.wait(20)
+    late.wait(20)
+    slow = cells.ask_all(lambda _: time.sleep(0.3), among=cells.list_cells()[:1])
+    assert slow.down_cells == []
 
 
 def test_too_many_waiting_calls_are_refused_at_once(cells: Cells, two: list[str]) -> None:

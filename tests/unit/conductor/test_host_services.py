@@ -8,6 +8,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
+from armillary.service_history import CURRENT_VERSION
 from conductor.cell_db import models
 from objects.service import Service
 from tests.fixtures.cell import Cell, a_build_request, a_node, counted_statements, node_uuid
@@ -16,7 +17,7 @@ DISABLED = "COMPUTE_STATUS_DISABLED"
 AWAY = exception.DatabaseUnavailable(name="placement", reason="it restarts")
 
 
-def report(cell: Cell, agent: str, *hosts: str, version: int = 1) -> None:
+def report(cell: Cell, agent: str, *hosts: str, version: int = CURRENT_VERSION) -> None:
     cell.services.report(agent, hosts, {}, version=version)
 
 
@@ -126,7 +127,7 @@ def test_a_heartbeat_of_a_thousand_hosts_takes_as_many_statements_as_one_of_ten(
         hosts = [f"{agent}-{index}" for index in range(number)]
         report(cell, agent, *hosts)
         with counted_statements(cell.database) as statements:
-            cell.services.report(agent, hosts, {"x": 1, "y": 1}, version=1)
+            cell.services.report(agent, hosts, {"x": 1, "y": 1}, version=CURRENT_VERSION)
         counts.append(len(statements))
     assert counts[0] == counts[1] <= 3
 

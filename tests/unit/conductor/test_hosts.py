@@ -21,7 +21,10 @@ def hosts(plane: ControlPlane) -> Hosts:
     plane.map_hosts()
     assert plane.links is not None
     facts = Facts(plane.database, plane.parts.scheduler, plane.parts.placement)
-    return Hosts(plane.conf, plane.database, plane.links, plane.parts.placement, facts)
+    return Hosts(
+        plane.conf, plane.database, plane.links, plane.parts.placement, facts,
+        own_records=plane.records,
+    )  # fmt: skip
 
 
 @pytest.fixture

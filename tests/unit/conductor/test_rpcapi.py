@@ -41,3 +41,13 @@ def test_an_older_conductor_decides_itself_who_sees_hosts(
     client = Recorded(is_newest=is_newest)
     client.explain_server(admin_context(), "u", with_hosts=with_hosts)
     assert client.sent == [{"instance_uuid": "u", **more}]
+
+
+def test_a_decision_of_a_move_is_asked_of_newer_conductors() -> None:
+    """An older one has none; it would answer with another trace."""
+    client = Recorded(is_newest=True)
+    explained = client.explain_server(admin_context(), "u", with_hosts=True, decision_of="req-1")
+    assert client.sent == [
+        {"instance_uuid": "u", "version": "1.4", "with_hosts": True, "decision_of": "req-1"}
+    ]
+    assert explained["decisions"] == []

@@ -149,6 +149,30 @@ def test_a_locked_server_is_changed_by_administrators_only(
     assert uuid in cell.instances
 
 
+def test_what_an_administrator_locked_is_not_unlocked_by_its_owner(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Unless the API says that the owner may."""
+    plane.operate(uuid, "lock", context=an_admin())
+    with pytest.raises(exception.Forbidden, match="locked by an administrator"):
+        plane.operate(uuid, "unlock")
+    with pytest.raises(exception.Forbidden):
+        plane.operate(uuid, "unlock", override=False)
+    assert plane.servers.get_server(a_user(), uuid).locked
+    plane.operate(uuid, "unlock", override=True)
+    assert not plane.servers.get_server(a_user(), uuid).locked
+
+
+def test_an_administrator_unlocks_whatever_is_locked(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Whoever locked it; an older API does not say that they may."""
+    for owner in (a_user(), an_admin()):
+        plane.operate(uuid, "lock", context=owner)
+        plane.operate(uuid, "unlock", context=an_admin())
+        assert not plane.servers.get_server(a_user(), uuid).locked
+
+
 def test_an_administrator_changes_a_locked_server(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:

@@ -32,7 +32,7 @@ FINGERPRINTS = {
     "HostMapping": "1.0-16a72648f6dbe2301719e8750ac71c34",
     "HostStateBatch": "1.0-6c35950715e21c7b7f347eec491419c6",
     "ImageMeta": "1.0-d208aa711a08304460a4aaf7896afc33",
-    "Instance": "1.1-0b135033d678c4724dce71e07ed784e8",
+    "Instance": "1.2-ae55f87a9000b7854900f82332b6512b",
     "InstanceAction": "1.0-58ce0b70c81b813183e7518f3b4c0852",
     "InstanceActionEvent": "1.0-a3dd3fb214c2d57aeeda05cc88baa6a6",
     "InstanceFault": "1.0-668c5e0db8ea7854ead0890b3b93e3aa",

@@ -14,7 +14,7 @@ from sqlalchemy import event, select
 
 from armillary import exception
 from armillary.db import Database
-from objects.allocation import AllocationClaim, ClaimStatus
+from objects.allocation import HELD_BEFORE, AllocationClaim, ClaimStatus
 from objects.claim_batch import Claim
 from placement.db.models import Consumer, ConsumerFence, PlacementEpoch, ResourceProvider, Usage
 from placement.engine import PlacementEngine
@@ -50,6 +50,16 @@ def statements_of(engine: PlacementEngine) -> Iterator[list[str]]:
     event.listen(engine._database.engine, "before_cursor_execute", collect)
     yield seen
     event.remove(engine._database.engine, "before_cursor_execute", collect)
+
+
+def test_a_claim_that_stands_already_says_so(engine: PlacementEngine) -> None:
+    """Who claimed it may be somebody else, who counts on it."""
+    (provider,) = a_fleet(engine)
+    claim = a_claim(provider, 1, fence=5)
+    (first,), (second,) = engine.claims.claim([claim]), engine.claims.claim([claim])
+    assert (first.reason, second.reason) == (None, HELD_BEFORE)
+    assert first.is_claimed
+    assert second.is_claimed
 
 
 def test_results_are_in_the_order_of_the_claims(engine: PlacementEngine) -> None:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api
 from tests.fixtures.super_conductor import SuperConductor
+
+
+def a_decision(operation: str, request_id: str) -> dict[str, Any]:
+    return {
+        "operation": operation,
+        "request_id": request_id,
+        "decided_at": "2030-01-31T12:00:00.123456+00:00",
+        "host": "host2",
+        "sentence": None,
+    }
 
 
 @pytest.fixture
@@ -48,6 +60,37 @@ def test_its_owner_sees_no_hosts(path: str, api: Api, conductor: SuperConductor)
     assert "host2" not in answer.text
     attempts = answer.json["explanation"]["attempts"]
     assert [attempt["result"] for attempt in attempts] == ["Error", "Success"]
+
+
+def test_decisions_are_told_apart(path: str, api: Api, conductor: SuperConductor) -> None:
+    """The trace is that of the last one, unless another one's request is named."""
+    conductor.decisions = [a_decision("resize", "req-2"), a_decision("create", "req-1")]
+    explained = api.get(path).json["explanation"]
+    shown = {
+        "operation": "resize",
+        "request_id": "req-2",
+        "decided_at": "2030-01-31T12:00:00Z",
+        "host": "host2",
+        "sentence": None,
+    }
+    assert explained["decision"] == shown
+    assert explained["decisions"] == [
+        shown,
+        {**shown, "operation": "create", "request_id": "req-1"},
+    ]
+    other = api.get(path, request_id="req-1").json["explanation"]
+    assert other["decision"]["operation"] == "create"
+    assert conductor.decision_asked == "req-1"
+
+
+def test_decisions_name_no_host_to_its_owner(
+    path: str, api: Api, conductor: SuperConductor
+) -> None:
+    """Whatever the conductor answered."""
+    conductor.decisions = [a_decision("resize", "req-2")]
+    explained = api.get(path, token=MEMBER).json["explanation"]
+    assert "host" not in explained["decision"]
+    assert "host" not in explained["decisions"][0]
 
 
 def test_others_see_nothing(path: str, api: Api) -> None:

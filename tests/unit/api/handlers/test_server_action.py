@@ -69,7 +69,7 @@ ACCEPTED: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
     ({"unshelve": {"availability_zone": None, "host": "host2"}}, "unshelve", {"host": "host2"}),
     ({"lock": None}, "lock", {}),
     ({"lock": {"locked_reason": "it burns"}}, "lock", {"reason": "it burns"}),
-    ({"unlock": None}, "unlock", {}),
+    ({"unlock": None}, "unlock", {"override": True}),
     ({"restore": None}, "restore", {}),
     ({"forceDelete": None}, "force_delete", {}),
 ]  # fmt: skip
@@ -241,6 +241,19 @@ def test_a_locked_server_is_said_to_be_locked(
     assert message(answer) == f"Server {server.uuid} is locked; unlock it first."
     assert act(api, server, {"os-stop": None}).status_code == 202
     assert act(api, server, {"unlock": None}, token=MEMBER).status_code == 202
+
+
+def test_who_may_unlock_what_an_administrator_locked_is_a_rule(
+    server: Instance, api: Api, conductor: OperatedServers
+) -> None:
+    """The conductor is told what it says."""
+    act(api, server, {"unlock": None}, token=MEMBER)
+    assert conductor.operations[-1] == (server.uuid, "unlock", {"override": False})
+    conductor.refusals[server.uuid] = exception.Forbidden(reason="an administrator locked it")
+    answer = act(api, server, {"unlock": None}, token=MEMBER)
+    assert (answer.status_code, message(answer)) == (
+        403, "This is not allowed: an administrator locked it"
+    )  # fmt: skip
 
 
 def test_a_locked_server_is_deleted_by_administrators_only(

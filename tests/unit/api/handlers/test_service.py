@@ -40,6 +40,7 @@ def test_services_are_listed(service: Service, api: Api, conductor: SuperConduct
             "disabled_reason": None,
             "forced_down": False,
             "armillary:cell_uuid": service.cell_uuid,
+            "armillary:version": service.version,
         }
     ]
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from sqlalchemy.orm import Session
 
 from armillary.notifications import Notifier
 from armillary.notifications.notification import Notification
 from conductor.cell_db import telling
+from conductor.cell_tasks.operations.flow import AgentStage
+from conductor.cell_tasks.operations.flows import FLOWS
+from tests import builders
 from tests.fixtures.cell import Cell, a_build_request, cell
 
 __all__ = ["cell"]
@@ -109,3 +114,61 @@ def test_what_was_rolled_back_is_not_told(cell: Cell, box: Box) -> None:
     with pytest.raises(KeyError):
         cell.database.run_in_writer(fail)
     assert box.told == []
+
+
+def operated(cell: Cell, box: Box, operation: str, *hosts: str, **arguments: Any) -> list[str]:
+    """Return what is told of an operation on an instance on host a; moves go to ``hosts``."""
+    request = a_build_request("a")
+    uuid = request.instance_uuid
+    cell.hand_over(request)
+    cell.settle()
+    box.told.clear()
+    move = builders.a_uuid()
+    if hosts:
+        arguments |= {"migration_uuid": move, "migration_type": "resize"}
+    cell.operate(uuid, operation, **arguments)
+    if hosts:
+        cell.schedule(uuid, move, *hosts)
+    cell.settle()
+    return [line[0] for line in box.lines() if line[0] != "instance.update"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "told"), [("stop", "power_off"), ("reboot", "reboot"), ("shelve", "shelve")]
+)
+def test_operations_are_told_by_the_names_that_operators_know(
+    cell: Cell, box: Box, operation: str, told: str
+) -> None:
+    """Where users have another one."""
+    lines = operated(cell, box, operation)
+    assert lines == [f"instance.{told}.start", f"instance.{told}.end"]
+
+
+def test_the_steps_of_a_resize_are_told(cell: Cell, box: Box) -> None:
+    """Within the whole."""
+    assert operated(cell, box, "resize", "b") == [
+        "instance.resize.start",
+        "instance.resize_prep.start", "instance.resize_prep.end",
+        "instance.resize_finish.start", "instance.resize_finish.end",
+        "instance.resize.end",
+    ]  # fmt: skip
+
+
+def test_a_step_that_fails_is_told(cell: Cell, box: Box) -> None:
+    """Whatever comes of the whole."""
+    cell.failing_steps = {("b", "claim")}
+    lines = operated(cell, box, "resize", "b", "c")
+    assert lines.count("instance.resize_prep.error") == 1
+    assert lines[-1] == "instance.resize.end"
+
+
+def test_every_step_that_is_told_of_is_one() -> None:
+    """And every word is for an operation."""
+    stages = {
+        (flow.operation, stage.verb.value, stage.at.value)
+        for flow in FLOWS.values()
+        for stage in flow.stages.values()
+        if isinstance(stage, AgentStage)
+    }
+    assert set(telling.STEPS) <= stages
+    assert set(telling.TOLD_AS) <= set(FLOWS)

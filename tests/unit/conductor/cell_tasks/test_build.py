@@ -214,6 +214,19 @@ def test_a_host_without_a_service_counts_as_a_failed_build(cell: Cell) -> None:
     assert (fault.attempt, fault.host, fault.message) == (1, "a", HOST_LOST)
 
 
+def test_an_attempt_that_was_reported_meanwhile_is_not_forgotten(cell: Cell) -> None:
+    """A conductor that was slow finds the host down; the guest, reported by then, stays."""
+    three_hosts(cell)
+    request = a_build_request("a", "b", "c")
+    leases = cell.build.store(admin_context(), [request])
+    as_read = cell.build._load(leases)
+    cell.build.begin(admin_context(), [request], leases)
+    cell.agents["a"].work()
+    cell.silence("a")
+    cell.build._cast(admin_context(), as_read)
+    assert [order.kind for order in cell.agents["a"].orders] == []
+
+
 def test_a_host_that_went_down_is_left_word_to_forget_the_attempt(cell: Cell) -> None:
     """Its agent may have begun: when it is back it destroys what it has."""
     request = first_is_down(cell)

@@ -7,7 +7,7 @@ import pytest
 from armillary import exception
 from armillary.context import admin_context
 from conductor.cell_db import models
-from conductor.cell_tasks.reports import ACCEPTED, STALE
+from conductor.cell_tasks.reports import ACCEPTED, STALE, BuiltReport
 from objects.build_request import BuildRequest
 from tests.fixtures.cell import Cell, a_build_request, node_uuid
 
@@ -23,7 +23,10 @@ def building(cell: Cell) -> BuildRequest:
 
 
 def succeeded(cell: Cell, uuid: str, host: str = "a", attempt: int = 1, agent: str = "") -> str:
-    return cell.reports.build_succeeded(agent or host, host, uuid, attempt, power_state="running")
+    (answer,) = cell.reports.builds_succeeded(
+        agent or host, [BuiltReport(host, uuid, attempt, "running")]
+    )
+    return answer
 
 
 def failed(
@@ -67,7 +70,7 @@ def test_success_reported_twice_is_accepted_twice(cell: Cell, building: BuildReq
 def test_success_with_an_unknown_power_state_is_refused(cell: Cell, building: BuildRequest) -> None:
     """Nothing is stored of a report that makes no sense."""
     with pytest.raises(exception.Invalid, match="power_state"):
-        cell.reports.build_succeeded("a", "a", building.instance_uuid, 1, power_state="on fire")
+        cell.reports.builds_succeeded("a", [BuiltReport("a", building.instance_uuid, 1, "on fire")])
 
 
 def test_success_of_a_host_given_up_as_down_is_stale_while_the_alternate_builds(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import oslo_messaging
 import pytest
 
 from armillary import exception
-from tests.fixtures.control_plane import RunningConductor, an_admin
+from conductor.endpoints.aggregates import AggregatesEndpoint
+from conductor.facts import Facts
+from tests.fixtures.control_plane import ControlPlane, RunningConductor, an_admin
+from tests.fixtures.told import Told
 
 
 def test_an_aggregate_comes_changes_and_goes(running: RunningConductor) -> None:
@@ -26,3 +30,29 @@ def test_an_aggregate_comes_changes_and_goes(running: RunningConductor) -> None:
     api.delete_aggregate(admin, made.uuid)
     with pytest.raises(exception.AggregateNotFound):
         api.get_aggregate(admin, made.uuid)
+
+
+def test_each_change_is_told_when_it_begins_and_when_it_is_stored(plane: ControlPlane) -> None:
+    """As the aggregate is then; what is not there, or does not come about, has no end."""
+    told, parts = Told(), plane.parts
+    facts = Facts(plane.database, parts.scheduler, parts.placement)
+    endpoint = AggregatesEndpoint(plane.database, facts, plane.clock, told.notifier)
+    admin = an_admin()
+    plane.map_hosts()
+    made = endpoint.create_aggregate(admin, "rack", None)
+    endpoint.add_aggregate_host(admin, made.uuid, "cell1-host1")
+    endpoint.update_aggregate(admin, made.uuid, {"metadata": {"ssd": "true"}})
+    endpoint.update_aggregate(admin, made.uuid, {"name": "row"})
+    endpoint.remove_aggregate_host(admin, made.uuid, "cell1-host1")
+    endpoint.delete_aggregate(admin, made.uuid)
+    changes = ["create", "add_host", "update_metadata", "update_prop", "remove_host", "delete"]
+    assert [one.event_type for one in told.told] == [
+        f"aggregate.{change}.{phase}" for change in changes for phase in ("start", "end")
+    ]
+    assert [one.facts["hosts"] for one in told.told[2:4]] == [[], ["cell1-host1"]]
+    assert {one.facts["uuid"] for one in told.told} == {made.uuid}
+    assert all(one.versioned() for one in told.told)
+    told.told.clear()
+    with pytest.raises(oslo_messaging.ExpectedException):  # as RPC has it
+        endpoint.delete_aggregate(admin, made.uuid)
+    assert told.told == []

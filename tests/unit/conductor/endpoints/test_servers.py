@@ -38,7 +38,11 @@ def test_servers_are_listed_and_shown(running: RunningConductor, server: str) ->
 def test_actions_and_explanation_can_be_asked_for(running: RunningConductor, server: str) -> None:
     """The cell has none of them here."""
     assert running.api.list_server_actions(a_user(), server) == []
-    assert running.api.explain_server(an_admin(), server)["instance"].uuid == server
+    explained = running.api.explain_server(an_admin(), server)
+    assert explained["instance"].uuid == server
+    assert [each["operation"] for each in explained["decisions"]] == ["create"]
+    with pytest.raises(exception.DecisionNotFound):
+        running.api.explain_server(an_admin(), server, decision_of="req-typo")
 
 
 def test_what_nobody_sees_nobody_deletes(running: RunningConductor, server: str) -> None:

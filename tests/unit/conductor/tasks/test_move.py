@@ -9,7 +9,7 @@ import oslo_messaging
 import pytest
 
 from armillary import exception
-from conductor.api_db import moves
+from conductor.api_db import move_traces, moves
 from conductor.tasks import base, move
 from objects.allocation import FENCE_STEP, OPERATION_FENCE
 from objects.instance import Instance
@@ -315,6 +315,7 @@ def test_a_conductor_may_be_killed_at_any_effect(
         was_killed = plane.killed_at(effect / 2, work)
         plane.settle()
         outcomes = list(the_cell(plane).outcomes.values())
+        assert_decided_once(plane, uuid, is_decided=bool(outcomes))
         if not outcomes:  # killed before anything was stored
             assert_as_before(plane, uuid, operation)
         elif error is None:
@@ -325,6 +326,21 @@ def test_a_conductor_may_be_killed_at_any_effect(
         if not was_killed:
             return
     pytest.fail("it never came to an end")
+
+
+def assert_decided_once(plane: ControlPlane, uuid: str, *, is_decided: bool) -> None:
+    """What it shows of the move is the decision that its cell went on with."""
+    with plane.database.reader() as session:
+        decided = move_traces.list_of(session, uuid)
+    if not is_decided:
+        assert decided == []
+        return
+    (one,) = decided
+    outcome = the_cell(plane).outcomes[one.migration_uuid]
+    if isinstance(outcome, InstanceFault):
+        assert (one.host, one.sentence) == (None, outcome.details)
+    else:
+        assert (one.host, one.sentence) == (outcome["selections"][0].service_host, None)
 
 
 def forget(plane: ControlPlane, uuid: str) -> None:

@@ -33,6 +33,21 @@ def test_programs_get_all_the_api_says(armillary: Armillary, server: Instance) -
     assert document["trace"] == a_trace()
 
 
+def test_a_decision_is_asked_for_by_its_request(
+    armillary: Armillary, conductor: BuildingSuperConductor
+) -> None:
+    """The last one without."""
+    made = {"decided_at": "2030-01-31T12:00:00+00:00", "host": "host2", "sentence": None}
+    conductor.decisions = [
+        {**made, "operation": "live-migration", "request_id": "req-2"},
+        {**made, "operation": "create", "request_id": "req-1"},
+    ]
+    assert "about its live-migration (req-2): host2." in armillary("explain", "web").out
+    ended = armillary("explain", "web", "--request", "req-1")
+    assert conductor.decision_asked == "req-1"
+    assert "about its create (req-1): host2." in ended.out
+
+
 def test_an_unknown_server_is_exit_code_3(armillary: Armillary) -> None:
     """Nothing to explain."""
     assert armillary("explain", "typo").code == 3

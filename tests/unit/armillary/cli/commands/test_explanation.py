@@ -336,3 +336,49 @@ def test_long_lists_are_cut() -> None:
     rules = [{"kind": "trait", "name": f"T{n}", "count": 1} for n in range(40)]
     text = text_of(an_explanation(trace=a_trace(ruled_out=rules)))
     assert "… and 29 more: -f json has all\n" in text
+
+
+def a_decision(operation: str, **values: Any) -> dict[str, Any]:
+    return {
+        "operation": operation,
+        "request_id": f"req-{operation}",
+        "decided_at": "2030-01-31T12:00:00Z",
+        "host": "host2",
+        "sentence": None,
+        **values,
+    }
+
+
+REFUSED_RESIZE = """\
+web (u) is ACTIVE on host2, attempt 2 of 2.
+Decided at 2030-01-31T12:00:00Z about its resize (req-resize): no host was found.
+Why: All 10 hosts lack MEMORY_MB.
+"""
+DECISIONS = """\
+All decisions; --request shows another one:
+  2030-01-31T12:00:00Z  resize  req-resize  no host was found
+  2030-01-31T12:00:00Z  create  req-create  host2
+"""
+
+
+def test_a_move_is_told_instead_of_the_build() -> None:
+    """What for, when and by whom it was asked; how it was built is left out."""
+    sentence = "All 10 hosts lack MEMORY_MB."
+    refused = a_decision("resize", host=None, sentence=sentence)
+    text = text_of(
+        an_explanation(
+            trace=a_trace(sentence=sentence, choices=[]),
+            decision=refused,
+            decisions=[refused, a_decision("create")],
+        )
+    )
+    assert text.startswith(REFUSED_RESIZE)
+    assert text.endswith(DECISIONS)
+    assert "Attempts:" not in text
+
+
+def test_a_server_that_never_moved_has_nothing_to_choose_from() -> None:
+    """Its one decision is that of its create."""
+    created = a_decision("create")
+    text = text_of(an_explanation(decision=created, decisions=[created]))
+    assert text == ON_AN_ALTERNATE

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from armillary.service_history import CURRENT_VERSION
 from objects.service import Service
 from tests import builders
 from tests.unit.armillary.cli.conftest import Armillary, BuildingSuperConductor
@@ -25,6 +26,7 @@ def test_services_are_listed(
     conductor.services.append(builders.a_service("host2", up=False))
     rows = armillary("service", "list", "-f", "json").json
     assert [(row["Host"], row["State"]) for row in rows] == [("host1", "up"), ("host2", "down")]
+    assert rows[0]["Version"] == CURRENT_VERSION
     rows = armillary("service", "list", "--host", "host2", "-f", "json").json
     assert [row["Host"] for row in rows] == ["host2"]
     assert armillary("service", "list", "--binary", "other", "-f", "json").json == []
@@ -73,10 +75,13 @@ def test_a_service_is_deleted(
     assert conductor.services == []
 
 
-def test_two_services_of_a_host_have_to_be_told_apart(
-    armillary: Armillary, conductor: BuildingSuperConductor, service: Service
+def test_a_host_names_its_compute_service(
+    armillary: Armillary, service: Service, conductor: BuildingSuperConductor
 ) -> None:
-    """An id does."""
-    conductor.services.append(builders.a_service("host1", binary="other"))
-    assert armillary("service", "delete", "host1").code == 2
-    assert armillary("service", "delete", service.uuid).code == 0
+    """Others there go by their id."""
+    other = builders.a_service(service.host, binary="armillary-scheduler")
+    conductor.services.append(other)
+    assert armillary("service", "set", service.host, "--disable").code == 0
+    assert [one.disabled for one in conductor.services] == [True, False]
+    assert armillary("service", "delete", other.uuid).code == 0
+    assert [one.binary for one in conductor.services] == ["armillary-compute"]

@@ -52,9 +52,13 @@ class RunningSuperConductor(BuildingSuperConductor):
         return accepted
 
     def explain_server(
-        self, context: RequestContext, instance_uuid: str, with_hosts: bool | None = None
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        with_hosts: bool | None = None,
+        decision_of: str | None = None,
     ) -> dict[str, Any]:
-        explained = super().explain_server(context, instance_uuid, with_hosts)
+        explained = super().explain_server(context, instance_uuid, with_hosts, decision_of)
         is_error = explained["instance"].vm_state == "error"
         return {**explained, "trace": a_trace(sentence=SENTENCE if is_error else None)}
 
@@ -172,7 +176,10 @@ def break_release(conductor: RunningSuperConductor) -> None:
 
 def break_sentence(conductor: RunningSuperConductor) -> None:
     def explain_server(
-        context: RequestContext, instance_uuid: str, with_hosts: bool | None = None
+        context: RequestContext,
+        instance_uuid: str,
+        with_hosts: bool | None = None,
+        decision_of: str | None = None,
     ) -> dict[str, Any]:
         explained = BuildingSuperConductor.explain_server(conductor, context, instance_uuid)
         return {**explained, "trace": None}

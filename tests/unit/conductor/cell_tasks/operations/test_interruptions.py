@@ -67,6 +67,37 @@ def test_a_host_that_is_down_for_a_while_holds_up_or_loses(stage: Stage, name: s
         check_whole(cell)
 
 
+REFUSED = {
+    "stop": "", "start": "stop", "reboot": "", "rebuild": "", "restore": "soft-delete",
+    "soft_delete": "", "shelve": "", "unshelve_here": "shelve", "resize": "", "migrate": "",
+    "live_migrate": "", "revert_resize": "resize",
+}  # fmt: skip
+"""Operations that need a host, and after which story they may begin."""
+NEEDED_NONE = {"confirm_resize", "evacuate", "shelve_offload", "unshelve"}
+
+
+@pytest.mark.parametrize("operation", REFUSED)
+def test_an_operation_whose_host_is_down_is_refused_at_once(stage: Stage, operation: str) -> None:
+    """With the host's name, and nothing has changed."""
+    after = REFUSED[operation]
+    cell = stage.play(STORIES[after]) if after else stage.set(STORIES["stop"])
+    before = cell.row(cell.uuid)
+    cell.lose("a")
+    cell.outlast()
+    with pytest.raises(exception.InstanceInvalidState, match="host a is down"):
+        cell.operate(cell.uuid, operation, migration_uuid=cell.uuid, migration_type="x")
+    row = cell.row(cell.uuid)
+    assert cell.operation is None
+    assert (row.vm_state, row.task_state) == (before.vm_state, None)
+    assert (row.name, row.operations_total) == (before.name, before.operations_total)
+
+
+def test_every_operation_says_whether_it_needs_a_host() -> None:
+    """A new one has to be named here."""
+    assert set(FLOWS) == {*REFUSED, *NEEDED_NONE}
+    assert {name for name, flow in FLOWS.items() if flow.needs is None} == NEEDED_NONE
+
+
 @pytest.mark.parametrize("name", ["resize", "live", "unshelve"])
 def test_a_delete_at_any_moment_leaves_nothing(stage: Stage, name: str) -> None:
     """No allocation, no row, no guest; and both hosts of a migration have heard of it."""
@@ -88,6 +119,9 @@ def test_a_delete_at_any_moment_leaves_nothing(stage: Stage, name: str) -> None:
 def check_deleted(cell: OperatedCell) -> None:
     """Hold what is true when an instance is gone."""
     move = cell.migration(MOVE)
+    tried = [seen.facts["destination"]["host"] for seen in cell.seen[-1:]
+             if "destination" in seen.facts]  # fmt: skip
+    assert all(cell.uuid in cell.agents[host].deleted for host in tried)  # by a word, not by itself
     for agent in cell.agents.values():
         agent.reconcile()
     assert (cell.operation, cell.row(cell.uuid).deleted_at is None) == (None, False)

@@ -1,0 +1,177 @@
+"""Cells on real processes: disabled, dead, new, and nothing is restarted for any of it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.asking import wait_for
+from tests.fixtures.brokers import fresh_vhost
+from tests.fixtures.databases import fresh_database
+from tests.fixtures.deployment import Cell, Deployment
+from tests.fixtures.ledger import assert_all_active, delete_everything
+from tests.fixtures.services import POSTGRESQL
+
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.timeout(600)]
+
+PATIENCE_SECONDS = 60.0
+SIZE = "vcpus=64:memory_mb=65536:disk_gb=500"
+LIST_SECONDS = 8.0
+OPTIONS = f"""
+[simulated]
+build_delay_seconds_min = 0
+build_delay_seconds_max = 0.1
+[conductor]
+cell_timeout_seconds = {LIST_SECONDS}
+"""
+HOST = "OS-EXT-SRV-ATTR:host"
+
+NewCell = Callable[[str], Cell]
+
+
+@pytest.fixture(scope="module")
+def lent() -> Iterator[contextlib.ExitStack]:
+    """Return what keeps databases and virtual hosts until the end."""
+    with contextlib.ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def new_cell(lent: contextlib.ExitStack) -> NewCell:
+    """Return what makes a cell of two hosts, with a broker and a database of its own."""
+
+    def make(name: str) -> Cell:
+        return Cell(
+            name=name,
+            transport_url=lent.enter_context(fresh_vhost()),
+            database_url=lent.enter_context(fresh_database(POSTGRESQL)),
+            agents={f"{name}-agent": [f"name={name}-a{{1..2}}:{SIZE}"]},
+        )
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def deployment(
+    lent: contextlib.ExitStack, new_cell: NewCell, tmp_path_factory: pytest.TempPathFactory
+) -> Deployment:
+    """Return one of two cells."""
+    folder: Path = tmp_path_factory.mktemp("cells")
+    names = ("api", "cell0", "placement")
+    made = Deployment(
+        folder,
+        top_url=lent.enter_context(fresh_vhost()),
+        databases={name: lent.enter_context(fresh_database(POSTGRESQL)) for name in names},
+        cells=[new_cell("cell1"), new_cell("cell2")],
+        options=OPTIONS,
+        schedulers=1,
+    )
+    lent.callback(made.stop)
+    made.prepare()
+    made.start()
+    made.wait_until_ready()
+    return made
+
+
+@pytest.fixture(autouse=True)
+def clean(deployment: Deployment) -> Iterator[None]:
+    """Leave nothing to the next test."""
+    yield
+    delete_everything(deployment)
+
+
+@pytest.fixture(scope="module")
+def small(deployment: Deployment) -> str:
+    """Return a flavor."""
+    return str(deployment.create_flavor("small", vcpus=1, ram=512, disk=2))
+
+
+def built_in(deployment: Deployment, flavor: str) -> set[str]:
+    """Return the cells of four new servers, which are deleted again."""
+    uuids = deployment.create_servers(flavor, 4)
+    assert_all_active(deployment, uuids)
+    servers = {server["id"]: server for server in deployment.servers()}
+    cells = {servers[uuid][HOST].partition("-")[0] for uuid in uuids}
+    delete_everything(deployment)
+    return cells
+
+
+def wait_until_built_in(deployment: Deployment, flavor: str, cells: set[str]) -> None:
+    """Wait until schedulers have heard what changed."""
+    wait_for(
+        lambda: built_in(deployment, flavor) == cells, f"servers go to {cells}", PATIENCE_SECONDS
+    )
+
+
+def wait_for_status(deployment: Deployment, uuid: str, status: str) -> None:
+    """Wait until a server has a status; those of a dead cell need not be seen for that."""
+    wait_for(
+        lambda: deployment.get(f"/servers/{uuid}")["server"]["status"] == status,
+        f"{uuid} is {status}", PATIENCE_SECONDS,
+    )  # fmt: skip
+
+
+def disable(deployment: Deployment, cell: str, *, is_disabled: bool = True) -> None:
+    """Disable or enable a cell, as an operator does."""
+    word = "--disable" if is_disabled else "--enable"
+    deployment._manage([("super", "cell", "update", cell, word)])
+
+
+def test_a_disabled_cell_takes_nothing_new(deployment: Deployment, small: str) -> None:
+    """What is there goes on and can be changed; enabled, it takes servers again."""
+    disable(deployment, "cell1")
+    wait_until_built_in(deployment, small, {"cell2"})
+    (uuid,) = deployment.create_servers(small, 1)
+    assert_all_active(deployment, [uuid])
+    disable(deployment, "cell2")
+    disable(deployment, "cell1", is_disabled=False)
+    deployment.act(uuid, "os-stop")
+    wait_for_status(deployment, uuid, "SHUTOFF")
+    wait_until_built_in(deployment, small, {"cell1"})
+    disable(deployment, "cell2", is_disabled=False)
+
+
+def test_a_dead_cell_is_named_and_lists_stay_quick(deployment: Deployment, small: str) -> None:
+    """New servers go elsewhere; when it is back its servers are seen again."""
+    disable(deployment, "cell1")
+    wait_until_built_in(deployment, small, {"cell2"})
+    (uuid,) = deployment.create_servers(small, 1)
+    assert_all_active(deployment, [uuid])
+    disable(deployment, "cell1", is_disabled=False)
+    deployment.kill("cell2-conductor")
+    try:
+        first = deployment.get("/servers/detail")
+        assert first["armillary:down_cells"] == ["cell2"]
+        began = time.monotonic()
+        assert deployment.get("/servers/detail")["armillary:down_cells"] == ["cell2"]
+        assert time.monotonic() - began < LIST_SECONDS / 2
+        (elsewhere,) = deployment.create_servers(small, 1)
+        wait_for_status(deployment, elsewhere, "ACTIVE")
+    finally:
+        deployment.start("cell2-conductor")
+    wait_for(
+        lambda: uuid in {server["id"] for server in deployment.servers()},
+        "the cell answers again", PATIENCE_SECONDS,
+    )  # fmt: skip
+
+
+def test_a_new_cell_serves_without_a_restart(
+    deployment: Deployment, new_cell: NewCell, small: str
+) -> None:
+    """Registered, started, discovered: with the others disabled, all goes there."""
+    before = {name: process.running for name, process in deployment.processes.items()}
+    cell = new_cell("cell3")
+    deployment.cells.append(cell)
+    deployment._manage(deployment._add_cell(cell))
+    deployment.start("cell3-conductor", "cell3-agent")
+    deployment.wait_until_ready()
+    for other in ("cell1", "cell2"):
+        disable(deployment, other)
+    wait_until_built_in(deployment, small, {"cell3"})
+    assert all(deployment.processes[name].running is one for name, one in before.items())
+    for other in ("cell1", "cell2"):
+        disable(deployment, other, is_disabled=False)
