@@ -23,10 +23,7 @@ class BackportAPI(Protocol):
 
 
 class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
-    """Serialises versioned objects inside lists, tuples and dicts; contexts as plain dicts.
-
-    This is also the place where messages will be signed and verified: it sees each message whole.
-    """
+    """Serialises versioned objects inside lists, tuples and dicts; contexts as plain dicts."""
 
     def __init__(self, binding: Binding | None = None, backport: BackportAPI | None = None) -> None:
         self._binding = binding
