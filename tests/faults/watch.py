@@ -7,7 +7,8 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tests.faults.records import Guest, Records
+from objects.migration import MigrationType
+from tests.faults.records import Guest, Records, Row
 
 LOOK_SECONDS = 0.5
 RETURN_SECONDS = 60.0
@@ -26,6 +27,7 @@ class Watch:
         self._return_seconds = RETURN_SECONDS * pace
         self._unheard: dict[str, float] = {}
         """When a host counted as down the last time."""
+        self._evacuations: set[str] = set()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look_on, name="watch", daemon=True)
         self.found: set[str] = set()
@@ -60,6 +62,15 @@ class Watch:
             for row in self._records.rows(cell, "services"):
                 if not row["is_up"]:
                     self._unheard[row["host"]] = time.monotonic()
+            for row in self._records.rows(cell, "migrations"):
+                self._see_evacuation(row)
+
+    def _see_evacuation(self, row: Row) -> None:
+        """Note who was given up, perhaps for a moment between two looks, and evacuated then."""
+        is_new = row["uuid"] not in self._evacuations
+        if row["migration_type"] == MigrationType.EVACUATION and is_new:
+            self._evacuations.add(row["uuid"])
+            self._unheard[row["source_host"]] = time.monotonic()
 
     def _is_excused(self, guest: Guest) -> bool:
         """Whether its host cannot know better yet, or is about to build or to destroy it."""

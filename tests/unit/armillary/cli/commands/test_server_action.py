@@ -50,7 +50,7 @@ ASKED: list[tuple[str, str, dict[str, Any]]] = [
      {"availability_zone": "nova", "host": "host2"}),
     ("lock web", "lock", {}),
     ("lock web --reason fire", "lock", {"reason": "fire"}),
-    ("unlock web", "unlock", {}),
+    ("unlock web", "unlock", {"override": True}),
     ("restore web", "restore", {}),
 ]  # fmt: skip
 
