@@ -21,6 +21,8 @@ LOG = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS = 15.0
 """A sign of life that is not answered is given again sooner than other calls."""
+FIRST_SECONDS = 1.0
+"""Until the first report: in one process the super conductor serves a moment after the others."""
 
 
 class Reporting:
@@ -51,7 +53,10 @@ class Reporting:
 
     def periodic_tasks(self) -> Sequence[PeriodicTask]:
         report = PeriodicTask(
-            "report-service", self._conf.report_interval, self.report, initial_delay_seconds=0.0
+            "report-service",
+            self._conf.report_interval,
+            self.report,
+            initial_delay_seconds=FIRST_SECONDS,
         )
         return [*self._manager.periodic_tasks(), report]
 
