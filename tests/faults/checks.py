@@ -224,6 +224,8 @@ class Checks:
             if not mapping["queued_for_delete"]:
                 self._find(f"{uuid} was to be deleted for good and is there")
             return
+        if request.operation == "delete" and mapping["queued_for_delete"]:
+            return  # perhaps by another request, which it joined
         is_gone = mapping["queued_for_delete"] and uuid not in self._instances
         if request.operation in UNRECORDED or is_gone:
             return
