@@ -10,6 +10,7 @@ _MODULES = (
     "allocation_candidates",
     "build_request",
     "cell_mapping",
+    "child_zone",
     "claim_batch",
     "compute_node",
     "decision_trace",
@@ -30,7 +31,11 @@ _MODULES = (
     "resource_query",
     "scheduling_batch",
     "selection",
+    "server_record",
     "service",
+    "zone_answer",
+    "zone_query",
+    "zone_summary",
 )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Self
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 from oslo_versionedobjects import base as ovo
 from oslo_versionedobjects import fields as ovo_fields
@@ -16,6 +16,29 @@ _SCALARS = (str, int, float, type(None))
 _UNSET = object()
 _ATTRIBUTE = "_obj_"
 """What the library puts before a field's name where it keeps the value."""
+_PLAIN: dict[type[Any], type] = {
+    ovo_fields.StringField: str,
+    ovo_fields.IntegerField: int,
+    ovo_fields.BooleanField: bool,
+    ovo_fields.FloatField: float,
+}
+"""Fields whose values, when they are of just this type, travel as they are."""
+_CLASSES_MAX = 1000
+"""So many names and versions are remembered with the class that they stand for."""
+_HOLD_OBJECTS = (ovo_fields.ObjectField, ovo_fields.ListOfObjectsField)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _FieldPlan:
+    """What reading and writing have to know of a field, found out once for a class."""
+
+    name: str
+    attribute: str
+    field: Any
+    plain: type | None
+    """Values of just this type travel as they are."""
+    is_nullable: bool
+    holds_objects: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +61,9 @@ class ArmillaryObjectRegistry(ovo.VersionedObjectRegistry):
         for name in cls.fields:
             slow = getattr(cls, name)
             setattr(cls, name, property(_reader(name), slow.fset, slow.fdel))
+        if issubclass(cls, ArmillaryObject):
+            cls._plans = [_plan(name, field) for name, field in cls.fields.items()]
+        ArmillaryObject._classes.clear()
 
 
 class ArmillaryObject(ovo.VersionedObject):
@@ -49,14 +75,16 @@ class ArmillaryObject(ovo.VersionedObject):
     store: Any = None
     """What the body of a remotable method calls; set by :meth:`bind` in the owning conductor."""
 
+    _plans: Sequence[_FieldPlan] = ()
+    _classes: ClassVar[dict[tuple[str, str], type[ovo.VersionedObject]]] = {}
+    """What ``obj_class_from_name`` found."""
+
     def bind(self, binding: Binding) -> Self:
         """Say where remotable methods of this object, and of those inside it, run."""
         self.indirection_api = binding.indirection
         self.store = binding.store
-        for name in self.fields:
-            if not self.obj_attr_is_set(name):
-                continue
-            value = getattr(self, name)
+        for plan in self._plans:
+            value = self.__dict__.get(plan.attribute) if plan.holds_objects else None
             for item in value if isinstance(value, list) else (value,):
                 if isinstance(item, ArmillaryObject):
                     item.bind(binding)
@@ -103,10 +131,11 @@ class ArmillaryObject(ovo.VersionedObject):
     def obj_what_changed(self) -> set[str]:
         """Return the changed fields; a shorter way to what the library does very often."""
         changes = {name for name in self._changed_fields if name in self.fields}
-        for key, value in self.__dict__.items():
+        for plan in self._plans:
+            value = self.__dict__.get(plan.attribute) if plan.holds_objects else None
             if isinstance(value, ovo.VersionedObject) and value.obj_what_changed():
-                changes.add(key.removeprefix(_ATTRIBUTE))
-        return changes & self.fields.keys()
+                changes.add(plan.name)
+        return changes
 
     def obj_to_primitive(
         self, target_version: str | None = None, version_manifest: dict[str, str] | None = None
@@ -116,11 +145,14 @@ class ArmillaryObject(ovo.VersionedObject):
             older: dict[str, Any] = super().obj_to_primitive(target_version, version_manifest)
             return older
         values = self.__dict__
-        data = {
-            name: field.to_primitive(self, name, values[_ATTRIBUTE + name])
-            for name, field in self.fields.items()
-            if _ATTRIBUTE + name in values
-        }
+        data = {}
+        for plan in self._plans:
+            value = values.get(plan.attribute, _UNSET)
+            if value is _UNSET:
+                continue
+            if value is not None and type(value) is not plan.plain:
+                value = plan.field.to_primitive(self, plan.name, value)
+            data[plan.name] = value
         made = {
             self.primitive_key("name"): self.obj_name(),
             self.primitive_key("namespace"): self.OBJ_PROJECT_NAMESPACE,
@@ -133,6 +165,19 @@ class ArmillaryObject(ovo.VersionedObject):
         return made
 
     @classmethod
+    def obj_class_from_name(cls, objname: str, objver: str) -> type[ovo.VersionedObject]:
+        """Return the class for a name and version; one that was found once is at hand."""
+        key = objname, objver
+        found = ArmillaryObject._classes.get(key)
+        if found is None:
+            found = super().obj_class_from_name(objname, objver)
+            if (
+                len(ArmillaryObject._classes) < _CLASSES_MAX
+            ):  # a peer may write a version in many ways
+                ArmillaryObject._classes[key] = found
+        return found
+
+    @classmethod
     def _obj_from_primitive(cls, context: Any, objver: str, primitive: dict[str, Any]) -> Self:
         """Set newer fields of what an older peer sent, or stored, to their defaults.
 
@@ -142,16 +187,22 @@ class ArmillaryObject(ovo.VersionedObject):
         made._context = context
         made.VERSION = objver
         data = primitive[cls.primitive_key("data")]
-        for name, field in cls.fields.items():
-            if name in data:
-                value = field.from_primitive(made, name, data[name])
-                made.__dict__[_ATTRIBUTE + name] = field.coerce(made, name, value)
+        values = made.__dict__
+        for plan in cls._plans:
+            value = data.get(plan.name, _UNSET)
+            if value is _UNSET:
+                continue
+            if type(value) is not plan.plain and not (value is None and plan.is_nullable):
+                value = plan.field.from_primitive(made, plan.name, value)
+                value = plan.field.coerce(made, plan.name, value)
+            values[plan.attribute] = value
         changes = primitive.get(cls.primitive_key("changes"), ())
         made._changed_fields = {name for name in changes if name in cls.fields}
         if objver != cls.VERSION:
-            changed = made.obj_what_changed()
+            changed = made._changed_fields
+            made._changed_fields = set()
             made.obj_set_defaults_quietly()
-            made.obj_reset_changes([*made.obj_what_changed() - changed], recursive=False)
+            made._changed_fields = changed
         return made
 
     def to_plain(self) -> dict[str, Any]:
@@ -187,6 +238,17 @@ class ArmillaryObject(ovo.VersionedObject):
         made.indirection_api = self.indirection_api
         made.store = self.store
         return made
+
+
+def _plan(name: str, field: Any) -> _FieldPlan:
+    return _FieldPlan(
+        name=name,
+        attribute=_ATTRIBUTE + name,
+        field=field,
+        plain=_PLAIN.get(type(field)),
+        is_nullable=field.nullable,
+        holds_objects=isinstance(field, _HOLD_OBJECTS),
+    )
 
 
 def _reader(name: str) -> Callable[[Any], Any]:

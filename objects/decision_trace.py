@@ -7,13 +7,13 @@ from typing import Any
 
 from oslo_utils import versionutils
 
-from objects import base, fields, trace_forms
+from objects import base, fields, trace_forms, version_by_need
 
 Plain = dict[str, Any]
 
 
 @base.ArmillaryObjectRegistry.register
-class DecisionTrace(base.ArmillaryObject):
+class DecisionTrace(version_by_need.VersionByNeed):
     """One for each call of select_destinations.
 
     - ``hosts_total``: providers with inventory that placement knows, the size of the fleet.
@@ -36,12 +36,17 @@ class DecisionTrace(base.ArmillaryObject):
       reason: refused claims).
     - ``timings_ms``: stage -> milliseconds.
     - ``sentence``: for a failed request, what would have to change, in one sentence.
+    - ``zones``: what each zone of the tree had to say, as ``ZoneAnswer.zones``; empty where no
+      other zone could have been asked.
 
     Version history: 1.0 initial, a filter has the ``reason`` of one host, a share is its weight;
-    1.1 adds nearest, reasons and counts, raw and normalised.
+    1.1 adds nearest, reasons and counts, raw and normalised; 1.2 adds zones, and travels as 1.1
+    without these.
     """
 
-    VERSION = "1.1"
+    VERSION = "1.2"
+    NEWEST_FIELDS = ("zones",)
+    VERSION_WITHOUT = "1.1"
 
     fields = {
         "request_id": fields.StringField(nullable=True),
@@ -55,6 +60,7 @@ class DecisionTrace(base.ArmillaryObject):
         "choices": fields.JSONField(default=[]),
         "timings_ms": fields.JSONField(default={}),
         "sentence": fields.StringField(nullable=True),
+        "zones": fields.JSONField(default=[]),
     }
 
     request_id: str | None
@@ -68,11 +74,15 @@ class DecisionTrace(base.ArmillaryObject):
     choices: list[Plain]
     timings_ms: dict[str, float]
     sentence: str | None
+    zones: list[Plain]
 
     def obj_make_compatible(self, primitive: Plain, target_version: str) -> None:
         """Say it as an older receiver reads it: one reason a filter, one number a share."""
         super().obj_make_compatible(primitive, target_version)
-        if versionutils.convert_version_to_tuple(target_version) >= (1, 1):
+        version = versionutils.convert_version_to_tuple(target_version)
+        if version < (1, 2):
+            primitive.pop("zones", None)
+        if version >= (1, 1):
             return
         primitive.pop("nearest", None)
         if "filters" in primitive:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from oslo_versionedobjects import fields
 from oslo_versionedobjects.fields import (
     BooleanField,
-    DateTimeField,
     DictOfIntegersField,
     DictOfNullableStringsField,
     DictOfStringsField,
@@ -103,6 +103,34 @@ class UUIDField(fields.AutoTypedField[Any]):
     """A UUID."""
 
     AUTO_TYPE = UUID()
+
+
+class DateTime(fields.DateTime):
+    """A moment as the library has it; one in UTC, as nearly all are, by a shorter way."""
+
+    def from_primitive(self, obj: Any, attr: str, value: Any) -> datetime:
+        if isinstance(value, str) and len(value) == _UTC_LENGTH and value[-1] == "Z":
+            try:
+                return self.coerce(obj, attr, datetime.fromisoformat(value))
+            except ValueError:
+                pass  # the library says what is wrong with it, or knows what it means
+        found: datetime = super().from_primitive(obj, attr, value)
+        return found
+
+    def to_primitive(self, obj: Any, attr: str, value: datetime) -> str:
+        if value.tzinfo is UTC and value.year >= _YEAR_OF_FOUR_DIGITS:
+            return value.isoformat()[: _UTC_LENGTH - 1] + "Z"
+        return str(super().to_primitive(obj, attr, value))
+
+
+_UTC_LENGTH = len("2026-01-31T23:59:59Z")
+_YEAR_OF_FOUR_DIGITS = 1000
+
+
+class DateTimeField(fields.AutoTypedField[Any]):
+    """A moment with its zone, in whole seconds on the wire."""
+
+    AUTO_TYPE = DateTime()
 
 
 _JSON_TYPES = (dict, list, str, int, float, bool, type(None))

@@ -7,7 +7,7 @@ from typing import Any
 
 from oslo_utils import versionutils
 
-from objects import base, fields
+from objects import base, fields, version_by_need
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance_fault import InstanceFault
@@ -26,19 +26,22 @@ ADMIN = "admin"
 
 
 @base.ArmillaryObjectRegistry.register
-class Instance(base.ArmillaryObject):
+class Instance(version_by_need.VersionByNeed):
     """A process, a VM or a simulated workload.
 
     ``attempt`` counts builds (1 is the first host); a report about another attempt than the current
     one is late and ignored. ``exit_code`` is that of an ended process. ``locked``: only
     administrators may change it; ``locked_by`` is "owner" or "admin". ``operations_total`` numbers
-    operations.
+    operations. ``zone`` is the path to the zone that it lives in ("eu/eu-1"), as the zone that was
+    asked sees it; null for one that lives there. Nobody stores it.
 
     Version history: 1.0 initial; 1.1 adds locked and locked_reason, and the states of operations;
-    1.2 adds locked_by and operations_total.
+    1.2 adds locked_by and operations_total; 1.3 adds zone, and travels as 1.2 without one.
     """
 
-    VERSION = "1.2"
+    VERSION = "1.3"
+    VERSION_WITHOUT = "1.2"
+    NEWEST_FIELDS = ("zone",)
 
     fields = {
         "uuid": fields.UUIDField(),
@@ -66,6 +69,7 @@ class Instance(base.ArmillaryObject):
         "locked_reason": fields.StringField(nullable=True),
         "locked_by": fields.StringField(nullable=True),
         "operations_total": fields.IntegerField(default=0),
+        "zone": fields.StringField(nullable=True),
         "created_at": fields.DateTimeField(nullable=True),
         "updated_at": fields.DateTimeField(nullable=True),
         "launched_at": fields.DateTimeField(nullable=True),
@@ -97,6 +101,7 @@ class Instance(base.ArmillaryObject):
     locked_reason: str | None
     locked_by: str | None
     operations_total: int
+    zone: str | None
     created_at: datetime | None
     updated_at: datetime | None
     launched_at: datetime | None
@@ -112,6 +117,9 @@ class Instance(base.ArmillaryObject):
         """Leave out what is newer; say the nearest that 1.0 knows of a state."""
         super().obj_make_compatible(primitive, target_version)
         version = versionutils.convert_version_to_tuple(target_version)
+        if version >= (1, 3):
+            return
+        primitive.pop("zone", None)
         if version >= (1, 2):
             return
         primitive.pop("locked_by", None)

@@ -1,4 +1,4 @@
-"""InstanceMapping: which cell an instance is in."""
+"""InstanceMapping: which cell or zone an instance is in."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from objects import base, fields
 
 @base.ArmillaryObjectRegistry.register
 class InstanceMapping(base.ArmillaryObject):
-    """``cell_uuid`` is null while no cell has the instance."""
+    """``cell_uuid`` is null while no cell has the instance, ``zone_path`` unless a zone has it.
 
-    VERSION = "1.0"
+    Version history: 1.0 initial; 1.1 adds zone_path. It does not leave the super conductor.
+    """
+
+    VERSION = "1.1"
 
     fields = {
         "instance_uuid": fields.UUIDField(),
@@ -17,6 +20,7 @@ class InstanceMapping(base.ArmillaryObject):
         "project_id": fields.StringField(),
         "user_id": fields.StringField(),
         "queued_for_delete": fields.BooleanField(default=False),
+        "zone_path": fields.StringField(nullable=True),
     }
 
     instance_uuid: str
@@ -24,3 +28,4 @@ class InstanceMapping(base.ArmillaryObject):
     project_id: str
     user_id: str
     queued_for_delete: bool
+    zone_path: str | None

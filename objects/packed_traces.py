@@ -3,7 +3,8 @@
 Requests that were decided together have the same candidates, filters and, mostly, weights. A packed
 form is a plain dict of tables; a number in one of them is a row of another.
 
-- ``found``: what placement and filters said, dicts of the trace's own fields.
+- ``found``: what placement, filters and other zones said, dicts of the trace's own fields; without
+  ``zones`` where there is nothing of these.
 - ``weighers``: lists of names; ``shares``: rows of a list of weighers and three numbers (raw,
   normalised, weight) for each of it.
 - ``ranked``: rows of host, weight and shares.
@@ -49,7 +50,7 @@ class _Packer:
         ]
 
     def _found(self, trace: DecisionTrace) -> int:
-        parts = (trace.ruled_out, trace.nearest, *trace.filters)
+        parts = (trace.ruled_out, trace.nearest, trace.zones, *trace.filters)
         counts = (trace.hosts_total, trace.candidates, trace.unknown)
         identity = (counts, tuple(id(part) if part else None for part in parts))
 
@@ -61,6 +62,7 @@ class _Packer:
                 "candidates": trace.candidates,
                 "unknown": trace.unknown,
                 "filters": trace.filters,
+                **({"zones": trace.zones} if trace.zones else {}),
             }
             return identity, row
 
@@ -123,7 +125,7 @@ def unpack(packed: Plain) -> Iterator[DecisionTrace]:
     for found, request_id, created_at, stages, timings, choices, sentence in packed["traces"]:
         yield uncoerced.make(
             DecisionTrace,
-            **packed["found"][found],
+            **{"zones": [], **packed["found"][found]},
             request_id=request_id,
             created_at=None if created_at is None else datetime.fromisoformat(created_at),
             choices=[_choice(ranked, choice) for choice in choices],

@@ -7,7 +7,7 @@ from typing import Any
 from oslo_utils import versionutils
 
 from armillary import exception
-from objects import base, fields
+from objects import base, fields, version_by_need
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance_group import InstanceGroup
@@ -16,32 +16,48 @@ REBUILD = "rebuild"
 
 
 @base.ArmillaryObjectRegistry.register
-class Destination(base.ArmillaryObject):
+class Destination(version_by_need.VersionByNeed):
     """Where the user wants it: a host, perhaps a node, perhaps within one cell.
 
     Filters still run. With ``allow_cross_cell_move`` the cell is where a move comes from: others
-    are allowed, and less liked.
+    are allowed, and less liked. ``node_uuid`` names the node by its UUID; with ``own_zone_only`` no
+    other zone is asked.
 
-    Version history: 1.0 initial; 1.1 adds allow_cross_cell_move.
+    Version history: 1.0 initial; 1.1 adds allow_cross_cell_move; 1.2 adds node_uuid and
+    own_zone_only, and travels as 1.1 without these.
     """
 
-    VERSION = "1.1"
+    VERSION = "1.2"
+    NEWEST_FIELDS = ("node_uuid", "own_zone_only")
+    VERSION_WITHOUT = "1.1"
 
     fields = {
         "host": fields.StringField(nullable=True),
         "node": fields.StringField(nullable=True),
         "cell_uuid": fields.UUIDField(nullable=True),
         "allow_cross_cell_move": fields.BooleanField(default=False),
+        "node_uuid": fields.UUIDField(nullable=True),
+        "own_zone_only": fields.BooleanField(default=False),
     }
 
     host: str | None
     node: str | None
     cell_uuid: str | None
     allow_cross_cell_move: bool
+    node_uuid: str | None
+    own_zone_only: bool
+
+    @property
+    def names_a_host(self) -> bool:
+        """Whether one host, or one node, alone is wanted."""
+        return bool(self.host or self.node or self.node_uuid)
 
     def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
         """Leave a move within its cell: that is where an older receiver looks for a host."""
         super().obj_make_compatible(primitive, target_version)
+        if _is_before(target_version, (1, 2)):
+            for name in self.NEWEST_FIELDS:
+                primitive.pop(name, None)
         if _is_before(target_version, (1, 1)):
             primitive.pop("allow_cross_cell_move", None)
 

@@ -36,14 +36,16 @@ class BatchedRequest:
     fences: Sequence[int]
     request_id: str | None = None
     return_alternates: bool = True
+    takes_zones: bool = True
+    """Whether who asks can make use of ``zone_entries``."""
 
 
 @base.ArmillaryObjectRegistry.register
 class SchedulingBatch(base.ArmillaryObject):
     """Requests for hosts.
 
-    A request is a dict with spec (an index into ``specs``), instance_uuids, fences, request_id and
-    return_alternates.
+    A request is a dict with spec (an index into ``specs``), instance_uuids, fences, request_id,
+    return_alternates and takes_zones, which an older sender leaves out.
 
     Version history: 1.0 initial; 1.1 whoever sends it reads SchedulingAnswers 1.1.
     """
@@ -79,6 +81,7 @@ class SchedulingBatch(base.ArmillaryObject):
                     "fences": list(each.fences),
                     "request_id": each.request_id,
                     "return_alternates": each.return_alternates,
+                    "takes_zones": each.takes_zones,
                 }
             )
         return cls.from_values(specs=distinct, requests=packed)
@@ -99,6 +102,7 @@ class SchedulingBatch(base.ArmillaryObject):
                     each["fences"],
                     each["request_id"],
                     each["return_alternates"],
+                    each.get("takes_zones", False),
                 )
             )
         return found
@@ -111,6 +115,7 @@ class SchedulingAnswers(base.ArmillaryObject):
     ``hosts`` and ``traces`` are packed (``packed_selections``, ``packed_traces``). An answer is a
     dict with choices (for each instance indexes into ``hosts``) and trace (an index into
     ``traces``), or with error (the name of a class of ``armillary.exception``), message and facts.
+    Who takes zones may also find zone_entries there.
 
     Version history: 1.0 initial, hosts are Selections, an answer has the primitive of its trace;
     1.1 packs both.
@@ -138,7 +143,10 @@ class SchedulingAnswers(base.ArmillaryObject):
             if isinstance(answer, Exception):
                 packed.append(_packed_error(answer))
                 continue
-            packed.append({"choices": _packed_choices(answer, hosts.index), "trace": len(traces)})
+            row = {"choices": _packed_choices(answer, hosts.index), "trace": len(traces)}
+            if answer.zone_entries:
+                row["zone_entries"] = answer.zone_entries
+            packed.append(row)
             traces.append(answer.trace)
         return uncoerced.make(
             cls, hosts=hosts.packed(), traces=packed_traces.pack(traces), answers=packed
@@ -165,7 +173,9 @@ class SchedulingAnswers(base.ArmillaryObject):
         return [
             _unpacked_error(each)
             if "error" in each
-            else _unpacked(hosts, each["choices"], traces[each["trace"]])
+            else _unpacked(
+                hosts, each["choices"], traces[each["trace"]], each.get("zone_entries") or []
+            )
             for each in self.answers
         ]
 
@@ -214,17 +224,21 @@ def _packed_choices(answer: Destinations, index: Callable[[Selection], int]) -> 
 
 
 def _unpacked(
-    hosts: Sequence[Selection], chosen: Sequence[Sequence[int]], trace: DecisionTrace
+    hosts: Sequence[Selection],
+    chosen: Sequence[Sequence[int]],
+    trace: DecisionTrace,
+    zone_entries: Sequence[dict[str, Any]] = (),
 ) -> Destinations:
     index_of: dict[int, int] = {}
     rows = [[index_of.setdefault(choice, len(index_of)) for choice in row] for row in chosen]
-    width = max(map(len, rows))
+    width = max(map(len, rows), default=0)
     padded = [row + [-1] * (width - len(row)) for row in rows]
     return uncoerced.make(
         Destinations,
         hosts=[hosts[choice] for choice in index_of],
-        choices=np.array(padded, dtype=np.int64),
+        choices=np.array(padded, dtype=np.int64).reshape(len(rows), width),
         trace=trace,
+        zone_entries=list(zone_entries),
     )
 
 

@@ -14,7 +14,7 @@ Plain = dict[str, Any]
 
 def upgraded(trace: Plain) -> Plain:
     """Return a plain trace as this version writes it, whichever version wrote it."""
-    made = {"nearest": [], **trace}
+    made = {"nearest": [], "zones": [], **trace}
     if "filters" in made:
         made["filters"] = [_newer_filter(each) for each in made["filters"]]
     if "choices" in made:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import uuid
 
+import pytest
+
 from armillary.context import admin_context
 from objects.base import Binding
 from objects.flavor import Flavor
@@ -89,6 +91,30 @@ def test_binding_one_object_leaves_others_alone():
     bound = an_instance().bind(Binding(store=RecordingStore()))
     assert an_instance().store is None
     assert bound.store is not None
+
+
+def test_what_was_received_is_of_the_types_that_were_declared():
+    """A peer may send a number where a text is meant, and the other way round."""
+    wire = an_instance().obj_to_primitive()
+    wire[Instance.primitive_key("data")].update(name=7, launch_index="3", locked=1)
+    received = Instance.obj_from_primitive(wire)
+    assert (received.name, received.launch_index, received.locked) == ("7", 3, True)
+
+
+def test_null_is_refused_where_a_value_has_to_be():
+    """On receipt as when it is set."""
+    wire = an_instance().obj_to_primitive()
+    wire[Instance.primitive_key("data")]["name"] = None
+    with pytest.raises(ValueError, match="name"):
+        Instance.obj_from_primitive(wire)
+
+
+def test_objects_within_are_bound_and_changed_with_the_one_around_them():
+    """However they got there."""
+    made = an_instance().bind(Binding(store=RecordingStore()))
+    made.flavor.name = "other"
+    assert made.flavor.store is made.store
+    assert made.obj_what_changed() == {"flavor"}
 
 
 def test_plain_values_are_ready_for_json():

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import uuid
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from oslo_versionedobjects import fields as library
 
 from objects import fields
 from objects.allocation_candidates import AllocationCandidates
@@ -136,6 +139,38 @@ def test_packed_columns_have_rows(array):
 def test_a_uuid_is_kept_as_its_text(value: object, expected: str) -> None:
     """Whatever it comes as."""
     assert fields.UUIDField().coerce(None, "uuid", value) == expected
+
+
+@given(st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=2)), None])))
+def test_moments_travel_as_the_library_writes_them(moment: datetime) -> None:
+    """Whole seconds, and the zone; what has none is in UTC."""
+    ours: Any = fields.DateTimeField()
+    librarys: Any = library.DateTimeField()
+    value = ours.coerce(None, "at", moment)
+    assert ours.to_primitive(None, "at", value) == librarys.to_primitive(None, "at", value)
+
+
+@pytest.mark.parametrize(
+    ("wire", "expected"),
+    [
+        ("2026-01-02T03:04:05Z", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),
+        ("2026-01-02T03:04:05+02:00", datetime(2026, 1, 2, 1, 4, 5, tzinfo=UTC)),
+        ("2026-01-02T03:04:05.250Z", datetime(2026, 1, 2, 3, 4, 5, 250_000, tzinfo=UTC)),
+    ],
+    ids=["ours", "another zone", "parts of a second"],
+)
+def test_moments_are_read_in_any_form(wire: str, expected: datetime) -> None:
+    """Ours by a short way, the others as the library reads them."""
+    field: Any = fields.DateTimeField()
+    assert field.from_primitive(None, "at", wire) == expected
+
+
+@pytest.mark.parametrize("wire", ["yesterday at four uhr", "2026-13-02T03:04:05Z"])
+def test_what_is_no_moment_is_refused(wire: str) -> None:
+    """Also when it looks like one."""
+    field: Any = fields.DateTimeField()
+    with pytest.raises(ValueError, match=r"parse|must be in"):
+        field.from_primitive(None, "at", wire)
 
 
 def test_what_only_looks_like_a_uuid_is_judged_by_the_library() -> None:

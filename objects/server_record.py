@@ -1,0 +1,43 @@
+"""ServerRecord: all that one cell tells another of an instance that moves between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from objects import base, fields
+from objects.instance import Instance
+from objects.instance_action import InstanceAction
+from objects.instance_fault import InstanceFault
+from objects.migration import Migration
+
+ACTIONS_MAX = 200
+FAULTS_MAX = 100
+"""So many actions and faults, the newest, go along."""
+
+
+@base.ArmillaryObjectRegistry.register
+class ServerRecord(base.ArmillaryObject):
+    """An instance, the migration that it is in, and what happened to it so far.
+
+    ``facts`` is what ends the move: its two ends, each with the UUID of its cell. ``orders_total``
+    is the number of the last order to an agent. ``actions`` (newest first) and ``faults`` (oldest
+    first) are empty unless the whole instance is handed over.
+    """
+
+    VERSION = "1.0"
+
+    fields = {
+        "instance": fields.ObjectField("Instance"),
+        "migration": fields.ObjectField("Migration"),
+        "facts": fields.JSONField(default={}),
+        "orders_total": fields.IntegerField(),
+        "actions": fields.ListOfObjectsField("InstanceAction", default=[]),
+        "faults": fields.ListOfObjectsField("InstanceFault", default=[]),
+    }
+
+    instance: Instance
+    migration: Migration
+    facts: dict[str, Any]
+    orders_total: int
+    actions: list[InstanceAction]
+    faults: list[InstanceFault]

@@ -1,0 +1,40 @@
+"""Travel as the version before, unless one of the newest fields is used."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from oslo_utils import versionutils
+
+from objects import base
+
+
+class VersionByNeed(base.ArmillaryObject):
+    """Base of objects whose newest fields few have: without these every peer reads them as ever.
+
+    ``NEWEST_FIELDS`` came with ``VERSION``, and are left out of ``VERSION_WITHOUT`` where they are
+    empty: null, false, an empty list.
+    """
+
+    NEWEST_FIELDS = cast("tuple[str, ...]", ())
+    VERSION_WITHOUT = "1.0"
+
+    def obj_to_primitive(
+        self, target_version: str | None = None, version_manifest: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        """Return the wire form, in the least version that says all."""
+        made = super().obj_to_primitive(target_version, version_manifest)
+        key = self.primitive_key("version")
+        data = made[self.primitive_key("data")]
+        is_newest = made[key] == type(self).VERSION and _is_after(made[key], self.VERSION_WITHOUT)
+        if not is_newest or any(data.get(name) for name in self.NEWEST_FIELDS):
+            return made
+        made[key] = self.VERSION_WITHOUT
+        for name in self.NEWEST_FIELDS:
+            data.pop(name, None)
+        return made
+
+
+def _is_after(version: str, other: str) -> bool:
+    one, two = map(versionutils.convert_version_to_tuple, (version, other))
+    return bool(one > two)
