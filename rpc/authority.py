@@ -24,6 +24,8 @@ SERVED_BY = {
     "host_states": "cell_conductor",
     "placement": "placement",
     "scheduler": "scheduler",
+    "zone": "child_zone",
+    "zone_summaries": "parent_zone",
 }
 """Topic -> role of who answers there; a reply of anybody else is not believed."""
 
@@ -49,11 +51,21 @@ def _cell_of_batch(arguments: Arguments) -> Any:
     return data.get("cell_uuid") if isinstance(data, Mapping) else None
 
 
+def _zone_of_summary(arguments: Arguments) -> Any:
+    """Return the zone that a summary is of, as it is on the wire."""
+    summary = arguments.get("summary")
+    data = summary.get("armillary_object.data") if isinstance(summary, Mapping) else None
+    return data.get("zone") if isinstance(data, Mapping) else None
+
+
 AGENT_ITSELF = Allowed("compute", _argument("agent"))
 
 API = Allowed("api")
+CHILD_ZONE_ITSELF = Allowed("child_zone", _zone_of_summary)
+PARENT_ZONE = Allowed("parent_zone")
 CELL = Allowed("cell_conductor")
 CELL_OF_BATCH = Allowed("cell_conductor", _cell_of_batch)
+CELL_ITSELF = Allowed("cell_conductor", _argument("cell_uuid"))
 CONDUCTOR = Allowed("conductor")
 OPERATOR = Allowed("operator")
 PLACEMENT = Allowed("placement")
@@ -77,11 +89,14 @@ TABLE: dict[str, dict[str, tuple[Allowed, ...]]] = {
     "scheduler": {
         **_each("select_destinations select_destinations_many", CONDUCTOR),
         **_each("update_facts update_aggregates delete_aggregate", CONDUCTOR),
+        **_each("select_for_zone get_zones refresh_zones get_ways_to_hold", CONDUCTOR),
         **_each("update_host_states", CELL_OF_BATCH),
         **_each("update_instance_info delete_instance_info sync_instance_info", CELL),
     },
     "placement": {
-        **_each("get_allocation_candidates explain_candidates get_provider_uuids", SCHEDULER),
+        **_each(
+            "get_allocation_candidates explain_candidates get_provider_uuids get_summary", SCHEDULER
+        ),
         **_each("claim claim_batch release", SCHEDULER, CONDUCTOR, CELL, OPERATOR),
         **_each("move_allocations", CONDUCTOR, CELL),
         **_each("get_allocations", CONDUCTOR, CELL, OPERATOR),
@@ -95,25 +110,36 @@ TABLE: dict[str, dict[str, tuple[Allowed, ...]]] = {
         **_each(
             """
             operate_server get_console_output list_migrations abort_migration
-            create_aggregate list_aggregates get_aggregate update_aggregate delete_aggregate
+            create_aggregate get_aggregate update_aggregate delete_aggregate
             add_aggregate_host remove_aggregate_host
             dry_run get_quotas update_quotas
             create_image get_image list_images delete_image
-            list_services update_service delete_service list_compute_nodes get_compute_node
+            list_services update_service delete_service get_compute_node
             list_availability_zones
-            create_servers get_server list_servers delete_server list_server_actions
+            create_servers delete_server list_server_actions
             explain_server
             create_server_group list_server_groups get_server_group delete_server_group
             create_flavor get_flavor list_flavors update_flavor delete_flavor
             """,
             API,
         ),
-        **_each("list_allocations", API, OPERATOR),
-        **_each("find_orphans find_orphan_migrations sync_aggregate", OPERATOR),
+        **_each("list_allocations list_zones get_zone refresh_zones", API, OPERATOR),
+        **_each("find_orphans find_orphan_migrations sync_aggregate list_cell_servers", OPERATOR),
+        **_each("get_server list_servers list_compute_nodes list_aggregates", API, OPERATOR),
         **_each("report_service", API, CONDUCTOR, PLACEMENT, SCHEDULER),
         **_each("get_oldest_services", API, CELL, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER),
         **_each("get_facts", SCHEDULER),
+        **_each(
+            """
+            order_in_other_cell answer_other_cell is_wanted_by_other_cell
+            hand_over_instance end_cell_change
+            """,
+            CELL_ITSELF,
+        ),
+        **_each("list_cell_changes", CELL),
     },
+    "zone": _each("select_hosts create get_attempts cancel forward refresh", PARENT_ZONE),
+    "zone_summaries": _each("update_summary", CHILD_ZONE_ITSELF),
     "cell_conductor": {
         **_each(
             """
@@ -123,6 +149,8 @@ TABLE: dict[str, dict[str, tuple[Allowed, ...]]] = {
             begin_operation go_on_with_operation fail_operation set_lock abort_migration
             list_migrations get_console_output
             list_hosts_before get_oldest_services find_living_migrations
+            order_for_other_cell order_answered_elsewhere is_order_wanted_elsewhere
+            take_over_instance drop_copy
             """,
             CONDUCTOR,
         ),

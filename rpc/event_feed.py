@@ -1,8 +1,10 @@
 """The event feed: a message to everybody who listens at that moment, kept for nobody.
 
 It is an exchange without queues of its own: each reader has a queue for as long as it is connected,
-exclusive and gone with the connection, so nothing fills up where nobody reads. Notifications of
-oslo.messaging cannot be had so: their queues are declared by the sender, stay, and grow.
+exclusive and gone with the connection, so nothing fills up where nobody reads. Readers make it:
+where there is none nobody ever listened, and writers, who may not make it, are silent.
+Notifications of oslo.messaging cannot be had so: their queues are declared by the sender, stay,
+and grow.
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import ssl
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,7 +28,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.log_once import OutageLog
 from armillary.masking import mask_passwords
-from rpc import memory_transport
+from rpc import broker_tls, declaring, memory_transport
 
 LOG = logging.getLogger(__name__)
 
@@ -35,11 +37,12 @@ CONNECT_SECONDS_MAX = 5.0
 HEARTBEAT_SECONDS = 30
 WAIT_SECONDS = 0.5
 RECONNECT_SECONDS = 1.0
+LOOK_AGAIN_SECONDS = 1.0
+"""How long a writer that found no feed says nothing."""
 WAITING_MESSAGES_MAX = 10_000
 """In a reader's queue at the broker, which then drops the oldest."""
 
 _EMBEDDED = "kombu+memory"
-_RABBIT = "oslo_messaging_rabbit"
 
 
 def _exchange() -> Exchange:
@@ -65,8 +68,8 @@ def connection_to(conf: cfg.ConfigOpts, transport_url: str, *, heartbeat: int) -
     hosts = url.hosts or [oslo_messaging.TransportHost("localhost", 5672, "guest", "guest")]
     return Connection(
         ";".join(f"pyamqp://{_address(host)}/{vhost}" for host in hosts),
-        ssl=_tls(conf),
-        login_method=conf[_RABBIT].rabbit_login_method,
+        ssl=broker_tls.settings(conf, hosts),
+        login_method=conf[broker_tls.GROUP].rabbit_login_method,
         heartbeat=heartbeat,
         connect_timeout=CONNECT_SECONDS_MAX,
     )
@@ -78,27 +81,14 @@ def _address(host: oslo_messaging.TransportHost) -> str:
     return f"{user}:{password}@{name}:{host.port or 5672}"
 
 
-def _tls(conf: cfg.ConfigOpts) -> dict[str, Any] | bool:
-    """Return kombu's TLS settings by the options of oslo.messaging's driver."""
-    options = conf[_RABBIT]
-    if not options.ssl:
-        return False
-    settings: dict[str, Any] = {}
-    if options.ssl_key_file:
-        settings["keyfile"] = options.ssl_key_file
-    if options.ssl_cert_file:
-        settings["certfile"] = options.ssl_cert_file
-    if options.ssl_ca_file:
-        settings |= {"ca_certs": options.ssl_ca_file, "cert_reqs": ssl.CERT_REQUIRED}
-    return settings or True
-
-
 class FeedWriter:
     """Publishes on the feed; connects with the first message. For one thread."""
 
     def __init__(self, conf: cfg.ConfigOpts, transport_url: str) -> None:
         self._connection = connection_to(conf, transport_url, heartbeat=0)
         self._producer: Producer | None = None
+        self._is_embedded = transport_url.startswith(_EMBEDDED)
+        self._silent_until = 0.0
 
     def publish(self, message: dict[str, Any]) -> None:
         """Send one message. Raises what kombu raises; a connection that got old is made anew."""
@@ -116,9 +106,9 @@ class FeedWriter:
 
     def _publish(self, message: dict[str, Any]) -> None:
         if self._producer is None:
-            self._connection.ensure_connection(max_retries=1, timeout=CONNECT_SECONDS_MAX)
-            self._producer = Producer(self._connection.channel(), _exchange())
-            self._producer.declare()
+            self._producer = self._find_producer()
+        if self._producer is None:
+            return
         body = json.dumps(message).encode()
         self._producer.publish(
             body,
@@ -126,6 +116,20 @@ class FeedWriter:
             content_encoding="utf-8",
             delivery_mode="transient",
         )
+
+    def _find_producer(self) -> Producer | None:
+        """Return a producer; None where there is no feed, or was none a moment ago."""
+        if time.monotonic() < self._silent_until:
+            return None
+        self._connection.ensure_connection(max_retries=1, timeout=CONNECT_SECONDS_MAX)
+        channel = self._connection.channel()
+        if self._is_embedded:
+            _exchange()(channel).declare()
+        elif not declaring.is_exchange(channel, EXCHANGE):
+            channel.close()
+            self._silent_until = time.monotonic() + LOOK_AGAIN_SECONDS
+            return None
+        return Producer(channel, _exchange(), auto_declare=False)
 
 
 class FeedReader:

@@ -2,14 +2,15 @@
 
 Its virtual hosts are apart and its waits don't spin. kombu's own memory transport keeps one set of
 queues for the whole process, whatever the virtual host, and polls them without a pause. This one
-derives from it, keeps a broker for each virtual host, and wakes the consumers when something is
-put.
+derives from it, keeps a broker for each virtual host, and wakes those who consume from a queue when
+something is put in it.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+import weakref
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -18,24 +19,48 @@ from kombu.transport import TRANSPORT_ALIASES, memory, virtual
 _WAIT_SECONDS_MAX = 1.0
 
 
+class _Waiter:
+    """One connection's wait for messages; ``calls`` counts the reasons to look up."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self._changed = threading.Condition()
+
+    def call(self) -> None:
+        with self._changed:
+            self.calls += 1
+            self._changed.notify_all()
+
+    def wait(self, seen: int, timeout_seconds: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self.calls != seen, timeout_seconds)
+
+
 class _Broker:
-    """The queues and bindings of one virtual host, and the condition its consumers wait on."""
+    """The queues and bindings of one virtual host, and who waits for what is put in which."""
 
     def __init__(self) -> None:
         self.state = virtual.BrokerState()
         self.queues: dict[str, SimpleQueue[Any]] = {}
-        self.changed = threading.Condition()
-        self.puts = 0
+        self._waiters: dict[str, weakref.WeakSet[_Waiter]] = {}
+        self._lock = threading.Lock()
 
     def put(self, queue: str, message: Any) -> None:
         self.queues.setdefault(queue, SimpleQueue()).put(message)
-        with self.changed:
-            self.puts += 1
-            self.changed.notify_all()
+        with self._lock:
+            waiters = list(self._waiters.get(queue, ()))
+        for waiter in waiters:
+            waiter.call()
 
-    def wait_for_put(self, seen: int, timeout_seconds: float) -> None:
-        with self.changed:
-            self.changed.wait_for(lambda: self.puts != seen, timeout_seconds)
+    def call_for(self, queue: str, waiter: _Waiter) -> None:
+        """Call one for each message that is put in a queue from now on."""
+        with self._lock:
+            self._waiters.setdefault(queue, weakref.WeakSet()).add(waiter)
+
+    def delete(self, queue: str) -> None:
+        self.queues.pop(queue, None)
+        with self._lock:
+            self._waiters.pop(queue, None)
 
 
 _brokers: dict[str, _Broker] = {}
@@ -53,6 +78,11 @@ class Channel(memory.Channel):
     def __init__(self, connection: Any, **kwargs: Any) -> None:
         super().__init__(connection, **kwargs)  # type: ignore[no-untyped-call]
         self._broker: _Broker = connection.broker
+        self._waiter: _Waiter = connection.waiter
+
+    def basic_consume(self, queue: str, *args: Any, **kwargs: Any) -> Any:
+        self._broker.call_for(queue, self._waiter)
+        return super().basic_consume(queue, *args, **kwargs)  # type: ignore[no-untyped-call]
 
     def _has_queue(self, queue: str, **kwargs: Any) -> bool:
         return queue in self._broker.queues
@@ -79,7 +109,7 @@ class Channel(memory.Channel):
         return self._queue_for(queue).qsize()
 
     def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
-        self._broker.queues.pop(queue, None)
+        self._broker.delete(queue)
 
     def _purge(self, queue: str) -> int:
         size = 0
@@ -105,19 +135,20 @@ class Transport(memory.Transport):
         super().__init__(client, **kwargs)  # type: ignore[no-untyped-call]
         self.broker = _broker_for(client.virtual_host or "/")
         self.state = self.broker.state
+        self.waiter = _Waiter()
 
     def drain_events(self, connection: Any, timeout: Any = None, **kwargs: Any) -> None:
         cycle: Any = self.cycle
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            seen = self.broker.puts
+            seen = self.waiter.calls
             try:
                 cycle.get(self._deliver, timeout=timeout)
             except Empty:
                 left = _WAIT_SECONDS_MAX if deadline is None else deadline - time.monotonic()
                 if left <= 0:
                     raise TimeoutError from None
-                self.broker.wait_for_put(seen, min(left, _WAIT_SECONDS_MAX))
+                self.waiter.wait(seen, min(left, _WAIT_SECONDS_MAX))
             else:
                 return
 

@@ -8,15 +8,38 @@ it lives.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import itertools
 import os
 from pathlib import Path
 
+from oslo_messaging._drivers import amqpdriver
+
 _SLOTS_MAX = 4096
 
 _held: dict[tuple[int, Path], tuple[int, str]] = {}
 """Process id and base path -> open file and name: a slot belongs to the process, not to a bus."""
+
+
+_identity = amqpdriver.QManager._service_identity
+
+
+def outlive_the_group_leader() -> None:
+    """Let queues be named in a process group whose leader has ended.
+
+    So it is for what a script leaves running in the background. oslo.messaging knows a service by
+    its group and by when the leader started, which is to tell a number used again; without a leader
+    the number alone has to do.
+    """
+    amqpdriver.QManager._service_identity = staticmethod(_service_identity)
+
+
+def _service_identity() -> tuple[int, int]:
+    with contextlib.suppress(FileNotFoundError):
+        group, started = _identity()
+        return group, started
+    return os.getpgrp(), 0
 
 
 def claim_process_name(base: str, lock_directory: Path) -> str:

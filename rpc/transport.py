@@ -14,8 +14,8 @@ from oslo_concurrency import lockutils
 from oslo_config import cfg
 
 from armillary import exception
-from rpc import memory_transport, queue_types, rabbit
-from rpc.queue_names import claim_process_name
+from rpc import broker_tls, memory_transport, queue_types, rabbit
+from rpc.queue_names import claim_process_name, outlive_the_group_leader
 from rpc.serializer import ObjectSerializer
 from rpc.server import RpcServer
 from rpc.signing.post import Post
@@ -104,6 +104,7 @@ def _name_queues(conf: cfg.ConfigOpts, process_name: str, lock_directory: Path |
 def _transport(conf: cfg.ConfigOpts, transport_url: str) -> oslo_messaging.RPCTransport:
     url = oslo_messaging.TransportURL.parse(conf, transport_url)
     if url.transport == rabbit.SCHEME:
+        broker_tls.check(conf)
         return rabbit.make_transport(conf, url, _ALLOWED_EXCEPTION_MODULES)
     return oslo_messaging.get_rpc_transport(
         conf, url=url, allowed_remote_exmods=_ALLOWED_EXCEPTION_MODULES
@@ -132,6 +133,7 @@ class Bus:
     ) -> None:
         if transport_url.startswith(_EMBEDDED_SCHEME):
             memory_transport.install()
+        outlive_the_group_leader()
         quieten_broker_logs()
         _register_options(conf)
         if not transport_url.startswith(_EMBEDDED_SCHEME) and lock_directory is not None:

@@ -17,6 +17,7 @@ OPTION_MODULES = (
     "api",
     "scheduler",
     "filter_scheduler",
+    "zones",
     "trusted_computing",
     "accelerators",
     "workarounds",

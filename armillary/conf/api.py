@@ -24,6 +24,24 @@ everybody who reaches the port may do everything.
             default=8774,
             help="Port to listen on; 0 lets the system choose one, for tests.",
         ),
+        cfg.StrOpt(
+            "cert_file",
+            help="""
+PEM file with the certificate of this API and those between it and its authority. With it the API
+speaks HTTPS alone, TLS 1.2 or newer. Read at the start.
+""",
+        ),
+        cfg.StrOpt(
+            "key_file",
+            help="PEM file with the private key of cert_file; unset, it is in cert_file.",
+        ),
+        cfg.StrOpt(
+            "ca_file",
+            help="""
+PEM file with authorities of clients: only who shows a certificate signed by one of them is let in,
+and is then asked for a token as ever. Unset, clients need no certificate.
+""",
+        ),
         cfg.IntOpt(
             "workers",
             min=1,

@@ -129,8 +129,8 @@ again.
         min=1,
         max=512,
         help="""
-How many requests for servers one process works on at the same time. More wait in a queue, then in
-the database.
+How many requests for servers, or groups of them that came at the same time, one process works on at
+once. More wait in a queue, then in the database.
 """,
     ),
     cfg.IntOpt(
@@ -156,7 +156,10 @@ and the step is done again. Doubled each time, up to [rpc] long_timeout_seconds.
         default=200,
         min=1,
         max=10000,
-        help="How many servers are handed over to a cell in one message at most.",
+        help="""
+How many servers are handed over to a cell in one message at most, and how many requests that wait
+are worked on together.
+""",
     ),
     cfg.IntOpt(
         "scheduling_batch_size_max",
@@ -252,8 +255,9 @@ and the counts remain).
         max=86400.0,
         help="""
 Seconds between two looks of a super conductor at all consumers in placement for those that are no
-server, and no move of one, that any cell knows. They are logged and counted, not released; zero or
-less turns the looks off.
+server, and no move of one, that any cell knows, and at all servers for those that hold too little
+there. The former are logged and counted, not released, the latter are healed where there is room;
+zero or less turns the looks off.
 """,
     ),
     cfg.IntOpt(
@@ -307,7 +311,10 @@ are. The top broker is ``[DEFAULT] transport_url``. Needed when [conductor] role
         min=0.01,
         max=60.0,
         mutable=True,
-        help="Seconds between two pushes of changed host states to the schedulers.",
+        help="""
+Seconds between two looks for changed host states, which are pushed to the schedulers at once: the
+first change after a quiet time, and then once a second at most while hosts change all the time.
+""",
     ),
     cfg.IntOpt(
         "host_push_batch_max",

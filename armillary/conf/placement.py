@@ -18,6 +18,24 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
 Port on which the Placement REST API listens; 0 lets the system choose one, for tests.
 """,
         ),
+        cfg.StrOpt(
+            "rest_cert_file",
+            help="""
+PEM file with the certificate of the Placement REST API and those between it and its authority. With
+it the API speaks HTTPS alone, TLS 1.2 or newer. Read at the start.
+""",
+        ),
+        cfg.StrOpt(
+            "rest_key_file",
+            help="PEM file with the private key of rest_cert_file; unset, it is in that file.",
+        ),
+        cfg.StrOpt(
+            "rest_ca_file",
+            help="""
+PEM file with authorities of clients: only who shows a certificate signed by one of them is let in.
+Unset, clients need no certificate.
+""",
+        ),
         cfg.IntOpt(
             "rest_threads",
             default=16,

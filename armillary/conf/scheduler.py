@@ -13,7 +13,26 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
 Name of the driver that decides: an entry point of ``armillary.scheduler.driver``, or the path of a
 class. filter_scheduler asks placement, filters, weighs and claims. caching_scheduler filters and
 weighs hosts as they were at its last refresh and claims nothing, chance_scheduler takes any host
-that is up, fake_scheduler is for tests of a deployment. All schedulers must have the same one.
+that is up, fake_scheduler is for tests of a deployment. zone_scheduler is filter_scheduler for a
+zone that has others below it. All schedulers must have the same one.
+""",
+        ),
+        cfg.BoolOpt(
+            "in_process",
+            default=False,
+            help="""
+Whether each super conductor decides by itself, with a scheduler in its own process: no scheduler
+service runs then, and no queue for one. Hosts are asked for every pull_interval_seconds, as nobody
+can push them. All super conductors must have the same value.
+""",
+        ),
+        cfg.IntOpt(
+            "pull_interval_seconds",
+            default=5,
+            min=1,
+            max=600,
+            help="""
+With in_process: seconds between two questions to each cell for what changed of its hosts.
 """,
         ),
         cfg.FloatOpt(

@@ -18,6 +18,7 @@ from sqlalchemy.orm import ORMExecuteState, Session
 
 from armillary import exception
 from armillary.db import engines, errors, schema, sqlite
+from armillary.db.ahead import Ahead, AheadPeeks
 from armillary.db.engines import DatabaseOptions as DatabaseOptions
 from armillary.db.peeks import Peeks
 from armillary.log_once import OutageLog
@@ -79,6 +80,7 @@ class Database:
         self._engine: Engine | None = None
         self._writers: Engine | None = None
         self._peeks: Peeks | None = None
+        self._ahead: AheadPeeks | None = None
         self._inherited: list[object] = []  # of a process before its fork: never to be closed here
         self._engine_pid = 0
         self._engine_guard = threading.Lock()
@@ -111,12 +113,13 @@ class Database:
         with self._engine_guard:
             if self._engine is not None and self._engine_pid != os.getpid():
                 self._engine.dispose(close=False)
-                self._inherited.append(self._peeks)
+                self._inherited += [self._peeks, self._ahead]
                 self._engine = None
             if self._engine is None:
                 self._engine = engines.create_engine(self.url, self.options, self.name)
                 self._writers = self._engine.execution_options(**{sqlite.WRITE_OPTION: True})
                 self._peeks = Peeks(self._engine)
+                self._ahead = AheadPeeks(self._engine) if self.can_be_asked_ahead else None
                 self._engine_pid = os.getpid()
             return self._engine
 
@@ -126,6 +129,8 @@ class Database:
             if self._engine is not None and self._engine_pid == os.getpid():
                 if self._peeks is not None:
                     self._peeks.close()
+                if self._ahead is not None:
+                    self._ahead.close()
                 self._engine.dispose()
             self._engine = None
 
@@ -151,6 +156,20 @@ class Database:
             engine = self.engine
             assert self._peeks is not None, f"{engine} is there"
             return self._peeks.one(statement)
+
+    @property
+    def can_be_asked_ahead(self) -> bool:
+        """Whether ``peek_ahead`` ever asks anything."""
+        return self.dialect == "postgresql"
+
+    def peek_ahead(self, statement: str) -> Ahead | None:
+        """Ask what ``peek`` asks, without waiting for the answer; None where that cannot be had.
+
+        The caller takes the answer, or drops it. Raises nothing: ``peek`` says what is wrong.
+        """
+        if self.engine is None or self._ahead is None:
+            return None
+        return self._ahead.ask(statement)
 
     @contextlib.contextmanager
     def writer(self) -> Iterator[Session]:

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, event, exc
 from sqlalchemy.engine import URL, make_url
 
 from armillary import concurrency, exception
-from armillary.db import sqlite
+from armillary.db import sqlite, tls
 
 DRIVERS = {
     "sqlite": "sqlite+pysqlite",
@@ -52,6 +52,7 @@ def parse_url(connection: str, name: str) -> URL:
             f"The connection of the {name} database names {url.drivername}; "
             f"allowed: {', '.join(sorted({*DRIVERS.values()}))}"
         )
+    tls.check_files(url, name)
     return url.set(drivername=drivername)
 
 

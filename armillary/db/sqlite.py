@@ -120,5 +120,9 @@ def _use_wal(raw: Any, deadline: float) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(WRITE_OPTION, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    if connection.get_execution_options().get(WRITE_OPTION, False):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        return
+    raw = connection.connection.dbapi_connection
+    assert raw is not None
+    raw.execute("BEGIN")  # locks nothing: no error that SQLAlchemy would have to know of

@@ -77,15 +77,19 @@ class Notifier:
         context: RequestContext | None,
         instance: Any,
         action: str,
-        phase: str,
+        phase: str | None,
         fault: Any = None,
     ) -> None:
-        """Tell that an action (create, delete, ...) is at ``start``, ``end`` or ``error``."""
+        """Tell that an action (create, delete, ...) is at ``start``, ``end`` or ``error``.
+
+        None: it is a moment, and has no phases.
+        """
         if self._outbox is None:
             return
         told = facts.of_instance(instance)
         told["action"], told["fault"] = action, facts.of_fault(fault)
-        self._tell(context, f"instance.{action}.{phase}", InstanceActionPayload, told)
+        name = action if phase is None else f"{action}.{phase}"
+        self._tell(context, f"instance.{name}", InstanceActionPayload, told)
 
     def instance_update(
         self,
@@ -124,6 +128,19 @@ class Notifier:
             "attempt": fault.get("attempt"),
         }
         self._tell(context, "compute.exception", ExceptionPayload, told, level=ERROR)
+
+    def driver_lost(self, host: str, error: Exception) -> None:
+        """Tell that a host's driver cannot say any more what it has: its hypervisor is gone."""
+        if self._outbox is None:
+            return
+        told = {
+            "exception": type(error).__name__,
+            "message": str(error),
+            "host": host,
+            "instance_uuid": None,
+            "attempt": None,
+        }
+        self._tell(None, "virt_driver.connect.error", ExceptionPayload, told)
 
     # Scheduling -----------------------------------------------------------------------------------
 

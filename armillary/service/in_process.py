@@ -62,12 +62,24 @@ class ServiceGroup:
             raise
 
     def stop(self, grace_seconds: float) -> None:
-        """Drain all, the last started first; 0 seconds mean no bound."""
+        """Drain all, the last started first; 0 seconds mean no bound.
+
+        Periodic tasks end before any server does, as they call the other services here; those that
+        take long get half of the time.
+        """
         self._is_stopping = True
         deadline = time.monotonic() + grace_seconds
+        self._end_periodic_tasks(grace_seconds / 2 if grace_seconds else threading.TIMEOUT_MAX)
         while self._running:
             remaining = max(0.01, deadline - time.monotonic()) if grace_seconds else 0.0
             self._running.pop().drain(remaining)
+
+    def _end_periodic_tasks(self, wait_seconds: float) -> None:
+        deadline = time.monotonic() + wait_seconds
+        for service in self._running:
+            service.begin_no_task()
+        for service in self._running:
+            service.finish_tasks(max(0.0, deadline - time.monotonic()))
 
     def reload(self) -> None:
         """Read the configuration again; managers are told only when it has no mistake."""

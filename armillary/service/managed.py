@@ -14,7 +14,7 @@ from typing import NoReturn, Protocol, runtime_checkable
 from oslo_config import cfg
 from oslo_service.backend.base import ServiceBase
 
-from armillary import exception
+from armillary import exception, garbage
 from armillary.masking import mask_passwords
 from armillary.periodic import PeriodicRunner, PeriodicTask
 from armillary.service.supervisor import Supervisor
@@ -105,6 +105,7 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
     def start(self) -> None:
         """Run the manager in this worker; what makes that impossible ends worker or service."""
         error = self._error_of_run()
+        garbage.settle()
         if error is not None:  # not in an except clause, where oslo.log adds the error to each line
             self._end_broken_start(error)
 
@@ -146,6 +147,17 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         self._slot.ready()
         LOG.info("%s is ready", self._binary)
 
+    def begin_no_task(self) -> None:
+        """Begin no more periodic tasks; those under way go on."""
+        for runner in self._runners:
+            runner.stop()
+
+    def finish_tasks(self, wait_seconds: float) -> None:
+        """Wait for the periodic tasks under way, at most that long in all."""
+        deadline = time.monotonic() + wait_seconds
+        for runner in self._runners:
+            runner.stop(max(0.0, deadline - time.monotonic()))
+
     def drain(self, grace_seconds: float) -> None:
         """Take no more work, finish what is in hand, stop the manager. 0 seconds mean no bound.
 
@@ -159,12 +171,10 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         deadline = time.monotonic() + (grace_seconds or threading.TIMEOUT_MAX)
         for server in self._servers:
             self._attempt(server.stop)
-        for runner in self._runners:
-            runner.stop()
+        self.begin_no_task()
         for server in self._servers:
             self._attempt(server.wait)
-        for runner in self._runners:
-            runner.stop(max(0.0, deadline - time.monotonic()))
+        self.finish_tasks(max(0.0, deadline - time.monotonic()))
         if self._manager is not None:
             remaining = max(0.0, deadline - time.monotonic())
             manager = self._manager
@@ -226,8 +236,9 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         code = exit_code_for(error)
         if board.report_broken_start(code):
             say_broken_start(self._conf, self._binary, error)
-        os.kill(os.getppid(), signal.SIGTERM)
-        self._stopping.wait(PARENT_SECONDS_MAX)  # the parent ends all workers, this one, too
+            os.kill(os.getppid(), signal.SIGTERM)  # once: a second would hit it as it leaves
+        if not self._stopping.wait(PARENT_SECONDS_MAX):  # the parent ends all workers
+            os.kill(os.getppid(), signal.SIGTERM)
         leave(code)
 
 

@@ -15,16 +15,22 @@ from rpc.signing.keys import PublicKey, SigningKey
 ROLES = (
     "api",
     "cell_conductor",
+    "child_zone",
     "compute",
     "conductor",
     "operator",
+    "parent_zone",
     "placement",
     "scheduler",
 )
 AGENTS, SERVICES = "agents", "services"
 """The two lists: that of the agents is long, and only conductors need it."""
 
-SCOPED = {"compute": "the agent's host name", "cell_conductor": "the UUID of its cell"}
+SCOPED = {
+    "compute": "the agent's host name",
+    "cell_conductor": "the UUID of its cell",
+    "child_zone": "the name of the zone",
+}
 """Roles that speak for a part only, and what their scope is."""
 
 _FORMAT = 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,13 +11,18 @@ import pytest
 import yaml
 from oslo_config import cfg
 from oslo_messaging import conffixture
+from sqlalchemy.engine import make_url
 
 from api.app import require_authentication_or_loopback
+from armillary.cli.operator.broker_commands import definitions
 from armillary.conf import loader
 from armillary.tokens import TokenFile
 from compute_agent.virt.loader import make_drivers
+from rpc import broker_accounts
+from rpc.broker_accounts import CELL, NAMED_AFTER, TOP
 
 COMPOSE = Path(__file__).parents[3] / "etc" / "compose"
+DEFINITIONS = COMPOSE / "rabbitmq-definitions.json"
 IN_CONTAINER = "/etc/armillary/"
 SERVICES = {
     name: service["command"]
@@ -38,10 +44,30 @@ def load(name: str) -> cfg.ConfigOpts:
 @pytest.mark.usefixtures("keep_logging")
 @pytest.mark.parametrize("name", SERVICES)
 def test_the_configuration_of_a_service_loads(name: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """With a broker, and without a misspelt option."""
+    """With an account that the broker knows, and without a misspelt option."""
     conf = load(name)
-    assert conf.transport_url.startswith("rabbit://armillary:")
+    definitions = json.loads(DEFINITIONS.read_text())
+    passwords = {user["name"]: user["password"] for user in definitions["users"]}
+    granted = {(each["user"], each["vhost"]) for each in definitions["permissions"]}
+    for text in filter(None, (conf.transport_url, conf.cell.transport_url)):
+        url = make_url(text)
+        assert passwords[url.username or ""] == url.password
+        assert (url.username, url.database) in granted
     assert "WARNING" not in capfd.readouterr().err
+
+
+def test_the_broker_grants_what_each_role_needs() -> None:
+    """What ``armillary-manage broker permissions`` prints, no more and no less."""
+    written = json.loads(DEFINITIONS.read_text())
+    pairs = [(each["user"], each["vhost"]) for each in written["permissions"]]
+    found = [(vhost, _permissions(account, vhost)) for account, vhost in pairs]
+    assert {key: written[key] for key in ("permissions", "topic_permissions")} == definitions(found)
+
+
+def _permissions(account: str, vhost: str) -> broker_accounts.Permissions:
+    role = next((role for role in NAMED_AFTER if account.startswith(f"{role}-")), account)
+    scope = account.removeprefix(f"{role}-") if role in NAMED_AFTER else None
+    return broker_accounts.permissions(role, TOP if vhost == "top" else CELL, scope=scope)
 
 
 @pytest.mark.usefixtures("keep_logging")

@@ -9,16 +9,18 @@ import pytest
 
 from armillary.cli.simulate.policies import read_policies
 from armillary.cli.simulate.scenario_file import read_scenario
+from armillary.cli.simulate.zones.simulation import simulate_zones
 from tests.fixtures.simulations import run
 
 SIMULATIONS = Path(__file__).parents[3] / "etc" / "simulations"
-SCENARIOS = sorted(SIMULATIONS.glob("*.yaml"))
+TREES = sorted(SIMULATIONS.glob("zones-*.yaml"))
+SCENARIOS = sorted({*SIMULATIONS.glob("*.yaml")}.difference(TREES))
 POLICIES = sorted(SIMULATIONS.glob("*.conf"))
 
 
 def test_there_are_some() -> None:
     """Two of each."""
-    assert len(SCENARIOS) == len(POLICIES) == 2
+    assert len(SCENARIOS) == len(TREES) == len(POLICIES) == 2
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
@@ -28,6 +30,23 @@ def test_the_beginning_of_a_scenario_runs(path: Path) -> None:
     counts = run(scenario).counts
     assert counts["accepted"] > 0
     assert counts["refused"] == 0
+
+
+@pytest.mark.parametrize("path", TREES, ids=lambda path: path.stem)
+def test_the_beginning_of_a_small_tree_runs(path: Path) -> None:
+    """With one host of each kind in a zone, and fewer zones."""
+    scenario = dataclasses.replace(
+        (read := read_scenario(path)),
+        duration_seconds=100.0,
+        shapes=[dataclasses.replace(shape, names=shape.names[:1]) for shape in read.shapes],
+    )
+    assert scenario.tree is not None
+    tree = dataclasses.replace(scenario.tree, widths=(3, 3), compares_with_flat=True)
+    (policy,) = read_policies([], [])
+    outcome = simulate_zones(scenario, tree, policy, lambda done, counts: None)
+    assert outcome.counts["accepted"] > 0
+    assert outcome.flat is not None
+    assert outcome.flat["same_first"] == 1.0
 
 
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.stem)

@@ -6,10 +6,12 @@ import pytest
 
 from compute_agent.manager import ComputeManager
 from conductor import cell_conductor, endpoints
+from conductor.endpoints.zone_border import ZoneBorderEndpoint
 from placement.manager import PlacementManager
 from rpc import authority
 from rpc.signing.trust import ROLES, Identity
 from scheduler.manager import SchedulerManager
+from scheduler.zones.links import SummaryEndpoint
 from tests.fixtures.signing import SCOPES
 from tests.unit.rpc.exposed import exposed_by, exposed_by_modules
 
@@ -20,7 +22,9 @@ SERVED = {
     "placement": exposed_by(PlacementManager),
     "cell_conductor": exposed_by(cell_conductor.CellConductorManager),
     "host_states": exposed_by(cell_conductor.HostStatesEndpoint),
-    "conductor": exposed_by_modules(endpoints),
+    "conductor": exposed_by_modules(endpoints) - exposed_by(ZoneBorderEndpoint),
+    "zone": exposed_by(ZoneBorderEndpoint),
+    "zone_summaries": exposed_by(SummaryEndpoint),
 }
 OF_AGENTS = {
     method
@@ -45,6 +49,12 @@ def test_the_services_are_all_in_the_table():
     assert set(authority.SERVED_BY.values()) <= set(ROLES)
 
 
+def test_no_scheduler_asks_a_host():
+    """BZ-20: hosts push their states; who decides by these has no way to ask for more."""
+    for method in SERVED["compute"]:
+        assert authority.refusal(identity("scheduler"), "compute", "host1", method, {})
+
+
 @pytest.mark.parametrize("topic", SERVED)
 def test_an_agent_may_nothing_but_report_of_itself(topic):
     """With its own name as the argument nothing else opens; with another's not even that."""
@@ -61,12 +71,46 @@ def test_an_agent_may_nothing_but_report_of_itself(topic):
             assert own is not None
 
 
+def test_a_zone_pushes_its_own_summary_alone():
+    """A child that was taken over speaks for itself, not for its brothers."""
+
+    def refusal(zone):
+        summary = {"armillary_object.data": {"zone": zone}}
+        return authority.refusal(
+            identity("child_zone"), "zone_summaries", None, "update_summary", {"summary": summary}
+        )
+
+    assert refusal(SCOPES["child_zone"]) is None
+    assert refusal("another") is not None
+
+
+def test_a_parent_reaches_the_border_and_nothing_behind_it():
+    parent = identity("parent_zone")
+    allowed = {
+        (topic, method)
+        for topic, methods in authority.TABLE.items()
+        for method in methods
+        if authority.refusal(parent, topic, None, method, {}) is None
+    }
+    assert allowed == {("zone", method) for method in SERVED["zone"]}
+
+
 def test_a_cell_conductor_pushes_the_hosts_of_its_own_cell():
     def refusal(cell_uuid):
         batch = {"armillary_object.data": {"cell_uuid": cell_uuid}}
         return authority.refusal(
             identity("cell_conductor"), "scheduler", None, "update_host_states", {"batch": batch}
         )
+
+    assert refusal(SCOPES["cell_conductor"]) is None
+    assert refusal("another") is not None
+
+
+@pytest.mark.parametrize("method", ["order_in_other_cell", "hand_over_instance", "end_cell_change"])
+def test_a_cell_conductor_speaks_to_another_cell_for_its_own(method):
+    def refusal(cell_uuid):
+        arguments = {"cell_uuid": cell_uuid}
+        return authority.refusal(identity("cell_conductor"), "conductor", None, method, arguments)
 
     assert refusal(SCOPES["cell_conductor"]) is None
     assert refusal("another") is not None

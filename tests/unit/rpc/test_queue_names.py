@@ -47,3 +47,38 @@ def test_a_killed_process_leaves_its_name_to_the_next(tmp_path):
 def test_a_process_keeps_its_name(tmp_path):
     """Several buses in one process share one name."""
     assert claim_process_name("svc", tmp_path) == claim_process_name("svc", tmp_path)
+
+
+LEFT_BEHIND = """
+import os, sys, pathlib
+from oslo_concurrency import lockutils
+from oslo_config import cfg
+from oslo_messaging._drivers import amqpdriver
+from rpc.transport import Bus
+
+leader = os.getpid()
+if os.fork():
+    os._exit(0)  # the shell that started it
+sys.stdin.read()  # until it was reaped
+conf = cfg.ConfigOpts()
+conf([], project="armillary")
+bus = Bus(conf, "kombu+memory:////left")
+lockutils.set_defaults(sys.argv[1])
+manager = amqpdriver.QManager("host", f"left-{leader}")
+print(manager.get(), manager.get(), sep="\\n", flush=True)
+pathlib.Path(manager.file_name).unlink()
+"""
+
+
+def test_queues_have_names_though_the_group_has_lost_its_leader(tmp_path):
+    """A service that a script leaves running in the background answers and is answered."""
+    shell = subprocess.Popen(
+        [sys.executable, "-c", LEFT_BEHIND, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    shell.wait()
+    names, _ = shell.communicate()
+    assert [name.rpartition(":")[2] for name in names.splitlines()] == ["1", "2"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from armillary.periodic import PeriodicTask
 from armillary.service import Server, ServiceGroup
 from tests.fixtures.programs import Program, StartProgram
 from tests.unit.armillary.service.programs import Systemd, pids
+
+SECONDS_MAX = 10
+ANSWER_SECONDS = 0.2
 
 
 @pytest.fixture
@@ -122,9 +126,10 @@ def test_systemd_hears_the_same_as_of_a_launched_service(
 
 
 class NotingManager:
-    def __init__(self, name: str, notes: list[str]) -> None:
+    def __init__(self, name: str, notes: list[str], tasks: Sequence[PeriodicTask] = ()) -> None:
         self._name = name
         self._notes = notes
+        self._tasks = tasks
 
     def start(self) -> None:
         self._notes.append(f"{self._name} started")
@@ -133,7 +138,7 @@ class NotingManager:
         return []
 
     def periodic_tasks(self) -> Sequence[PeriodicTask]:
-        return []
+        return self._tasks
 
     def stop(self, grace_seconds: float) -> None:
         self._notes.append(f"{self._name} stopped")
@@ -156,3 +161,53 @@ def test_a_group_runs_in_a_test_without_signals() -> None:
     group.start()
     group.stop(5)
     assert notes == ["a started", "b started", "b stopped", "a stopped"]
+
+
+class Answers:
+    """A server that a task of another service here calls: it answers until it is stopped."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self._is_stopping = threading.Event()
+
+    def start(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        self._is_stopping.set()
+
+    def wait(self) -> None:
+        pass
+
+    def call(self) -> bool:
+        """Return whether there was an answer; one takes a moment."""
+        self.asked.set()
+        return not self._is_stopping.wait(ANSWER_SECONDS)
+
+
+@pytest.mark.usefixtures("keep_logging")
+def test_a_periodic_task_under_way_finds_the_servers_of_the_others() -> None:
+    """Else it would wait for an answer that does not come, and the end for it."""
+    conf = cfg.ConfigOpts()
+    loader.load(conf, [], "armillary-test")
+    answers = Answers()
+    answered: list[bool] = []
+    asking = PeriodicTask(
+        "ask", 60.0, lambda: answered.append(answers.call()), initial_delay_seconds=0.0
+    )
+
+    class Asked(NotingManager):
+        def servers(self) -> Sequence[Server]:
+            return [answers]
+
+    group = ServiceGroup(
+        conf,
+        [
+            ("asking", lambda: NotingManager("asking", [], [asking])),
+            ("asked", lambda: Asked("asked", [])),
+        ],
+    )
+    group.start()
+    assert answers.asked.wait(SECONDS_MAX)
+    group.stop(SECONDS_MAX)
+    assert answered == [True]

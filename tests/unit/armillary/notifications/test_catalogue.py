@@ -1,0 +1,98 @@
+"""The events that operators know from the field: each is told, or is not for a reason."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+import pytest
+
+from conductor.cell_db import actions, telling
+from conductor.cell_tasks.operations.flows import FLOWS
+
+OF_INSTANCES = [
+    "create",
+    "delete",
+    "soft_delete",
+    "restore",
+    "power_on",
+    "power_off",
+    "reboot",
+    "rebuild",
+    "evacuate",
+    "lock",
+    "unlock",
+    "resize",
+    "resize_prep",
+    "resize_finish",
+    "resize_confirm",
+    "resize_revert",
+    "live_migration",
+    "live_migration_pre",
+    "live_migration_post",
+    "live_migration_post_dest",
+    "live_migration_rollback_dest",
+    "live_migration_abort",
+    "shelve",
+    "shelve_offload",
+    "unshelve",
+]
+MOMENTS = ["rebuild_scheduled"]
+"""Told of instances without phases."""
+OF_OTHERS = {
+    "instance.update": ("armillary.notifications.notifier", '"instance.update"'),
+    "scheduler.select_destinations.start": ("scheduler.manager", '"start"'),
+    "scheduler.select_destinations.end": ("scheduler.manager", '"end"'),
+    "compute_task.build_instances.error": ("conductor.tasks.build", '"build_instances"'),
+    "compute_task.migrate_server.error": ("conductor.tasks.move", '"migrate_server"'),
+    "compute_task.rebuild_server.error": ("conductor.rebuild_checks", '"rebuild_server"'),
+    "service.create": ("conductor.host_services", '"create"'),
+    "service.update": ("conductor.host_services", '"update"'),
+    "service.delete": ("conductor.host_services", '"delete"'),
+    "aggregate.create": ("conductor.endpoints.aggregates", '"create"'),
+    "aggregate.delete": ("conductor.endpoints.aggregates", '"delete"'),
+    "aggregate.add_host": ("conductor.endpoints.aggregates", '"add_host"'),
+    "aggregate.remove_host": ("conductor.endpoints.aggregates", '"remove_host"'),
+    "aggregate.update_metadata": ("conductor.endpoints.aggregates", '"update_metadata"'),
+    "aggregate.update_prop": ("conductor.endpoints.aggregates", '"update_prop"'),
+    "server_group.create": ("conductor.endpoints.server_groups", '"create"'),
+    "server_group.delete": ("conductor.endpoints.server_groups", '"delete"'),
+    "server_group.add_member": ("conductor.acceptance", '"add_member"'),
+    "metrics.update": ("compute_agent.reporter", ".metrics_update("),
+    "compute.exception": ("conductor.cell_db.telling", ".compute_exception("),
+    "virt_driver.connect.error": ("compute_agent.reporter", ".driver_lost("),
+}
+"""Event -> the module that tells it, and what is written there."""
+NOT_TOLD = {
+    "aggregate.cache_images": "images are no files that hosts fetch: they name what is on them",
+    "instance.live_migration_rollback": "the guest never left its source; the destination tells",
+    "instance.live_migration_force_complete": "there is no such operation",
+}
+
+
+@pytest.mark.parametrize("name", OF_INSTANCES)
+def test_an_action_of_instances_is_told_with_its_phases(name: str) -> None:
+    """By the words that operators know; steps and actions share one way."""
+    flows = {telling.TOLD_AS.get(operation, operation) for operation in FLOWS}
+    others = {actions.CREATE, "delete", "lock", "unlock", telling.ABORT}
+    assert name in {*flows, *telling.STEPS.values(), *others}
+
+
+def test_a_moment_has_no_phase() -> None:
+    assert set(MOMENTS) == set(telling.SCHEDULED.values())
+
+
+@pytest.mark.parametrize("event", OF_OTHERS)
+def test_what_is_no_action_has_an_emitter(event: str) -> None:
+    module, text = OF_OTHERS[event]
+    assert text in inspect.getsource(importlib.import_module(module))
+
+
+@pytest.mark.parametrize("event", NOT_TOLD)
+def test_what_is_not_told_is_not_half_there(event: str) -> None:
+    """Whoever makes one of these possible takes it out of the list, and tells it."""
+    word = event.partition(".")[2]
+    known = {*telling.TOLD_AS.values(), *telling.STEPS.values(), *FLOWS}
+    aggregates = importlib.import_module("conductor.endpoints.aggregates")
+    assert word not in known
+    assert word not in inspect.getsource(aggregates)

@@ -1,0 +1,125 @@
+"""What each role's account may do: from one table, which fits the table of methods."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from armillary import exception
+from rpc import authority, broker_accounts
+from rpc.broker_accounts import (
+    CELL,
+    NAMED_AFTER,
+    TABLE,
+    TOP,
+    Access,
+    Part,
+    Permissions,
+    permissions,
+)
+
+ACCOUNTS = {"child_zone": "conductor"}
+NEVER_SENT = {
+    ("cell_conductor", "scheduler"),
+    ("cell_conductor", "api"),
+    ("cell_conductor", "operator"),
+}
+"""Topic and role: allowed by the table of methods, over a connection by another role's account."""
+IN_CELL = ("cell_conductor", "compute")
+ALL = [(role, broker) for role, parts in TABLE.items() for broker in parts]
+
+
+def of(role: str, broker: str, scope: str = "s.1") -> Permissions:
+    return permissions(role, broker, scope=scope if role in NAMED_AFTER else None)
+
+
+def agent(host: str) -> Permissions:
+    return permissions("compute", CELL, scope=host)
+
+
+@pytest.mark.parametrize("topic", authority.TABLE)
+def test_who_may_call_a_topic_has_an_account_that_reaches_it(topic: str) -> None:
+    """Whatever role the table of methods lets in, on the broker where the topic is served."""
+    broker = CELL if topic in IN_CELL else TOP
+    roles = {allowed.role for each in authority.TABLE[topic].values() for allowed in each}
+    for role in sorted(roles):
+        account = ACCOUNTS.get(role, role.replace("_", "-"))
+        part = TABLE[account].get(broker, Part())
+        assert topic in {*part.calls, *part.tells} or (topic, role) in NEVER_SENT
+
+
+@pytest.mark.parametrize(("role", "broker"), ALL, ids=lambda each: str(each))
+def test_all_expressions_are_of_whole_names(role: str, broker: str) -> None:
+    """None matches a name that only begins or ends with what is meant, and none matches all."""
+    found = of(role, broker)
+    access = (found.access.configure, found.access.write, found.access.read)
+    for pattern in (*access, *(key for keys in found.by_exchange.values() for key in keys)):
+        assert pattern.startswith("^")
+        assert pattern.endswith("$")
+        re.compile(pattern)
+        for name in ("", "x", "amq.default", "compute.another", "xconductor", "#", "*.*"):
+            assert (
+                re.match(pattern, name) is None
+                or pattern == broker_accounts.NOTHING
+                or (name == "compute.another" and role == "cell-conductor")
+            )
+
+
+@pytest.mark.parametrize(
+    "other", ["rack1.40", "xrack1.4", "rack1-4", "rack1", "rack1.4.5"], ids=lambda name: name
+)
+def test_an_agents_account_is_of_one_host_alone(other: str) -> None:
+    """Also where names look alike to a regular expression."""
+    mine = agent("rack1.4")
+    queue = f"compute.{other}"
+    replies = f"replies_compute-{other}:a:b:0"
+    for pattern in vars_of(mine.access):
+        assert re.match(pattern, queue) is None
+        assert re.match(pattern, replies) is None
+    write, read = mine.by_exchange["armillary_replies"]
+    assert re.match(read, replies) is None
+    assert re.match(write, replies) is None
+    assert re.match(mine.by_exchange["armillary"][1], queue) is None
+    assert re.match(mine.by_exchange["armillary"][1], "compute.rack1.4")
+
+
+def vars_of(access: Access) -> tuple[str, str, str]:
+    return access.configure, access.write, access.read
+
+
+def test_an_agent_makes_nothing_that_others_use() -> None:
+    """Who may make a thing may delete it."""
+    names = (
+        "armillary",
+        "armillary_replies",
+        "armillary_cell_conductor",
+        "compute_fanout",
+        "compute",
+    )
+    configure = agent("a").access.configure
+    assert [name for name in names if re.match(configure, name)] == []
+
+
+def test_an_account_of_a_host_asks_for_the_host() -> None:
+    """One for all hosts would be an account that reads all queues."""
+    with pytest.raises(exception.Invalid, match="host"):
+        permissions("compute", CELL)
+    with pytest.raises(exception.Invalid, match="the same everywhere"):
+        permissions("api", TOP, scope="one")
+
+
+def test_a_role_without_account_on_a_broker_is_refused() -> None:
+    """An agent has none on the top broker."""
+    with pytest.raises(exception.Invalid, match="cell"):
+        permissions("compute", TOP, scope="a")
+
+
+def test_names_of_accounts_may_begin_with_a_prefix() -> None:
+    """Then answers go to the accounts with that prefix."""
+    found = permissions("placement", TOP, prefix="west-")
+    write, read = found.by_exchange["armillary_replies"]
+    assert found.account == "west-placement"
+    assert re.match(write, "replies_west-scheduler:a:b:0")
+    assert not re.match(write, "replies_scheduler:a:b:0")
+    assert re.match(read, "replies_west-placement:a:b:0")
