@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -17,7 +17,7 @@ from armillary.db import Database
 from objects.allocation_candidates import AllocationCandidates
 from objects.provider_uuids import ProviderUUIDs
 from objects.resource_query import ResourceQuery
-from placement import packed_candidates
+from placement import capabilities, packed_candidates
 from placement import query as queries
 from placement.aggregates import AggregateWriter
 from placement.allocations import AllocationReader
@@ -87,8 +87,13 @@ class PlacementEngine:
 
     def get_candidates(self, query: ResourceQuery, *, by_id: bool = False) -> AllocationCandidates:
         """Return the candidates as columns. Raises ``InvalidResourceQuery``."""
-        with self.candidates(query) as (table, found):
+        parsed, strategy = queries.parse(query), self._strategy()
+
+        def work(table: ProviderTable) -> AllocationCandidates:
+            found = find_candidates(table, parsed, strategy)
             return packed_candidates.pack(table, query, found, by_id=by_id)
+
+        return self._keeper.answer(work)
 
     def get_provider_uuids(self, ids: Numbers) -> ProviderUUIDs:
         """Return the UUIDs of providers by the database's ids; those there are."""
@@ -105,6 +110,14 @@ class PlacementEngine:
         parsed, strategy = queries.parse(query), self._strategy()
         with self._keeper.table() as table:
             yield table, find_candidates(table, parsed, strategy)
+
+    def get_summary(self, excluded: Sequence[str], without_traits: Sequence[str]) -> dict[str, Any]:
+        """Return what all providers can do at most, as ``capabilities.summarize`` says."""
+
+        def work(table: ProviderTable) -> dict[str, Any]:
+            return capabilities.summarize(table, excluded=excluded, without_traits=without_traits)
+
+        return self._keeper.answer(work)
 
     def explain(self, query: ResourceQuery) -> dict[str, Any]:
         """Return what stands in the way of candidates. Raises ``InvalidResourceQuery``."""

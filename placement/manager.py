@@ -87,6 +87,12 @@ class PlacementManager:
         return self.engine.explain(query)
 
     @rpc.expose
+    def get_summary(
+        self, context: RequestContext, excluded: Sequence[str], without_traits: Sequence[str]
+    ) -> dict[str, Any]:
+        return self.engine.get_summary(excluded, without_traits)
+
+    @rpc.expose
     def get_provider_uuids(
         self, context: RequestContext, providers: ProviderUUIDs
     ) -> ProviderUUIDs:

@@ -103,6 +103,10 @@ class ProviderTable:
         """Return the inventories of a class; blank ones when no provider ever had it."""
         return self._classes.get(name) or ClassColumns(self.size)
 
+    def trait_names(self) -> Iterable[str]:
+        """Return the traits that some provider has, or had."""
+        return self._traits.keys()
+
     def has_trait(self, name: str) -> Mask:
         """Tell for each row whether it has the trait."""
         found = self._traits.get(name)

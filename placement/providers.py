@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,8 +14,8 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
-from placement import names
-from placement.db import epochs
+from placement import names, tree_reshape
+from placement.db import allocations, epochs, provider_allocations
 from placement.db import provider_families as families
 from placement.db import providers as queries
 from placement.provider_families import (
@@ -27,8 +28,13 @@ from placement.provider_families import (
     size_of,
 )
 from placement.provider_report import Facts, is_provider_name
+from placement.settlement import Settlement
+
+LOG = logging.getLogger(__name__)
 
 TRANSACTION_SIZE_MAX = 1000  # providers; claims wait while they are written
+RESHAPE = "reshape"
+"""The field of a report that lets what is allocated of a tree move with its shape."""
 
 
 class ProviderWriter:
@@ -45,11 +51,27 @@ class ProviderWriter:
         for report in reports:
             if not isinstance(report, Mapping):
                 raise exception.Invalid(reason=f"a provider is an object, not {report!r}")
+        plain = [
+            {name: value for name, value in report.items() if name != RESHAPE} for report in reports
+        ]
         results: list[dict[str, Any]] = []
-        for part in _parts(reports):
+        for part in _parts(plain):
             write = functools.partial(_write, reports=part, clock=self._clock)
             results += self._database.run_in_writer(write)
+        for place, report in enumerate(reports):
+            if results[place]["error"] and report.get(RESHAPE) is True:
+                results[place] = self._reshape(plain[place], results[place])
         return results
+
+    def _reshape(self, report: Mapping[str, Any], refused: dict[str, Any]) -> dict[str, Any]:
+        """Take a refused report with what is allocated of its tree moved, in one transaction."""
+        write = functools.partial(_reshape, report=report, clock=self._clock)
+        try:
+            return self._database.run_in_writer(write) or refused
+        except exception.Unavailable:
+            raise
+        except exception.ArmillaryError as error:
+            return {**refused, "error": str(error)}
 
     def set_trait(self, provider: str, trait: str, *, present: bool) -> None:
         """Add or remove a trait. Raises ``ResourceProviderNotFound``, ``TraitNotFound``."""
@@ -106,10 +128,60 @@ def _parts(reports: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, A
         yield part
 
 
+def _reshape(
+    session: Session, report: Mapping[str, Any], clock: Callable[[], dt.datetime]
+) -> dict[str, Any] | None:
+    """Write a tree in both shapes, move what is allocated, then write it in its new shape.
+
+    Nobody sees what is in between. None, with nothing written, when nothing has to move. Raises
+    what stands in the way.
+    """
+    epoch = epochs.lock(session)
+    named = set(named_in(report))
+    before = families.get_stored(session, queries.get_facts(session, named), families=named)
+    lost = tree_reshape.lost_in(report, before)
+    if not lost:
+        return None
+    _, wide_change = _planned(session, tree_reshape.widened(report, lost, before.facts))
+    families.store(session, [wide_change], epoch, clock())
+    holders = {
+        row.uuid
+        for row in provider_allocations.list_of(session, {uuid for uuid, _ in lost})
+        if (row.provider_uuid, row.resource_class) in lost
+    }
+    members = [facts.uuid for _, facts in wide_change.members]
+    epoch, ledger = allocations.open_ledger(session, consumers=holders, providers=members)
+    Settlement(ledger, tree_reshape.moves(ledger, lost, wide_change)).settle()
+    allocations.store(session, ledger, epoch, clock())
+    result, change = _planned(session, report)
+    families.store(session, [change], epochs.lock(session), clock())
+    LOG.info(
+        "Resource provider %s has another shape; the allocations of %d consumers moved with it",
+        report["uuid"], len(holders),
+    )  # fmt: skip
+    return result
+
+
+def _planned(session: Session, report: Mapping[str, Any]) -> tuple[dict[str, Any], FamilyChange]:
+    """Return the result of one report, and what it changes. Raises Conflict when it cannot be."""
+    plan = _plan(session, [report])
+    result = plan.add(report)
+    if result["error"]:
+        raise exception.Conflict(reason=result["error"])
+    return result, plan.changes[0]
+
+
 def _write(
     session: Session, reports: Sequence[Mapping[str, Any]], clock: Callable[[], dt.datetime]
 ) -> list[dict[str, Any]]:
     epoch = epochs.lock(session)
+    plan = _plan(session, reports)
+    results = [plan.add(report) for report in reports]
+    families.store(session, plan.changes, epoch, clock())
+    return results
+
+
+def _plan(session: Session, reports: Sequence[Mapping[str, Any]]) -> _Plan:
     uuids = {uuid for report in reports for uuid in named_in(report)}
     wanted = {
         str(name) for report in reports for name in names_in(report) if is_provider_name(name)
@@ -124,10 +196,7 @@ def _write(
             for uuid in named_in(report)
         },
     )
-    plan = _Plan(stored, queries.get_uuids_by_name(session, wanted))
-    results = [plan.add(report) for report in reports]
-    families.store(session, plan.changes, epoch, clock())
-    return results
+    return _Plan(stored, queries.get_uuids_by_name(session, wanted))
 
 
 class _Plan:

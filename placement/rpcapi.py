@@ -23,11 +23,12 @@ class PlacementAPI(RpcClient):
     Version history: 1.0 initial; 1.1 get_allocation_candidates takes by_id and queries of trees,
     adds explain_candidates, get_provider_uuids, get_aggregate_members, updated_at in
     list_allocations; 1.2 claim_batch, replace and consumer_type in move_allocations, children and
-    former_children in set_providers, get_provider_allocations, release_unchanged.
+    former_children in set_providers, get_provider_allocations, release_unchanged; 1.3 get_summary;
+    1.4 reshape in set_providers.
     """
 
     TOPIC = "placement"
-    VERSION = "1.2"
+    VERSION = "1.4"
 
     def __init__(self, bus: Bus, **options: Any) -> None:
         super().__init__(bus, **options)
@@ -75,6 +76,28 @@ class PlacementAPI(RpcClient):
         asked = ProviderUUIDs.from_values(ids=ids)
         result: ProviderUUIDs = self._call(
             context, "get_provider_uuids", version="1.1", providers=asked
+        )
+        return result
+
+    def get_summary(
+        self,
+        context: RequestContext,
+        *,
+        excluded: Sequence[str] = (),
+        without_traits: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """Return what all providers can do at most, for the summary of a zone. Since 1.3.
+
+        That is {"resources": {class: most free on one provider}, "traits": [...], "providers": n},
+        without the trees of ``excluded`` providers (UUIDs of roots; unknown ones do no harm) and
+        those whose root has one of ``without_traits``.
+        """
+        result: dict[str, Any] = self._call(
+            context,
+            "get_summary",
+            version="1.3",
+            excluded=list(excluded),
+            without_traits=list(without_traits),
         )
         return result
 
@@ -200,9 +223,20 @@ class PlacementAPI(RpcClient):
         uuid, name, parent_uuid, inventories, traits and managed_custom_traits) and
         ``former_children`` (UUIDs of some told before; those that are no children any more are
         deleted). All of a tree is taken or nothing. An older placement is not told of children.
+
+        Since 1.4 it may say ``reshape``: true. When something is allocated of what would go, and
+        the reported tree has room for it elsewhere, it moves there in the same step; else the
+        report is refused as it is without. An older placement refuses.
         """
+        if not self.can_send("1.4"):
+            providers = [
+                {name: value for name, value in each.items() if name != "reshape"}
+                for each in providers
+            ]
         version = "1.2" if any(not _FAMILY.isdisjoint(each) for each in providers) else None
-        if version is not None and not self.can_send(version):
+        if any("reshape" in each for each in providers):
+            version = "1.4"
+        elif version is not None and not self.can_send(version):
             version, providers = None, [_without_family(each) for each in providers]
         result: list[dict[str, Any]] = self._call(
             context, "set_providers", version=version, providers=list(providers)

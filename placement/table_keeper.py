@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
+from armillary import exception
 from armillary.db import Database
 from placement.db import changes, epochs
 from placement.provider_table import EPOCH_NONE, ProviderTable
+
+T = TypeVar("T")
 
 
 class TableKeeper:
@@ -23,6 +27,33 @@ class TableKeeper:
         self._database = database
         self._lock = threading.Lock()
         self._table = ProviderTable()
+        self._was_current = False  # when it was asked last: then it likely is the next time, too
+
+    def answer(self, work: Callable[[ProviderTable], T]) -> T:
+        """Return what ``work`` makes of the table, of which it must keep nothing.
+
+        Where nothing changed lately it is done while the database is asked whether that still
+        holds, and done again if not: ``work`` must do nothing but answer.
+        """
+        ahead = self._database.peek_ahead(epochs.PEEK) if self._was_current else None
+        if ahead is None:
+            with self.table() as table:
+                return work(table)
+        try:
+            with self._lock:
+                epoch = self._table.epoch
+                result = work(self._table)
+        except exception.ArmillaryError:  # perhaps of a table that is too old
+            ahead.drop()
+            with self.table() as table:
+                return work(table)
+        except BaseException:
+            ahead.drop()
+            raise
+        if ahead.take() == (epoch,):
+            return result
+        with self.table() as table:
+            return work(table)
 
     @contextlib.contextmanager
     def table(self) -> Iterator[ProviderTable]:
@@ -30,6 +61,7 @@ class TableKeeper:
         held = self._table.epoch
         needed = self._database.peek(epochs.PEEK)[0]
         with self._lock:
+            self._was_current = self._table.epoch == needed
             if self._table.epoch < needed or needed < held:
                 with self._database.reader() as session:
                     self._load(session)

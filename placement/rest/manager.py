@@ -11,6 +11,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.db import Database
 from armillary.http_server import HttpServer, is_loopback
+from armillary.http_tls import tls_files
 from armillary.periodic import PeriodicRunner, PeriodicTask
 from placement.engine import PlacementEngine
 from placement.rest import errors
@@ -84,6 +85,12 @@ def make_server(conf: cfg.ConfigOpts, engine: PlacementEngine, *, reuse_port: bo
         threads=options.rest_threads,
         reuse_port=reuse_port,
         refusal=errors.refusal,
+        tls=tls_files(
+            "placement",
+            cert_file=options.rest_cert_file,
+            key_file=options.rest_key_file,
+            ca_file=options.rest_ca_file,
+        ),
     )
 
 
