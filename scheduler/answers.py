@@ -69,7 +69,11 @@ def destinations(
         indexes = [index_of[offer] for offer in offered]
         choices.append(indexes + [-1] * (width - len(indexes)))
     return uncoerced.make(
-        Destinations, hosts=selections, choices=np.array(choices, dtype=np.int64), trace=trace
+        Destinations,
+        hosts=selections,
+        choices=np.array(choices, dtype=np.int64),
+        trace=trace,
+        zone_entries=[],
     )
 
 

@@ -14,7 +14,8 @@ class Facts:
     """The facts at one moment, replaced as a whole. ``seq`` grows with each change.
 
     ``service_version_min`` is the oldest version of a compute service in any cell, 0 as long as
-    that is not known; the fleet keeps it up to date.
+    that is not known; the fleet keeps it up to date. ``zones`` are the child zones: dicts with
+    uuid, name, transport_url and disabled.
     """
 
     def __init__(
@@ -23,8 +24,10 @@ class Facts:
         seq: int = 0,
         cells: Iterable[Mapping[str, Any]] = (),
         aggregates: Iterable[Aggregate] = (),
+        zones: Iterable[Mapping[str, Any]] = (),
     ) -> None:
         self.seq = seq
+        self.zones = tuple(zones)
         self.service_version_min = 0
         self.cell_names: dict[str, str] = {}
         self.enabled_cells: set[str] = set()
@@ -42,7 +45,12 @@ class Facts:
     @classmethod
     def from_plain(cls, facts: Mapping[str, Any]) -> Self:
         """Make facts from what ``SuperConductorAPI.get_facts`` answers."""
-        return cls(seq=facts["seq"], cells=facts["cells"], aggregates=facts["aggregates"])
+        return cls(
+            seq=facts["seq"],
+            cells=facts["cells"],
+            aggregates=facts["aggregates"],
+            zones=facts.get("zones") or (),
+        )
 
     def changed(
         self, aggregates: Iterable[Aggregate] = (), removed: Iterable[str] = (), *, seq: int
@@ -56,7 +64,7 @@ class Facts:
             {"uuid": uuid, "name": name, "disabled": uuid not in self.enabled_cells}
             for uuid, name in self.cell_names.items()
         ]
-        return Facts(seq=seq, cells=cells, aggregates=by_uuid.values())
+        return Facts(seq=seq, cells=cells, aggregates=by_uuid.values(), zones=self.zones)
 
     def aggregates_of(self, host: str) -> tuple[Aggregate, ...]:
         """Return the aggregates that a host is in."""

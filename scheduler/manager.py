@@ -24,6 +24,8 @@ from objects.destinations import Destinations
 from objects.host_states import HostStateBatch
 from objects.request_spec import RequestSpec
 from objects.scheduling_batch import SchedulingAnswers, SchedulingBatch
+from objects.zone_answer import ZoneAnswer
+from objects.zone_query import ZoneQuery
 from placement.rpcapi import PlacementAPI
 from rpc.server import RpcServer
 from rpc.transport import Bus
@@ -37,14 +39,22 @@ from scheduler.rpcapi import OBJECTS_OF_1_0, SchedulerAPI
 from scheduler.scheduling_request import Outcome, SchedulingRequest
 from scheduler.state_sync import StateSync
 from scheduler.trace import TraceBuilder
+from scheduler.ways_to_hold import ways_to_hold
+from scheduler.zones.links import MakeBus
+from scheduler.zones.service import NOTHING_KNOWN, make_zone_service
 
 LOG = logging.getLogger(__name__)
+
+_SUMMARY_SECONDS = 5.0
+"""So long at most a zone's summary waits for placement's part."""
 
 
 class SchedulerManager:
     """The endpoint of ``SchedulerAPI``. Raises ``ConfigurationError`` for a missing plugin.
 
-    ``oldest`` is what is known of the services that it asks.
+    ``oldest`` is what is known of the services that it asks; ``make_bus`` makes a bus to a zone's
+    broker. With ``[scheduler] in_process`` it serves nobody over RPC, and asks the cells for what
+    they would push: see ``scheduler.local``.
     """
 
     def __init__(
@@ -54,6 +64,7 @@ class SchedulerManager:
         top_bus: Bus,
         notifier: Notifier = SILENT,
         oldest: OldestServices | None = None,
+        make_bus: MakeBus | None = None,
     ) -> None:
         oldest = oldest or OldestServices()
         self._conf = conf
@@ -61,14 +72,15 @@ class SchedulerManager:
         self._bus = top_bus
         self._started = time.monotonic()
         self._fleet = Fleet(conf, clock=time.monotonic)
+        placement = PlacementAPI(
+            top_bus,
+            version_cap=ConfiguredCap.by_oldest(conf, "placement", oldest),
+            timeout_seconds=conf.rpc.response_timeout_seconds,
+        )
         self._driver = load_driver(
             conf,
             fleet=self._fleet,
-            placement=PlacementAPI(
-                top_bus,
-                version_cap=ConfiguredCap.by_oldest(conf, "placement", oldest),
-                timeout_seconds=conf.rpc.response_timeout_seconds,
-            ),
+            placement=placement,
             dice=random.Random(),  # noqa: S311 - spreads load, guards nothing
             clock=time.perf_counter,
             now=lambda: datetime.now(UTC),
@@ -83,6 +95,19 @@ class SchedulerManager:
             ),
             host_states=HostStatesAPI(top_bus),
         )
+        self._zones = make_zone_service(
+            conf,
+            driver=self._driver,
+            top_bus=top_bus,
+            make_bus=make_bus,
+            fleet=self._fleet,
+            placement=PlacementAPI(
+                top_bus,
+                version_cap=ConfiguredCap.by_oldest(conf, "placement", oldest),
+                timeout_seconds=min(_SUMMARY_SECONDS, conf.zones.push_seconds),
+            ),
+            is_ready=lambda: self._sync.wait_ready(0),
+        )
         self._watch = PluginWatch(conf)
         self._instance_info = InstanceInfo(conf, fleet=self._fleet, ask_cells=self._sync.ask_cells)
 
@@ -94,6 +119,8 @@ class SchedulerManager:
         self._sync.start()
 
     def servers(self) -> Sequence[RpcServer]:
+        if self._conf.scheduler.in_process:
+            return []
         return [
             self._bus.server(
                 SchedulerAPI.TOPIC, self._conf.host, [self], version=SchedulerAPI.VERSION
@@ -102,14 +129,19 @@ class SchedulerManager:
 
     def periodic_tasks(self) -> Sequence[PeriodicTask]:
         options = self._conf.scheduler
-        return [
+        tasks = [
             PeriodicTask("facts", options.facts_interval_seconds, self._sync.refresh_facts),
             PeriodicTask("host_states", options.sync_interval_seconds, self._sync.look_after),
             PeriodicTask("driver", options.periodic_task_interval, self._driver.refresh),
         ]
+        if options.in_process:
+            tasks.append(PeriodicTask("pull", options.pull_interval_seconds, self._pull))
+        return tasks if self._zones is None else [*tasks, *self._zones.periodic_tasks()]
 
     def stop(self, grace_seconds: float) -> None:
         self._watch.stop()
+        if self._zones is not None:
+            self._zones.stop()
         self._sync.stop(grace_seconds)
         self._notifier.stop(grace_seconds)
 
@@ -135,33 +167,32 @@ class SchedulerManager:
         fences: list[int],
         return_alternates: bool = True,
         dry_run: bool = False,
+        takes_zones: bool = False,
     ) -> Destinations:
         """Decide, as ``SchedulerAPI`` promises; shortly after a start, wait for the hosts."""
         request = SchedulingRequest(
-            context, request_spec, instance_uuids, fences, return_alternates, dry_run
+            context, request_spec, instance_uuids, fences, return_alternates, dry_run, takes_zones
         )
+        try:
+            return _answer_as_asked(self.decide(request), request_spec)
+        except exception.NoValidHost as error:
+            raise _as_asked(error, request_spec) from error
+
+    def decide(self, request: SchedulingRequest) -> Destinations:
+        """Decide one request; shortly after a start, wait for the hosts. Raises as promised."""
         request.check()
         self._wait_until_ready()
         self._tell_start(request)
         try:
-            found = self._watch.run(
-                context,
-                lambda: self._driver.select_destinations(
-                    context,
-                    request_spec,
-                    instance_uuids,
-                    fences=fences,
-                    return_alternates=return_alternates,
-                    dry_run=dry_run,
-                ),
-            )
+            (found,) = self._watch.run(request.context, lambda: self._driver.select_many([request]))
         except PluginStuck as stuck:
-            raise _as_asked(_stuck(context, stuck), request_spec) from stuck
-        except exception.NoValidHost as error:
-            self._refuse_too_early_no(error)
-            raise _as_asked(error, request_spec) from error
+            raise _stuck(request.context, stuck) from stuck
+        if isinstance(found, exception.NoValidHost):
+            self._refuse_too_early_no(found)
+        if isinstance(found, Exception):
+            raise found
         self._tell_end(request, found)
-        return _answer_as_asked(found, request_spec)
+        return found
 
     @rpc.expose
     @rpc.expected_exceptions(exception.Invalid, exception.Unavailable)
@@ -174,21 +205,76 @@ class SchedulerManager:
                 each.instance_uuids,
                 each.fences,
                 each.return_alternates,
+                takes_zones=each.takes_zones,
             )
             for each in batch.unpacked()
         ]
+        return _answers_as_asked(self.decide_many(asked), batch)
+
+    def decide_many(self, asked: Sequence[SchedulingRequest]) -> list[Outcome]:
+        """Decide requests, each on its own. Raises ``Invalid`` when one of them makes no sense."""
         for request in asked:
             request.check()
         self._wait_until_ready()
         for request in asked:
             self._tell_start(request)
         try:
-            outcomes = self._watch.run(context, lambda: self._driver.select_many(asked))
+            outcomes = self._watch.run(asked[0].context, lambda: self._driver.select_many(asked))
         except PluginStuck as stuck:
-            return _answers_as_asked([_stuck(each.context, stuck) for each in asked], batch)
+            return [_stuck(each.context, stuck) for each in asked]
         for request, outcome in zip(asked, outcomes, strict=True):
             self._tell_end(request, outcome)
-        return _answers_as_asked(map(self._considered, outcomes), batch)
+        return list(map(self._considered, outcomes))
+
+    @rpc.expose
+    def get_ways_to_hold(
+        self, context: RequestContext, requests: Sequence[RequestSpec]
+    ) -> list[list[dict[str, int]]] | None:
+        """Return the amounts that servers may hold; None where nothing is claimed for them."""
+        if not self._driver.uses_allocation_candidates:
+            return None
+        return [ways_to_hold(request) for request in requests]
+
+    @rpc.expose
+    @rpc.expected_exceptions(exception.Invalid, exception.Unavailable)
+    def select_for_zone(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
+        """Answer a parent's question, which came by this zone's super conductor."""
+        return self.answer_parent(context, query)
+
+    def answer_parent(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
+        """Return the best hosts of this zone's sub-tree. Raises as promised."""
+        if self._zones is None:
+            raise exception.Invalid(
+                reason="this deployment is no part of a tree of zones: [zones] name is not set, or "
+                f"[scheduler] driver = {self._conf.scheduler.driver} weighs no hosts"
+            )
+        zones = self._zones
+        self._wait_until_ready()
+        try:
+            answer: ZoneAnswer = self._watch.run(context, lambda: zones.answer(context, query))
+        except PluginStuck as stuck:
+            raise exception.Unavailable(reason=str(stuck)) from stuck
+        return answer
+
+    @rpc.expose
+    def get_zones(self, context: RequestContext) -> dict[str, Any]:
+        """Return what is known of this zone and its children."""
+        return dict(NOTHING_KNOWN) if self._zones is None else self._zones.describe()
+
+    @rpc.expose
+    def refresh_zones(self, context: RequestContext) -> None:
+        """Push this zone's summary, and have the children push theirs."""
+        if self._zones is not None:
+            self._zones.refresh()
+
+    def _pull(self) -> None:
+        """Ask all cells for what they would push to a scheduler that can be reached."""
+        self._sync.ask_cells(self._fleet.facts.enabled_cells)
+        self._note_change()
+
+    def _note_change(self) -> None:
+        if self._zones is not None:
+            self._zones.note_change()
 
     def _tell_start(self, request: SchedulingRequest) -> None:
         if not (self._notifier.is_silent or request.dry_run):
@@ -199,7 +285,7 @@ class SchedulerManager:
     def _tell_end(self, request: SchedulingRequest, outcome: Outcome) -> None:
         if self._notifier.is_silent or request.dry_run or isinstance(outcome, Exception):
             return
-        chosen = [outcome.hosts[row[0]].service_host for row in outcome.choices.tolist()]
+        chosen = [outcome.hosts[row[0]].service_host for row in outcome.choices.tolist() if row]
         self._notifier.select_destinations(
             request.context, request.request_spec, request.instance_uuids, "end", chosen
         )
@@ -242,6 +328,7 @@ class SchedulerManager:
     def update_host_states(self, context: RequestContext, batch: HostStateBatch) -> None:
         """Take over what a cell pushed."""
         self._sync.take_batch(batch)
+        self._note_change()
 
     @rpc.expose
     def update_facts(self, context: RequestContext, facts: dict[str, Any]) -> None:

@@ -39,6 +39,9 @@ def _rules(spec: RequestSpec) -> Iterator[_Rule]:
     if destination and destination.node:
         nodes = {destination.node}
         yield "requested_node", "another node was asked for", lambda h: _equal(h.nodename, nodes)
+    if destination and destination.node_uuid:
+        uuids = {destination.node_uuid}
+        yield "requested_node", "another node was asked for", lambda h: _equal(h.uuid, uuids)
     if spec.ignore_hosts:
         ignored = {name.lower() for name in spec.ignore_hosts}
         yield "ignore_hosts", "to be ignored", lambda h: ~_equal(_lower(h.host), ignored)

@@ -145,5 +145,5 @@ def _is_for_certain_hosts(spec: RequestSpec) -> bool:
     return bool(
         any(spec.hint(name) for name in _UNLIMITED_HINTS)
         or spec.is_forced
-        or (destination and (destination.host or destination.node))
+        or (destination and destination.names_a_host)
     )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from armillary import exception
 from armillary.context import RequestContext
 from objects.aggregate import Aggregate
 from objects.destinations import Destinations
 from objects.host_states import HostStateBatch
 from objects.request_spec import RequestSpec
 from objects.scheduling_batch import Answer, BatchedRequest, SchedulingAnswers, SchedulingBatch
+from objects.zone_answer import ZoneAnswer
+from objects.zone_query import ZoneQuery
 from rpc.client import RpcClient
 
 OBJECTS_OF_1_0 = {
@@ -31,11 +35,13 @@ class SchedulerAPI(RpcClient):
     Version history: 1.0 initial; 1.1 select_destinations takes RequestSpec 1.1 and answers
     SchedulerLimits and DecisionTrace 1.1, adds select_destinations_many, update_aggregates,
     delete_aggregate, update_instance_info, delete_instance_info, sync_instance_info; 1.2
-    select_destinations_many takes SchedulingBatch 1.1 and answers SchedulingAnswers 1.1.
+    select_destinations_many takes SchedulingBatch 1.1 and answers SchedulingAnswers 1.1; 1.3
+    select_destinations takes takes_zones, adds select_for_zone, get_zones, refresh_zones; 1.4 adds
+    get_ways_to_hold, select_destinations takes InstanceGroup 1.1.
     """
 
     TOPIC = "scheduler"
-    VERSION = "1.2"
+    VERSION = "1.4"
 
     def select_destinations(
         self,
@@ -46,28 +52,59 @@ class SchedulerAPI(RpcClient):
         fences: Sequence[int],
         return_alternates: bool = True,
         dry_run: bool = False,
+        takes_zones: bool = False,
         timeout_seconds: float | None = None,
     ) -> Destinations:
         """Choose and claim a host for each instance, and pick alternates in its cell.
 
         All or nothing: raises NoValidHost (``kwargs["trace"]`` is the primitive of the
         DecisionTrace, ``kwargs["reason"]`` the sentence) with every claim of this call released.
-        ``fences`` are those of the claims, one an instance. ``dry_run`` claims nothing. Raises
-        Invalid for what an older scheduler cannot be asked.
+        ``fences`` are those of the claims, one an instance. ``dry_run`` claims nothing. With
+        ``takes_zones`` the answer may be ``zone_entries``, with nothing claimed, where other zones
+        have hosts; an older scheduler knows of none. Raises Invalid for what an older scheduler
+        cannot be asked.
         """
         is_older = not self.can_send("1.1")
+        self._check_destination(request_spec)
+        request_spec = self._for_receiver(request_spec)
+        zones: dict[str, Any] = (
+            {"takes_zones": True} if takes_zones and self.can_send("1.3") else {}
+        )
         result: Destinations = self._call(
             context,
             "select_destinations",
-            version="1.0" if is_older else "1.1",
+            version="1.3" if zones else "1.0" if is_older else "1.1",
             timeout_seconds=timeout_seconds,
             request_spec=request_spec.obj_to_primitive("1.0") if is_older else request_spec,
             instance_uuids=list(instance_uuids),
             fences=list(fences),
             return_alternates=return_alternates,
             dry_run=dry_run,
+            **zones,
         )
         return result
+
+    def _as_received(self, request: BatchedRequest) -> BatchedRequest:
+        spec = self._for_receiver(request.request_spec)
+        if spec is request.request_spec:
+            return request
+        return dataclasses.replace(request, request_spec=spec)
+
+    def _for_receiver(self, request_spec: RequestSpec) -> RequestSpec:
+        """Leave out in which zones the members of a group are: older schedulers cannot read it."""
+        group = request_spec.instance_group
+        if group is None or not group.zone_paths or self.can_send("1.4"):
+            return request_spec
+        return request_spec.with_values(instance_group=group.with_values(zone_paths=[]))
+
+    def _check_destination(self, request_spec: RequestSpec) -> None:
+        """Raise ``Invalid`` for a node's UUID that an older scheduler would not look at."""
+        destination = request_spec.requested_destination
+        if destination and destination.node_uuid and not self.can_send("1.3"):
+            raise exception.Invalid(
+                reason="a request for a node by its UUID needs schedulers that know version 1.3; "
+                "upgrade them, and what [upgrade_levels] scheduler says"
+            )
 
     def select_destinations_many(
         self,
@@ -81,7 +118,9 @@ class SchedulerAPI(RpcClient):
         Each is answered on its own: by its destinations, or by the error that it would have raised.
         Raises ``Invalid`` when one of them makes no sense, with nothing done for any.
         """
-        batch = SchedulingBatch.of(requests)
+        for each in requests:
+            self._check_destination(each.request_spec)
+        batch = SchedulingBatch.of(map(self._as_received, requests))
         is_older = not self.can_send("1.2")
         answers: SchedulingAnswers = self._call(
             context,
@@ -91,6 +130,57 @@ class SchedulerAPI(RpcClient):
             batch=batch.obj_to_primitive("1.0") if is_older else batch,
         )
         return answers.unpacked()
+
+    def get_ways_to_hold(
+        self, context: RequestContext, requests: Sequence[RequestSpec]
+    ) -> list[list[dict[str, int]]] | None:
+        """Return what a server of each request may hold in placement, in one way or another.
+
+        A way is class -> amount, of all providers together; there is none for what could not be
+        asked for. None: the driver claims nothing, so that servers need not hold anything. Since
+        1.4.
+        """
+        result: list[list[dict[str, int]]] | None = self._call(
+            context, "get_ways_to_hold", version="1.4", requests=list(requests)
+        )
+        return result
+
+    # Zones, since 1.3
+
+    def select_for_zone(
+        self,
+        context: RequestContext,
+        query: ZoneQuery,
+        *,
+        timeout_seconds: float | None = None,
+    ) -> ZoneAnswer:
+        """Return the best hosts of this zone and of those below it, for a parent; none claimed.
+
+        Raises Invalid where this deployment is no part of a tree of zones, or its driver weighs no
+        hosts; Unavailable shortly after a start.
+        """
+        result: ZoneAnswer = self._call(
+            context,
+            "select_for_zone",
+            version="1.3",
+            timeout_seconds=timeout_seconds,
+            query=query,
+        )
+        return result
+
+    def get_zones(self, context: RequestContext) -> dict[str, Any]:
+        """Return what is known of this zone and its children.
+
+        ``own`` is the last ZoneSummary, None before the first; ``zones`` has a dict for each child:
+        ``name``, ``state`` (online, stale, offline, disabled), ``last_seen`` (ISO 8601, or None)
+        and ``summary`` (the last ZoneSummary that came, or None).
+        """
+        result: dict[str, Any] = self._call(context, "get_zones", version="1.3")
+        return result
+
+    def refresh_zones(self, context: RequestContext) -> None:
+        """Push this zone's summary now, and ask the children to push theirs."""
+        self._call(context, "refresh_zones", version="1.3")
 
     def update_host_states(self, context: RequestContext, batch: HostStateBatch) -> None:
         """Push changed host states to every scheduler (fanout); may be lost, the sequence tells."""

@@ -16,7 +16,10 @@ Outcome = Destinations | Exception
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SchedulingRequest:
-    """So many instances of one spec; see ``SchedulerAPI.select_destinations``."""
+    """So many instances of one spec; see ``SchedulerAPI.select_destinations``.
+
+    ``takes_zones`` tells whether hosts of other zones are an answer.
+    """
 
     context: RequestContext
     request_spec: RequestSpec
@@ -24,6 +27,7 @@ class SchedulingRequest:
     fences: Sequence[int]
     return_alternates: bool = True
     dry_run: bool = False
+    takes_zones: bool = True
 
     def check(self) -> None:
         """Raise ``Invalid`` unless there are instances, none twice, each with its fence."""

@@ -35,6 +35,8 @@ def _sets(spec: RequestSpec, fleet: Fleet) -> Iterator[set[str]]:
         yield fleet.nodes_called("host", [destination.host])
     if destination and destination.node:
         yield fleet.nodes_called("nodename", [destination.node])
+    if destination and destination.node_uuid:
+        yield set(fleet.rows_of([destination.node_uuid]))
     if spec.force_hosts:
         yield fleet.nodes_called("host", spec.force_hosts, any_case=True)
     if spec.force_nodes:
@@ -45,6 +47,8 @@ def _names(spec: RequestSpec) -> Iterator[str]:
     destination = spec.requested_destination
     hosts = [*spec.force_hosts, *([destination.host] if destination and destination.host else [])]
     nodes = [*spec.force_nodes, *([destination.node] if destination and destination.node else [])]
+    if destination and destination.node_uuid:
+        nodes.append(destination.node_uuid)
     for noun, names in (("host", hosts), ("node", nodes)):
         if names:
             yield f"{noun} {' or '.join(dict.fromkeys(names))}"

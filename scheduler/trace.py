@@ -39,6 +39,7 @@ class TraceBuilder:
         self._found = _Found()
         self._filters: list[dict[str, Any]] = []
         self._timings_ms: dict[str, float] = {}
+        self.is_decision = True  # not so where hosts are only offered to another zone
 
     def stage(self, name: str) -> AbstractContextManager[None]:
         """Add the time that the block takes to a stage."""
@@ -119,7 +120,8 @@ class TraceBuilder:
     def _ended(self, outcome: str) -> DecisionTrace:
         self._timings_ms["total"] = (self._clock() - self._started) * 1000
         found = self._found
-        measures.decision_ended(outcome, found.candidates, self._timings_ms)
+        if self.is_decision:
+            measures.decision_ended(outcome, found.candidates, self._timings_ms)
         return uncoerced.make(
             DecisionTrace,
             request_id=self._request_id,
@@ -133,6 +135,7 @@ class TraceBuilder:
             choices=list(self._choices.values()),
             timings_ms=self._timings_ms,
             sentence=None,
+            zones=[],
         )
 
     def failed(

@@ -46,7 +46,9 @@ from scheduler.claim_rounds import ClaimRounds
 from scheduler.claiming import Claiming
 from scheduler.decision import Board, Decision, GivenUp
 from scheduler.drivers.base import SchedulerDriver
+from scheduler.filters import BaseHostFilter
 from scheduler.fleet import Fleet
+from scheduler.host_offer import HostOffer
 from scheduler.host_table import HostTable
 from scheduler.plugins import CannotDecide, PluginBroke
 from scheduler.preselection import preselect
@@ -59,6 +61,7 @@ from scheduler.trace import TraceBuilder
 from scheduler.tree_usage import TreeUsage, hosts_and_offers
 from scheduler.unclaimed import Unclaimed, Watch, amounts_by_node
 from scheduler.usage import Usage
+from scheduler.weights import BaseHostWeigher
 
 LOG = logging.getLogger(__name__)
 
@@ -208,7 +211,8 @@ class FilterScheduler(SchedulerDriver):
     def _decide_groups(self, works: Sequence[Sequence[Decision]]) -> list[None]:
         decisions = [decision for work in works for decision in work]
         for alike in same_request.grouped(decisions, [each.spec for each in decisions]):
-            self._decide_alike(alike)
+            for some in _apart(alike):
+                self._decide_alike(some)
         return [None] * len(works)
 
     def _decide_alike(self, decisions: Sequence[Decision]) -> None:
@@ -259,6 +263,12 @@ class FilterScheduler(SchedulerDriver):
     # The stages -----------------------------------------------------------------------------------
 
     def _board(self, decision: Decision, watch: Watch) -> Board:
+        hosts, request = self._hosts_for(decision, watch)
+        with decision.trace.stage("weigh"):
+            return Board(self._chooser(decision, hosts), functools.cache(request), watch)
+
+    def _hosts_for(self, decision: Decision, watch: Watch) -> tuple[HostTable, Requester]:
+        """Return the hosts that pass everything; raise ``GivenUp`` when there is none."""
         candidates = self._ask_placement(decision)
         with self._choosing, decision.trace.stage("hosts"):
             hosts, request = self._offers(decision, candidates)
@@ -266,8 +276,7 @@ class FilterScheduler(SchedulerDriver):
         hosts = self._filter(decision, hosts)
         if len(hosts) == 0:
             raise GivenUp
-        with decision.trace.stage("weigh"):
-            return Board(self._chooser(decision, hosts), functools.cache(request), watch)
+        return hosts, request
 
     def _ask_placement(self, decision: Decision) -> AllocationCandidates | None:
         """Return the candidates; None for a driver that asks nobody."""
@@ -353,6 +362,45 @@ class FilterScheduler(SchedulerDriver):
         )
         self._fleet.remember(claims, CellDemand.of(decisions[0].spec, self._conf))
 
+    # For other zones ------------------------------------------------------------------------------
+
+    @property
+    def plugin_filters(self) -> Sequence[BaseHostFilter]:
+        """The filters that are enabled, in their order."""
+        return self._filters.filters
+
+    @property
+    def plugin_weighers(self) -> Sequence[BaseHostWeigher]:
+        """The weighers that are enabled."""
+        return self._weighers
+
+    def offer(self, request: SchedulingRequest) -> HostOffer:
+        """Return the hosts that one instance of a request could go to now; nothing is claimed.
+
+        Raises ``NoValidHost`` when there is none, and what a decision raises.
+        """
+        (decision,) = self._decisions([request])
+        decision.trace.is_decision = False
+        watch = None
+        try:
+            decision.spec = _own_spec([decision])
+            group_policies.check(decision.spec, self._plugin_names)
+            watch = self._unclaimed.begin()
+            hosts = self._hosts_for(decision, watch)[0]
+            with decision.trace.stage("weigh"):
+                weighed = weights.raw_weights(self._weighers, hosts, decision.spec)
+            uuids: list[str] = hosts.column("uuid")  # type: ignore[assignment]  # a list
+            return HostOffer(uuids, weighed, decision.trace.finished())
+        except GivenUp as reason:
+            raise self._fail(decision, reason) from None
+        except PluginBroke as error:
+            if not isinstance(error, CannotDecide):
+                LOG.exception("%s: a plugin broke", request.context.request_id)
+            raise self._fail(decision, GivenUp(reason=f"{error}.")) from error
+        finally:
+            if watch is not None:
+                self._unclaimed.end(watch)
+
     # Outcomes -------------------------------------------------------------------------------------
 
     def _fail(
@@ -397,6 +445,25 @@ class FilterScheduler(SchedulerDriver):
             trace=decision.trace.finished(),
             known=decision.board.selections,
         )
+
+
+def _apart(decisions: Sequence[Decision]) -> list[list[Decision]]:
+    """Return lists in each of which no instance comes twice.
+
+    A board knows one place for an instance. A request that was delivered again needs one of its
+    own: placement tells then whether both decisions agree.
+    """
+    lists: list[tuple[set[str], list[Decision]]] = []
+    for decision in decisions:
+        instances = set(decision.request.instance_uuids)
+        for known, some in lists:
+            if known.isdisjoint(instances):
+                known |= instances
+                some.append(decision)
+                break
+        else:
+            lists.append((instances, [decision]))
+    return [some for _, some in lists]
 
 
 def _own_spec(decisions: Sequence[Decision]) -> RequestSpec:

@@ -7,7 +7,7 @@ unless the request belongs to a server group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from oslo_config import cfg
 
 from objects.allocation_candidates import AllocationRequest
 from objects.request_spec import RequestSpec, SchedulerLimits
-from scheduler import plugin_calls, plugins
+from scheduler import plugin_attributes, plugin_calls, plugins
 from scheduler.filters import available
 from scheduler.host_state import HostState
 from scheduler.host_table import HostTable, Mask
@@ -25,6 +25,7 @@ from scheduler.usage import Positions
 __all__ = ["BaseHostFilter", "FilterChain", "Mask", "load_filters", "per_distinct"]
 
 NAMESPACE = "armillary.scheduler.filters"
+_OPTION = "[filter_scheduler] enabled_filters"
 
 _TRUTHS = bool | np.bool_ | int  # made once: the question is asked for each host
 
@@ -53,6 +54,10 @@ class BaseHostFilter:
     judges_apart: ClassVar[bool] = False
     """True when in a server group, too, a choice changes the answer on its own host only. Where all
     filters and weighers say so, other hosts are not asked again."""
+
+    host_attributes: ClassVar[tuple[str, ...]] = ()
+    """The attributes of ``HostState`` that it reads, but for those that requests name themselves. A
+    scheduler does not start with one that nobody declares."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
@@ -86,6 +91,16 @@ class BaseHostFilter:
         """
         return True
 
+    def zone_lacks(self, attributes: Mapping[str, Any], spec: RequestSpec) -> str | None:
+        """Say why no host of another zone can pass; None when some may, or that is not known.
+
+        ``attributes`` are what all hosts of the zone have together, by the rules of
+        ``objects.host_attributes``: a sum, the greatest value, a set in which null stands for hosts
+        that do not report it. What is missing is not known. Only the request and these may count,
+        as options and aggregates of the other zone may be others.
+        """
+        return None
+
     def limits(self, host_state: HostState, spec: RequestSpec) -> dict[str, Any]:
         """Return what the chosen host's agent has to keep to when it claims, by default nothing.
 
@@ -100,7 +115,7 @@ class FilterChain:
     def __init__(
         self, filters: Sequence[BaseHostFilter], *, explained_max: int = EXPLAINED_MAX
     ) -> None:
-        self._filters = filters
+        self.filters = filters
         self._explained_max = explained_max
         self.repeated = [f for f in filters if not f.run_filter_once_per_request]
         self.names = [type(f).__name__ for f in filters]
@@ -108,7 +123,7 @@ class FilterChain:
 
     def run(self, hosts: HostTable, spec: RequestSpec, report: Report) -> HostTable:
         """Return the hosts that pass all filters; stop at the first that leaves none."""
-        for each in self._filters:
+        for each in self.filters:
             before = len(hosts)
             if before == 0:
                 break
@@ -126,7 +141,7 @@ class FilterChain:
     def for_rebuild(self) -> FilterChain:
         """Return those filters that an instance has to pass which stays where it is."""
         return FilterChain(
-            [each for each in self._filters if each.RUN_ON_REBUILD],
+            [each for each in self.filters if each.RUN_ON_REBUILD],
             explained_max=self._explained_max,
         )
 
@@ -148,18 +163,20 @@ class FilterChain:
 
 
 def load_filters(conf: cfg.ConfigOpts) -> FilterChain:
-    """Make the filters of ``[filter_scheduler] enabled_filters``; raise as ``plugins.load``."""
+    """Make the filters of ``[filter_scheduler] enabled_filters``; raise as ``plugins.load``.
+
+    Raises ``ConfigurationError``, too, when one relies on what nobody knows of hosts.
+    """
     options = conf.filter_scheduler
-    return FilterChain(
-        plugins.load(
-            NAMESPACE,
-            available.resolve(options.enabled_filters, options.available_filters, BaseHostFilter),
-            BaseHostFilter,
-            make=lambda each: each(conf),
-            option="[filter_scheduler] enabled_filters",
-        ),
-        explained_max=conf.scheduler.trace_explained_hosts_max,
+    found = plugins.load(
+        NAMESPACE,
+        available.resolve(options.enabled_filters, options.available_filters, BaseHostFilter),
+        BaseHostFilter,
+        make=lambda each: each(conf),
+        option=_OPTION,
     )
+    plugin_attributes.check(found, _OPTION)
+    return FilterChain(found, explained_max=conf.scheduler.trace_explained_hosts_max)
 
 
 def mask_of(each: BaseHostFilter, hosts: HostTable, spec: RequestSpec) -> Mask:

@@ -14,4 +14,6 @@ class AggregateDiskFilter(WithinAggregateRatio):
     placement does not offer never gets here.
     """
 
+    host_attributes = (*Disk.columns, Disk.ratio)
+
     resource = Disk()

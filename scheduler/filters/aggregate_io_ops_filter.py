@@ -13,6 +13,8 @@ class AggregateIoOpsFilter(BelowAggregateLimit):
     the log names its aggregate.
     """
 
+    host_attributes = ("num_io_ops",)
+
     attribute = "num_io_ops"
     option = "max_io_ops_per_host"
     has_text = "has {} disk-heavy works in hand"

@@ -13,6 +13,8 @@ class AggregateNumInstancesFilter(BelowAggregateLimit):
     the log names its aggregate.
     """
 
+    host_attributes = ("num_instances",)
+
     attribute = "num_instances"
     option = "max_instances_per_host"
     has_text = "runs {} instances"

@@ -14,4 +14,6 @@ class AggregateRamFilter(WithinAggregateRatio):
     placement does not offer never gets here.
     """
 
+    host_attributes = (*Memory.columns, Memory.ratio)
+
     resource = Memory()

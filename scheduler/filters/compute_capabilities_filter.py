@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from objects import extra_spec_operators
+from objects import extra_spec_operators, host_attributes
 from objects.extra_spec_operators import Question
 from objects.flavor import Flavor
+from objects.host_attributes import Kind, Rollup
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.host_state import READABLE, HostState
@@ -38,6 +39,8 @@ class ComputeCapabilitiesFilter(filters.BaseHostFilter):
     where the key goes deeper) fails the host, never the request.
     """
 
+    host_attributes = ("stats",)
+
     run_filter_once_per_request = True
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
@@ -56,6 +59,25 @@ class ComputeCapabilitiesFilter(filters.BaseHostFilter):
                 found = _walk(_first(path[0], host_state.find(path[0]), host_state.stats), path[1:])
                 return f"{key} is {'not reported' if found is None else _shortened(found)}"
         return None
+
+    def zone_lacks(self, attributes: Mapping[str, Any], spec: RequestSpec) -> str | None:
+        for demand in _demands(spec.flavor):
+            key, path, _is_scoped, _question = demand
+            values = attributes.get(path[0]) if path[0] in _NAMED_IN_ZONES else None
+            if len(path) > 1 or values is None or None in values:
+                continue
+            if not any(_answer(demand, value, None) for value in values):
+                there = _shortened(", ".join(map(str, values))) or "nothing"
+                return f"{key}: no host there meets it; they have {there}"
+        return None
+
+
+_NAMED_IN_ZONES = {
+    each.name
+    for each in host_attributes.HOST_ATTRIBUTES
+    if each.rollup is Rollup.UNION and each.kind is Kind.TEXT
+}
+"""The attributes whose single values a zone tells."""
 
 
 def _demands(flavor: Flavor) -> Iterator[_Demand]:

@@ -15,6 +15,8 @@ class ComputeFilter(filters.BaseHostFilter):
     forced down. When nothing was heard of a whole cell for that long, all its hosts count as down.
     """
 
+    host_attributes = ("service_up", "service_disabled")
+
     run_filter_once_per_request = True
     reason_columns = ("service_disabled",)
 

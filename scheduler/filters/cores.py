@@ -25,6 +25,8 @@ class CoresWithinRatio(WithinRatio):
     The log names it once.
     """
 
+    host_attributes = ("host", *Cores.columns, Cores.ratio)
+
     resource = Cores()
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:

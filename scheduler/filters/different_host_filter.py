@@ -19,6 +19,8 @@ class DifferentHostFilter(filters.BaseHostFilter):
     rules out nothing.
     """
 
+    host_attributes = ("instance_uuids",)
+
     run_filter_once_per_request = True
     reason_columns = ()
 

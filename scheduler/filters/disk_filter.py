@@ -13,5 +13,7 @@ class DiskFilter(WithinRatio):
     the host as a limit that it holds its claim against.
     """
 
+    host_attributes = (*Disk.columns, Disk.ratio)
+
     resource = Disk()
     reason_columns = (*Disk.columns, Disk.ratio)

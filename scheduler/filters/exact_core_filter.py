@@ -16,6 +16,8 @@ class ExactCoreFilter(Exactly):
     A host that reports no vCPUs at all fails.
     """
 
+    host_attributes = Cores.columns
+
     resource = Cores()
     reason_columns = Cores.columns
 

@@ -13,5 +13,7 @@ class ExactDiskFilter(Exactly):
     number of GiB matches no host.
     """
 
+    host_attributes = Disk.columns
+
     resource = Disk()
     reason_columns = Disk.columns

@@ -11,5 +11,7 @@ class ExactRamFilter(Exactly):
     This is for machines that one instance takes as a whole. The host's total goes to it as a limit.
     """
 
+    host_attributes = Memory.columns
+
     resource = Memory()
     reason_columns = Memory.columns

@@ -52,6 +52,8 @@ class ImagePropertiesFilter(filters.BaseHostFilter):
     or number that cannot be read fails every host that it would be held against.
     """
 
+    host_attributes = ("supported_instances", "hypervisor_version", "cpu_info")
+
     run_filter_once_per_request = True
     RUN_ON_REBUILD = True
 
@@ -85,15 +87,27 @@ class ImagePropertiesFilter(filters.BaseHostFilter):
             return f"its hypervisor version is {host_state.hypervisor_version}, asked is {asked}"
         return f"has fewer than {properties['hw_maxphysaddr_bits']} physical address bits"
 
+    def zone_lacks(self, attributes: Mapping[str, Any], spec: RequestSpec) -> str | None:
+        wanted = _named(spec.image.properties if spec.image else {}, None)
+        triples = attributes.get("supported_instances")
+        if triples is None or not wanted or _supports(triples, wanted):
+            return None
+        return f"no host there can run {', '.join(sorted(wanted))}"
+
     def _wanted(self, spec: RequestSpec) -> tuple[Mapping[str, str], set[str]]:
         properties = spec.image.properties if spec.image else {}
         default: str | None = self._conf.filter_scheduler.image_properties_default_architecture
-        named = (
-            _canonical(properties.get("hw_architecture") or default or "", _ARCHITECTURES),
-            _canonical(properties.get("img_hv_type") or "", _HYPERVISORS),
-            _canonical(properties.get("hw_vm_mode") or "", _MODES),
-        )
-        return properties, {name for name in named if name}
+        return properties, _named(properties, default)
+
+
+def _named(properties: Mapping[str, str], default_architecture: str | None) -> set[str]:
+    """Return what an image has to find in one triple of a host."""
+    named = (
+        _canonical(properties.get("hw_architecture") or default_architecture or "", _ARCHITECTURES),
+        _canonical(properties.get("img_hv_type") or "", _HYPERVISORS),
+        _canonical(properties.get("hw_vm_mode") or "", _MODES),
+    )
+    return {name for name in named if name}
 
 
 def _canonical(name: str, aliases: Mapping[str, str]) -> str:

@@ -11,6 +11,8 @@ class IoOpsFilter(BelowLimit):
     Works in hand are builds, resizes, snapshots, migrations, rescues and unshelves.
     """
 
+    host_attributes = ("num_io_ops",)
+
     attribute = "num_io_ops"
     reason_columns = ("num_io_ops",)
     option = "max_io_ops_per_host"

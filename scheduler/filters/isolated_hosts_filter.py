@@ -18,6 +18,8 @@ class IsolatedHostsFilter(filters.BaseHostFilter):
     are no isolated images, isolated hosts get none at all, unless that option is off.
     """
 
+    host_attributes = ("host",)
+
     run_filter_once_per_request = True
     RUN_ON_REBUILD = True
 

@@ -24,6 +24,8 @@ class MetricsFilter(filters.BaseHostFilter):
     the option all hosts pass.
     """
 
+    host_attributes = ("metrics",)
+
     judges_apart = True
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:

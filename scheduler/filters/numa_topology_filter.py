@@ -41,6 +41,8 @@ class NUMATopologyFilter(filters.BaseHostFilter):
     be of the candidate that is claimed; candidates where they are not are withdrawn.
     """
 
+    host_attributes = ("numa_topology", "pci_stats", *_RATIOS)
+
     judges_apart = True
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:

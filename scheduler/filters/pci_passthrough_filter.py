@@ -28,6 +28,8 @@ class PciPassthroughFilter(filters.BaseHostFilter):
     the candidate that is claimed; candidates where they are not are withdrawn.
     """
 
+    host_attributes = ("pci_stats",)
+
     judges_apart = True
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:

@@ -14,5 +14,7 @@ class RamFilter(WithinRatio):
     figures say less than placement's.
     """
 
+    host_attributes = (*Memory.columns, Memory.ratio)
+
     resource = Memory()
     reason_columns = (*Memory.columns, Memory.ratio)

@@ -17,6 +17,8 @@ class RetryFilter(filters.BaseHostFilter):
     come back to the scheduler with the hosts they tried.
     """
 
+    host_attributes = ("host",)
+
     judges_apart = True
 
     reason_columns = ()

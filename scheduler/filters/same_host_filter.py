@@ -19,6 +19,8 @@ class SameHostFilter(filters.BaseHostFilter):
     anywhere, no host does.
     """
 
+    host_attributes = ("instance_uuids",)
+
     run_filter_once_per_request = True
     reason_columns = ()
 

@@ -18,6 +18,8 @@ class ServerGroupAffinityFilter(filters.BaseHostFilter):
     The first member may go anywhere; so may instances of no group, or of one with another policy.
     """
 
+    host_attributes = ("host",)
+
     reason_columns = ()
 
     def is_apart(self, spec: RequestSpec) -> bool:

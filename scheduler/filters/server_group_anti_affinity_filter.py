@@ -20,6 +20,8 @@ class ServerGroupAntiAffinityFilter(filters.BaseHostFilter):
     instance itself passes, so that it may be moved within it.
     """
 
+    host_attributes = ("host", "instance_uuids")
+
     judges_apart = True
 
     reason_columns = ()

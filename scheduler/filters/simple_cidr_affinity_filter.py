@@ -25,6 +25,8 @@ class SimpleCIDRAffinityFilter(filters.BaseHostFilter):
     reports no address, none does.
     """
 
+    host_attributes = ("host_ip",)
+
     run_filter_once_per_request = True
     reason_columns = ()
 

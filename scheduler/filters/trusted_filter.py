@@ -38,6 +38,8 @@ class TrustedFilter(filters.BaseHostFilter):
     unknown.
     """
 
+    host_attributes = ("nodename",)
+
     run_filter_once_per_request = True
 
     def __init__(self, conf: cfg.ConfigOpts, *, attestations: Levels | None = None) -> None:

@@ -26,6 +26,8 @@ class TypeAffinityFilter(filters.BaseHostFilter):
     at the same time may meet on a host.
     """
 
+    host_attributes = ("instance_flavors",)
+
     judges_apart = True
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:

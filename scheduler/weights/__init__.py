@@ -7,6 +7,7 @@ unless the request belongs to a server group.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import ClassVar
@@ -16,13 +17,13 @@ from oslo_config import cfg
 
 from armillary import exception
 from objects.request_spec import RequestSpec
-from scheduler import plugin_calls, plugins
+from scheduler import plugin_attributes, plugin_calls, plugins
 from scheduler.aggregate_metadata import NumberOverride
 from scheduler.host_state import HostState
 from scheduler.host_table import HostTable, Mask, Numbers
 from scheduler.usage import Positions
 
-__all__ = ["BaseHostWeigher", "Numbers", "Ranking", "Share", "load_weighers"]
+__all__ = ["BaseHostWeigher", "Numbers", "Ranking", "RawWeights", "Share", "load_weighers"]
 
 NAMESPACE = "armillary.scheduler.weighers"
 ALL = "all_weighers"
@@ -58,6 +59,10 @@ class BaseHostWeigher:
     """True when in a server group, too, a choice changes the weight on its own host only. Where all
     filters and weighers say so, other hosts are not asked again."""
 
+    host_attributes: ClassVar[tuple[str, ...]] = ()
+    """The attributes of ``HostState`` that it reads. A scheduler does not start with one that
+    nobody declares."""
+
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
         self._override = NumberOverride(self.multiplier_option) if self.multiplier_option else None
@@ -92,7 +97,10 @@ class BaseHostWeigher:
 
 
 def load_weighers(conf: cfg.ConfigOpts) -> list[BaseHostWeigher]:
-    """Make the weighers of ``[filter_scheduler] weight_classes``; raise as ``plugins.load``."""
+    """Make the weighers of ``[filter_scheduler] weight_classes``; raise as ``plugins.load``.
+
+    Raises ``ConfigurationError``, too, when one relies on what nobody knows of hosts.
+    """
 
     def make(each: type[BaseHostWeigher]) -> BaseHostWeigher:
         weigher = each(conf)
@@ -103,13 +111,10 @@ def load_weighers(conf: cfg.ConfigOpts) -> list[BaseHostWeigher]:
     if ALL in names:
         names.remove(ALL)
         names += [name for name in plugins.names(NAMESPACE) if name not in names]
-    return plugins.load(
-        NAMESPACE,
-        names,
-        BaseHostWeigher,
-        make=make,
-        option="[filter_scheduler] weight_classes",
-    )
+    option = "[filter_scheduler] weight_classes"
+    found = plugins.load(NAMESPACE, names, BaseHostWeigher, make=make, option=option)
+    plugin_attributes.check(found, option)
+    return found
 
 
 class _Column:
@@ -125,9 +130,7 @@ class _Column:
     ) -> None:
         self._weigher = weigher
         self.name = type(weigher).__name__
-        self._raw = _weights_of(weigher, hosts, spec)
-        if weigher.minval is not None or weigher.maxval is not None:
-            self._raw = np.clip(self._raw, weigher.minval, weigher.maxval)
+        self._raw = _clipped_weights_of(weigher, hosts, spec)
         self._multipliers = multipliers
         self._set_bounds(is_in)
         self.parts = self._all_parts()
@@ -188,6 +191,35 @@ class _Column:
     def _normalised(self, raw: float) -> float:
         low, high = self._bounds
         return 0.0 if low == high else (raw - low) / (high - low)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RawWeights:
+    """What weighers say of hosts before anything is normalised: a row a host, a column a weigher.
+
+    ``names`` are those of the weighers' classes; ``multipliers`` hold for each host.
+    """
+
+    names: list[str]
+    raw: Numbers
+    multipliers: Numbers
+
+
+def raw_weights(
+    weighers: Sequence[BaseHostWeigher], hosts: HostTable, spec: RequestSpec
+) -> RawWeights:
+    """Ask all weighers that weigh something for a request. Raises ``PluginBroke``."""
+    found = [
+        (weigher, multipliers)
+        for weigher in weighers
+        if (multipliers := _multipliers_of(weigher, hosts, spec)) is not None
+    ]
+    shape = len(hosts), len(found)
+    raw, factors = np.zeros(shape), np.zeros(shape)
+    for column, (weigher, multipliers) in enumerate(found):
+        raw[:, column] = _clipped_weights_of(weigher, hosts, spec)
+        factors[:, column] = multipliers
+    return RawWeights([type(weigher).__name__ for weigher, _ in found], raw, factors)
 
 
 class Ranking:
@@ -398,6 +430,14 @@ def _weights_of(weigher: BaseHostWeigher, hosts: HostTable, spec: RequestSpec) -
     if not np.all(np.isfinite(weights)):
         raise plugins.PluginBroke(weigher, "a weight is not a finite number")
     return weights
+
+
+def _clipped_weights_of(weigher: BaseHostWeigher, hosts: HostTable, spec: RequestSpec) -> Numbers:
+    weights = _weights_of(weigher, hosts, spec)
+    if weigher.minval is None and weigher.maxval is None:
+        return weights
+    clipped: Numbers = np.clip(weights, weigher.minval, weigher.maxval)
+    return clipped
 
 
 def _weight_of(weigher: BaseHostWeigher, host_state: HostState, spec: RequestSpec) -> float:

@@ -15,6 +15,8 @@ class BuildFailureWeigher(weights.BaseHostWeigher):
     multiplier when no other host has more.
     """
 
+    host_attributes = ("failed_builds",)
+
     judges_apart = True
     is_steady = True
 

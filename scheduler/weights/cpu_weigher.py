@@ -14,6 +14,8 @@ class CPUWeigher(weights.BaseHostWeigher):
     Free are the vCPUs times the CPU allocation ratio, less those in use.
     """
 
+    host_attributes = ("vcpus_total", "vcpus_used", "cpu_allocation_ratio")
+
     judges_apart = True
 
     multiplier_option = "cpu_weight_multiplier"

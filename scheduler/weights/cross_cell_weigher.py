@@ -17,6 +17,8 @@ class CrossCellWeigher(weights.BaseHostWeigher):
     ``allow_cross_cell_move``. A host in that cell has the weight 1, another one -1.
     """
 
+    host_attributes = ("cell_uuid",)
+
     judges_apart = True
     is_steady = True
 

@@ -11,6 +11,8 @@ from scheduler.host_table import HostTable
 class DiskWeigher(weights.BaseHostWeigher):
     """Prefers hosts with more free disk, so instances spread; a negative multiplier packs them."""
 
+    host_attributes = ("free_disk_mb",)
+
     judges_apart = True
 
     multiplier_option = "disk_weight_multiplier"

@@ -15,6 +15,8 @@ class HypervisorVersionWeigher(weights.BaseHostWeigher):
     kinds, set the multiplier to 0, or by aggregate.
     """
 
+    host_attributes = ("hypervisor_version",)
+
     judges_apart = True
     is_steady = True
 

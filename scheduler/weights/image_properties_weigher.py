@@ -32,6 +32,8 @@ class ImagePropertiesWeigher(weights.BaseHostWeigher):
     ``image_props_weight_multiplier``: that overrides another number only.
     """
 
+    host_attributes = ("instance_image_properties",)
+
     judges_apart = True
 
     multiplier_option = "image_props_weight_multiplier"

@@ -11,6 +11,8 @@ from scheduler.host_table import HostTable
 class IoOpsWeigher(weights.BaseHostWeigher):
     """Prefers hosts with more builds and the like in hand; its negative default, idle hosts."""
 
+    host_attributes = ("num_io_ops",)
+
     judges_apart = True
 
     multiplier_option = "io_ops_weight_multiplier"

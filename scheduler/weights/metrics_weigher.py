@@ -32,6 +32,8 @@ class MetricsWeigher(weights.BaseHostWeigher):
     hosts out.
     """
 
+    host_attributes = ("metrics", "host")
+
     judges_apart = True
 
     multiplier_option = "metrics_weight_multiplier"

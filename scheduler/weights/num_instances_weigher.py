@@ -14,6 +14,8 @@ class NumInstancesWeigher(weights.BaseHostWeigher):
     Its default is 0, which does neither.
     """
 
+    host_attributes = ("num_instances",)
+
     judges_apart = True
 
     multiplier_option = "num_instances_weight_multiplier"

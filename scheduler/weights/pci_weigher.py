@@ -25,6 +25,8 @@ class PCIWeigher(weights.BaseHostWeigher):
     multiplier must not be negative.
     """
 
+    host_attributes = ("pci_stats",)
+
     judges_apart = True
 
     multiplier_option = "pci_weight_multiplier"

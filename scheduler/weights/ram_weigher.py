@@ -14,6 +14,8 @@ class RAMWeigher(weights.BaseHostWeigher):
     Memory beyond the host's own, which an allocation ratio allows to give away, counts as none.
     """
 
+    host_attributes = ("free_ram_mb",)
+
     judges_apart = True
 
     multiplier_option = "ram_weight_multiplier"

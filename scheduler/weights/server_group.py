@@ -18,6 +18,8 @@ class GroupMembersWeigher(weights.BaseHostWeigher):
     A host of the group that no member was reported on yet counts as running one.
     """
 
+    host_attributes = ("host", "instance_uuids")
+
     judges_apart = True
 
     policy: ClassVar[str]

@@ -155,6 +155,21 @@ def test_a_call_is_answered_with_claimed_hosts(
     assert [choice["instance_uuid"] for choice in found.trace.choices] == uuids
 
 
+def test_what_servers_may_hold_is_told_by_drivers_that_claim(
+    conf: Any, bus: Bus, api: SchedulerAPI
+) -> None:
+    """Pinned CPUs in two ways; without claims nobody need hold anything."""
+    pinned = a_flavor(extra_specs={"hw:cpu_policy": "dedicated"})
+    asked = [a_request_spec(), a_request_spec(flavor=pinned)]
+    plain, ways = api.get_ways_to_hold(admin_context(), asked) or []
+    assert plain == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
+    assert [sorted(way) for way in ways] == [
+        ["DISK_GB", "MEMORY_MB", "PCPU"], ["DISK_GB", "MEMORY_MB", "VCPU"]
+    ]  # fmt: skip
+    conf.set_override("driver", "chance_scheduler", "scheduler")
+    assert SchedulerManager(conf, top_bus=bus).get_ways_to_hold(admin_context(), asked) is None
+
+
 def test_no_valid_host_arrives_with_its_sentence_and_trace(api: SchedulerAPI) -> None:
     """As the error that it is."""
     spec = a_request_spec(flavor=a_flavor(memory_mb=10**6))

@@ -24,6 +24,7 @@ class Conductors:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, int]] = []
+        self._waited_for = 0
         self.changed = threading.Condition()
         self.facts: dict[str, Any] = {
             "seq": 5,
@@ -52,10 +53,18 @@ class Conductors:
         )
 
     def wait_for(self, *asked: tuple[str, int]) -> None:
+        """Wait until `asked` was asked in a row, after what was waited for before."""
         with self.changed:
-            assert self.changed.wait_for(
-                lambda: self.asked[-len(asked) :] == list(asked), SECONDS_MAX
-            ), self.asked
+            assert self.changed.wait_for(lambda: self._is_asked(list(asked)), SECONDS_MAX), (
+                self.asked
+            )
+
+    def _is_asked(self, asked: list[tuple[str, int]]) -> bool:
+        for start in range(self._waited_for, len(self.asked) - len(asked) + 1):
+            if self.asked[start : start + len(asked)] == asked:
+                self._waited_for = start + len(asked)
+                return True
+        return False
 
     def _note(self, what: str, after_seq: int) -> None:
         with self.changed:

@@ -89,6 +89,24 @@ def test_different_requests_share_the_message_of_claims_and_see_each_other() -> 
     assert [len(call) for call in placement.claim_calls] == [2]
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_request_that_came_twice_has_what_each_of_its_answers_says(count: int) -> None:
+    """The broker may deliver it again: the answers name what is claimed, or one is refused."""
+    hosts = some_hosts(4)
+    placement = ArrayPlacement(hosts)
+    uuids = [a_uuid() for _ in range(count)]
+    twice = [a_request(uuids=uuids, count=count) for _ in range(2)]
+    found = a_driver(hosts, placement=placement).select_many([*twice, a_request()])
+    answered = [outcome for outcome in found[:2] if isinstance(outcome, Destinations)]
+    assert answered
+    assert all(isinstance(each, Destinations | exception.Conflict) for each in found)
+    for outcome in answered:
+        for uuid, (selection, *_) in zip(uuids, outcome.selections(), strict=True):
+            claimed, _amounts = placement.consumers[uuid]
+            assert selection.compute_node_uuid == claimed
+            assert list(selection.allocation_request) == [claimed]
+
+
 def test_a_no_touches_nobody_else() -> None:
     """It has its own sentence and its own trace."""
     hosts = with_cpus(4, 4)

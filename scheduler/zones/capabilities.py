@@ -1,0 +1,223 @@
+"""What the hosts of a zone can do at most: rolled up, merged with others, read with suspicion.
+
+Capabilities are a plain dict. ``attributes`` has host attributes by the rules of their declaration,
+``hosts`` counts the hosts that these are about, ``resources`` (class -> most that is free on one
+provider) and ``traits`` come from placement, ``filters`` are those that every zone runs, and
+``profiles`` the weighing profiles in use. Anything that is missing is not known: it rules out
+nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from armillary import exception
+from objects import host_attributes
+from objects.host_attributes import HostAttribute, Kind, Rollup
+from scheduler.host_table import HostTable
+
+Capabilities = dict[str, Any]
+
+_VALUES_MAX = 10_000
+"""Of one set; a sender with more is not believed."""
+
+_SUMMARISED = [each for each in host_attributes.HOST_ATTRIBUTES if each.rollup is not Rollup.NONE]
+_SETS = ("traits", "filters", "profiles")
+
+
+def attributes_of(hosts: HostTable) -> dict[str, Any]:
+    """Return what these hosts have at most, by attribute; null in a set stands for no answer."""
+    return {each.name: _rolled_up(each, hosts) for each in _SUMMARISED}
+
+
+def adding_up() -> list[str]:
+    """Return the names of the attributes that are added up."""
+    return [each.name for each in _SUMMARISED if each.rollup is Rollup.SUM]
+
+
+def merged(own: Capabilities, others: Iterable[tuple[Capabilities, bool]]) -> Capabilities:
+    """Return what holds of all together.
+
+    With each goes whether it may be added up: what comes round a cycle of zones would count itself.
+    """
+    made = dict(own)
+    for each, adds_up in others:
+        made = {
+            "attributes": _merged_attributes(made, each, adds_up=adds_up),
+            "hosts": made["hosts"] + each["hosts"]
+            if adds_up
+            else max(made["hosts"], each["hosts"]),
+            **_merged_resources(made, each),
+            **_both(made, each, "traits", set.union),
+            "filters": sorted(set(made["filters"]) & set(each["filters"])),
+            "profiles": sorted(set(made["profiles"]) | set(each["profiles"])),
+        }
+    return made
+
+
+def checked(given: Any) -> Capabilities:
+    """Return what another zone says of itself, without what is not known here.
+
+    Raises ``Invalid`` for what has another form than it must.
+    """
+    if not isinstance(given, Mapping):
+        raise _nonsense("capabilities")
+    made: Capabilities = {"attributes": _checked_attributes(given.get("attributes"))}
+    made["hosts"] = given.get("hosts")
+    if not _is_count(made["hosts"]):
+        raise _nonsense("hosts")
+    if "resources" in given:
+        resources = given["resources"]
+        if not isinstance(resources, Mapping) or not all(map(_is_number, resources.values())):
+            raise _nonsense("resources")
+        made["resources"] = dict(resources)
+    for name in _SETS:
+        if name in given:
+            _check_texts(name, given[name])
+            made[name] = list(given[name])
+    for name in ("filters", "profiles"):
+        made.setdefault(name, [])
+    return made
+
+
+def is_news(old: Capabilities | None, new: Capabilities) -> bool:
+    """Tell whether a change is worth telling at once: a capability came, went, or got greater."""
+    if old is None or bool(old["hosts"]) != bool(new["hosts"]):
+        return True
+    if any(set(old.get(name) or ()) != set(new.get(name) or ()) for name in _SETS):
+        return True
+    if _has_more(old.get("resources") or {}, new.get("resources") or {}):
+        return True
+    for each in _SUMMARISED:
+        was, now = (which["attributes"].get(each.name) for which in (old, new))
+        if each.rollup is Rollup.MAX and _has_more({"": was or 0}, {"": now or 0}):
+            return True
+        if each.rollup in (Rollup.ANY, Rollup.UNION) and was != now:
+            return True
+    return False
+
+
+# Rolling up --------------------------------------------------------------------------------------
+
+
+def _rolled_up(attribute: HostAttribute, hosts: HostTable) -> Any:
+    column = hosts.column(attribute.name)
+    if isinstance(column, np.ndarray):
+        if attribute.rollup is Rollup.SUM:
+            return column.sum().item()
+        if attribute.rollup is Rollup.ANY:
+            return bool(column.any())
+        return column.max().item() if len(column) else None
+    distinct = {id(value): value for value in column}.values()
+    if attribute.kind is Kind.TEXT:
+        return _arranged(distinct)
+    return _arranged(item for value in distinct for item in (value or ()))
+
+
+def _merged_attributes(one: Capabilities, other: Capabilities, *, adds_up: bool) -> dict[str, Any]:
+    """Merge attribute by attribute; what one of them does not say is not known of both."""
+    mine, theirs = one["attributes"], other["attributes"]
+    return {
+        each.name: _MERGE[each.rollup](mine[each.name], theirs[each.name], adds_up)
+        for each in _SUMMARISED
+        if each.name in mine and each.name in theirs
+    }
+
+
+def _sum(one: Any, other: Any, adds_up: bool) -> Any:
+    return one + other if adds_up else max(one, other)
+
+
+def _most(one: Any, other: Any, adds_up: bool) -> Any:
+    known = [value for value in (one, other) if value is not None]
+    return max(known) if known else None
+
+
+_MERGE: dict[Rollup, Callable[[Any, Any, bool], Any]] = {
+    Rollup.SUM: _sum,
+    Rollup.MAX: _most,
+    Rollup.ANY: lambda one, other, adds_up: one or other,
+    Rollup.UNION: lambda one, other, adds_up: _arranged([*one, *other]),
+}
+
+
+def _merged_resources(one: Capabilities, other: Capabilities) -> Capabilities:
+    if "resources" not in one or "resources" not in other:
+        return {}
+    mine, theirs = one["resources"], other["resources"]
+    names = sorted(mine.keys() | theirs.keys())
+    return {"resources": {name: max(mine.get(name, 0), theirs.get(name, 0)) for name in names}}
+
+
+def _both(
+    one: Capabilities,
+    other: Capabilities,
+    name: str,
+    merge: Callable[[set[str], set[str]], set[str]],
+) -> Capabilities:
+    if name not in one or name not in other:
+        return {}
+    return {name: sorted(merge(set(one[name]), set(other[name])))}
+
+
+def _arranged(values: Iterable[Any]) -> list[Any]:
+    """Return distinct JSON values, as plain lists and so on, in the same order each time."""
+    found = {json.dumps(value, sort_keys=True, default=str) for value in values}
+    return [json.loads(text) for text in sorted(found)]
+
+
+# Suspicion ---------------------------------------------------------------------------------------
+
+
+def _checked_attributes(given: Any) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise _nonsense("attributes")
+    made = {}
+    for each in _SUMMARISED:
+        if each.name in given:
+            value = given[each.name]
+            if not _IS_RIGHT[each.rollup](value):
+                raise _nonsense(f"attributes, {each.name}")
+            made[each.name] = value
+    return made
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_set(value: Any) -> bool:
+    return isinstance(value, list) and len(value) <= _VALUES_MAX
+
+
+_IS_RIGHT: dict[Rollup, Callable[[Any], bool]] = {
+    Rollup.SUM: _is_number,
+    Rollup.MAX: lambda value: value is None or _is_number(value),
+    Rollup.ANY: lambda value: isinstance(value, bool),
+    Rollup.UNION: _is_set,
+}
+
+
+def _check_texts(name: str, given: Collection[Any]) -> None:
+    if not _is_set(given) or not all(isinstance(text, str) for text in given):
+        raise _nonsense(name)
+
+
+def _has_more(old: Mapping[str, float], new: Mapping[str, float]) -> bool:
+    """Tell whether some amount is greater than before, or has come to nothing."""
+    return any(
+        new.get(name, 0) > old.get(name, 0) or (new.get(name, 0) <= 0 < old.get(name, 0))
+        for name in old.keys() | new.keys()
+    )
+
+
+def _nonsense(what: str) -> exception.Invalid:
+    return exception.Invalid(reason=f"the summary of a zone makes no sense: {what}")

@@ -1,0 +1,340 @@
+"""What a scheduler of a named zone answers over RPC, and in the process of its caller."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import rpc
+from armillary import exception
+from armillary.context import admin_context
+from conductor.cell_rpcapi import HostStatesAPI
+from conductor.rpcapi import SuperConductorAPI
+from conductor.zone_rpcapi import ZoneAPI, ZoneSummariesAPI
+from objects.destinations import Destinations
+from objects.request_spec import Destination
+from objects.scheduling_batch import BatchedRequest
+from objects.zone_query import ZoneQuery
+from objects.zone_summary import ZoneSummary
+from placement.rpcapi import PlacementAPI
+from rpc.server import RpcServer
+from rpc.transport import Bus
+from scheduler.local import LocalScheduler
+from scheduler.manager import SchedulerManager
+from scheduler.rpcapi import SchedulerAPI
+from tests.builders import a_flavor, a_uuid
+from tests.fixtures.asking import wait_for
+from tests.fixtures.zone_trees import Zone
+from tests.fleets import (
+    CELL,
+    OTHER_CELL,
+    ArrayPlacement,
+    a_request_spec,
+    scheduling_conf,
+    some_hosts,
+)
+from tests.unit.scheduler.test_manager import (
+    ConductorEndpoint,
+    HostStatesEndpoint,
+    PlacementEndpoint,
+)
+
+
+class Placement(PlacementEndpoint):
+    @rpc.expose
+    def get_summary(self, context: Any, excluded: Any, without_traits: Any) -> dict[str, Any]:
+        return {"resources": {"VCPU": 16}, "traits": ["CUSTOM_A"], "providers": 3}
+
+
+class Parent:
+    """Who listens to what the zone pushes."""
+
+    def __init__(self) -> None:
+        self.heard: list[ZoneSummary] = []
+
+    @rpc.expose
+    def update_summary(self, context: Any, summary: ZoneSummary) -> None:
+        self.heard.append(summary)
+
+
+class Conductor(ConductorEndpoint):
+    """A super conductor that knows of child zones, and of cells where nobody answers."""
+
+    def __init__(self, zones: list[dict[str, Any]], dead_cells: list[str]) -> None:
+        super().__init__()
+        self._zones = zones
+        self._dead = [{"uuid": uuid, "name": uuid, "disabled": False} for uuid in dead_cells]
+
+    @rpc.expose
+    def get_facts(self, context: object) -> dict[str, Any]:
+        facts = super().get_facts(context)
+        return {**facts, "cells": [*facts["cells"], *self._dead], "zones": self._zones}
+
+
+class Child:
+    """The border of a child zone, on the child's own broker."""
+
+    def __init__(self, zone: Zone) -> None:
+        self.zone = zone
+        self.url = f"kombu+memory:////{uuid.uuid4()}"
+        self.bus = Bus(zone.conf, self.url)
+
+    @rpc.expose
+    def select_hosts(self, context: Any, query: ZoneQuery) -> Any:
+        return self.zone.search.answer(context, query)
+
+    @rpc.expose
+    def refresh(self, context: Any) -> None:
+        ZoneSummariesAPI(self.bus).update_summary(context, self.zone.summary())
+
+
+class Deployment:
+    """A scheduler with all that it asks, on a broker of its own."""
+
+    def __init__(
+        self,
+        zones: list[dict[str, Any]] | None = None,
+        dead_cells: list[str] | None = None,
+        **options: Any,
+    ) -> None:
+        self.conf = scheduling_conf(**options)
+        self.bus = Bus(self.conf, f"kombu+memory:////{uuid.uuid4()}")
+        conductor = Conductor(zones or [], dead_cells or [])
+        self.hosts = conductor.hosts
+        self.placement = ArrayPlacement(conductor.hosts)
+        self.parent = Parent()
+        placement = Placement(self.placement)
+        self.servers: list[RpcServer] = [
+            self.bus.server(PlacementAPI.TOPIC, "p", [placement], version=PlacementAPI.VERSION),
+            self.bus.server(SuperConductorAPI.TOPIC, "c", [conductor]),
+            self.bus.server(HostStatesAPI.TOPIC, CELL, [HostStatesEndpoint(conductor)]),
+            self.bus.server(ZoneSummariesAPI.TOPIC, "above", [self.parent]),
+        ]
+        self.manager = SchedulerManager(
+            self.conf, top_bus=self.bus, make_bus=lambda url: Bus(self.conf, url)
+        )
+        self.servers += self.manager.servers()
+        for server in self.servers:
+            server.start()
+        self.manager.start()
+        self.api = SchedulerAPI(self.bus, timeout_seconds=20)
+
+    def call(self, task: str) -> None:
+        """Let a periodic task have its turn."""
+        tasks = {each.name: each for each in self.manager.periodic_tasks()}
+        tasks[task].fn()
+
+    def query(self, **values: Any) -> ZoneQuery:
+        return Zone("any").query(**values)
+
+    def close(self) -> None:
+        def stop(server: RpcServer) -> None:
+            server.stop()
+            server.wait()
+
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(stop, self.servers))
+        self.manager.stop(5.0)
+        self.bus.close()
+
+
+MakeDeployment = Callable[..., Deployment]
+
+
+@pytest.fixture
+def deploy() -> Iterator[MakeDeployment]:
+    made: list[Deployment] = []
+
+    def make(*arguments: Any, **options: Any) -> Deployment:
+        made.append(Deployment(*arguments, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def select(api: Any, **values: Any) -> Destinations:
+    found: Destinations = api.select_destinations(
+        admin_context("req-1"),
+        values.pop("spec", None) or a_request_spec(),
+        [a_uuid()],
+        fences=[1000],
+        **values,
+    )
+    return found
+
+
+def test_a_named_zone_answers_a_parent(deploy: MakeDeployment) -> None:
+    """BZ-43: with any driver that filters and weighs; nothing is claimed."""
+    zone = deploy(zones__name="leaf")
+    answer = zone.api.select_for_zone(admin_context(), zone.query())
+    assert sorted(answer.host_ids) == sorted(host.uuid for host in zone.hosts)
+    assert not zone.placement.consumers
+
+
+def test_a_deployment_without_a_name_is_no_zone(deploy: MakeDeployment) -> None:
+    """BZ-05: it answers no parent and pushes nothing."""
+    alone = deploy()
+    with pytest.raises(exception.Invalid, match=r"\[zones\] name is not set"):
+        alone.api.select_for_zone(admin_context(), alone.query())
+    assert alone.api.get_zones(admin_context()) == {"own": None, "zones": []}
+    alone.api.refresh_zones(admin_context())
+    assert "zones" not in {task.name for task in alone.manager.periodic_tasks()}
+    assert alone.parent.heard == []
+
+
+def test_a_zone_pushes_to_whoever_is_above(deploy: MakeDeployment) -> None:
+    """BZ-27: once its hosts are known, on its own broker."""
+    zone = deploy(zones__name="leaf")
+    wait_for(lambda: zone.manager._sync.is_complete, "the hosts are known", 15)
+    zone.call("zones")
+    wait_for(lambda: zone.parent.heard, "the summary came", 15)
+    (summary,) = zone.parent.heard
+    assert (summary.zone, summary.counts["hosts"]) == ("leaf", 3)
+    assert summary.capabilities["resources"] == {"VCPU": 16}
+    described = zone.api.get_zones(admin_context())
+    assert described["own"].seq == summary.seq
+
+
+def test_a_cell_that_is_away_does_not_silence_its_zone(deploy: MakeDeployment) -> None:
+    """BZ-65: the other hosts are there, whichever process was started when."""
+    zone = deploy(dead_cells=[OTHER_CELL], zones__name="leaf", scheduler__sync_timeout_seconds=1)
+
+    def pushed() -> bool:
+        zone.call("zones")
+        return bool(zone.parent.heard)
+
+    wait_for(pushed, "the summary came", 15)
+    assert zone.parent.heard[0].counts["hosts"] == 3
+
+
+def test_a_zone_that_is_left_alone_tells_what_it_knows(deploy: MakeDeployment) -> None:
+    """BZ-08, BZ-20: conductor, cells and placement end; what it has of them answers."""
+    zone = deploy(zones__name="leaf")
+    wait_for(lambda: zone.manager._sync.is_complete, "the hosts are known", 15)
+    zone.api.refresh_zones(admin_context())
+    for server in zone.servers[:3]:
+        server.stop()
+        server.wait()
+    zone.call("zones")
+    own = zone.api.get_zones(admin_context())["own"]
+    assert own.counts["hosts_up"] == 3
+    assert own.capabilities["attributes"]
+
+
+def test_a_push_can_be_asked_for(deploy: MakeDeployment) -> None:
+    """BZ-30: over RPC."""
+    zone = deploy(zones__name="leaf")
+    wait_for(lambda: zone.manager._sync.is_complete, "the hosts are known", 15)
+    zone.api.refresh_zones(admin_context())
+    wait_for(lambda: zone.parent.heard, "the summary came", 15)
+
+
+@pytest.fixture
+def child() -> Iterator[Child]:
+    made = Child(Zone("leaf", some_hosts(2)))
+    server = made.bus.server(ZoneAPI.TOPIC, "border", [made])
+    server.start()
+    yield made
+    server.stop()
+    server.wait()
+    made.bus.close()
+
+
+def test_a_child_is_found_by_the_facts_and_asked(deploy: MakeDeployment, child: Child) -> None:
+    """BZ-14, BZ-42: the child was added to the conductor's table, nothing else was done."""
+    known = {"uuid": a_uuid(), "name": "leaf", "transport_url": child.url, "disabled": False}
+    root = deploy([known], scheduler__driver="zone_scheduler", zones__name="root")
+    wait_for(lambda: root.manager._fleet.facts.zones, "the facts came", 15)
+    root.call("zones")
+
+    def state() -> str:
+        (zone,) = root.api.get_zones(admin_context())["zones"]
+        assert zone["name"] == "leaf"
+        return str(zone["state"])
+
+    wait_for(lambda: state() == "online", "the child's summary came", 15)
+    found = select(root.api, takes_zones=True)
+    assert sorted(map(tuple, (entry["path"] for entry in found.zone_entries))) == [
+        (), (), (), ("leaf",), ("leaf",),
+    ]  # fmt: skip
+    assert [zone["outcome"] for zone in found.trace.zones] == ["own", "asked", "own"]
+    batched = root.api.select_destinations_many(
+        admin_context(), [BatchedRequest(a_request_spec(), [a_uuid()], [1000], "req-2")]
+    )
+    assert not isinstance(batched[0], Exception)
+    assert len(batched[0].zone_entries) == 5
+    assert len(batched[0].trace.zones) == 3
+    assert select(root.api).zone_entries == []
+
+
+def test_a_node_by_its_uuid_is_asked_only_of_schedulers_that_know_that(
+    deploy: MakeDeployment,
+) -> None:
+    """An older one would take any host."""
+    zone = deploy(zones__name="leaf")
+    wanted = Destination.from_values(node_uuid=zone.hosts[1].uuid, own_zone_only=True)
+    spec = a_request_spec(requested_destination=wanted)
+    assert select(zone.api, spec=spec).hosts[0].service_host == zone.hosts[1].name
+    older = SchedulerAPI(zone.bus, version_cap="1.2")
+    with pytest.raises(exception.Invalid, match="by its UUID"):
+        select(older, spec=spec)
+    with pytest.raises(exception.Invalid, match="by its UUID"):
+        older.select_destinations_many(
+            admin_context(), [BatchedRequest(spec, [a_uuid()], [1], "req-2")]
+        )
+
+
+# In the caller's process --------------------------------------------------------------------------
+
+
+def test_a_scheduler_in_the_callers_process_serves_no_queue(deploy: MakeDeployment) -> None:
+    """BZ-02: and decides as any other, by hosts that it asks for."""
+    here = deploy(scheduler__in_process=True)
+    assert list(here.manager.servers()) == []
+    local = LocalScheduler(here.manager)
+    found = select(local)
+    assert len(found.selections()[0]) == 3
+    assert len(here.placement.consumers) == 1
+    with pytest.raises(exception.Unavailable):
+        here.api.ping(admin_context(), timeout_seconds=0.3)
+
+
+def test_hosts_are_asked_for_when_nobody_can_push_them(deploy: MakeDeployment) -> None:
+    """BZ-02: every pull_interval_seconds."""
+    here = deploy(scheduler__in_process=True)
+    wait_for(lambda: here.manager._sync.is_complete, "the hosts are known", 15)
+    here.hosts.append(some_hosts(1)[0])
+    here.call("pull")
+    wait_for(lambda: len(here.manager._fleet) == 4, "the new host is known", 15)
+
+
+def test_in_process_errors_are_those_of_the_interface(deploy: MakeDeployment) -> None:
+    """BZ-10: the same as over RPC."""
+    local = LocalScheduler(deploy(scheduler__in_process=True).manager)
+    with pytest.raises(exception.NoValidHost) as caught:
+        select(local, spec=a_request_spec(flavor=a_flavor("big", memory_mb=10**6)))
+    assert caught.value.kwargs["reason"]
+    with pytest.raises(exception.Invalid):
+        local.select_destinations(admin_context(), a_request_spec(), [], fences=[])
+
+
+def test_in_process_zones_and_news_are_taken_as_over_rpc(deploy: MakeDeployment) -> None:
+    """BZ-10: every method of the interface that a super conductor calls is there."""
+    here = deploy(scheduler__in_process=True, zones__name="leaf")
+    local = LocalScheduler(here.manager)
+    wait_for(lambda: here.manager._sync.is_complete, "the hosts are known", 15)
+    assert len(local.select_for_zone(admin_context(), here.query()).host_ids) == 3
+    local.refresh_zones(admin_context())
+    assert local.get_zones(admin_context())["own"].zone == "leaf"
+    local.delete_aggregate(admin_context(), here.manager._fleet.facts.aggregates[0].uuid, seq=2)
+    assert here.manager._fleet.facts.aggregates == ()
+    answers = local.select_destinations_many(
+        admin_context(), [BatchedRequest(a_request_spec(), [a_uuid()], [1000], "req-1")]
+    )
+    assert not isinstance(answers[0], Exception)
