@@ -1,4 +1,8 @@
-"""Accept a request for servers: check, count against the quota and store, in one transaction."""
+"""Accept requests for servers: check, count against the quota and store, in one transaction.
+
+Those of one project that come while another one is being stored are stored together after it: they
+would wait for the project's row one by one. Each is judged on its own.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,15 @@ import logging
 import random
 import string
 import uuid
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from oslo_config import cfg
 from sqlalchemy.orm import Session
 
+from armillary import exception
+from armillary.combining import KeyedCombiner
 from armillary.context import RequestContext
 from armillary.db import Database
 from armillary.db.database import note
@@ -32,12 +39,16 @@ from conductor.owners import owner_of
 from conductor.server_requests import ServerRequest
 from conductor.tasks.build import FIRST_FENCE
 from objects.base import ArmillaryObject
+from objects.flavor import Flavor
 from objects.instance import Instance
+from objects.instance_group import InstanceGroup
 
 LOG = logging.getLogger(__name__)
 
 _ID_ALPHABET = string.ascii_lowercase + string.digits
 _ID_LENGTH = 8
+_INSTANCES_MAX = 500  # in one transaction, unless one request has more
+_WAITING_MAX = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +57,52 @@ class Accepted:
 
     instances: list[Instance]
     lease: Lease
+
+
+@dataclasses.dataclass(frozen=True)
+class _Asked:
+    """A request, and the lease under which it is going to be."""
+
+    context: RequestContext
+    request: dict[str, Any]
+    lease: Lease
+
+
+@dataclasses.dataclass(frozen=True)
+class _Fitting:
+    """A request that can be accepted, and the wire forms of its instances."""
+
+    asked: _Asked
+    found: ServerRequest
+    primitives: list[dict[str, Any]]
+
+
+@dataclasses.dataclass
+class _Usage:
+    """What a project may have and what it has, the requests accepted so far included."""
+
+    limits: dict[str, int]
+    used: dict[str, int]
+    group_members: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    def take(self, found: ServerRequest) -> int:
+        """Count a request, and return how many of its servers fit. Raises OverQuota."""
+        used = dict(self.used)
+        per_server = {
+            "instances": 1, "cores": found.flavor.vcpus, "ram": found.flavor.memory_mb,
+        }  # fmt: skip
+        if found.group is not None:
+            used["server_group_members"] = self.group_members[found.group.uuid]
+            per_server["server_group_members"] = 1
+        count = quotas.fitting_count(
+            self.limits, used, per_server, min_count=found.min_count, max_count=found.max_count
+        )
+        for name, amount in per_server.items():
+            used[name] += amount * count
+        if found.group is not None:
+            self.group_members[found.group.uuid] = used.pop("server_group_members")
+        self.used = used
+        return count
 
 
 class Acceptance:
@@ -65,6 +122,9 @@ class Acceptance:
         self._leases = leases
         self._now = now
         self._dice = dice or random.SystemRandom()
+        self._combiner = KeyedCombiner[_Asked, Accepted | Exception](
+            self._accept_all, weight_max=_INSTANCES_MAX, waiting_max=_WAITING_MAX
+        )
 
     def accept(self, context: RequestContext, request: dict[str, Any]) -> Accepted:
         """Store a request, held by a lease. Raises what ``create_servers`` promises.
@@ -72,9 +132,13 @@ class Acceptance:
         The number of statements does not depend on the number of servers.
         """
         lease = self._leases.held(self._new_reservation_id())
-        accepted = self._database.run_in_writer(
-            lambda session: self._accept(session, context, request, lease)
+        accepted = self._combiner.submit(
+            owner_of(context).project_id,
+            _Asked(context, request, lease),
+            weight=request.get("max_count") or request.get("min_count") or 1,
         )
+        if isinstance(accepted, Exception):
+            raise accepted
         LOG.info(
             "%s %s: accepted %d servers %s of project %s",
             context.request_id,
@@ -85,35 +149,116 @@ class Acceptance:
         )
         return accepted
 
-    def _accept(
-        self, session: Session, context: RequestContext, request: dict[str, Any], lease: Lease
-    ) -> Accepted:
-        asked = server_requests.resolve(session, self._conf, context, request)
-        project_id = owner_of(context).project_id
-        quotas_db.lock_project(session, project_id)
-        if asked.group is not None:  # an administrator's request may be of another project
-            server_groups.lock_group(session, asked.group.uuid)
-        count = self._fitting_count(session, project_id, asked)
-        primitives = self._instances(context, asked, lease.key, count)
-        self._store(session, context, asked, lease, primitives)
-        made = [Instance.obj_from_primitive(primitive) for primitive in primitives]
-        return Accepted(instances=made, lease=lease)
+    def _accept_all(self, group: Sequence[_Asked]) -> list[Accepted | Exception]:
+        """Return what became of each request of one project."""
+        try:
+            return self._database.run_in_writer(lambda session: self._accept(session, group))
+        except exception.DatabaseUnavailable:
+            raise
+        except Exception:
+            if len(group) == 1:
+                raise
+            LOG.info("%d requests are stored one by one", len(group), exc_info=True)
+            return [self._accept_one(asked) for asked in group]  # one of them may be to blame
 
-    def _fitting_count(self, session: Session, project_id: str, asked: ServerRequest) -> int:
+    def _accept_one(self, asked: _Asked) -> Accepted | Exception:
+        try:
+            (accepted,) = self._database.run_in_writer(
+                lambda session: self._accept(session, [asked])
+            )
+        except Exception as error:
+            return error
+        return accepted
+
+    def _accept(self, session: Session, group: Sequence[_Asked]) -> list[Accepted | Exception]:
+        """Store those requests that can be accepted; nothing is written of the others."""
+        found = self._resolve(session, group)
+        judged = self._judge(session, group, found)
+        fitting = [one for one in judged if isinstance(one, _Fitting)]
+        if fitting:
+            self._store(session, fitting)
+        return [_accepted(one) if isinstance(one, _Fitting) else one for one in judged]
+
+    def _resolve(
+        self, session: Session, group: Sequence[_Asked]
+    ) -> list[ServerRequest | exception.ArmillaryError]:
+        known_flavors: dict[str, Flavor] = {}
+        found: list[ServerRequest | exception.ArmillaryError] = []
+        for asked in group:
+            try:
+                found.append(
+                    server_requests.resolve(
+                        session, self._conf, asked.context, asked.request, known_flavors
+                    )
+                )
+            except exception.ArmillaryError as error:
+                found.append(error)
+        return found
+
+    def _judge(
+        self,
+        session: Session,
+        group: Sequence[_Asked],
+        found: Sequence[ServerRequest | exception.ArmillaryError],
+    ) -> list[_Fitting | exception.ArmillaryError]:
+        """Hold the project and the groups, and count each request on top of those before it."""
+        resolved = [one for one in found if isinstance(one, ServerRequest)]
+        if not resolved:
+            return [one for one in found if isinstance(one, exception.ArmillaryError)]
+        project_id = owner_of(group[0].context).project_id
+        quotas_db.lock_project(session, project_id)
+        gone = self._lock_groups(session, resolved)
+        usage = self._usage(session, project_id, resolved, but=gone.keys())
+        return [
+            one if isinstance(one, exception.ArmillaryError)
+            else self._judge_one(asked, one, usage, gone)
+            for asked, one in zip(group, found, strict=True)
+        ]  # fmt: skip
+
+    def _judge_one(
+        self,
+        asked: _Asked,
+        found: ServerRequest,
+        usage: _Usage,
+        gone: dict[str, exception.ArmillaryError],
+    ) -> _Fitting | exception.ArmillaryError:
+        if found.group is not None and found.group.uuid in gone:
+            return gone[found.group.uuid]
+        try:
+            count = usage.take(found)
+        except exception.ArmillaryError as error:
+            return error
+        return _Fitting(asked, found, self._instances(asked.context, found, asked.lease.key, count))
+
+    @staticmethod
+    def _lock_groups(
+        session: Session, resolved: Iterable[ServerRequest]
+    ) -> dict[str, exception.ArmillaryError]:
+        """Hold the groups that are named; return the error for each that is gone by now."""
+        gone: dict[str, exception.ArmillaryError] = {}
+        for group_uuid in _groups_of(resolved):  # an administrator's may be of another project
+            try:
+                server_groups.lock_group(session, group_uuid)
+            except exception.ServerGroupNotFound as error:
+                gone[group_uuid] = error
+        return gone
+
+    def _usage(
+        self,
+        session: Session,
+        project_id: str,
+        resolved: Iterable[ServerRequest],
+        *,
+        but: Collection[str],
+    ) -> _Usage:
         limits = {name: self._conf.quota[name] for name in quotas.RESOURCES}
         limits.update(quotas_db.get_limits(session, project_id))
-        used = quotas_db.count_usage(session, project_id)
-        per_server = {
-            "instances": 1, "cores": asked.flavor.vcpus, "ram": asked.flavor.memory_mb,
-        }  # fmt: skip
-        if asked.group is not None:
-            used["server_group_members"] = len(
-                server_groups.list_members(session, asked.group.uuid)
-            )
-            per_server["server_group_members"] = 1
-        return quotas.fitting_count(
-            limits, used, per_server, min_count=asked.min_count, max_count=asked.max_count
-        )
+        members = {
+            group_uuid: len(server_groups.list_members(session, group_uuid))
+            for group_uuid in _groups_of(resolved)
+            if group_uuid not in but
+        }
+        return _Usage(limits, quotas_db.count_usage(session, project_id), members)
 
     def _instances(
         self, context: RequestContext, asked: ServerRequest, reservation_id: str, count: int
@@ -145,40 +290,62 @@ class Acceptance:
             for index in range(count)
         ]
 
-    def _store(
-        self,
-        session: Session,
-        context: RequestContext,
-        asked: ServerRequest,
-        lease: Lease,
-        primitives: list[dict[str, Any]],
-    ) -> None:
+    def _store(self, session: Session, fitting: Sequence[_Fitting]) -> None:
+        """Write all rows: a fixed number of statements for any number of requests."""
         now = self._moment()
-        spec = asked.spec(context, count=len(primitives)).obj_to_primitive()
-        reservations.add_reservation(
-            session,
-            reservation_id=lease.key,
-            project_id=owner_of(context).project_id,
-            fence=FIRST_FENCE,
-            context=stored_contexts.to_plain(context),
-            accepted_at=now,
-            lease=lease.columns,
-        )
-        rows = [_rows(primitive, spec, asked, now) for primitive in primitives]
+        reservations.add_reservations(session, [_reservation(one, now) for one in fitting])
+        rows = [row for one in fitting for row in _rows_of(one, now)]
         build_requests.add_build_requests(session, [row[0] for row in rows])
         request_specs.add_specs(session, [row[1] for row in rows])
         instance_mappings.add_mappings(session, [row[2] for row in rows])
-        if asked.group is not None:
-            members = [row[1]["instance_uuid"] for row in rows]
-            server_groups.add_members(session, asked.group.uuid, members)
-            joined = asked.group.with_values(members=[*asked.group.members, *members])
-            note(session, lambda notifier: notifier.server_group(context, "add_member", joined))
+        for one in fitting:
+            if one.found.group is not None:
+                self._join(session, one, one.found.group)
+
+    @staticmethod
+    def _join(session: Session, one: _Fitting, group: InstanceGroup) -> None:
+        members = [_uuid(primitive) for primitive in one.primitives]
+        server_groups.add_members(session, group.uuid, members)
+        joined = group.with_values(members=[*group.members, *members])
+        context = one.asked.context
+        note(session, lambda notifier: notifier.server_group(context, "add_member", joined))
 
     def _moment(self) -> datetime:
         return moment(self._now())
 
     def _new_reservation_id(self) -> str:
         return "r-" + "".join(self._dice.choices(_ID_ALPHABET, k=_ID_LENGTH))
+
+
+def _accepted(one: _Fitting) -> Accepted:
+    made = [Instance.obj_from_primitive(primitive) for primitive in one.primitives]
+    return Accepted(instances=made, lease=one.asked.lease)
+
+
+def _groups_of(resolved: Iterable[ServerRequest]) -> list[str]:
+    """Return the groups that are named, in one order for everybody who locks them."""
+    return sorted({one.group.uuid for one in resolved if one.group is not None})
+
+
+def _reservation(one: _Fitting, now: datetime) -> dict[str, Any]:
+    context, lease = one.asked.context, one.asked.lease
+    return {
+        "reservation_id": lease.key, "project_id": owner_of(context).project_id,
+        "fence": FIRST_FENCE, "context": stored_contexts.to_plain(context), "accepted_at": now,
+        **lease.columns,
+    }  # fmt: skip
+
+
+def _rows_of(
+    one: _Fitting, now: datetime
+) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+    spec = one.found.spec(one.asked.context, count=len(one.primitives)).obj_to_primitive()
+    for primitive in one.primitives:
+        yield _rows(primitive, spec, one.found, now)
+
+
+def _uuid(primitive: dict[str, Any]) -> str:
+    return str(primitive[ArmillaryObject.primitive_key("data")]["uuid"])
 
 
 def _rows(

@@ -34,6 +34,7 @@ from conductor.cell_tasks.base import Task
 from conductor.cell_tasks.build import Build
 from conductor.cell_tasks.delete import Delete
 from conductor.cell_tasks.operations.engine import Operations
+from conductor.cell_tasks.operations.leftover_copies import LeftoverCopies
 from conductor.cell_tasks.operations.rows import as_stored
 from conductor.cell_tasks.operations.timed import Timed
 from conductor.cell_tasks.recovery import Recovery
@@ -58,7 +59,9 @@ from objects.host_states import HostStateBatch
 from objects.instance import Instance
 from objects.instance_action import InstanceAction
 from objects.instance_fault import InstanceFault
+from objects.instance_order import InstanceOrder
 from objects.migration import Migration
+from objects.server_record import ServerRecord
 from objects.service import Service
 from placement.rpcapi import PlacementAPI
 from rpc.server import RpcServer
@@ -125,11 +128,17 @@ class CellConductorManager:
         self._versions = ServiceVersions(
             conf, note_me=self._records.note_me, ask=SuperConductorAPI(top_bus).get_oldest_services
         )
+        # A step must know its outcome, or that it never will, before its lease runs out.
+        patience_seconds = min(conf.rpc.response_timeout_seconds, conf.conductor.lease_seconds)
         placement = PlacementAPI(
             top_bus,
             version_cap=self._versions.cap("placement"),
-            # A step must know its outcome, or that it never will, before its lease runs out.
-            timeout_seconds=min(conf.rpc.response_timeout_seconds, conf.conductor.lease_seconds),
+            timeout_seconds=patience_seconds,
+        )
+        top = SuperConductorAPI(
+            top_bus,
+            version_cap=self._versions.cap("conductor"),
+            timeout_seconds=patience_seconds,
         )
         scheduler = SchedulerAPI(top_bus, version_cap=self._versions.cap("scheduler"))
         compute = ComputeAPI(
@@ -141,7 +150,9 @@ class CellConductorManager:
         shared: dict[str, Any] = {"database": database, "now": now}
         judging: dict[str, Any] = {**shared, "may_convict": self._hearing.may_convict}
         self._build = Build(conf, placement=placement, compute=compute, **judging)
-        self._instance_updates = InstanceUpdates(conf, database=database, scheduler=scheduler)
+        self._instance_updates = InstanceUpdates(
+            conf, database=database, scheduler=scheduler, monotonic=monotonic
+        )
         self._delete = Delete(
             conf,
             placement=placement,
@@ -156,6 +167,7 @@ class CellConductorManager:
             conf,
             placement=placement,
             compute=compute,
+            top=top,
             on_rest=self._instance_updates.changed,
             **judging,
         )
@@ -169,6 +181,7 @@ class CellConductorManager:
             begin=self._begin_by_itself,
             **shared,
         )
+        self._leftover_copies = LeftoverCopies(top=top, **shared)
         self._self_heal = SelfHeal(conf, database=database, placement=placement)
         self._providers = Providers(conf, placement=placement, **shared)
         self._nodes = HostNodes(providers=self._providers, **shared)
@@ -182,7 +195,9 @@ class CellConductorManager:
         )
         self._at_rest = InstancesAtRest(database=database, compute=compute, now=now)
         self._objects = ObjectActions(cell_uuid=conf.cell.uuid, **shared)
-        self._host_updates = HostUpdates(conf, database=database, scheduler=scheduler)
+        self._host_updates = HostUpdates(
+            conf, database=database, scheduler=scheduler, monotonic=monotonic
+        )
         self._trust = TrustPush(cell_bus, CELL_TOPICS)
 
     # What a service runs
@@ -215,7 +230,7 @@ class CellConductorManager:
         """Return what every conductor of a cell does; leases and numbers keep them apart."""
         cell, conductor = self._conf.cell, self._conf.conductor
         push = PeriodicTask(
-            "push-host-states", cell.host_push_interval_seconds, self._host_updates.push
+            "push-host-states", cell.host_push_interval_seconds, self._host_updates.push_in_turn
         )
         tasks = {
             "recover": (conductor.recovery_interval_seconds, self._recovery.take_up),
@@ -223,10 +238,11 @@ class CellConductorManager:
             "confirm-providers": (cell.provider_retry_seconds, self._providers.confirm_pending),
             "self-heal": (cell.self_heal_interval_seconds, self._self_heal.heal),
             "timed-operations": (cell.timed_operations_interval_seconds, self._timed.run),
+            "leftover-copies": (cell.timed_operations_interval_seconds, self._leftover_copies.drop),
             "purge-deleted": (cell.purge_interval_seconds, self._recovery.purge),
         }
         tell = PeriodicTask(
-            "tell-instances", cell.host_push_interval_seconds, self._instance_updates.push
+            "tell-instances", cell.host_push_interval_seconds, self._instance_updates.push_in_turn
         )
         sync = PeriodicTask(
             "sync-instances",
@@ -453,6 +469,55 @@ class CellConductorManager:
     ) -> str:
         return self._at_rest.console(context, instance_uuid, lines=lines)
 
+    # From the super conductor, for another cell
+
+    @rpc.expose
+    @_expected
+    def order_for_other_cell(
+        self, context: RequestContext, record: ServerRecord, order: InstanceOrder
+    ) -> str | None:
+        return self._operations.tell_for_other_cell(context, record, order)
+
+    @rpc.expose
+    @_expected
+    def order_answered_elsewhere(
+        self,
+        context: RequestContext,
+        host: str,
+        instance_uuid: str,
+        migration_uuid: str,
+        sequence: int,
+        answer: dict[str, Any],
+        fault: InstanceFault | None,
+    ) -> str:
+        found, leases = self._operations.answered_elsewhere(
+            host, instance_uuid, migration_uuid, sequence, answer=answer, fault=fault
+        )
+        self._begin(self._operations, context, leases)
+        return found
+
+    @rpc.expose
+    @_expected
+    def is_order_wanted_elsewhere(
+        self,
+        context: RequestContext,
+        host: str,
+        instance_uuid: str,
+        migration_uuid: str,
+        sequence: int,
+    ) -> bool:
+        return self._operations.is_wanted_elsewhere(host, instance_uuid, migration_uuid, sequence)
+
+    @rpc.expose
+    @_expected
+    def take_over_instance(self, context: RequestContext, record: ServerRecord) -> None:
+        self._operations.take_over(record)
+
+    @rpc.expose
+    @_expected
+    def drop_copy(self, context: RequestContext, instance_uuid: str, migration_uuid: str) -> None:
+        self._operations.drop_copy(instance_uuid, migration_uuid)
+
     def _builds_succeeded(self, agent: str, reports: Sequence[BuiltReport]) -> list[str]:
         answers = self._reports.builds_succeeded(agent, reports)
         for report, answer in zip(reports, answers, strict=True):
@@ -533,9 +598,13 @@ class CellConductorManager:
     @rpc.expose
     @_expected
     def report_compute_nodes(
-        self, context: RequestContext, agent: str, nodes: Sequence[ComputeNode]
+        self,
+        context: RequestContext,
+        agent: str,
+        nodes: Sequence[ComputeNode],
+        reshape: Sequence[str] = (),
     ) -> list[dict[str, Any]]:
-        return self._nodes.report(context, agent, nodes)
+        return self._nodes.report(context, agent, nodes, reshape)
 
     @rpc.expose
     @_expected

@@ -13,7 +13,9 @@ from objects.host_states import HostStateBatch
 from objects.instance import Instance
 from objects.instance_action import InstanceAction
 from objects.instance_fault import InstanceFault
+from objects.instance_order import InstanceOrder
 from objects.migration import Migration
+from objects.server_record import ServerRecord
 from objects.service import Service
 from rpc.client import RpcClient
 
@@ -39,11 +41,12 @@ class CellConductorAPI(RpcClient):
     every report names its host and is checked against the sender's agent. Version history: 1.0
     initial; 1.1 build_instances takes RequestSpec 1.1; 1.2 adds operations and migrations, and
     build_instances takes Instance 1.1; 1.3 report_services answers, adds get_oldest_services,
-    list_hosts_before, builds_succeeded, is_build_wanted and is_order_wanted.
+    list_hosts_before, builds_succeeded, is_build_wanted and is_order_wanted; 1.4 moves between
+    cells; 1.5 reshape in report_compute_nodes.
     """
 
     TOPIC = "cell_conductor"
-    VERSION = "1.3"
+    VERSION = "1.5"
 
     # From the super conductor
 
@@ -167,7 +170,7 @@ class CellConductorAPI(RpcClient):
     def set_lock(
         self, context: RequestContext, instance_uuid: str, *, locked: bool, reason: str | None
     ) -> None:
-        """Lock or unlock an instance; since 1.2. Raises InstanceNotFound."""
+        """Lock or unlock an instance; since 1.2. Raises InstanceNotFound, InstanceInvalidState."""
         self._call(
             context,
             "set_lock",
@@ -249,6 +252,83 @@ class CellConductorAPI(RpcClient):
             context, "list_instance_faults", instance_uuid=instance_uuid
         )
         return result
+
+    # Between cells; the super conductor passes on what another cell says. All are since 1.4.
+
+    def order_for_other_cell(
+        self, context: RequestContext, record: ServerRecord, order: InstanceOrder
+    ) -> str | None:
+        """Keep a copy of an instance of another cell, and tell one of this cell's hosts an order.
+
+        Returns why the host cannot be told, None when it is; it is told again when asked again.
+        The answer goes to the other cell. Raises Conflict when the move is over here, or the
+        instance is not a copy.
+        """
+        result: str | None = self._call(
+            context, "order_for_other_cell", version="1.4", record=record, order=order
+        )
+        return result
+
+    def order_answered_elsewhere(
+        self,
+        context: RequestContext,
+        host: str,
+        instance_uuid: str,
+        migration_uuid: str,
+        sequence: int,
+        *,
+        answer: Mapping[str, Any],
+        fault: InstanceFault | None,
+    ) -> str:
+        """Take the answer of another cell's host to an order; return "accepted" or "stale"."""
+        result: str = self._call(
+            context,
+            "order_answered_elsewhere",
+            version="1.4",
+            host=host,
+            instance_uuid=instance_uuid,
+            migration_uuid=migration_uuid,
+            sequence=sequence,
+            answer=dict(answer),
+            fault=fault,
+        )
+        return result
+
+    def is_order_wanted_elsewhere(
+        self,
+        context: RequestContext,
+        host: str,
+        instance_uuid: str,
+        migration_uuid: str,
+        sequence: int,
+    ) -> bool:
+        """Return whether the answer of another cell's host to an order is waited for."""
+        result: bool = self._call(
+            context,
+            "is_order_wanted_elsewhere",
+            version="1.4",
+            host=host,
+            instance_uuid=instance_uuid,
+            migration_uuid=migration_uuid,
+            sequence=sequence,
+        )
+        return result
+
+    def take_over_instance(self, context: RequestContext, record: ServerRecord) -> None:
+        """Make the copy the instance; twice is fine. Raises Conflict when there is no copy."""
+        self._call(context, "take_over_instance", version="1.4", record=record)
+
+    def drop_copy(self, context: RequestContext, instance_uuid: str, migration_uuid: str) -> None:
+        """Bury what is left here of an instance after a move; an instance that lives here stays."""
+        self._call(
+            context,
+            "drop_copy",
+            version="1.4",
+            instance_uuid=instance_uuid,
+            migration_uuid=migration_uuid,
+        )
+
+    # Of its instances and hosts
 
     def find_living_migrations(
         self, context: RequestContext, migration_uuids: Sequence[str]
@@ -352,20 +432,32 @@ class CellConductorAPI(RpcClient):
         return {"cell_conductor": BEFORE_RECORDS} if answer is None else answer
 
     def report_compute_nodes(
-        self, context: RequestContext, agent: str, nodes: Sequence[ComputeNode]
+        self,
+        context: RequestContext,
+        agent: str,
+        nodes: Sequence[ComputeNode],
+        *,
+        reshape: Sequence[str] = (),
     ) -> list[dict[str, Any]]:
         """Store what the hosts have and use, pass inventories on to placement.
+
+        ``reshape`` names those nodes, by UUID, whose allocations placement may move with the shape
+        of their trees (since 1.5): an agent's first report after its start.
 
         Returns for each node {"uuid", "error": null or a sentence, "allocation_ratios": {class:
         ratio as it stands in placement}}.
         """
         is_older = not self.can_send("1.2")
+        more: dict[str, Any] = {}
+        if reshape and self.can_send("1.5"):
+            more["reshape"] = list(reshape)
         result: list[dict[str, Any]] = self._call(
             context,
             "report_compute_nodes",
-            version="1.0" if is_older else "1.2",
+            version="1.0" if is_older else "1.5" if more else "1.2",
             agent=agent,
             nodes=[node.obj_to_primitive("1.0") if is_older else node for node in nodes],
+            **more,
         )
         return result
 

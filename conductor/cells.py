@@ -11,19 +11,17 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import CancelledError, Future
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import admin_context
 from armillary.db import Database
-from armillary.log_once import OutageLog
 from armillary.service_history import BEFORE_RECORDS
 from conductor.api_db import cells as cells_db
 from conductor.cell_rpcapi import CellConductorAPI
+from conductor.links import Asked, Link
 from objects.cell_mapping import CellMapping
 from rpc.transport import Bus
 from rpc.version_caps import ConfiguredCap, OldestServices, is_auto, is_too_new
@@ -35,8 +33,6 @@ T = TypeVar("T")
 MakeBus = Callable[[str], Bus]
 Question = Callable[[CellConductorAPI], T]
 
-_QUEUE_SIZE_MAX = 100
-_SILENCE = (exception.RpcTimeout, exception.RpcUnavailable)
 _VERSIONS_KEPT_SECONDS = 10.0
 SILENT_PATIENCE_SECONDS = 0.5
 """So long all cells together wait for one that was silent when it was asked last."""
@@ -76,78 +72,32 @@ class _Versions:
         self._oldest.take(found)
 
 
-class _Link:
+class _Link(Link):
     """One cell's broker: a bus, a client on it, and workers that may hang there."""
 
     def __init__(self, conf: cfg.ConfigOpts, cell: CellMapping, bus: Bus) -> None:
+        super().__init__(
+            bus,
+            name=f"cell-{cell.name}",
+            title=f"Cell {cell.name}",
+            workers=conf.conductor.cell_workers,
+            logger=LOG,
+            lost=lambda reason: exception.CellUnavailable(cell=cell.name, reason=reason),
+        )
         self.cell = cell
-        self._bus = bus
         self._versions = _Versions(conf, bus)
         self._client = CellConductorAPI(
             bus,
             version_cap=self._versions.cap,
             timeout_seconds=conf.conductor.cell_timeout_seconds,
         )
-        self._workers = WorkerPool(
-            conf.conductor.cell_workers, f"cell-{cell.name}", queue_size_max=_QUEUE_SIZE_MAX
-        )
-        self._outage = OutageLog(LOG, f"Cell {cell.name}")
-        self.is_silent = False
 
     def ask(self, question: Question[T]) -> Asked[T]:
-        try:
-            future = self._workers.submit(self._answer, question)
-            future.add_done_callback(self._hear)
-            return Asked(self, future)
-        except WorkerPoolFull as error:
-            raise self.unavailable("too many calls wait for it") from error
-        except RuntimeError as error:  # another thread found that the cell moved, and closed this
-            raise self.unavailable("it has just moved") from error
+        return self.submit(lambda: self._answer(question))
 
     def _answer(self, question: Question[T]) -> T:
         self._versions.refresh()
         return question(self._client)
-
-    def answered(self) -> None:
-        self.is_silent = False
-        self._outage.succeeded()
-
-    def silent(self, reason: str) -> exception.CellUnavailable:
-        self.is_silent = True
-        return self.unavailable(reason)
-
-    def _hear(self, future: Future[Any]) -> None:
-        """Note that the cell speaks, also when nobody waits for what it says any more."""
-        if not future.cancelled() and not isinstance(future.exception(), _SILENCE):
-            self.is_silent = False
-
-    def unavailable(self, reason: str) -> exception.CellUnavailable:
-        self._outage.failed(reason)
-        return exception.CellUnavailable(cell=self.cell.name, reason=reason)
-
-    def close(self) -> None:
-        self._workers.shutdown(0)
-        self._bus.close()
-
-
-class Asked(Generic[T]):
-    """A question that one cell was asked."""
-
-    def __init__(self, link: _Link, future: Future[T]) -> None:
-        self._link = link
-        self._future = future
-
-    def wait(self, timeout_seconds: float) -> T:
-        """Return the answer, or raise CellUnavailable (outcome unknown) or what the cell raised."""
-        try:
-            result = self._future.result(max(0.0, timeout_seconds))
-        except (TimeoutError, CancelledError) as error:
-            self._future.cancel()
-            raise self._link.silent("no answer in time") from error
-        except _SILENCE as error:
-            raise self._link.silent(error.message) from error
-        self._link.answered()
-        return result
 
 
 class Cells:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -12,14 +13,16 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor import group_members, plain_specs, server_requests, traces
-from conductor.api_db import aggregates
+from conductor.api_db import aggregates, zone_walks
 from conductor.cells import Cells
+from conductor.zones import paths
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 from scheduler.rpcapi import SchedulerAPI
 
 _NAME = "dry-run"
+_LISTS = ("alternates", "alternate_zones")
 
 
 class DryRuns:
@@ -49,7 +52,8 @@ class DryRuns:
         except exception.NoValidHost as error:
             answer = {"hosts": [], "trace": _failed(error)}
         else:
-            answer = {"hosts": _hosts(found), "trace": found.trace.to_plain()}
+            hosts = self._in_zones(spec, found) if found.zone_entries else _hosts(found)
+            answer = {"hosts": hosts, "trace": found.trace.to_plain()}
         with self._database.reader() as session:
             answer["trace"] = traces.with_names(
                 answer["trace"], lambda: aggregates.names_by_uuid(session)
@@ -61,7 +65,7 @@ class DryRuns:
     ) -> RequestSpec:
         if request.get("request_spec") is None:
             asked = server_requests.resolve(
-                session, self._conf, context, {"name": _NAME, **request["server"]}
+                session, self._conf, context, {"name": _NAME, **request["server"]}, {}
             )
             return asked.spec(context, count=asked.max_count)
         spec = plain_specs.read(session, self._conf, context, request["request_spec"])
@@ -76,13 +80,33 @@ class DryRuns:
         count = spec.num_instances
         uuids = [str(uuid.uuid4()) for _ in range(count)]
         return self._scheduler.select_destinations(
-            context, spec, uuids, fences=[0] * count, return_alternates=True, dry_run=True
+            context,
+            spec,
+            uuids,
+            fences=[0] * count,
+            return_alternates=True,
+            dry_run=True,
+            takes_zones=True,
         )
+
+    def _in_zones(self, spec: RequestSpec, found: Destinations) -> list[dict[str, Any]]:
+        """Return where each instance would begin to walk along what the zones offer, and go on."""
+        entries, count = found.zone_entries, spec.num_instances
+        starts = zone_walks.starts(len(entries), count, together=group_members.are_bound(spec))
+        shown_max = min(len(entries), self._conf.zones.entries_max)
+        return [
+            _in_zone([entries[(start + step) % len(entries)] for step in range(shown_max)])
+            for start in starts
+        ]
 
 
 def _hosts(found: Destinations) -> list[dict[str, Any]]:
     return [
-        {**_host(chosen), "alternates": [other.service_host for other in alternates]}
+        {
+            **_host(chosen),
+            "alternates": [other.service_host for other in alternates],
+            "alternate_zones": [None] * len(alternates),
+        }
         for chosen, *alternates in found.selections()
     ]
 
@@ -93,7 +117,31 @@ def _host(selection: Selection) -> dict[str, Any]:
         "node": selection.nodename,
         "availability_zone": selection.availability_zone,
         "allocations": selection.allocation_request,
+        "zone": None,
+        "host_id": selection.compute_node_uuid,
     }
+
+
+def _in_zone(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return a host that a zone offered, and what would be tried after it.
+
+    What another zone would claim, and what its hosts are called, only that zone knows.
+    """
+    first, *others = entries
+    return {
+        "host": first.get("host"),
+        "node": first.get("node"),
+        "availability_zone": first.get("availability_zone"),
+        "allocations": {},
+        "zone": _zone(first),
+        "host_id": first["host_id"],
+        "alternates": [other.get("host") for other in others],
+        "alternate_zones": [_zone(other) for other in others],
+    }
+
+
+def _zone(entry: dict[str, Any]) -> str | None:
+    return paths.to_text(entry["path"]) or None
 
 
 def _failed(error: exception.NoValidHost) -> dict[str, Any]:
@@ -104,10 +152,12 @@ def _failed(error: exception.NoValidHost) -> dict[str, Any]:
 
 
 def _without_hosts(answer: dict[str, Any]) -> dict[str, Any]:
-    hidden: dict[str, Any] = {"host": None, "node": None, "allocations": {}}
+    hidden: dict[str, Any] = {
+        "host": None, "node": None, "allocations": {}, "zone": None, "host_id": None,
+    }  # fmt: skip
     return {
         "hosts": [
-            {**each, **hidden, "alternates": [None] * len(each["alternates"])}
+            {**each, **hidden, **dict.fromkeys(_LISTS, [None] * len(each["alternates"]))}
             for each in answer["hosts"]
         ],
         "trace": traces.without_hosts(answer["trace"]),

@@ -1,4 +1,4 @@
-"""What others know by heart: cells and aggregates in schedulers, aggregates in placement."""
+"""What others know by heart: cells, aggregates and zones in schedulers, aggregates in placement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from armillary.context import admin_context
 from armillary.db import Database
-from conductor.api_db import aggregates, cells, facts_seq, host_mappings
+from conductor.api_db import aggregates, cells, facts_seq, host_mappings, zones
 from objects.aggregate import Aggregate
 from placement.rpcapi import PlacementAPI
 from scheduler.rpcapi import SchedulerAPI
@@ -117,4 +117,13 @@ class Facts:
                 for cell in cells.list_cells(session)
             ],
             "aggregates": aggregates.list_aggregates(session),
+            "zones": [
+                {
+                    "uuid": zone.uuid,
+                    "name": zone.name,
+                    "transport_url": zone.transport_url,
+                    "disabled": zone.disabled,
+                }
+                for zone in zones.list_zones(session)
+            ],
         }

@@ -1,4 +1,4 @@
-"""Forget what is old: decision traces, and mapping and request spec of instances that are gone."""
+"""Forget what is old: decision traces, and what is kept of instances and guests that are gone."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ from oslo_config import cfg
 from sqlalchemy.orm import Session
 
 from armillary.db import Database
-from conductor.api_db import instance_mappings, move_traces, request_specs, traces
+from conductor.api_db import (
+    instance_mappings,
+    move_traces,
+    request_specs,
+    traces,
+    zone_guests,
+)
 from conductor.moments import Now, moment
 
 _INSTANCES_MAX = 500
 _MOVES_MAX = 500
+_GUESTS_MAX = 500
 _TRACES_MAX = 20  # a transaction; each may have the choices of a thousand instances
 
 
@@ -41,6 +48,12 @@ class Forgetting:
             _MOVES_MAX,
         )
         self._in_batches(lambda session: _forget_instances(session, before), _INSTANCES_MAX)
+        self._in_batches(
+            lambda session: zone_guests.delete_old(
+                session, created_before=before, limit=_GUESTS_MAX
+            ),
+            _GUESTS_MAX,
+        )
         self._database.run_in_writer(traces.delete_unused_traces)
 
     def _in_batches(self, forget: Callable[[Session], int], size: int) -> None:

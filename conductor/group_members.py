@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from functools import partial
+
+from sqlalchemy.orm import Session
 
 from armillary.context import admin_context
 from armillary.db import Database
-from conductor.api_db import build_requests, instance_mappings, server_groups
+from conductor.api_db import (
+    build_requests,
+    instance_mappings,
+    server_groups,
+    zone_guests,
+    zone_walks,
+)
+from conductor.api_db.zone_walks import WalkState
 from conductor.cell_rpcapi import CellConductorAPI
 from conductor.cells import Cells
 from objects.cell_mapping import CELL0_UUID
-from objects.instance_group import InstanceGroup
+from objects.instance_group import AFFINITY, InstanceGroup
+from objects.request_spec import RequestSpec
+
+
+@dataclasses.dataclass(frozen=True)
+class Places:
+    """Where members are, by paths of zones; this zone's is the empty one.
+
+    ``settled`` is where they live, or may live for all that is known; ``under_way`` has zone and
+    host of each that is being built, and may fail there.
+    """
+
+    settled: frozenset[str]
+    under_way: frozenset[tuple[str, str]]
+
+    @property
+    def below(self) -> list[str]:
+        """The zones below this one among them."""
+        return sorted({*self.settled, *(path for path, _host in self.under_way)} - {""})
 
 
 def refresh(
@@ -26,11 +55,21 @@ def refresh(
     ``leaving_out`` is a member that is about to move: where it is does not count.
     """
     context = admin_context(request_id)
+    zone_paths: list[str] = []
     with database.reader() as session:
-        members = server_groups.list_members(session, group.uuid)
-        members = [uuid for uuid in members if uuid != leaving_out]
-        hosts = set(build_requests.selected_hosts(session, members))
-        by_cell = instance_mappings.cells_of(session, members)
+        if server_groups.is_known(session, group.uuid):
+            members = _living(session, server_groups.list_members(session, group.uuid))
+            members = [uuid for uuid in members if uuid != leaving_out]
+            here = members
+            if group.policy == AFFINITY:
+                zone_paths = places_of(session, members).below
+        else:  # of another zone, where its members are known; some of them may be here
+            members = group.members
+            here = []
+        guests = zone_guests.local_names(session, members)
+        names = [name for name in {*here, *guests} if name != leaving_out]
+        hosts = set(build_requests.selected_hosts(session, names))
+        by_cell = instance_mappings.cells_of(session, names)
     by_cell.pop(CELL0_UUID, None)
     for cell_uuid, uuids in by_cell.items():
         question = partial(
@@ -38,5 +77,40 @@ def refresh(
         )
         found = cells.call(cell_uuid, question)
         hosts.update(found.values())
-    group.members = members
+    group.members = [*members, *sorted(set(guests).difference(members))]
     group.hosts = sorted(hosts)
+    group.zone_paths = zone_paths
+
+
+def places_of(session: Session, members: Sequence[str]) -> Places:
+    """Return where these members are, or are on their way to, of all that are on a host."""
+    settled = set()
+    for mapping in instance_mappings.find_mappings(session, members).values():
+        if mapping.zone_path is not None:
+            settled.add(mapping.zone_path)
+        elif mapping.cell_uuid not in (None, CELL0_UUID):
+            settled.add("")
+    under_way = set()
+    for one in zone_walks.list_attempts(session, members):
+        if one.state == WalkState.UNKNOWN:
+            settled.add(one.path)
+        else:
+            under_way.add((one.path, one.host_id))
+    return Places(frozenset(settled), frozenset(under_way))
+
+
+def _living(session: Session, members: Sequence[str]) -> list[str]:
+    """Return those that are on a host, or on their way to one, here or in another zone."""
+    mappings = instance_mappings.find_mappings(session, members)
+    buried = {
+        uuid
+        for uuid, mapping in mappings.items()
+        if mapping.cell_uuid == CELL0_UUID and mapping.zone_path is None
+    }
+    return [uuid for uuid in members if uuid not in buried]
+
+
+def are_bound(spec: RequestSpec) -> bool:
+    """Return whether the instances of a request have to be on one host, or had better be."""
+    group = spec.instance_group
+    return group is not None and group.policy in (AFFINITY, "soft-affinity")

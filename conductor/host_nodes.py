@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from oslo_db import exception as db_exception
@@ -37,6 +37,8 @@ class _Plan:
     update: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     errors: dict[int, str] = dataclasses.field(default_factory=dict)
     """By place in the report."""
+    kept: list[models.ComputeNode] = dataclasses.field(default_factory=list)
+    """Rows of which placement has to know nothing new."""
 
     @property
     def is_empty(self) -> bool:
@@ -52,7 +54,11 @@ class HostNodes:
         self._now = now
 
     def report(
-        self, context: RequestContext, agent: str, nodes: Sequence[ComputeNode]
+        self,
+        context: RequestContext,
+        agent: str,
+        nodes: Sequence[ComputeNode],
+        reshape: Collection[str] = (),
     ) -> list[dict[str, Any]]:
         """Store nodes and pass them on; see ``CellConductorAPI.report_compute_nodes``.
 
@@ -60,18 +66,23 @@ class HostNodes:
         """
         results: list[dict[str, Any]] = []
         for start in range(0, len(nodes), BATCH_SIZE):
-            results += self._report_batch(context, agent, nodes[start : start + BATCH_SIZE])
+            batch = nodes[start : start + BATCH_SIZE]
+            results += self._report_batch(context, agent, batch, reshape)
         return results
 
     def _report_batch(
-        self, context: RequestContext, agent: str, nodes: Sequence[ComputeNode]
+        self,
+        context: RequestContext,
+        agent: str,
+        nodes: Sequence[ComputeNode],
+        reshape: Collection[str],
     ) -> list[dict[str, Any]]:
         with self._database.reader() as session:
             plan = self._plan(session, agent, nodes)
         if not plan.is_empty:
             plan = self._store(agent, nodes)
         good = [node for place, node in enumerate(nodes) if place not in plan.errors]
-        refused, ratios = self._confirm(context, good)
+        refused, ratios = self._confirm(context, good, plan.kept, reshape)
         return [
             {
                 "uuid": node.uuid,
@@ -97,19 +108,25 @@ class HostNodes:
             return self._database.run_in_writer(write)
 
     def _confirm(
-        self, context: RequestContext, nodes: Sequence[ComputeNode]
+        self,
+        context: RequestContext,
+        nodes: Sequence[ComputeNode],
+        kept: Sequence[models.ComputeNode],
+        reshape: Collection[str],
     ) -> tuple[dict[str, str], dict[str, dict[str, float]]]:
         """Return why placement did not take nodes, and the ratios of all of them, by UUID."""
         uuids = [node.uuid for node in nodes]
-        with self._database.reader() as session:
-            rows = compute_nodes.find_known(session, uuids, [])
+        rows = [row for row in kept if self._providers.is_confirmed(row)]
+        if others := set(uuids) - {row.uuid for row in rows}:
+            with self._database.reader() as session:
+                rows += compute_nodes.find_known(session, others, [])
         pending = [row for row in rows if not self._providers.is_confirmed(row)]
         refused: dict[str, str] = {}
         if pending:
             with self._database.reader() as session:
                 found = services.find_by_hosts(session, {row.host for row in pending})
             disabled = {host for host, service in found.items() if service.disabled}
-            refused = self._providers.confirm(context, pending, disabled)
+            refused = self._providers.confirm(context, pending, disabled, reshape=reshape)
             with self._database.reader() as session:
                 rows = compute_nodes.find_known(session, uuids, [])
         return refused, {row.uuid: row.allocation_ratios for row in rows}
@@ -140,8 +157,12 @@ class HostNodes:
                 plan.add.append({**values, "told": told, **self._new_values()})
                 by_name[node.host, node.node] = node.uuid
             elif any(getattr(row, name) != value for name, value in values.items()):
+                if row.provider_digest == values["provider_digest"]:
+                    plan.kept.append(row)
                 told = told_in_all(_told_before(row), told)
                 plan.update.append({**values, "told": told, "updated_at": moment(self._now())})
+            else:
+                plan.kept.append(row)
         return plan
 
     def _new_values(self) -> dict[str, Any]:

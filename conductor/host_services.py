@@ -143,10 +143,15 @@ class HostServices:
     def watch(self) -> int:
         """Note who went down, or came up, and let the schedulers know; return how many did.
 
-        Nobody goes down while this conductor itself may be the one that is cut off.
+        Nobody goes down while this conductor itself may be the one that is cut off. It looks first:
+        hardly ever is there anything to write.
         """
+        with self._database.reader() as session:
+            turned = services.ways_turned(
+                session, now=moment(self._now()), down_time_seconds=self._conf.service_down_time
+            )
         count = 0
-        for up in (False, True) if self._may_convict() else (True,):
+        for up in sorted(turned if self._may_convict() else turned - {False}):
             while True:
                 changed = self._watch_batch(up=up)
                 count += changed
@@ -155,13 +160,11 @@ class HostServices:
         return count
 
     def _watch_batch(self, *, up: bool) -> int:
-        """Look first: hardly ever is there anything to write."""
-        with self._database.reader() as session:
-            if not self._list_turned(session, up=up):
-                return 0
-
         def write(session: Session) -> int:
-            hosts = self._list_turned(session, up=up)
+            hosts = services.list_turned(
+                session, up=up, now=moment(self._now()),
+                down_time_seconds=self._conf.service_down_time, limit=WATCH_BATCH_SIZE,
+            )  # fmt: skip
             services.mark_up(session, hosts, up=up)
             host_seq.touch_hosts(session, hosts)
             for host in hosts:
@@ -170,12 +173,6 @@ class HostServices:
             return len(hosts)
 
         return self._database.run_in_writer(write)
-
-    def _list_turned(self, session: Session, *, up: bool) -> list[str]:
-        return services.list_turned(
-            session, up=up, now=moment(self._now()),
-            down_time_seconds=self._conf.service_down_time, limit=WATCH_BATCH_SIZE,
-        )  # fmt: skip
 
     # From operators
 

@@ -19,18 +19,23 @@ from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
 from armillary.log_once import OutageLog
-from conductor.cell_db import compute_nodes, host_seq, instances, models, services
+from conductor.cell_db import compute_nodes, host_seq, instances, services
+from conductor.cell_db.compute_nodes import ChangedNode
+from conductor.cell_db.services import ServiceState
 from objects.host_attributes import HOST_ATTRIBUTES, HostAttribute
 from objects.host_states import HostStateBatch
 from scheduler.rpcapi import SchedulerAPI
 
 LOG = logging.getLogger(__name__)
 
+REST_SECONDS = 1.0
+"""Seconds from one push to the next while hosts change all the time."""
+
 
 class HostUpdates:
     """A cell's host states: pushed as they change, and answered to who asks.
 
-    ``monotonic`` gives seconds of a clock that only goes forward. ``push`` is for one thread.
+    ``monotonic`` gives seconds of a clock that only goes forward. Pushes are for one thread.
     """
 
     def __init__(
@@ -47,7 +52,17 @@ class HostUpdates:
         self._monotonic = monotonic
         self._pushed: int | None = None
         self._pushed_at = 0.0
+        self._rests_until = float("-inf")
         self._outage = OutageLog(LOG, "The top broker, for pushing host states,")
+
+    def push_in_turn(self) -> int:
+        """Push, unless changes were pushed just now: those that follow share the next push."""
+        if self._monotonic() < self._rests_until:
+            return 0
+        rows = self.push()
+        if rows:
+            self._rests_until = self._monotonic() + REST_SECONDS
+        return rows
 
     def push(self) -> int:
         """Push what changed since the last push, or a sign of life when it is time; count rows.
@@ -56,8 +71,7 @@ class HostUpdates:
         missed. What cannot be sent now is sent the next time.
         """
         rows = 0
-        with self._database.reader() as session:
-            current = host_seq.current(session)
+        current = int(self._database.peek(host_seq.PEEK)[0])
         if self._pushed is None or self._pushed > current:
             self._pushed = current
             self._send(HostStateBatch.from_values(**self._frame(current, current)))
@@ -109,9 +123,9 @@ class HostUpdates:
     def _frame(self, first_seq: int, last_seq: int) -> dict[str, Any]:
         return {"cell_uuid": self._conf.cell.uuid, "first_seq": first_seq, "last_seq": last_seq}
 
-    def _columns(self, session: Session, rows: Sequence[models.ComputeNode]) -> dict[str, Any]:
+    def _columns(self, session: Session, rows: Sequence[ChangedNode]) -> dict[str, Any]:
         hosts = {row.host for row in rows}
-        found = services.find_by_hosts(session, hosts)
+        found = services.states_by_hosts(session, hosts)
         living = instances.uuids_on_hosts(session, hosts)
         facts = [
             {**row.attributes, **_cell_facts(found.get(row.host), living.get(row.host, []))}
@@ -138,7 +152,7 @@ class HostUpdates:
         return True
 
 
-def _cell_facts(service: models.Service | None, living: Sequence[str]) -> dict[str, Any]:
+def _cell_facts(service: ServiceState | None, living: Sequence[str]) -> dict[str, Any]:
     """Return the attributes that the cell's own records give."""
     return {
         "num_instances": len(living),

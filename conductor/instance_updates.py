@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,27 +13,37 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
-from conductor.cell_db import compute_nodes, instances, migrations
+from conductor.cell_db import compute_nodes, instances, migrations, services
 from scheduler.rpcapi import SchedulerAPI
 
 LOG = logging.getLogger(__name__)
 
 _WAITING_MAX = 10_000
 """So many instances wait to be told of; of more only the pushed host states tell."""
+REST_SECONDS = 1.0
+"""Seconds from one message to the next while instances come and go all the time."""
 
 
 class InstanceUpdates:
     """Collects what this conductor saw, tells it in one message for all hosts. Thread-safe.
 
-    A message may be lost: the host states that are pushed have the last word.
+    A message may be lost: the host states that are pushed have the last word. ``monotonic`` gives
+    seconds of a clock that only goes forward.
     """
 
     def __init__(
-        self, conf: cfg.ConfigOpts, *, database: Database, scheduler: SchedulerAPI
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        database: Database,
+        scheduler: SchedulerAPI,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._conf = conf
         self._database = database
         self._scheduler = scheduler
+        self._monotonic = monotonic
+        self._rests_until = float("-inf")
         self._lock = threading.Lock()
         self._placed: dict[str, str] = {}  # instance -> host
         self._gone: dict[str, str] = {}
@@ -55,11 +66,18 @@ class InstanceUpdates:
         with self._database.reader() as session:
             row = instances.find_rows(session, [instance_uuid]).get(instance_uuid)
             ends = migrations.latest_ends(session, instance_uuid)
+            ends &= services.find_by_hosts(session, ends).keys()  # others are another cell's
         host = None if row is None or row.deleted_at is not None else row.host
         for left in ends - {host}:
             self.gone(left, instance_uuid)
         if host is not None:
             self.placed(host, instance_uuid)
+
+    def push_in_turn(self) -> None:
+        """Tell what was noted, unless something was told just now."""
+        if self._monotonic() >= self._rests_until and (self._placed or self._gone):
+            self._rests_until = self._monotonic() + REST_SECONDS
+            self.push()
 
     def push(self) -> None:
         """Tell what was noted since the last time."""

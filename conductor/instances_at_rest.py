@@ -9,7 +9,8 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from armillary.service_history import TAKES_ORDERS
 from compute_agent.rpcapi import ComputeAPI
-from conductor.cell_db import actions, instances, services
+from conductor.cell_db import actions, instances, operations, services
+from conductor.cell_tasks.operations.resize import HANDED_OVER
 from conductor.moments import Now, moment
 from objects.instance import ADMIN, OWNER
 
@@ -27,13 +28,22 @@ class InstancesAtRest:
     ) -> None:
         """Lock or unlock; twice is fine. Raises InstanceNotFound.
 
-        A user who locks what an administrator has locked changes nothing.
+        A user who locks what an administrator has locked changes nothing. Raises
+        InstanceInvalidState while the instance is handed over to another cell: what is written here
+        then would not go along.
         """
 
         def write(session: Session) -> None:
             row = instances.lock(session, instance_uuid)
             if row is None or row.deleted_at is not None:
                 raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+            operation = operations.lock(session, instance_uuid)
+            if row.hidden or (operation is not None and operation.stage in HANDED_OVER):
+                raise exception.InstanceInvalidState(
+                    instance_uuid=instance_uuid,
+                    operation="lock" if locked else "unlock",
+                    reason="it is being handed over to another cell; try again in a moment",
+                )
             if locked and row.locked_by == ADMIN and not context.is_admin:
                 return
             now = moment(self._now())

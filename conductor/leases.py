@@ -83,6 +83,12 @@ class Leases:
         self._owner = owner[: _OWNER_LENGTH - 33]
         self._lease_seconds = lease_seconds
         self._now = now
+        self._free = (
+            sa.select(key)
+            .where(model.lease_expires_at <= sa.bindparam("now"))
+            .order_by(model.lease_expires_at)
+            .limit(sa.bindparam("limit"))
+        )
 
     @property
     def table(self) -> str:
@@ -103,6 +109,19 @@ class Leases:
         """Move the end of a lease, and set ``values``; False when it is no longer ours: stop."""
         end = {"lease_expires_at": self._now() + self._lease_seconds}
         return self._update(session, self._ours(lease), {**end, **values}) > 0
+
+    def renew_each(self, session: Session, leases: Collection[Lease], **values: Any) -> set[str]:
+        """Do what :meth:`renew` does for many leases; return the keys of those still ours."""
+        if not leases:
+            return set()
+        end = {"lease_expires_at": self._now() + self._lease_seconds}
+        if self._update(session, self._any_of(leases), {**end, **values}) == len(leases):
+            return {lease.key for lease in leases}
+        return self.held_by(session, leases)
+
+    def held_by(self, session: Session, leases: Collection[Lease]) -> set[str]:
+        """Return the keys of those leases that are still ours."""
+        return set(session.scalars(sa.select(self._key).where(*self._any_of(leases))))
 
     def renew_all(self, session: Session, leases: Collection[Lease]) -> int:
         """Move the end of many leases in one statement; return how many of them are still ours."""
@@ -136,16 +155,17 @@ class Leases:
 
     def list_free(self, session: Session, *also: sa.ColumnElement[bool], limit: int) -> list[str]:
         """Return keys of free rows where ``also`` is true, those that lie longest first."""
-        query = (
-            sa.select(self._key)
-            .where(self._model.lease_expires_at <= self._now(), *also)
-            .order_by(self._model.lease_expires_at)
-            .limit(limit)
-        )
-        return list(session.scalars(query))
+        query = self._free.where(*also) if also else self._free
+        return list(session.scalars(query, {"now": self._now(), "limit": limit}))
 
     def _ours(self, lease: Lease) -> list[sa.ColumnElement[bool]]:
         return [self._key == lease.key, self._model.lease_owner == lease.owner]
+
+    def _any_of(self, leases: Collection[Lease]) -> list[sa.ColumnElement[bool]]:
+        return [
+            self._key.in_([lease.key for lease in leases]),
+            self._model.lease_owner.in_([lease.owner for lease in leases]),
+        ]
 
     def _update(
         self, session: Session, where: Sequence[sa.ColumnElement[bool]], values: dict[str, Any]

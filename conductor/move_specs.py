@@ -29,7 +29,8 @@ def make(
     """Return the spec that the instance was asked with, as this move needs it.
 
     Hosts that were forced at its creation are forgotten (specification, workflow, section 7.1); it
-    stays in its cell; a host that the user named is the only one. ``aliases`` are [pci] alias.
+    stays in its cell unless it may leave it; a host that the user named is the only one.
+    ``aliases`` are [pci] alias.
     """
     with database.reader() as session:
         spec = request_specs.get_spec(session, move.instance_uuid)
@@ -40,7 +41,9 @@ def make(
     spec.limits = spec.retry = None
     spec.ignore_hosts = list(move.arguments.get("ignore_hosts") or [])
     spec.requested_destination = Destination.from_values(
-        host=move.arguments.get("host"), cell_uuid=move.cell_uuid
+        host=move.arguments.get("host"),
+        cell_uuid=move.cell_uuid,
+        allow_cross_cell_move=bool(move.arguments.get("is_cross_cell")),
     )
     if move.arguments.get("availability_zone"):
         spec.availability_zone = move.arguments["availability_zone"]

@@ -111,12 +111,17 @@ class Providers:
         context: RequestContext,
         nodes: Sequence[models.ComputeNode],
         disabled_hosts: Collection[str],
+        *,
+        reshape: Collection[str] = (),
     ) -> dict[str, str]:
-        """Tell placement of nodes; return node -> sentence for those that it did not take."""
+        """Tell placement of nodes; return node -> sentence for those that it did not take.
+
+        What is allocated of the nodes in ``reshape`` may move within them.
+        """
         errors: dict[str, str] = {}
         for start in range(0, len(nodes), BATCH_SIZE):
             errors |= self._confirm_batch(
-                context, nodes[start : start + BATCH_SIZE], disabled_hosts
+                context, nodes[start : start + BATCH_SIZE], disabled_hosts, reshape
             )
         return errors
 
@@ -173,8 +178,12 @@ class Providers:
         context: RequestContext,
         nodes: Sequence[models.ComputeNode],
         disabled_hosts: Collection[str],
+        reshape: Collection[str],
     ) -> dict[str, str]:
         facts = [_provider(row, disabled=row.host in disabled_hosts) for row in nodes]
+        for report in facts:
+            if report["uuid"] in reshape:
+                report["reshape"] = True
         try:
             results = self._placement.set_providers(context, facts)
         except _OUTCOME_UNKNOWN as error:

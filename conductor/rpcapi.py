@@ -11,7 +11,10 @@ from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instance_action import InstanceAction
+from objects.instance_fault import InstanceFault
 from objects.instance_group import InstanceGroup
+from objects.instance_order import InstanceOrder
+from objects.server_record import ServerRecord
 from objects.service import Service
 from rpc.client import RpcClient
 
@@ -24,11 +27,11 @@ class SuperConductorAPI(RpcClient):
     groups only. Version history: 1.0 initial; 1.1 find_orphans, sync_aggregate;
     1.2 dry_run, with_hosts in explain_server; 1.3 operations on servers, their console and
     migrations; 1.4 decision_of in explain_server, report_service,
-    get_oldest_services.
+    get_oldest_services; 1.5 zones, moves between cells; 1.6 list_cell_servers.
     """
 
     TOPIC = "conductor"
-    VERSION = "1.4"
+    VERSION = "1.6"
 
     # Servers
 
@@ -97,7 +100,8 @@ class SuperConductorAPI(RpcClient):
         - reboot: is_hard; lock: reason; unlock: override (also an administrator's lock; default:
           for administrators);
         - rebuild: image (reference), name, metadata;
-        - resize: flavor (reference, required); migrate: host; unshelve: host, availability_zone;
+        - resize: flavor (reference, required), is_cross_cell (it may go to another cell; since
+          1.5); migrate: host, is_cross_cell; unshelve: host, availability_zone;
         - live_migrate: host; evacuate: host.
 
         Raises InstanceNotFound; InstanceInvalidState, InstanceLocked; FlavorNotFound,
@@ -206,14 +210,16 @@ class SuperConductorAPI(RpcClient):
         ``request`` has ``server``, a dict as ``create_servers`` takes it (the name may be left
         out; max_count counts), or ``request_spec``, a dict of RequestSpec's fields (see
         ``conductor.plain_specs``). Answers {"hosts": for each instance a dict with host, node,
-        availability_zone, allocations, alternates (hosts), "trace": primitive dict of
-        DecisionTrace's fields}; no hosts, and a sentence in the trace, when none fits. Names of
-        hosts are left out without ``with_hosts``. Raises as ``create_servers`` but QuotaExceeded,
-        and UnsupportedPolicy, CellUnavailable, Unavailable.
+        availability_zone, allocations, alternates (hosts), zone (the way to the one below that has
+        the host), host_id, alternate_zones, "trace": primitive dict of DecisionTrace's fields}; no
+        hosts, and a sentence in the trace, when none fits. Hosts of other zones have no name and no
+        allocations here. Names of hosts and zones are left out without ``with_hosts``. Raises as
+        ``create_servers`` but QuotaExceeded, and UnsupportedPolicy, CellUnavailable, Unavailable.
         """
         result: dict[str, Any] = self._call(
             context, "dry_run", version="1.2", request=request, with_hosts=with_hosts
         )
+        result["hosts"] = [_with_zone(each) for each in result["hosts"]]
         return result
 
     # Flavors and images
@@ -415,6 +421,29 @@ class SuperConductorAPI(RpcClient):
         result: dict[str, Any] = self._call(context, "get_compute_node", node=node)
         return result
 
+    # Zones
+
+    def list_zones(self, context: RequestContext) -> dict[str, Any]:
+        """Return {"own": zone or null, "zones": [child zone]}, the children by name; since 1.5.
+
+        ``own`` is null where this deployment is no part of a tree. A zone: {"name", "state" (own,
+        online, stale, offline, disabled), "last_seen" (ISO 8601 or null), "zones": the zones below
+        it, each {"name", "state", "zones"}} and, all null as long as no summary of it is known,
+        "hosts", "hosts_up", "hosts_disabled", "own_hosts", "zones_total", "depth", "capabilities"
+        (of its whole sub-tree, see ``ZoneSummary``).
+        """
+        result: dict[str, Any] = self._call(context, "list_zones", version="1.5")
+        return result
+
+    def get_zone(self, context: RequestContext, zone: str) -> dict[str, Any]:
+        """Return this zone, or a child of it, by its name; since 1.5. Raises ZoneNotFound."""
+        result: dict[str, Any] = self._call(context, "get_zone", version="1.5", zone=zone)
+        return result
+
+    def refresh_zones(self, context: RequestContext) -> None:
+        """Have all summaries of the tree made and pushed now; since 1.5."""
+        self._call(context, "refresh_zones", version="1.5")
+
     # Quotas, allocations, cells
 
     def get_quotas(self, context: RequestContext, project_id: str) -> dict[str, dict[str, int]]:
@@ -475,6 +504,24 @@ class SuperConductorAPI(RpcClient):
         )
         return result
 
+    def list_cell_servers(
+        self, context: RequestContext, *, limit: int, marker: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return living servers as they are in the cells, a page of one cell at a time; since 1.6.
+
+        {"instances", "marker": that of the next page, null after the last, "down_cells"}. Each is
+        called as its consumer in placement is. What is in other zones, being built or deleted is
+        left out. Raises Invalid for a limit above 1000.
+        """
+        result: dict[str, Any] = self._call(
+            context,
+            "list_cell_servers",
+            version="1.6",
+            limit=limit,
+            marker=None if marker is None else dict(marker),
+        )
+        return result
+
     def sync_aggregate(
         self, context: RequestContext, aggregate: str, *, dry_run: bool
     ) -> dict[str, Any]:
@@ -498,3 +545,112 @@ class SuperConductorAPI(RpcClient):
         """
         result: dict[str, Any] = self._call(context, "get_facts")
         return result
+
+    # Between cells; the conductor of one, ``cell_uuid``, asks. All are since 1.5, and raise
+    # CellUnavailable, Conflict when the instance does not change its cell in that move (any more).
+
+    def order_in_other_cell(
+        self,
+        context: RequestContext,
+        cell_uuid: str,
+        to_cell_uuid: str,
+        record: ServerRecord,
+        order: InstanceOrder,
+    ) -> str | None:
+        """Have an order told by the other cell of a move; return why its host cannot be told."""
+        result: str | None = self._call(
+            context,
+            "order_in_other_cell",
+            version="1.5",
+            cell_uuid=cell_uuid,
+            to_cell_uuid=to_cell_uuid,
+            record=record,
+            order=order,
+        )
+        return result
+
+    def answer_other_cell(
+        self,
+        context: RequestContext,
+        cell_uuid: str,
+        host: str,
+        instance_uuid: str,
+        migration_uuid: str,
+        sequence: int,
+        *,
+        answer: Mapping[str, Any],
+        fault: InstanceFault | None,
+    ) -> str:
+        """Give the other cell the answer to its order; return "accepted" or "stale"."""
+        result: str = self._call(
+            context,
+            "answer_other_cell",
+            version="1.5",
+            cell_uuid=cell_uuid,
+            host=host,
+            instance_uuid=instance_uuid,
+            migration_uuid=migration_uuid,
+            sequence=sequence,
+            answer=dict(answer),
+            fault=fault,
+        )
+        return result
+
+    def is_wanted_by_other_cell(
+        self,
+        context: RequestContext,
+        cell_uuid: str,
+        host: str,
+        instance_uuid: str,
+        migration_uuid: str,
+        sequence: int,
+    ) -> bool:
+        """Return whether the other cell waits for the answer to an order."""
+        result: bool = self._call(
+            context,
+            "is_wanted_by_other_cell",
+            version="1.5",
+            cell_uuid=cell_uuid,
+            host=host,
+            instance_uuid=instance_uuid,
+            migration_uuid=migration_uuid,
+            sequence=sequence,
+        )
+        return result
+
+    def hand_over_instance(
+        self, context: RequestContext, cell_uuid: str, record: ServerRecord
+    ) -> None:
+        """Give an instance to the other cell, and map it there; twice is fine."""
+        self._call(context, "hand_over_instance", version="1.5", cell_uuid=cell_uuid, record=record)
+
+    def end_cell_change(
+        self, context: RequestContext, cell_uuid: str, instance_uuid: str, migration_uuid: str
+    ) -> None:
+        """Have the copy in the other cell buried, soon; twice is fine, and raises no Conflict."""
+        self._call(
+            context,
+            "end_cell_change",
+            version="1.5",
+            cell_uuid=cell_uuid,
+            instance_uuid=instance_uuid,
+            migration_uuid=migration_uuid,
+        )
+
+    def list_cell_changes(
+        self, context: RequestContext, migration_uuids: Sequence[str]
+    ) -> list[str]:
+        """Return those of these migrations (1,000 at most) that are between cells.
+
+        Raises Invalid.
+        """
+        result: list[str] = self._call(
+            context, "list_cell_changes", version="1.5", migration_uuids=list(migration_uuids)
+        )
+        return result
+
+
+def _with_zone(host: dict[str, Any]) -> dict[str, Any]:
+    """Return a host of a dry run as now; an older conductor knows of those of its zone only."""
+    zones = [None] * len(host["alternates"])
+    return {"zone": None, "host_id": None, "alternate_zones": zones, **host}

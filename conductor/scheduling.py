@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from armillary import exception
 from armillary.combining import Combiner
@@ -33,6 +33,7 @@ class Scheduling:
 
     def __init__(self, scheduler: SchedulerAPI, *, messages_max: int, instances_max: int) -> None:
         self._scheduler = scheduler
+        self._instances_max = instances_max
         self._combiner = Combiner[_Asked, Answer](
             self._ask,
             weight_max=instances_max,
@@ -66,6 +67,40 @@ class Scheduling:
             raise answer
         return answer
 
+    def select_destinations_many(
+        self, requests: Sequence[BatchedRequest], *, timeout_seconds: float
+    ) -> list[Answer]:
+        """Return the answer to each request, or the error that a call for it alone would raise.
+
+        Requests that belong together already: they wait for no other message.
+        """
+        asked = [
+            _Asked(admin_context(request.request_id), request, timeout_seconds)
+            for request in requests
+        ]
+        if not self._scheduler.can_send("1.1"):
+            return [self._ask_alone(each) for each in asked]
+        return [answer for group in self._groups(asked) for answer in self._ask_or_fail(group)]
+
+    def _groups(self, asked: Sequence[_Asked]) -> Iterator[list[_Asked]]:
+        group: list[_Asked] = []
+        instances = 0
+        for each in asked:
+            count = len(each.request.instance_uuids)
+            if group and instances + count > self._instances_max:
+                yield group
+                group, instances = [], 0
+            group.append(each)
+            instances += count
+        if group:
+            yield group
+
+    def _ask_or_fail(self, group: Sequence[_Asked]) -> list[Answer]:
+        try:
+            return self._ask(group)
+        except exception.ArmillaryError as error:
+            return [error] * len(group)
+
     def _ask(self, group: Sequence[_Asked]) -> list[Answer]:
         if len(group) == 1:
             return [self._ask_alone(group[0])]
@@ -86,6 +121,7 @@ class Scheduling:
                 request.request_spec,
                 request.instance_uuids,
                 fences=request.fences,
+                takes_zones=request.takes_zones,
                 timeout_seconds=asked.timeout_seconds,
             )
         except exception.ArmillaryError as error:

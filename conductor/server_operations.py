@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import uuid
 from collections.abc import Callable, Mapping
@@ -15,7 +16,13 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor import quotas, stored_contexts
-from conductor.api_db import flavors, host_mappings, images, instance_mappings
+from conductor.api_db import (
+    cell_changes,
+    flavors,
+    host_mappings,
+    images,
+    instance_mappings,
+)
 from conductor.api_db import quotas as quotas_db
 from conductor.api_db.moves import Move
 from conductor.cell_db.services import COMPUTE
@@ -29,7 +36,8 @@ from objects.cell_mapping import CELL0_UUID
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance import ADMIN, Instance
-from objects.migration import MigrationType
+from objects.instance_mapping import InstanceMapping
+from objects.migration import Migration, MigrationType
 
 AT_ONCE = frozenset(
     {
@@ -38,8 +46,6 @@ AT_ONCE = frozenset(
         "reboot",
         "soft_delete",
         "restore",
-        "confirm_resize",
-        "revert_resize",
         "shelve",
         "shelve_offload",
     }
@@ -52,6 +58,11 @@ MOVES = {
     "evacuate": MigrationType.EVACUATION,
 }
 """Operations for which hosts are to be found."""
+CHANGES_CELL = frozenset({"resize", "migrate"})
+"""Moves that may lead to another cell, for who is allowed that."""
+ENDS_OF_RESIZES = frozenset({"confirm_resize", "revert_resize"})
+CHANGES_CELL_SINCE = "1.4"
+"""The version of a cell's API with moves between cells."""
 UNLOCKED = frozenset({"lock", "unlock"})
 
 RebuildCheck = Callable[[RequestContext, Instance, ImageMeta], None]
@@ -67,6 +78,9 @@ class _Asked:
     cell_uuid: str
     operation: str
     arguments: Mapping[str, Any]
+    is_guest: bool = False
+    """Whether another zone has asked for it, where the server counts against quotas."""
+    is_cross_cell: bool = False
 
 
 class ServerOperations:
@@ -95,6 +109,7 @@ class ServerOperations:
         self._now = now
         self._handlers: dict[str, Callable[[_Asked], None]] = {
             **dict.fromkeys(AT_ONCE, self._at_once),
+            **dict.fromkeys(ENDS_OF_RESIZES, self._end_resize),
             **dict.fromkeys(MOVES, self._move),
             "evacuate": self._evacuate,
             "rebuild": self._rebuild,
@@ -110,8 +125,13 @@ class ServerOperations:
         instance_uuid: str,
         operation: str,
         arguments: Mapping[str, Any],
+        *,
+        is_guest: bool = False,
     ) -> None:
-        """Accept an operation. Raises what ``operate_server`` promises."""
+        """Accept an operation. Raises what ``operate_server`` promises.
+
+        ``is_guest``: another zone asks for it, and has looked at the quota.
+        """
         handler = self._handlers.get(operation)
         if handler is None:
             raise exception.Invalid(
@@ -127,7 +147,26 @@ class ServerOperations:
                 operation=operation,
                 reason="it is on no host" if instance.cell_uuid else "it is being scheduled",
             )
-        handler(_Asked(context, instance, instance.cell_uuid or "", operation, arguments))
+        handler(_Asked(context, instance, instance.cell_uuid or "", operation, arguments, is_guest))
+
+    def for_elsewhere(
+        self, instance_uuid: str, operation: str, arguments: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the arguments of an operation as they go to the zone that has the server.
+
+        A resize counts from now on, whatever comes of it, until the zone has told what the server
+        has. Raises FlavorNotFound, ImageNotFound, QuotaExceeded.
+        """
+        resolved = self.resolved(arguments)
+        if operation == "resize":
+            flavor = resolved["flavor"]
+            with self._database.reader() as session:
+                mapping = instance_mappings.find_mapping(session, instance_uuid)
+            if mapping is not None:
+                self._database.run_in_writer(
+                    lambda session: self._reserve_elsewhere(session, mapping, flavor)
+                )
+        return resolved
 
     def soft_delete(self, context: RequestContext, instance_uuid: str) -> bool:
         """Keep a server for a while that is to be deleted, if that is wanted and can be done.
@@ -165,7 +204,11 @@ class ServerOperations:
         answers = self._cells.ask_all(
             lambda cell: cell.list_migrations(context, filters=filters, limit=limit)
         )
-        found = [move for moves in answers.by_cell.values() for move in moves]
+        by_uuid: dict[str, Migration] = {}
+        for move in (move for moves in answers.by_cell.values() for move in moves):
+            if move.uuid not in by_uuid or _touched(move) > _touched(by_uuid[move.uuid]):
+                by_uuid[move.uuid] = move  # both cells of a move between cells have it
+        found = list(by_uuid.values())
         found.sort(key=lambda move: (move.created_at, move.uuid), reverse=True)
         return {"migrations": found[:limit], "down_cells": answers.down_cells}
 
@@ -191,6 +234,37 @@ class ServerOperations:
             ),
         )
 
+    def _end_resize(self, asked: _Asked) -> None:
+        """Confirm or revert, when the cell that the server came from answers.
+
+        Raises InstanceInvalidState when it cannot go back, as its former host is down.
+        """
+        with self._database.reader() as session:
+            changes = cell_changes.list_of(session, asked.instance.uuid)
+        for change in changes:
+            former = change.other(asked.cell_uuid)
+            if former is not None:
+                self._check_former_host(asked, change.migration_uuid, former)
+        self._at_once(asked)
+
+    def _check_former_host(self, asked: _Asked, migration_uuid: str, cell_uuid: str) -> None:
+        services = self._cells.call(cell_uuid, lambda cell: cell.list_services(asked.context))
+        if asked.operation != "revert_resize":
+            return
+        (move,) = self._cells.call(
+            asked.cell_uuid,
+            lambda cell: cell.list_migrations(
+                asked.context, filters={"uuid": migration_uuid}, limit=1
+            ),
+        ) or (None,)
+        host = None if move is None else move.source_host
+        if any(one.host == host and not one.up for one in services if one.binary == COMPUTE):
+            raise exception.InstanceInvalidState(
+                instance_uuid=asked.instance.uuid,
+                operation=asked.operation,
+                reason=f"its former host {host} is down; wait until it is back, or confirm",
+            )
+
     def _lock(self, asked: _Asked) -> None:
         self._set_lock(asked, locked=True)
 
@@ -205,24 +279,31 @@ class ServerOperations:
         self._set_lock(asked, locked=False)
 
     def _set_lock(self, asked: _Asked, *, locked: bool) -> None:
-        self._cells.call(
-            asked.cell_uuid,
-            lambda cell: cell.set_lock(
-                asked.context,
-                asked.instance.uuid,
-                locked=locked,
-                reason=asked.arguments.get("reason"),
-            ),
-        )
+        instance_uuid, reason = asked.instance.uuid, asked.arguments.get("reason")
+        try:
+            self._cells.call(
+                asked.cell_uuid,
+                lambda cell: cell.set_lock(
+                    asked.context, instance_uuid, locked=locked, reason=reason
+                ),
+            )
+        except exception.InstanceNotFound:
+            found = self._servers.get_server(asked.context, instance_uuid)
+            if found.cell_uuid in (None, asked.cell_uuid):
+                raise
+            there = dataclasses.replace(asked, instance=found, cell_uuid=found.cell_uuid)
+            self._set_lock(there, locked=locked)  # it has just gone there
 
     def _force_delete(self, asked: _Asked) -> None:
         self._deletes.delete(asked.context, asked.instance.uuid)
 
     def _move(self, asked: _Asked) -> None:
+        asked = dataclasses.replace(asked, is_cross_cell=self._may_change_cell(asked))
         arguments: dict[str, Any] = {
             "migration_uuid": str(uuid.uuid4()),
             "migration_type": MOVES[asked.operation].value,
             "ignore_hosts": self._ignored(asked),
+            "is_cross_cell": asked.is_cross_cell,
             **self._host_asked(asked),
         }
         if asked.operation != "resize":
@@ -231,7 +312,7 @@ class ServerOperations:
         flavor = self._new_flavor(asked)
         arguments["new_flavor"] = flavor.obj_to_primitive()
         self._accept_move(
-            asked, arguments, within=lambda session: self._reserve(session, asked.instance, flavor)
+            asked, arguments, within=lambda session: self._reserve(session, asked, flavor)
         )
 
     def _evacuate(self, asked: _Asked) -> None:
@@ -313,12 +394,44 @@ class ServerOperations:
 
     # What a move needs
 
+    def resolved(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments with flavor and image themselves in place of references to them.
+
+        Those of servers in other zones are resolved at their origin: it has the flavors that its
+        users know. Raises FlavorNotFound, ImageNotFound.
+        """
+        given = dict(arguments)
+        with self._database.reader() as session:
+            if isinstance(given.get("flavor"), str):
+                given["flavor"] = flavors.get_flavor(session, given["flavor"])
+            if isinstance(given.get("image"), str):
+                given["image"] = images.get_image(session, given["image"])
+        return given
+
     def _ignored(self, asked: _Asked) -> list[str]:
         """Return where it may not go: to where it is, and to hosts that are too old to take it."""
         may_stay = asked.operation == "resize" and self._conf.allow_resize_to_same_host
         host = asked.instance.host
         old = [*self._old_hosts.list(asked.context, asked.cell_uuid)]
+        if asked.is_cross_cell:
+            old += self._old_hosts_elsewhere(asked)
         return old if may_stay or host is None or host in old else [host, *old]
+
+    def _old_hosts_elsewhere(self, asked: _Asked) -> list[str]:
+        """Return hosts of other cells that are too old; a cell that is silent takes nothing."""
+        found: list[str] = []
+        for cell in self._cells.list_cells():
+            if cell.uuid != asked.cell_uuid:
+                with contextlib.suppress(exception.CellUnavailable):
+                    found += self._old_hosts.list(asked.context, cell.uuid)
+        return found
+
+    def _may_change_cell(self, asked: _Asked) -> bool:
+        """Return whether a move may lead to another cell: if asked so, and if all know of that."""
+        if not asked.arguments.get("is_cross_cell") or asked.operation not in CHANGES_CELL:
+            return False
+        known = self._cells.ask_all(lambda cell: cell.can_send(CHANGES_CELL_SINCE))
+        return len(known.by_cell) > 1 and all(known.by_cell.values())
 
     def _host_asked(self, asked: _Asked) -> dict[str, Any]:
         """Return the host that was asked for. Raises HostNotFound, HostTooOld, Invalid."""
@@ -329,19 +442,18 @@ class ServerOperations:
             mapping = host_mappings.find_host_mapping(session, host)
         if mapping is None:
             raise exception.HostNotFound(host=host)
-        if mapping.cell_uuid != asked.cell_uuid:
+        if mapping.cell_uuid != asked.cell_uuid and not asked.is_cross_cell:
             raise exception.Invalid(
                 reason=f"host {host} is in another cell than server {asked.instance.uuid}"
             )
         if host == asked.instance.host and asked.operation != "resize":
             raise exception.Invalid(reason=f"server {asked.instance.uuid} is on host {host} now")
-        self._old_hosts.refuse(asked.context, asked.cell_uuid, host, asked.operation)
+        self._old_hosts.refuse(asked.context, mapping.cell_uuid, host, asked.operation)
         return {"host": host}
 
     def _new_flavor(self, asked: _Asked) -> Flavor:
         """Return the flavor that was asked for. Raises FlavorNotFound; Invalid for the present."""
-        with self._database.reader() as session:
-            flavor = flavors.get_flavor(session, asked.arguments["flavor"])
+        flavor = self.resolved(asked.arguments)["flavor"]
         if flavor.disabled:
             raise exception.Invalid(reason=f"flavor {flavor.name} is disabled")
         if flavor.flavorid == asked.instance.flavor.flavorid:
@@ -350,29 +462,53 @@ class ServerOperations:
             )
         return flavor
 
-    def _reserve(self, session: Session, instance: Instance, flavor: Flavor) -> None:
+    def _reserve(self, session: Session, asked: _Asked, flavor: Flavor) -> None:
         """Count the larger of both flavors until the resize is settled. Raises QuotaExceeded."""
-        self._check_quota(session, instance, flavor)
+        instance = asked.instance
+        if not asked.is_guest:
+            quotas_db.lock_project(session, instance.project_id)
+            vcpus, memory_mb = instance.flavor.vcpus, instance.flavor.memory_mb
+            more = {"cores": flavor.vcpus - vcpus, "ram": flavor.memory_mb - memory_mb}
+            self._check_quota(session, instance.project_id, more)
         instance_mappings.grow_sizes(
             session, instance.uuid, vcpus=flavor.vcpus, memory_mb=flavor.memory_mb
         )
 
-    def _check_quota(self, session: Session, instance: Instance, flavor: Flavor) -> None:
-        """Raise QuotaExceeded unless the project may have the larger of both flavors."""
-        quotas_db.lock_project(session, instance.project_id)
+    def _reserve_elsewhere(
+        self, session: Session, mapping: InstanceMapping, flavor: Flavor
+    ) -> None:
+        """Count the larger of what a server counts and a flavor. Raises QuotaExceeded."""
+        quotas_db.lock_project(session, mapping.project_id)
+        size = instance_mappings.sizes(session, [mapping.instance_uuid]).get(mapping.instance_uuid)
+        if size is None:
+            return  # it is forgotten by now
+        more = {"cores": flavor.vcpus - size.vcpus, "ram": flavor.memory_mb - size.memory_mb}
+        self._check_quota(session, mapping.project_id, more)
+        instance_mappings.grow_sizes(
+            session,
+            mapping.instance_uuid,
+            vcpus=flavor.vcpus,
+            memory_mb=flavor.memory_mb,
+            asked_at=moment(self._now()),
+        )
+
+    def _check_quota(self, session: Session, project_id: str, more: Mapping[str, int]) -> None:
+        """Raise QuotaExceeded unless a project, which is locked, may have so much more."""
         limits = {name: self._conf.quota[name] for name in quotas.RESOURCES}
-        limits.update(quotas_db.get_limits(session, instance.project_id))
-        more = {
-            "cores": max(0, flavor.vcpus - instance.flavor.vcpus),
-            "ram": max(0, flavor.memory_mb - instance.flavor.memory_mb),
-        }
-        used = quotas_db.count_usage(session, instance.project_id)
-        quotas.fitting_count(limits, used, more, min_count=1, max_count=1)
+        limits.update(quotas_db.get_limits(session, project_id))
+        grown = {resource: max(0, amount) for resource, amount in more.items()}
+        used = quotas_db.count_usage(session, project_id)
+        quotas.fitting_count(limits, used, grown, min_count=1, max_count=1)
 
     def _image(self, reference: str) -> ImageMeta:
         """Return an image that can be built from. Raises ImageNotFound, Invalid."""
-        with self._database.reader() as session:
-            image = images.get_image(session, reference)
+        image = self.resolved({"image": reference})["image"]
         if image.status != "active":
             raise exception.Invalid(reason=f"image {image.name} is {image.status}, not active")
         return image
+
+
+def _touched(move: Migration) -> float:
+    """Return when a cell last changed a migration, in seconds since 1970."""
+    moment = move.updated_at or move.created_at
+    return 0.0 if moment is None else moment.timestamp()

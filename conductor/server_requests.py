@@ -75,11 +75,21 @@ class ServerRequest:
 
 
 def resolve(
-    session: Session, conf: cfg.ConfigOpts, context: RequestContext, request: dict[str, Any]
+    session: Session,
+    conf: cfg.ConfigOpts,
+    context: RequestContext,
+    request: dict[str, Any],
+    known_flavors: dict[str, Flavor],
 ) -> ServerRequest:
-    """Find everything that a request names. Raises what ``create_servers`` promises."""
+    """Find everything that a request names. Raises what ``create_servers`` promises.
+
+    ``known_flavors`` remembers, for one transaction, those that other requests named.
+    """
     min_count, max_count = _counts(request, conf.conductor.max_count)
-    flavor = flavors.get_flavor(session, request["flavor"])
+    flavor = known_flavors.get(request["flavor"])
+    if flavor is None:
+        flavor = flavors.get_flavor(session, request["flavor"])
+        known_flavors[request["flavor"]] = flavor
     image = images.get_image(session, request["image"]) if request.get("image") else None
     _check_flavor(flavor, image)
     hints = _hints(request)

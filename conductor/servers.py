@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
+
+from oslo_utils import uuidutils
 
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor import decisions, traces
-from conductor.api_db import aggregates, build_requests, instance_mappings
+from conductor.api_db import aggregates, build_requests, instance_mappings, zone_guests
 from conductor.cell0 import Cell0
 from conductor.cell_db.actions import BUILD_EVENT, CLAIM_EVENT, CREATE, ERROR
 from conductor.cell_rpcapi import CellConductorAPI
 from conductor.cells import Cells
+from conductor.zones import elsewhere
+from conductor.zones.elsewhere import Elsewhere
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
 from objects.instance_action import InstanceAction, InstanceActionEvent
@@ -34,10 +39,13 @@ _FILTERS = {"name", "status", "host", "reservation_id", "all_projects"}
 class Servers:
     """Reads servers wherever they are, as far as the caller may see them."""
 
-    def __init__(self, database: Database, cells: Cells, cell0: Cell0) -> None:
+    def __init__(
+        self, database: Database, cells: Cells, cell0: Cell0, elsewhere: Elsewhere
+    ) -> None:
         self._database = database
         self._cells = cells
         self._cell0 = cell0
+        self._elsewhere = elsewhere
 
     def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
         """Raise InstanceNotFound, CellUnavailable."""
@@ -49,18 +57,31 @@ class Servers:
             raise exception.InstanceNotFound(instance_uuid=instance_uuid)
         if mapping.cell_uuid is None and pending is not None:
             return pending
-        found = self._ask(
-            mapping,
-            lambda cell: cell.get_instance(context, instance_uuid),
-            lambda: self._cell0.get_instance(instance_uuid),
-        )
-        return _as_mapped(found, mapping)
+        return self._get_mapped(context, mapping)
+
+    def _get_mapped(self, context: RequestContext, mapping: InstanceMapping) -> Instance:
+        """Return an instance from where it is mapped, also when it just left there."""
+        instance_uuid = mapping.instance_uuid
+        while True:
+            try:
+                found = self._ask(
+                    mapping,
+                    lambda cell: cell.get_instance(context, instance_uuid),
+                    lambda: self._cell0.get_instance(instance_uuid),
+                )
+            except exception.InstanceNotFound:
+                former, mapping = mapping, self._get_mapping(context, instance_uuid)
+                if mapping.cell_uuid in (None, former.cell_uuid):
+                    raise
+            else:
+                return _as_mapped(found, mapping)
 
     def check_deletable(self, context: RequestContext, instance_uuid: str) -> None:
         """Raise InstanceNotFound for what the caller cannot see, or sees no more."""
         mapping = self._get_mapping(context, instance_uuid)
         if mapping.queued_for_delete:
-            self.get_server(context, instance_uuid)
+            here = partial(self.get_server, context, instance_uuid)
+            self._elsewhere.get_server(context, instance_uuid, here)
 
     def list_servers(
         self,
@@ -74,12 +95,38 @@ class Servers:
         page = _Page(
             filters=_scoped(context, filters), limit=limit, after=self._place_of(context, marker)
         )
+        return self._list(context, page, asks_zones=True)
+
+    def list_page(
+        self,
+        context: RequestContext,
+        *,
+        filters: Mapping[str, Any],
+        limit: int,
+        marker: Mapping[str, str] | None,
+    ) -> dict[str, Any]:
+        """Return a page of the guests in this zone, for the one that they came from.
+
+        ``marker`` is the last one's ``created_at`` (ISO 8601) and ``uuid``.
+        """
+        wanted = dict(filters)
+        if not context.is_admin:
+            wanted["project_id"] = context.project_id
+        after = None
+        if marker is not None:
+            after = datetime.fromisoformat(marker["created_at"]), marker["uuid"]
+        page = _Page(filters=wanted, limit=limit, after=after)
+        return self._list(context, page, asks_zones=False)
+
+    def _list(self, context: RequestContext, page: _Page, *, asks_zones: bool) -> dict[str, Any]:
+        limit = page.limit
         found: list[Instance] = []
         down_cells: set[str] = set()
         for _ in range(_ROUNDS_MAX):
             page = dataclasses.replace(page, limit=limit - len(found))
-            sightings = self._round(context, page, down_cells)
-            found += self._visible(sightings)
+            sightings = self._round(context, page, down_cells, asks_zones=asks_zones)
+            visible = self._visible(sightings)
+            found += visible if asks_zones else self._guests_among(visible)
             if len(sightings) < page.limit or len(found) >= limit:
                 break
             page = dataclasses.replace(page, after=_place(sightings[-1].instance))
@@ -159,7 +206,9 @@ class Servers:
     # Lists
     # -----------------------------------------------------------------------------------------
 
-    def _round(self, context: RequestContext, page: _Page, down_cells: set[str]) -> list[_Sighting]:
+    def _round(
+        self, context: RequestContext, page: _Page, down_cells: set[str], *, asks_zones: bool
+    ) -> list[_Sighting]:
         """Ask every place for one page and return the newest of all."""
         with self._database.reader() as session:
             # First, so that an instance on its way to a cell is seen twice rather than never.
@@ -175,21 +224,69 @@ class Servers:
         buried = self._cell0.list_instances(
             filters=page.filters, limit=page.limit, marker=page.marker
         )
+        in_zones: dict[str, list[Instance]] = {}
+        if asks_zones:
+            in_zones, down_zones = self._elsewhere.list_pages(
+                context, filters=page.filters, limit=page.limit, marker=page.marker
+            )
+            down_cells.update(down_zones)
         sightings: dict[str, _Sighting] = {}
         places: Iterable[tuple[str | None, list[Instance]]] = (
             (None, pending), (CELL0_UUID, buried), *answers.by_cell.items(),
+            *((elsewhere.zone_place(path), seen) for path, seen in in_zones.items()),
         )  # fmt: skip
+        if asks_zones:
+            places = self._with_own_names(places)
         for place, seen in places:
             for one in seen:
                 sightings.setdefault(one.uuid, _Sighting({})).by_place[place] = one
-        newest = sorted(sightings.values(), key=lambda one: _place(one.instance), reverse=True)
+        # What has another name in its cell may be seen once more after its own place.
+        left = [
+            one for one in sightings.values()
+            if page.after is None or _place(one.instance) < page.after
+        ]  # fmt: skip
+        newest = sorted(left, key=lambda one: _place(one.instance), reverse=True)
         return newest[: page.limit]
+
+    def _guests_among(self, instances: Sequence[Instance]) -> list[Instance]:
+        """Return those that came from other zones: no others are any of their business."""
+        with self._database.reader() as session:
+            guests = zone_guests.by_local_uuid(session, [one.uuid for one in instances])
+        return [
+            one
+            for one in instances
+            if one.uuid in guests and guests[one.uuid].origin != zone_guests.OWN
+        ]
+
+    def _with_own_names(
+        self, places: Iterable[tuple[str | None, list[Instance]]]
+    ) -> list[tuple[str | None, list[Instance]]]:
+        """Call by its name what this zone has built for a walk of its own, under another one."""
+        listed = list(places)
+        uuids = [one.uuid for _place, seen in listed for one in seen]
+        with self._database.reader() as session:
+            guests = zone_guests.by_local_uuid(session, uuids, renamed_only=True)
+        own = {
+            uuid: guest.instance_uuid
+            for uuid, guest in guests.items()
+            if guest.origin == zone_guests.OWN
+        }
+        if not own:
+            return listed
+        renamed = [
+            one.with_values(uuid=own[one.uuid])
+            for _place, seen in listed
+            for one in seen
+            if one.uuid in own
+        ]
+        others = [(place, [one for one in seen if one.uuid not in own]) for place, seen in listed]
+        return [*others, (elsewhere.zone_place(""), renamed)]
 
     def _visible(self, sightings: Sequence[_Sighting]) -> list[Instance]:
         """Show each instance as the place has it that it is mapped to.
 
         One that was deleted before a cell knew of it may be in a cell yet: it is left out. One that
-        left the build requests since they were read is shown as it was.
+        left the build requests, or its cell, since they were read is shown as it was.
         """
         with self._database.reader() as session:
             mappings = instance_mappings.find_mappings(
@@ -200,7 +297,8 @@ class Servers:
             mapping = mappings.get(one.instance.uuid)
             if mapping is None:
                 continue
-            shown = one.by_place.get(mapping.cell_uuid, one.by_place.get(None))
+            place = elsewhere.place_of(mapping)
+            shown = one.by_place.get(place, one.in_another(place))
             if shown is not None:
                 found.append(_as_mapped(shown, mapping))
         return found
@@ -209,7 +307,8 @@ class Servers:
         if marker is None:
             return None
         try:
-            return _place(self.get_server(context, marker))
+            here = partial(self.get_server, context, marker)
+            return _place(self._elsewhere.get_server(context, marker, here))
         except exception.InstanceNotFound as error:
             raise exception.Invalid(reason=f"marker {marker} is no server") from error
 
@@ -240,6 +339,17 @@ class _Sighting:
     def instance(self) -> Instance:
         return next(iter(self.by_place.values()))
 
+    def in_another(self, place: str | None) -> Instance | None:
+        """Return it as it was before it came to this place: in the build requests, in a cell."""
+        if None in self.by_place or not _is_cell(place):
+            return self.by_place.get(None)
+        return next((seen for other, seen in self.by_place.items() if _is_cell(other)), None)
+
+
+def _is_cell(place: str | None) -> bool:
+    """Tell whether a place is a cell with hosts, and not another zone."""
+    return place != CELL0_UUID and uuidutils.is_uuid_like(place)
+
 
 def _place(instance: Instance) -> tuple[datetime, str]:
     assert instance.created_at is not None
@@ -260,6 +370,8 @@ def _scoped(context: RequestContext, filters: dict[str, Any]) -> dict[str, Any]:
 
 def _as_mapped(instance: Instance, mapping: InstanceMapping) -> Instance:
     """Show a delete that was accepted, also while its cell does not know of it."""
+    if mapping.zone_path is not None and mapping.cell_uuid is None:
+        return elsewhere.as_mapped(instance, mapping)
     if mapping.queued_for_delete:
         instance.task_state = "deleting"
     return instance

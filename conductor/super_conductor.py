@@ -21,10 +21,13 @@ from conductor.aggregate_sync import AggregateSync
 from conductor.api_db import models
 from conductor.audit_watch import AuditWatch
 from conductor.cell0 import Cell0
+from conductor.cell_changes import CellChanges
+from conductor.cell_servers import CellServers
 from conductor.cells import Cells, MakeBus
 from conductor.dry_runs import DryRuns
 from conductor.endpoints.aggregates import AggregatesEndpoint
 from conductor.endpoints.allocations import AllocationsEndpoint
+from conductor.endpoints.cell_changes import CellChangesEndpoint
 from conductor.endpoints.dry_runs import DryRunsEndpoint
 from conductor.endpoints.facts import FactsEndpoint
 from conductor.endpoints.flavors import FlavorsEndpoint
@@ -36,11 +39,14 @@ from conductor.endpoints.server_groups import ServerGroupsEndpoint
 from conductor.endpoints.server_operations import ServerOperationsEndpoint
 from conductor.endpoints.servers import ServersEndpoint
 from conductor.endpoints.service_records import ServiceRecordsEndpoint
+from conductor.endpoints.zone_border import ZoneBorderEndpoint
+from conductor.endpoints.zones import ZonesEndpoint
 from conductor.facts import Facts
 from conductor.forgetting import Forgetting
 from conductor.groups import Groups
 from conductor.handing_over import HandingOver
 from conductor.hosts import Hosts
+from conductor.lacking import Lacking
 from conductor.leases import LeaseKeeper, Leases
 from conductor.moments import Now
 from conductor.orphans import Orphans
@@ -59,6 +65,16 @@ from conductor.tasks.base import Parts, Watch
 from conductor.tasks.build import Builds
 from conductor.tasks.delete import Deletes
 from conductor.tasks.move import Moves
+from conductor.zone_rpcapi import ZoneAPI
+from conductor.zones.border import Border
+from conductor.zones.elsewhere import Elsewhere
+from conductor.zones.guests import Guests
+from conductor.zones.links import ZoneLinks
+from conductor.zones.overview import Overview
+from conductor.zones.pauses import LOOK_SECONDS
+from conductor.zones.questions import Questions
+from conductor.zones.routes import Routes
+from conductor.zones.settling import Settling
 from objects import pci
 from objects.cell_mapping import CELL0_UUID
 from placement.rpcapi import PlacementAPI
@@ -75,12 +91,16 @@ CELL_SCHEMA = "conductor.cell_db.schema"
 RECLAIM_SECONDS = 15.0
 """Seconds between two looks for deleted servers whose time is up."""
 
+GONE_IN_ZONES_SECONDS = 60.0
+"""Seconds between two looks for servers that their zones have deleted by themselves."""
+
 
 class SuperConductorManager:
     """One super conductor. Any number of them share the databases and the work.
 
-    ``make_bus`` makes a bus for a cell's transport URL; ``watch`` is called before each step of a
-    build.
+    ``make_bus`` makes a bus for the transport URL of a cell or a zone; ``watch`` is called before
+    each step of a build. ``scheduler`` is one in this process, where that is so configured; else
+    those on the top broker are asked.
     """
 
     def __init__(
@@ -94,8 +114,10 @@ class SuperConductorManager:
         now: Now = time.time,
         watch: Watch = base.unwatched,
         notifier: Notifier = SILENT,
+        scheduler: SchedulerAPI | None = None,
     ) -> None:
         self._conf = conf
+        self._scheduler = scheduler
         self._notifier = notifier
         self._top_bus = top_bus
         self._database = api_database
@@ -103,6 +125,7 @@ class SuperConductorManager:
         self._cell0_database = cell0_database
         self._stopping = threading.Event()
         self._cells = Cells(conf, api_database, make_bus)
+        self._zones = Routes(conf, ZoneLinks(conf, api_database, make_bus))
         self._records = ServiceRecords(
             conf, database=cell0_database, interfaces=ON_TOP, now=now, cell_uuid=CELL0_UUID
         )
@@ -123,8 +146,20 @@ class SuperConductorManager:
         self._facts = Facts(api_database, self._parts.scheduler, self._parts.placement)
         self._forgetting = Forgetting(conf, api_database, now)
         self._orphans = Orphans(api_database, self._cells, self._parts.cell0)
-        self._audit = AuditWatch(self._parts.placement, self._orphans, now)
+        self._cell_servers = CellServers(api_database, self._cells)
+        self._audit = AuditWatch(
+            self._parts.placement,
+            self._orphans,
+            Lacking(
+                cells=self._cells,
+                servers=self._cell_servers,
+                scheduler=self._parts.scheduler,
+                placement=self._parts.placement,
+            ),
+            now,
+        )
         self._trust = TrustPush(top_bus, TOP_TOPICS)
+        self._settling = Settling(self._parts, self._deletes.delete)
         self._endpoints = self._make_endpoints(now)
 
     def start(self) -> None:
@@ -144,8 +179,8 @@ class SuperConductorManager:
             self._records.check_supported()
 
     def servers(self) -> list[RpcServer]:
-        """Return the server of the topic ``conductor``."""
-        return [
+        """Return the server of the topic ``conductor``, and of ``zone`` where this is one."""
+        servers = [
             self._top_bus.server(
                 SuperConductorAPI.TOPIC,
                 self._conf.host,
@@ -153,6 +188,17 @@ class SuperConductorManager:
                 version=SuperConductorAPI.VERSION,
             )
         ]
+        if self._conf.zones.name:
+            questions = Questions(self._database, self._cells, self._parts.scheduler)
+            servers.append(
+                self._top_bus.server(
+                    ZoneAPI.TOPIC,
+                    self._conf.host,
+                    [ZoneBorderEndpoint(self._zones, questions)],
+                    version=ZoneAPI.VERSION,
+                )
+            )
+        return servers
 
     def periodic_tasks(self) -> list[PeriodicTask]:
         """Return what is done every so often."""
@@ -162,6 +208,10 @@ class SuperConductorManager:
             self._versions.task(),
             PeriodicTask("renew-leases", conf.lease_seconds / 3, self._parts.keeper.renew_all),
             PeriodicTask("recover-builds", recovery, self._recovery_of_builds().run),
+            PeriodicTask("walk-on", LOOK_SECONDS, self._builds.walk_on),
+            PeriodicTask("settle-doubts", recovery, self._settling.settle_doubts),
+            PeriodicTask("settle-sizes", recovery, self._settling.settle_sizes),
+            PeriodicTask("find-gone", GONE_IN_ZONES_SECONDS, self._settling.find_gone),
             PeriodicTask("renew-moves", conf.lease_seconds / 3, self._moves.renew_leases),
             PeriodicTask("reclaim-deleted", RECLAIM_SECONDS, self._reclaiming.run),
             PeriodicTask("settle-resizes", recovery, self._resized_sizes.settle),
@@ -195,6 +245,7 @@ class SuperConductorManager:
         if not self._workers.shutdown(grace_seconds):
             self._give_back()
         self._cells.close()
+        self._zones.close()
         self._notifier.stop(grace_seconds)
 
     def reload(self) -> None:
@@ -228,7 +279,7 @@ class SuperConductorManager:
         }
         reservations = Leases(models.Reservation, models.Reservation.reservation_id, **lease)
         timeout_seconds = self._conf.rpc.response_timeout_seconds
-        scheduler = SchedulerAPI(
+        scheduler = self._scheduler or SchedulerAPI(
             self._top_bus,
             version_cap=self._versions.cap("scheduler"),
             timeout_seconds=timeout_seconds,
@@ -238,6 +289,7 @@ class SuperConductorManager:
             database=self._database,
             cells=self._cells,
             cell0=Cell0(self._cell0_database, now),
+            zones=self._zones,
             scheduler=scheduler,
             scheduling=Scheduling(
                 scheduler,
@@ -259,7 +311,8 @@ class SuperConductorManager:
 
     def _make_endpoints(self, now: Now) -> list[Any]:
         parts, conf, database = self._parts, self._conf, self._database
-        servers = Servers(database, self._cells, parts.cell0)
+        elsewhere = Elsewhere(database, self._zones)
+        servers = Servers(database, self._cells, parts.cell0, elsewhere)
         acceptance = Acceptance(conf, database, parts.reservations, now=now)
         hosts = Hosts(
             conf, database, self._cells, parts.placement, self._facts, own_records=self._records
@@ -271,9 +324,15 @@ class SuperConductorManager:
                 database, parts.scheduler, conf.pci.alias, self._notifier
             ).check,
         )  # fmt: skip
+        guests = Guests(parts, begin=self._builds.begin, delete=self._deletes.delete)
+        self._zones.own = Border(database, guests, servers, operations)
         return [
-            ServersEndpoint(acceptance, self._builds, self._deletes, servers, operations),
-            ServerOperationsEndpoint(operations),
+            ServersEndpoint(
+                acceptance, self._builds, self._deletes, servers, operations, elsewhere
+            ),
+            ServerOperationsEndpoint(operations, self._deletes, elsewhere),
+            ZonesEndpoint(Overview(conf, database, parts.scheduler)),
+            CellChangesEndpoint(CellChanges(database, self._cells, self._deletes)),
             DryRunsEndpoint(DryRuns(conf, database, self._cells, parts.scheduler)),
             FlavorsEndpoint(database, now),
             ImagesEndpoint(database, now),
@@ -285,6 +344,7 @@ class SuperConductorManager:
             AllocationsEndpoint(parts.placement),
             RepairEndpoint(
                 self._orphans,
+                self._cell_servers,
                 AggregateSync(database, parts.placement),
             ),
             FactsEndpoint(self._facts),

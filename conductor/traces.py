@@ -10,7 +10,7 @@ from objects import ruled_out
 from objects.decision_trace import DecisionTrace
 
 _OF_AGGREGATES = {"member_of", "forbidden_aggregate"}
-_DETAILS = ("ruled_out", "nearest", "filters", "timings_ms")
+_DETAILS = ("ruled_out", "nearest", "filters", "timings_ms", "zones")
 
 
 def split(
@@ -33,7 +33,8 @@ def split(
 
 
 def _cut(shared: dict[str, Any], size_max: int) -> None:
-    for name in sorted(_DETAILS, key=lambda part: _size(shared[part]), reverse=True):
+    present = [name for name in _DETAILS if name in shared]
+    for name in sorted(present, key=lambda part: _size(shared[part]), reverse=True):
         shared[name] = type(shared[name])()
         if _size(shared) <= size_max:
             break
@@ -61,12 +62,14 @@ def with_names(trace: dict[str, Any], names: Callable[[], Mapping[str, str]]) ->
 
 
 def without_hosts(trace: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy of a plain trace that names no host, for users who may not know them.
+    """Return a copy of a plain trace that names no host and no zone: users may not know them.
 
     The reasons of filters are free of names from the beginning (``scheduler.reasons``).
     """
+    zones = {"zones": [_nameless(each) for each in trace["zones"]]} if "zones" in trace else {}
     return {
         **trace,
+        **zones,
         "nearest": [{**one, "host": None} for one in trace.get("nearest", [])],
         "choices": [_anonymous(choice) for choice in trace.get("choices", [])],
     }
@@ -80,6 +83,15 @@ def _anonymous(choice: dict[str, Any]) -> dict[str, Any]:
         "runners_up": [{**one, "host": None} for one in choice.get("runners_up", [])],
         "conflicts": [{**one, "host": None, "reason": None} for one in choice.get("conflicts", [])],
     }
+
+
+def _nameless(zone: dict[str, Any]) -> dict[str, Any]:
+    """Return what became of a zone without its name, and without a reason that may hold one.
+
+    The zone that was asked first has an empty path, and keeps its reason.
+    """
+    path = zone["path"]
+    return {**zone, "path": [None] * len(path), "reason": None if path else zone["reason"]}
 
 
 def _size(value: Any) -> int:

@@ -77,14 +77,24 @@ def list_page(
 
 def list_pending(session: Session, reservation_id: str) -> list[Pending]:
     """Return what is left of a reservation, in the order of the request."""
+    return list_pending_of(session, [reservation_id]).get(reservation_id, [])
+
+
+def list_pending_of(session: Session, reservation_ids: Collection[str]) -> dict[str, list[Pending]]:
+    """Return what is left of each reservation, in the order of its request; none without any."""
     row = models.BuildRequest
     query = (
-        sa.select(row.instance_uuid, models.BuildSelection.cell_uuid, row.is_deleting)
+        sa.select(
+            row.reservation_id, row.instance_uuid, models.BuildSelection.cell_uuid, row.is_deleting
+        )
         .outerjoin_from(row, models.BuildSelection)
-        .where(row.reservation_id == reservation_id)
-        .order_by(row.launch_index)
+        .where(row.reservation_id.in_(reservation_ids))
+        .order_by(row.reservation_id, row.launch_index)
     )
-    return [Pending(*found) for found in session.execute(query)]
+    found: dict[str, list[Pending]] = {}
+    for reservation_id, uuid, cell_uuid, is_deleting in session.execute(query):
+        found.setdefault(reservation_id, []).append(Pending(uuid, cell_uuid, is_deleting))
+    return found
 
 
 def list_build_requests(session: Session, instance_uuids: Collection[str]) -> list[BuildRequest]:
@@ -113,11 +123,11 @@ def selected_hosts(session: Session, instance_uuids: Collection[str]) -> list[st
     return [Selection.obj_from_primitive(found[0]).service_host for found in session.scalars(query)]
 
 
-def lock(session: Session, reservation_id: str) -> None:
-    """Keep the reservation's build requests from being marked until the end of the transaction."""
+def lock(session: Session, reservation_ids: Collection[str]) -> None:
+    """Keep build requests of reservations from being marked until the transaction ends."""
     query = (
         sa.select(models.BuildRequest.instance_uuid)
-        .where(models.BuildRequest.reservation_id == reservation_id)
+        .where(models.BuildRequest.reservation_id.in_(reservation_ids))
         .order_by(models.BuildRequest.instance_uuid)
         .with_for_update()
     )

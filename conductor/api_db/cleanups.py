@@ -20,16 +20,24 @@ class CleanupTask:
     """Tell the cell (or cell0) to delete the instance."""
     RELEASE = "release"
     """No cell has it: release its allocations, and let no late claim come after."""
+    DELETE_ELSEWHERE = "delete_elsewhere"
+    """Tell the other cell of a move between two to delete the instance, too."""
+    DROP_COPY = "drop_copy"
+    """Tell a cell that a move to or from there is over, and its copy of no use."""
+    DELETE_IN_ZONE = "delete_in_zone"
+    """Tell the zone that has it, or may have it, until it says that nothing is left."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Cleanup:
-    """A word of ``CleanupTask`` for an instance, and the cell for a delete."""
+    """A word of ``CleanupTask`` for an instance, and the cell or zone, and the move of a copy."""
 
     instance_uuid: str
     task: str
     cell_uuid: str | None
     context: dict[str, Any]
+    migration_uuid: str | None = None
+    zone_path: str | None = None
 
 
 def add_deletes(
@@ -39,6 +47,27 @@ def add_deletes(
     _add(session, instance_uuids, CleanupTask.DELETE, cell_uuid, context)
 
 
+def add_delete_elsewhere(
+    session: Session, instance_uuid: str, cell_uuid: str, context: dict[str, Any]
+) -> None:
+    """Store that the other cell of a move is to delete an instance; free to be taken up at once."""
+    _add(session, [instance_uuid], CleanupTask.DELETE_ELSEWHERE, cell_uuid, context)
+
+
+def add_copy(
+    session: Session,
+    instance_uuid: str,
+    cell_uuid: str,
+    migration_uuid: str,
+    context: dict[str, Any],
+) -> None:
+    """Store that a cell is to bury its copy; free to be taken up at once.
+
+    One that waits for another move of the instance stays; a cell asks by itself, later.
+    """
+    _add(session, [instance_uuid], CleanupTask.DROP_COPY, cell_uuid, context, migration_uuid)
+
+
 def add_releases(
     session: Session, instance_uuids: Collection[str], context: dict[str, Any]
 ) -> None:
@@ -46,11 +75,26 @@ def add_releases(
     _add(session, instance_uuids, CleanupTask.RELEASE, None, context)
 
 
+def add_zone_delete(
+    session: Session, instance_uuid: str, zone_path: str, context: dict[str, Any]
+) -> None:
+    """Store that a zone is to delete an instance; free to be taken up at once."""
+    task = CleanupTask.DELETE_IN_ZONE
+    _add(session, [instance_uuid], task, None, context, zone_path=zone_path)
+
+
 def list_cleanups(session: Session, instance_uuids: Collection[str]) -> list[Cleanup]:
     """Return those that are still to be done."""
     query = sa.select(models.Cleanup).where(models.Cleanup.instance_uuid.in_(instance_uuids))
     return [
-        Cleanup(row.instance_uuid, row.task, row.cell_uuid, row.context)
+        Cleanup(
+            row.instance_uuid,
+            row.task,
+            row.cell_uuid,
+            row.context,
+            row.migration_uuid,
+            row.zone_path,
+        )
         for row in session.scalars(query)
     ]
 
@@ -70,6 +114,8 @@ def _add(
     task: str,
     cell_uuid: str | None,
     context: dict[str, Any],
+    migration_uuid: str | None = None,
+    zone_path: str | None = None,
 ) -> None:
     rows = [
         {
@@ -77,6 +123,8 @@ def _add(
             "task": task,
             "cell_uuid": cell_uuid,
             "context": context,
+            "migration_uuid": migration_uuid,
+            "zone_path": zone_path,
             "lease_owner": None,
             "lease_expires_at": 0.0,
         }

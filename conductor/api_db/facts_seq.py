@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from conductor.api_db.models import FactsSeq
 
 _ROW_ID = 1
+_VALUE = sa.select(FactsSeq.value).where(FactsSeq.id == _ROW_ID)
 
 
 def raise_seq(session: Session) -> None:
@@ -19,4 +20,4 @@ def raise_seq(session: Session) -> None:
 
 def get_seq(session: Session) -> int:
     """Return the number of the newest change."""
-    return session.scalars(sa.select(FactsSeq.value).where(FactsSeq.id == _ROW_ID)).one()
+    return session.scalars(_VALUE).one()

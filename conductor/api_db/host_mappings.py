@@ -54,9 +54,12 @@ def nodes_by_host(session: Session, hosts: Collection[str]) -> dict[str, list[st
 
 def map_hosts(session: Session, cell_uuid: str, hosts: Mapping[str, Collection[str]]) -> None:
     """Map hosts (host -> node UUIDs) that are not mapped yet; the others stay where they are."""
+    host = models.HostMapping.host
+    known = set(session.scalars(sa.select(host).where(host.in_(hosts))))
     rows = [
-        {"host": host, "cell_uuid": cell_uuid, "node_uuids": sorted(nodes)}
-        for host, nodes in sorted(hosts.items())
+        {"host": name, "cell_uuid": cell_uuid, "node_uuids": sorted(nodes)}
+        for name, nodes in sorted(hosts.items())
+        if name not in known
     ]
     insert_missing(session, models.HostMapping, rows)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
@@ -12,8 +13,35 @@ from sqlalchemy.orm import Session
 from conductor.api_db import models
 from objects.instance_mapping import InstanceMapping
 
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """What an instance counts; see ``models.InstanceMapping``."""
+
+    vcpus: int
+    memory_mb: int
+    is_resizing: bool
+    resize_asked_at: datetime | None
+
+
+@dataclasses.dataclass(frozen=True)
+class InZone:
+    """An instance that another zone has, or may have."""
+
+    instance_uuid: str
+    zone_path: str
+    size: Size
+
+
 _IS_IN_NO_MOVE = ~sa.exists().where(
     models.Move.instance_uuid == models.InstanceMapping.instance_uuid
+)
+
+
+_FOUND = (  # built once: that costs more than to run it
+    sa.select(models.InstanceMapping)
+    .where(models.InstanceMapping.instance_uuid.in_(sa.bindparam("uuids", expanding=True)))
+    .execution_options(populate_existing=True)
 )
 
 
@@ -29,12 +57,8 @@ def find_mapping(session: Session, instance_uuid: str) -> InstanceMapping | None
 
 def find_mappings(session: Session, instance_uuids: Collection[str]) -> dict[str, InstanceMapping]:
     """Return the mappings of those instances that are known, by UUID."""
-    query = (
-        sa.select(models.InstanceMapping)
-        .where(models.InstanceMapping.instance_uuid.in_(instance_uuids))
-        .execution_options(populate_existing=True)
-    )
-    return {row.instance_uuid: _to_object(row) for row in session.scalars(query)}
+    rows = session.scalars(_FOUND, {"uuids": [*instance_uuids]})
+    return {row.instance_uuid: _to_object(row) for row in rows}
 
 
 def map_to_cell(session: Session, instance_uuids: Collection[str], cell_uuid: str) -> None:
@@ -45,6 +69,72 @@ def map_to_cell(session: Session, instance_uuids: Collection[str], cell_uuid: st
         .values(cell_uuid=cell_uuid)
         .execution_options(synchronize_session=False)
     )
+
+
+def map_to_zone(session: Session, instance_uuid: str, zone_path: str | None) -> None:
+    """Say which zone has this instance, or may have it; None for one that no zone has."""
+    session.execute(
+        sa.update(models.InstanceMapping)
+        .where(models.InstanceMapping.instance_uuid == instance_uuid)
+        .values(zone_path=zone_path)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def leave_cell(session: Session, instance_uuid: str, cell_uuid: str) -> bool:
+    """Say that a cell has this instance no more; False when it was not there."""
+    mapping = models.InstanceMapping
+    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        sa.update(mapping)
+        .where(mapping.instance_uuid == instance_uuid, mapping.cell_uuid == cell_uuid)
+        .values(cell_uuid=None)
+        .execution_options(synchronize_session=False)
+    )
+    return result.rowcount > 0
+
+
+def zone_paths(session: Session, project_id: str | None) -> list[str]:
+    """Return the paths of all zones where servers of a project, or of all, are."""
+    mapping = models.InstanceMapping
+    where: list[sa.ColumnElement[bool]] = [
+        mapping.zone_path.is_not(None),
+        mapping.queued_for_delete.is_(False),
+    ]
+    if project_id is not None:
+        where.append(mapping.project_id == project_id)
+    return [
+        str(path) for path in session.scalars(sa.select(mapping.zone_path).where(*where).distinct())
+    ]
+
+
+def list_in_zones(
+    session: Session,
+    cell_uuid: str | None,
+    *,
+    after: str,
+    limit: int,
+    resizing_only: bool = False,
+) -> list[InZone]:
+    """Return instances that zones have, by UUID from one on; with cell0, that they may have."""
+    mapping = models.InstanceMapping
+    where = [
+        mapping.zone_path.is_not(None),
+        mapping.cell_uuid == cell_uuid,
+        mapping.queued_for_delete.is_(False),
+        mapping.instance_uuid > after,
+    ]
+    if resizing_only:
+        where.append(mapping.is_resizing.is_(True))
+    query = (
+        sa.select(mapping)
+        .where(*where)
+        .order_by(mapping.instance_uuid)
+        .limit(limit)
+        .execution_options(populate_existing=True)
+    )
+    return [
+        InZone(row.instance_uuid, str(row.zone_path), _size(row)) for row in session.scalars(query)
+    ]
 
 
 def queue_for_delete(session: Session, instance_uuid: str, *, now: datetime) -> bool:
@@ -78,8 +168,28 @@ def cells_of(session: Session, instance_uuids: Collection[str]) -> dict[str, lis
     return found
 
 
-def grow_sizes(session: Session, instance_uuid: str, *, vcpus: int, memory_mb: int) -> None:
-    """Let an instance count at least so much (vCPUs, MiB) until its resize is settled."""
+def sizes(session: Session, instance_uuids: Collection[str]) -> dict[str, Size]:
+    """Return what those of these instances count that are known, by UUID."""
+    query = (
+        sa.select(models.InstanceMapping)
+        .where(models.InstanceMapping.instance_uuid.in_(instance_uuids))
+        .execution_options(populate_existing=True)
+    )
+    return {row.instance_uuid: _size(row) for row in session.scalars(query)}
+
+
+def grow_sizes(
+    session: Session,
+    instance_uuid: str,
+    *,
+    vcpus: int,
+    memory_mb: int,
+    asked_at: datetime | None = None,
+) -> None:
+    """Let an instance count at least so much (vCPUs, MiB) until its resize is settled.
+
+    ``asked_at``: when its zone is asked for that.
+    """
     mapping = models.InstanceMapping
     session.execute(
         sa.update(mapping)
@@ -88,6 +198,7 @@ def grow_sizes(session: Session, instance_uuid: str, *, vcpus: int, memory_mb: i
             vcpus=sa.case((mapping.vcpus < vcpus, vcpus), else_=mapping.vcpus),
             memory_mb=sa.case((mapping.memory_mb < memory_mb, memory_mb), else_=mapping.memory_mb),
             is_resizing=True,
+            resize_asked_at=asked_at,
         )
         .execution_options(synchronize_session=False)
     )
@@ -105,8 +216,31 @@ def settle_sizes(session: Session, instance_uuid: str, *, vcpus: int, memory_mb:
     return result.rowcount > 0
 
 
+def replace_size(
+    session: Session,
+    instance_uuid: str,
+    former: Size,
+    size: Size,
+) -> bool:
+    """Let an instance in another zone count so much; False when it counts otherwise by now."""
+    mapping = models.InstanceMapping
+    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        sa.update(mapping)
+        .where(
+            mapping.instance_uuid == instance_uuid,
+            mapping.vcpus == former.vcpus,
+            mapping.memory_mb == former.memory_mb,
+            mapping.is_resizing.is_(former.is_resizing),
+            mapping.resize_asked_at == former.resize_asked_at,
+        )
+        .values(vcpus=size.vcpus, memory_mb=size.memory_mb, is_resizing=size.is_resizing)
+        .execution_options(synchronize_session=False)
+    )
+    return result.rowcount > 0
+
+
 def list_resizing(session: Session, *, after: str, limit: int) -> list[InstanceMapping]:
-    """Return instances that count with the larger of two flavors, by UUID, from one on.
+    """Return instances here that count with the larger of two flavors, by UUID, from one on.
 
     Those for which hosts are still to be found are left out.
     """
@@ -115,6 +249,7 @@ def list_resizing(session: Session, *, after: str, limit: int) -> list[InstanceM
         sa.select(mapping)
         .where(
             mapping.is_resizing.is_(True),
+            mapping.zone_path.is_(None),
             mapping.queued_for_delete.is_(False),
             mapping.instance_uuid > after,
             _IS_IN_NO_MOVE,
@@ -151,8 +286,12 @@ def delete_mappings(session: Session, instance_uuids: Collection[str]) -> None:
     )
 
 
+def _size(row: models.InstanceMapping) -> Size:
+    return Size(row.vcpus, row.memory_mb, row.is_resizing, row.resize_asked_at)
+
+
 def _to_object(row: models.InstanceMapping) -> InstanceMapping:
     return InstanceMapping.from_values(
         instance_uuid=row.instance_uuid, cell_uuid=row.cell_uuid, project_id=row.project_id,
-        user_id=row.user_id, queued_for_delete=row.queued_for_delete,
+        user_id=row.user_id, queued_for_delete=row.queued_for_delete, zone_path=row.zone_path,
     )  # fmt: skip

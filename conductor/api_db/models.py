@@ -14,6 +14,9 @@ from conductor.leases import LeaseMixin
 NAME_LENGTH = 255
 UUID_LENGTH = 36
 WORD_LENGTH = 36
+ZONE_NAME_LENGTH = 64
+ZONE_PATH_LENGTH = 700
+"""Of a path as text: the names of ten zones and more."""
 
 
 class Base(DeclarativeBase):
@@ -256,7 +259,10 @@ class RequestSpec(Base):
 class InstanceMapping(Base):
     """Where an instance is, and what it counts against its project's quota until it is deleted.
 
-    ``is_resizing``: it counts with the larger flavor, until its cell says which one it has.
+    ``is_resizing``: it counts with the larger flavor, until its cell says which one it has, or its
+    zone, which was asked to resize it at ``resize_asked_at``.
+    ``zone_path`` is the way to the zone that has it, see ``conductor.zones.paths``; with cell0 as
+    its cell it is the zone that may have it, and has not answered since.
     """
 
     __tablename__ = "instance_mappings"
@@ -273,6 +279,8 @@ class InstanceMapping(Base):
     vcpus: Mapped[int]
     memory_mb: Mapped[int]
     is_resizing: Mapped[bool] = mapped_column(default=False)
+    resize_asked_at: Mapped[datetime | None]
+    zone_path: Mapped[str | None] = mapped_column(sa.String(ZONE_PATH_LENGTH), index=True)
     queued_for_delete: Mapped[bool]
     deleted_at: Mapped[datetime | None]
 
@@ -280,7 +288,8 @@ class InstanceMapping(Base):
 class Cleanup(LeaseMixin, Base):
     """What is still to be done for an instance that is gone for its user, or found no host.
 
-    ``task`` is a word of ``conductor.api_db.cleanups.CleanupTask``; ``cell_uuid`` is where.
+    ``task`` is a word of ``conductor.api_db.cleanups.CleanupTask``; ``cell_uuid`` or ``zone_path``
+    is where, and ``migration_uuid`` of which move, if it is about a copy.
     """
 
     __tablename__ = "cleanups"
@@ -290,6 +299,24 @@ class Cleanup(LeaseMixin, Base):
     task: Mapped[str] = mapped_column(sa.String(WORD_LENGTH), primary_key=True)
     cell_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH))
     context: Mapped[dict[str, Any]]
+    migration_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH))
+    zone_path: Mapped[str | None] = mapped_column(sa.String(ZONE_PATH_LENGTH))
+
+
+class CellChange(Base):
+    """A move that may lead, or leads, to another cell, until it is confirmed or reverted.
+
+    ``target_cell_uuid`` is null until the cell where it began says where it goes.
+    """
+
+    __tablename__ = "cell_changes"
+    __table_args__ = (sa.Index("ix_cell_changes_instance_uuid", "instance_uuid"),)
+
+    migration_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH))
+    source_cell_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH))
+    target_cell_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH))
+    created_at: Mapped[datetime]
 
 
 class Move(LeaseMixin, Base):
@@ -354,3 +381,77 @@ class InstanceChoice(Base):
     instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
     reservation_id: Mapped[str] = mapped_column(sa.String(WORD_LENGTH), index=True)
     choice: Mapped[dict[str, Any]]
+
+
+# Zones --------------------------------------------------------------------------------------------
+
+
+class Zone(Base):
+    """How a zone below this one is reached."""
+
+    __tablename__ = "zones"
+
+    uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    name: Mapped[str] = mapped_column(sa.String(ZONE_NAME_LENGTH), unique=True)
+    transport_url: Mapped[str] = mapped_column(sa.Text)
+    disabled: Mapped[bool]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime | None]
+
+
+class ZoneEntries(Base):
+    """The hosts that the zones offered to a reservation, best first: {"host_id", "path"} each."""
+
+    __tablename__ = "zone_entries"
+
+    reservation_id: Mapped[str] = mapped_column(
+        sa.ForeignKey(
+            Reservation.reservation_id, ondelete="CASCADE", name="fk_zone_entries_reservation"
+        ),
+        primary_key=True,
+    )
+    entries: Mapped[list[Any]]
+
+
+class ZoneWalk(Base):
+    """An instance on its way along its reservation's entries; who works on that walks on.
+
+    It begins at ``start``, and has put ``step`` entries behind it. ``state`` is a word of
+    ``conductor.api_db.zone_walks.WalkState``, of the attempt with this number, at the zone of
+    ``path`` on the host ``host_id``. ``heard_at`` is when that zone last said something of it.
+    """
+
+    __tablename__ = "zone_walks"
+
+    instance_uuid: Mapped[str] = mapped_column(
+        sa.ForeignKey(BuildRequest.instance_uuid, ondelete="CASCADE", name="fk_zone_walks_request"),
+        primary_key=True,
+    )
+    reservation_id: Mapped[str] = mapped_column(sa.String(WORD_LENGTH), index=True)
+    start: Mapped[int]
+    step: Mapped[int]
+    attempt: Mapped[int]
+    state: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    path: Mapped[str | None] = mapped_column(sa.String(ZONE_PATH_LENGTH))
+    host_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    since: Mapped[datetime]
+    heard_at: Mapped[datetime]
+    failures: Mapped[list[Any]]
+
+
+class ZoneGuest(Base):
+    """An attempt of another zone to have an instance built here, from its coming or its refusal on.
+
+    ``local_uuid`` is what the instance is called here: as at its origin, unless that name was taken
+    by an attempt before it. Null for one that was cancelled before it came.
+    """
+
+    __tablename__ = "zone_guests"
+    __table_args__ = (sa.Index("ix_zone_guests_created_at", "created_at"),)
+
+    instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    attempt: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    local_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH), unique=True)
+    origin: Mapped[str] = mapped_column(sa.String(ZONE_NAME_LENGTH))
+    is_cancelled: Mapped[bool]
+    created_at: Mapped[datetime]

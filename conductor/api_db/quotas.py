@@ -45,7 +45,11 @@ def count_usage(session: Session, project_id: str) -> dict[str, int]:
             sa.func.count(),
             sa.func.coalesce(sa.func.sum(mapping.vcpus), 0),
             sa.func.coalesce(sa.func.sum(mapping.memory_mb), 0),
-        ).where(mapping.project_id == project_id, mapping.queued_for_delete.is_(False))
+        ).where(
+            mapping.project_id == project_id,
+            mapping.queued_for_delete.is_(False),
+            ~_is_counted_already(),
+        )
     ).one()
     return {
         "instances": int(instances),
@@ -53,3 +57,12 @@ def count_usage(session: Session, project_id: str) -> dict[str, int]:
         "ram": int(ram),
         "server_groups": server_groups.count_groups(session, project_id),
     }
+
+
+def _is_counted_already() -> sa.ColumnElement[bool]:
+    """Tell whether a mapping is of an attempt of this zone's own, whose server has another one."""
+    guest = models.ZoneGuest
+    is_own: sa.ColumnElement[bool] = sa.exists().where(
+        guest.local_uuid == models.InstanceMapping.instance_uuid, guest.origin == ""
+    )
+    return is_own

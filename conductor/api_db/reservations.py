@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +18,8 @@ class Stage:
 
     SCHEDULING = "scheduling"
     HANDING_OVER = "handing_over"
+    WALKING = "walking"
+    """Other zones offered hosts, too, which are tried in turn; see ``conductor.zones.walk``."""
     BURYING = "burying"
 
 
@@ -33,47 +36,28 @@ class Reservation:
     verdict: dict[str, Any]
 
 
-def add_reservation(
-    session: Session,
-    *,
-    reservation_id: str,
-    project_id: str,
-    fence: int,
-    context: dict[str, Any],
-    accepted_at: datetime,
-    lease: dict[str, Any],
-) -> None:
-    """Store a new one, held by ``lease`` (the columns of a lease)."""
-    session.add(
-        models.Reservation(
-            reservation_id=reservation_id,
-            project_id=project_id,
-            stage=Stage.SCHEDULING,
-            fence=fence,
-            context=context,
-            accepted_at=accepted_at,
-            failure=None,
-            verdict=None,
-            **lease,
-        )
-    )
-    session.flush()
+def add_reservations(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """Store new ones: dicts of the columns but for the stage, what happened, and the verdict."""
+    new = {"stage": Stage.SCHEDULING, "failure": None, "verdict": None}
+    session.execute(sa.insert(models.Reservation), [{**new, **row} for row in rows])
 
 
 def find_reservation(session: Session, reservation_id: str) -> Reservation | None:
     """Return a reservation, None when its work is done."""
-    row = session.get(models.Reservation, reservation_id, populate_existing=True)
-    if row is None:
-        return None
-    return Reservation(
-        reservation_id=row.reservation_id,
-        stage=row.stage,
-        fence=row.fence,
-        context=row.context,
-        accepted_at=row.accepted_at,
-        failure=row.failure,
-        verdict=row.verdict or {},
-    )
+    return find_reservations(session, [reservation_id]).get(reservation_id)
+
+
+def find_reservations(session: Session, reservation_ids: Collection[str]) -> dict[str, Reservation]:
+    """Return those of these reservations whose work is not done, by id."""
+    row = models.Reservation
+    query = sa.select(
+        row.reservation_id, row.stage, row.fence, row.context, row.accepted_at, row.failure,
+        row.verdict,
+    ).where(row.reservation_id.in_(reservation_ids))  # fmt: skip
+    return {
+        found.reservation_id: Reservation(**{**found._mapping, "verdict": found.verdict or {}})
+        for found in session.execute(query)
+    }
 
 
 def exists(session: Session, reservation_id: str) -> bool:
@@ -86,12 +70,18 @@ def exists(session: Session, reservation_id: str) -> bool:
 
 def delete_if_empty(session: Session, reservation_id: str) -> bool:
     """Remove a reservation that has no build request left; return whether it is gone."""
-    left = sa.select(models.BuildRequest.instance_uuid).where(
-        models.BuildRequest.reservation_id == reservation_id
-    )
-    if session.scalars(left.limit(1)).first() is not None:
-        return False
-    session.execute(
-        sa.delete(models.Reservation).where(models.Reservation.reservation_id == reservation_id)
-    )
-    return True
+    return bool(delete_empty(session, [reservation_id]))
+
+
+def delete_empty(session: Session, reservation_ids: Collection[str]) -> set[str]:
+    """Remove those of these reservations that have no build request left, and return them."""
+    row = models.BuildRequest.reservation_id
+    left = set(session.scalars(sa.select(row).where(row.in_(reservation_ids)).distinct()))
+    gone = set(reservation_ids) - left
+    if gone:
+        session.execute(
+            sa.delete(models.Reservation)
+            .where(models.Reservation.reservation_id.in_(gone))
+            .execution_options(synchronize_session=False)
+        )
+    return gone

@@ -42,6 +42,11 @@ def get_group(session: Session, group: str, project_id: str | None) -> InstanceG
     return _to_object(row, list_members(session, group))
 
 
+def is_known(session: Session, group: str) -> bool:
+    """Tell whether a group is of this zone, and not one that came with a request of another."""
+    return session.get(models.ServerGroup, group) is not None
+
+
 def lock_group(session: Session, group: str) -> None:
     """Make others who count its members wait until the end of the transaction.
 

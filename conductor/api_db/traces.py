@@ -10,7 +10,11 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.api_db import models
+from conductor.api_db.insert_missing import insert_missing
 from objects import trace_forms
+
+Split = tuple[dict[str, Any], Mapping[str, dict[str, Any]]]
+"""The shared part of a trace, and instance -> choice."""
 
 
 def store_trace(
@@ -22,18 +26,37 @@ def store_trace(
     now: datetime,
 ) -> None:
     """Replace the trace of a reservation; the last decision is the one that counts."""
-    session.merge(models.DecisionTrace(reservation_id=reservation_id, trace=shared, stored_at=now))
-    session.execute(
-        sa.delete(models.InstanceChoice).where(
-            models.InstanceChoice.reservation_id == reservation_id
+    store_traces(session, {reservation_id: (shared, choices)}, now=now)
+
+
+def store_traces(session: Session, split: Mapping[str, Split], *, now: datetime) -> None:
+    """Replace the traces of reservations (id -> shared part, choices) in four statements."""
+    trace, choice = models.DecisionTrace, models.InstanceChoice
+    for table in (trace, choice):
+        session.execute(
+            sa.delete(table)
+            .where(table.reservation_id.in_(list(split)))
+            .execution_options(synchronize_session=False)
         )
-    )
-    rows = [
-        {"instance_uuid": uuid, "reservation_id": reservation_id, "choice": choice}
-        for uuid, choice in choices.items()
+    add_traces(session, split, now=now)
+
+
+def add_traces(session: Session, split: Mapping[str, Split], *, now: datetime) -> None:
+    """Store traces of reservations of which nothing was decided before, in two statements.
+
+    What is there, from a transaction of which nobody knows that it was committed, is the same.
+    """
+    shared_rows = [
+        {"reservation_id": reservation_id, "trace": shared, "stored_at": now}
+        for reservation_id, (shared, _choices) in split.items()
     ]
-    if rows:
-        session.execute(sa.insert(models.InstanceChoice), rows)
+    rows = [
+        {"instance_uuid": uuid, "reservation_id": reservation_id, "choice": chosen}
+        for reservation_id, (_shared, choices) in split.items()
+        for uuid, chosen in choices.items()
+    ]
+    insert_missing(session, models.DecisionTrace, shared_rows)
+    insert_missing(session, models.InstanceChoice, rows)
 
 
 def find_trace(session: Session, instance_uuid: str) -> dict[str, Any] | None:

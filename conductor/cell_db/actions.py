@@ -86,12 +86,8 @@ def start_for_row(
     now: datetime,
 ) -> None:
     """Store the start of an action of one stored instance; the same request twice is fine."""
-    query = sa.select(models.InstanceAction.id).where(
-        models.InstanceAction.instance_uuid == instance.uuid,
-        models.InstanceAction.action == action,
-        models.InstanceAction.request_id == context.request_id,
-    )
-    if session.scalar(query) is not None:
+    asked = {"instance": instance.uuid, "named": action, "request": context.request_id}
+    if session.scalar(_ASKED, asked) is not None:
         return
     session.add(
         models.InstanceAction(
@@ -110,13 +106,8 @@ def start_for_row(
 
 def is_over(session: Session, instance_uuid: str, action: str, request_id: str | None) -> bool:
     """Return whether an action that a request asked for has ended."""
-    query = sa.select(models.InstanceAction.id).where(
-        models.InstanceAction.instance_uuid == instance_uuid,
-        models.InstanceAction.action == action,
-        models.InstanceAction.request_id == request_id,
-        models.InstanceAction.finish_time.is_not(None),
-    )
-    return session.scalar(query.limit(1)) is not None
+    asked = {"instance": instance_uuid, "named": action, "request": request_id}
+    return session.scalar(_IS_OVER, asked) is not None
 
 
 def finish(
@@ -172,9 +163,18 @@ def start_event(
 ) -> None:
     """Store the start of an event of the newest action by this name; the same twice is one."""
     key = _key(session, instance_uuid, action)
-    if key is None or _find_event(session, key, event, host, attempt) is not None:
-        return
-    start_events(session, event, [(key, host, attempt)], now=now)
+    if key is not None:
+        _start_event(session, key, event, host, attempt, now=now)
+
+
+def _start_event(
+    session: Session, key: str, event: str, host: str | None, attempt: int, *, now: datetime
+) -> models.InstanceActionEvent | None:
+    """Return the event when it had been started before; else start it."""
+    found = _find_event(session, key, event, host, attempt)
+    if found is None:
+        start_events(session, event, [(key, host, attempt)], now=now)
+    return found
 
 
 def finish_event(
@@ -190,9 +190,11 @@ def finish_event(
     now: datetime,
 ) -> None:
     """Store the end of an event, and its start when it has none."""
-    start_event(session, instance_uuid, action, event, host=host, attempt=attempt, now=now)
     key = _key(session, instance_uuid, action)
-    found = None if key is None else _find_event(session, key, event, host, attempt)
+    if key is None:
+        return
+    found = _start_event(session, key, event, host, attempt, now=now)
+    found = found or _find_event(session, key, event, host, attempt)
     if found is None or found.finish_time is not None:
         return
     found.finish_time = now
@@ -287,16 +289,7 @@ def _cut(details: str | None) -> str | None:
 
 
 def _key(session: Session, instance_uuid: str, action: str) -> str | None:
-    query = (
-        sa.select(models.InstanceAction.uuid)
-        .where(
-            models.InstanceAction.instance_uuid == instance_uuid,
-            models.InstanceAction.action == action,
-        )
-        .order_by(models.InstanceAction.id.desc())
-        .limit(1)
-    )
-    return session.scalar(query)
+    return session.scalar(_KEY, {"instance": instance_uuid, "named": action})
 
 
 def _newest_keys(session: Session, instance_uuids: Collection[str], action: str) -> dict[str, str]:
@@ -324,17 +317,33 @@ def _event_ids(
 def _find_event(
     session: Session, key: str, event: str, host: str | None, attempt: int
 ) -> models.InstanceActionEvent | None:
-    columns = models.InstanceActionEvent
-    query = sa.select(columns).where(
-        columns.action_uuid == key,
-        columns.event == event,
-        columns.attempt == attempt,
-        columns.host.is_(None) if host is None else columns.host == host,
-    )
-    return session.scalars(query).first()
+    values = {"key": key, "named": event, "attempt": attempt}
+    if host is None:
+        return session.scalars(_EVENT_NOWHERE, values).first()
+    return session.scalars(_EVENT_AT_HOST, {**values, "host": host}).first()
 
 
 def _event_to_object(row: models.InstanceActionEvent) -> InstanceActionEvent:
     return InstanceActionEvent.from_values(
         {name: getattr(row, name) for name in InstanceActionEvent.fields}
     )
+
+
+# What is asked all the time is built once: that costs more than to run it. -----------------------
+
+_ACTION, _EVENT = models.InstanceAction, models.InstanceActionEvent
+_IS_NAMED = sa.and_(
+    _ACTION.instance_uuid == sa.bindparam("instance"), _ACTION.action == sa.bindparam("named")
+)
+_KEY = sa.select(_ACTION.uuid).where(_IS_NAMED).order_by(_ACTION.id.desc()).limit(1)
+_ASKED = sa.select(_ACTION.id).where(
+    _IS_NAMED, _ACTION.request_id.is_not_distinct_from(sa.bindparam("request"))
+)
+_IS_OVER = _ASKED.where(_ACTION.finish_time.is_not(None)).limit(1)
+_EVENTS = sa.select(_EVENT).where(
+    _EVENT.action_uuid == sa.bindparam("key"),
+    _EVENT.event == sa.bindparam("named"),
+    _EVENT.attempt == sa.bindparam("attempt"),
+)
+_EVENT_NOWHERE = _EVENTS.where(_EVENT.host.is_(None))
+_EVENT_AT_HOST = _EVENTS.where(_EVENT.host == sa.bindparam("host"))

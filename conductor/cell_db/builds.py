@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
+from sqlalchemy import orm
 from sqlalchemy.orm import Session
 
 from conductor.cell_db import models
@@ -70,14 +71,36 @@ def lock(session: Session, instance_uuid: str) -> models.InstanceBuild | None:
 
 def lock_all(session: Session, instance_uuids: Collection[str]) -> dict[str, models.InstanceBuild]:
     """Lock builds, after their instances; return them by instance."""
-    query = (
+    return {row.instance_uuid: row for row in session.scalars(_locking(instance_uuids))}
+
+
+def lock_bare(session: Session, instance_uuids: Collection[str]) -> dict[str, models.InstanceBuild]:
+    """Do what :func:`lock_all` does, without what the builds were asked: it is read when needed."""
+    row = models.InstanceBuild
+    query = _locking(instance_uuids).options(orm.defer(row.selections), orm.defer(row.request_spec))
+    return {found.instance_uuid: found for found in session.scalars(query)}
+
+
+def _locking(instance_uuids: Collection[str]) -> sa.Select[models.InstanceBuild]:
+    return (
         sa.select(models.InstanceBuild)
         .where(models.InstanceBuild.instance_uuid.in_(instance_uuids))
         .order_by(models.InstanceBuild.instance_uuid)
         .with_for_update()
         .execution_options(populate_existing=True)
     )
-    return {row.instance_uuid: row for row in session.scalars(query)}
+
+
+def delete_all(session: Session, rows: Sequence[models.InstanceBuild]) -> None:
+    """Remove builds that have ended, in one statement; the rows are of no use then."""
+    uuids = [row.instance_uuid for row in rows]
+    session.execute(
+        sa.delete(models.InstanceBuild)
+        .where(models.InstanceBuild.instance_uuid.in_(uuids))
+        .execution_options(synchronize_session=False)
+    )
+    for row in rows:
+        session.expunge(row)
 
 
 def list_in_hand(

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.cell_db import host_seq, models
 from objects.compute_node import ComputeNode
+
+
+class ChangedNode(NamedTuple):
+    """What schedulers are told of a compute node, as far as its row says it."""
+
+    uuid: str
+    host: str
+    node: str
+    attributes: dict[str, Any]
+    seq: int
 
 
 def list_hosts(session: Session) -> list[str]:
@@ -48,10 +58,7 @@ def find_known(
     session: Session, uuids: Collection[str], hosts: Collection[str]
 ) -> list[models.ComputeNode]:
     """Return the rows with one of these UUIDs or hosts; one statement."""
-    query = sa.select(models.ComputeNode).where(
-        models.ComputeNode.uuid.in_(uuids) | models.ComputeNode.host.in_(hosts)
-    )
-    return list(session.scalars(query))
+    return list(session.scalars(_KNOWN, {"uuids": [*uuids], "hosts": [*hosts]}))
 
 
 def list_after(session: Session, after_uuid: str | None, *, limit: int) -> list[models.ComputeNode]:
@@ -111,49 +118,57 @@ def remove_of_host(session: Session, host: str, *, now: datetime) -> list[str]:
 
 def list_unconfirmed(session: Session, *, limit: int) -> list[models.ComputeNode]:
     """Return nodes of which placement does not know, or has not confirmed, what it should."""
-    columns = models.ComputeNode
-    query = (
-        sa.select(columns)
-        .where(
-            columns.confirmed_digest.is_(None)
-            | (columns.confirmed_digest != columns.provider_digest)
-        )
-        .order_by(columns.uuid)
-        .limit(limit)
-    )
-    return list(session.scalars(query))
+    return list(session.scalars(_UNCONFIRMED, {"limit": limit}))
 
 
-def list_changed(session: Session, *, after_seq: int, up_to_seq: int) -> list[models.ComputeNode]:
-    """Return the rows whose last change has a number above the one, up to the other."""
-    query = (
-        sa.select(models.ComputeNode)
-        .where(models.ComputeNode.seq > after_seq, models.ComputeNode.seq <= up_to_seq)
-        .order_by(models.ComputeNode.seq, models.ComputeNode.uuid)
-    )
-    return list(session.scalars(query))
+def list_changed(session: Session, *, after_seq: int, up_to_seq: int) -> list[ChangedNode]:
+    """Return the nodes whose last change has a number above the one, up to the other."""
+    bounds = {"after_seq": after_seq, "up_to_seq": up_to_seq}
+    return [ChangedNode(*found) for found in session.execute(_CHANGED, bounds)]
 
 
 def seq_of_nth_change(session: Session, *, after_seq: int, nth: int) -> int | None:
     """Return the number of the n-th changed row after a number; None when there are fewer."""
-    query = (
-        sa.select(models.ComputeNode.seq)
-        .where(models.ComputeNode.seq > after_seq)
-        .order_by(models.ComputeNode.seq)
-        .offset(nth - 1)
-        .limit(1)
-    )
-    return session.scalars(query).first()
+    return session.scalars(_NTH_CHANGE, {"after_seq": after_seq, "skipped": nth - 1}).first()
 
 
 def list_removed(session: Session, *, after_seq: int, up_to_seq: int) -> list[str]:
     """Return UUIDs of nodes that were removed after a number, up to another, sorted."""
-    query = (
-        sa.select(models.NodeRemoval.node_uuid)
-        .where(models.NodeRemoval.seq > after_seq, models.NodeRemoval.seq <= up_to_seq)
-        .order_by(models.NodeRemoval.node_uuid)
-    )
-    return list(session.scalars(query))
+    return list(session.scalars(_REMOVED, {"after_seq": after_seq, "up_to_seq": up_to_seq}))
+
+
+# What is asked all the time is built once: that costs more than to run it. -----------------------
+
+_NODE, _REMOVAL = models.ComputeNode, models.NodeRemoval
+_AFTER: sa.BindParameter[int] = sa.bindparam("after_seq")
+_UP_TO: sa.BindParameter[int] = sa.bindparam("up_to_seq")
+_KNOWN = sa.select(_NODE).where(
+    _NODE.uuid.in_(sa.bindparam("uuids", expanding=True))
+    | _NODE.host.in_(sa.bindparam("hosts", expanding=True))
+)
+_UNCONFIRMED = (
+    sa.select(_NODE)
+    .where(_NODE.confirmed_digest.is_(None) | (_NODE.confirmed_digest != _NODE.provider_digest))
+    .order_by(_NODE.uuid)
+    .limit(sa.bindparam("limit"))
+)
+_CHANGED = (
+    sa.select(_NODE.uuid, _NODE.host, _NODE.node, _NODE.attributes, _NODE.seq)
+    .where(_NODE.seq > _AFTER, _NODE.seq <= _UP_TO)
+    .order_by(_NODE.seq, _NODE.uuid)
+)
+_NTH_CHANGE = (
+    sa.select(_NODE.seq)
+    .where(_NODE.seq > _AFTER)
+    .order_by(_NODE.seq)
+    .offset(sa.bindparam("skipped"))
+    .limit(1)
+)
+_REMOVED = (
+    sa.select(_REMOVAL.node_uuid)
+    .where(_REMOVAL.seq > _AFTER, _REMOVAL.seq <= _UP_TO)
+    .order_by(_REMOVAL.node_uuid)
+)
 
 
 def to_object(row: models.ComputeNode, *, cell_uuid: str | None) -> ComputeNode:

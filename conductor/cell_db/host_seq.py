@@ -16,11 +16,18 @@ from conductor.cell_db import models
 
 _ID = 1
 
+PEEK = "SELECT value FROM host_state_seq WHERE id = 1"
+"""The question for :func:`current`, for ``Database.peek``."""
+
+
+_TABLE: sa.Table = models.HostStateSeq.__table__  # type: ignore[assignment]
+_CURRENT = sa.select(_TABLE.c.value).where(_TABLE.c.id == _ID)
+_RAISE = sa.update(_TABLE).where(_TABLE.c.id == _ID).values(value=_TABLE.c.value + 1)
+
 
 def current(session: Session) -> int:
     """Return the last number that was given."""
-    query = sa.select(models.HostStateSeq.value).where(models.HostStateSeq.id == _ID)
-    return session.scalars(query).one()
+    return session.scalars(_CURRENT).one()
 
 
 def removals_from(session: Session) -> int:
@@ -31,12 +38,8 @@ def removals_from(session: Session) -> int:
 
 def next_number(session: Session) -> int:
     """Take the next number; others wait until this transaction ends."""
-    session.execute(
-        sa.update(models.HostStateSeq)
-        .where(models.HostStateSeq.id == _ID)
-        .values(value=models.HostStateSeq.value + 1)
-        .execution_options(synchronize_session=False)
-    )
+    session.flush()
+    session.execute(_RAISE)
     return current(session)
 
 

@@ -6,16 +6,17 @@ to an instance locks its row first, before any other row.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.attributes import set_committed_value
 
 from armillary import exception
 from armillary.context import RequestContext
-from conductor.cell_db import actions, faults, migrations, models
+from conductor.cell_db import actions, faults, migrations, models, telling
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
@@ -36,6 +37,21 @@ _IGNORED_FILTERS = ("all_projects",)
 
 _IS_ALIVE = models.Instance.deleted_at.is_(None)
 
+# What is asked all the time is built once: that costs more than to run it.
+_ROWS = sa.select(models.Instance).where(
+    models.Instance.uuid.in_(sa.bindparam("uuids", expanding=True))
+)
+_LIVING = _ROWS.where(_IS_ALIVE)
+_LOCK = (
+    _ROWS.order_by(models.Instance.uuid).with_for_update().execution_options(populate_existing=True)
+)
+_PLACED = (
+    sa.select(models.Instance.host, models.Instance.uuid)
+    .where(_IS_ALIVE, models.Instance.host.is_not(None))
+    .order_by(models.Instance.uuid)
+)
+_PLACED_ON = _PLACED.where(models.Instance.host.in_(sa.bindparam("hosts", expanding=True)))
+
 
 def insert(session: Session, instances: Sequence[Instance], *, now: datetime) -> list[str]:
     """Insert those that are not there yet, living or deleted, and return their UUIDs.
@@ -54,7 +70,7 @@ def insert(session: Session, instances: Sequence[Instance], *, now: datetime) ->
     )
     new = {instance.uuid: instance for instance in instances if instance.uuid not in known}
     if new:
-        session.execute(sa.insert(models.Instance), [_values(made, now) for made in new.values()])
+        session.execute(sa.insert(models.Instance), [values_of(made, now) for made in new.values()])
     return list(new)
 
 
@@ -106,8 +122,8 @@ def list_by_uuids(
     session: Session, instance_uuids: Collection[str], *, cell_uuid: str | None
 ) -> list[Instance]:
     """Return those of these instances that live, in no particular order."""
-    query = sa.select(models.Instance).where(_IS_ALIVE, models.Instance.uuid.in_(instance_uuids))
-    return _to_objects(session, session.scalars(query).all(), cell_uuid)
+    found = session.scalars(_LIVING, {"uuids": [*instance_uuids]}).all()
+    return _to_objects(session, found, cell_uuid)
 
 
 def list_page(
@@ -144,13 +160,12 @@ def list_on_hosts(
 
 def uuids_on_hosts(session: Session, hosts: Collection[str] | None = None) -> dict[str, list[str]]:
     """Return host -> sorted UUIDs of its living instances, for these hosts or for all."""
-    query = sa.select(models.Instance.host, models.Instance.uuid).where(
-        _IS_ALIVE, models.Instance.host.is_not(None)
-    )
-    if hosts is not None:
-        query = query.where(models.Instance.host.in_(hosts))
+    if hosts is None:
+        rows = session.execute(_PLACED)
+    else:
+        rows = session.execute(_PLACED_ON, {"hosts": [*hosts]})
     found: dict[str, list[str]] = {}
-    for host, uuid in session.execute(query.order_by(models.Instance.uuid)):
+    for host, uuid in rows:
         found.setdefault(str(host), []).append(uuid)
     return found
 
@@ -173,8 +188,7 @@ def hosts_of_group(session: Session, group_uuid: str) -> dict[str, str]:
 
 def find_rows(session: Session, instance_uuids: Collection[str]) -> dict[str, models.Instance]:
     """Return rows by UUID, deleted ones too, to be looked at."""
-    query = sa.select(models.Instance).where(models.Instance.uuid.in_(instance_uuids))
-    return {row.uuid: row for row in session.scalars(query)}
+    return {row.uuid: row for row in session.scalars(_ROWS, {"uuids": [*instance_uuids]})}
 
 
 def lock(session: Session, instance_uuid: str) -> models.Instance | None:
@@ -184,14 +198,23 @@ def lock(session: Session, instance_uuid: str) -> models.Instance | None:
 
 def lock_all(session: Session, instance_uuids: Collection[str]) -> dict[str, models.Instance]:
     """Lock rows, deleted ones too, in one order for everybody; return them by UUID."""
-    query = (
-        sa.select(models.Instance)
-        .where(models.Instance.uuid.in_(instance_uuids))
-        .order_by(models.Instance.uuid)
-        .with_for_update()
-        .execution_options(populate_existing=True)
+    return {row.uuid: row for row in session.scalars(_LOCK, {"uuids": [*instance_uuids]})}
+
+
+def set_all(session: Session, rows: Sequence[models.Instance], values: Mapping[str, Any]) -> None:
+    """Set the same columns of rows that are locked, in one statement."""
+    session.execute(
+        sa.update(models.Instance)
+        .where(models.Instance.uuid.in_([row.uuid for row in rows]))
+        .values(values)
+        .execution_options(synchronize_session=False)
     )
-    return {row.uuid: row for row in session.scalars(query)}
+    for row in rows:
+        was = row.vm_state, row.task_state
+        for name, value in values.items():
+            set_committed_value(row, name, value)
+        if (row.vm_state, row.task_state) != was:
+            telling.changed(session, row, old_state=was[0], old_task_state=was[1])
 
 
 def delete(session: Session, instance_uuid: str, *, now: datetime) -> bool:
@@ -237,7 +260,7 @@ def to_object(
     values = {
         column: getattr(row, column)
         for column in Instance.fields
-        if column not in {"flavor", "image", "metadata", "cell_uuid", "fault"}
+        if column not in {"flavor", "image", "metadata", "cell_uuid", "fault", "zone"}
     }
     return Instance.from_values(
         values,
@@ -256,7 +279,8 @@ def _to_objects(
     return [to_object(row, cell_uuid=cell_uuid, fault=latest.get(row.uuid)) for row in rows]
 
 
-def _values(instance: Instance, now: datetime) -> dict[str, Any]:
+def values_of(instance: Instance, now: datetime) -> dict[str, Any]:
+    """Return the columns that an instance's row takes from the object."""
     values = {
         column.key: getattr(instance, column.key)
         for column in sa.inspect(models.Instance).column_attrs

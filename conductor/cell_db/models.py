@@ -122,7 +122,8 @@ class Instance(Base):
     """An instance; ``deleted_at`` is null while it lives. ``created_at`` is in whole seconds.
 
     ``luggage`` is what is kept of a guest that is on no host. The totals number operations and the
-    orders to agents.
+    orders to agents. ``hidden``: it is a copy, the instance is in another cell; once deleted, what
+    is left of an instance that has gone there.
     """
 
     __tablename__ = "instances"
@@ -156,6 +157,7 @@ class Instance(Base):
     operations_total: Mapped[int] = mapped_column(default=0)
     orders_total: Mapped[int] = mapped_column(default=0)
     group_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH), index=True)
+    hidden: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime | None]
     launched_at: Mapped[datetime | None]

@@ -14,10 +14,7 @@ def list_by_uuids(
     session: Session, instance_uuids: Collection[str]
 ) -> Sequence[models.InstanceOperation]:
     """Return the operations on these instances that have not ended."""
-    query = sa.select(models.InstanceOperation).where(
-        models.InstanceOperation.instance_uuid.in_(instance_uuids)
-    )
-    return session.scalars(query).all()
+    return session.scalars(_BY_UUIDS, {"uuids": [*instance_uuids]}).all()
 
 
 def list_ends(session: Session) -> set[tuple[str, str | None]]:
@@ -40,11 +37,16 @@ def lock_all(
     session: Session, instance_uuids: Collection[str]
 ) -> dict[str, models.InstanceOperation]:
     """Lock operations, after their instances; return them by instance."""
-    query = (
-        sa.select(models.InstanceOperation)
-        .where(models.InstanceOperation.instance_uuid.in_(instance_uuids))
-        .order_by(models.InstanceOperation.instance_uuid)
-        .with_for_update()
-        .execution_options(populate_existing=True)
-    )
-    return {row.instance_uuid: row for row in session.scalars(query)}
+    found = session.scalars(_LOCK, {"uuids": [*instance_uuids]})
+    return {row.instance_uuid: row for row in found}
+
+
+_BY_UUIDS = sa.select(models.InstanceOperation).where(
+    models.InstanceOperation.instance_uuid.in_(sa.bindparam("uuids", expanding=True))
+)
+_LOCK = (
+    _BY_UUIDS.order_by(models.InstanceOperation.instance_uuid)
+    .with_for_update()
+    .execution_options(populate_existing=True)
+)
+"""Built once: that costs more than to run them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
@@ -15,6 +15,14 @@ from conductor.cell_db import models
 from objects.service import Service
 
 COMPUTE = service_history.COMPUTE
+
+
+class ServiceState(NamedTuple):
+    """What schedulers know of a compute service."""
+
+    is_up: bool
+    disabled: bool
+    version: int
 
 
 def is_heard_of(row: models.Service, *, now: datetime, down_time_seconds: float) -> bool:
@@ -43,16 +51,13 @@ def list_turned(
     session: Session, *, up: bool, now: datetime, down_time_seconds: float, limit: int
 ) -> list[str]:
     """Return hosts whose compute service is up (or down) now, and was last told to be the other."""
-    seen, down_time = models.Service.last_seen_up, timedelta(seconds=down_time_seconds)
-    fresh = sa.and_(seen >= now - down_time, seen <= now + down_time, ~models.Service.forced_down)
-    is_fresh = fresh if up else seen.is_(None) | ~fresh
-    query = (
-        sa.select(models.Service.host)
-        .where(_IS_COMPUTE, models.Service.is_up == (not up), is_fresh)
-        .order_by(models.Service.host)
-        .limit(limit)
-    )
-    return list(session.scalars(query))
+    values = {**_down_time(now, down_time_seconds), "limit": limit}
+    return list(session.scalars(_TURNED_UP if up else _TURNED_DOWN, values))
+
+
+def ways_turned(session: Session, *, now: datetime, down_time_seconds: float) -> set[bool]:
+    """Return whether :func:`list_turned` has any with ``up``, and any without."""
+    return set(session.scalars(_WAYS_TURNED, _down_time(now, down_time_seconds)))
 
 
 def get(session: Session, service_uuid: str) -> models.Service:
@@ -75,8 +80,15 @@ def _one(session: Session, service_uuid: str, *, for_update: bool) -> models.Ser
 
 def find_by_hosts(session: Session, hosts: Collection[str]) -> dict[str, models.Service]:
     """Return host -> row of its compute service, for those that have one; one statement."""
-    query = sa.select(models.Service).where(_IS_COMPUTE, models.Service.host.in_(hosts))
-    return {row.host: row for row in session.scalars(query)}
+    return {row.host: row for row in session.scalars(_BY_HOSTS, {"hosts": [*hosts]})}
+
+
+def states_by_hosts(session: Session, hosts: Collection[str]) -> dict[str, ServiceState]:
+    """Return host -> what schedulers know of its compute service; one statement."""
+    return {
+        host: ServiceState(is_up, disabled, version)
+        for host, is_up, disabled, version in session.execute(_STATES, {"hosts": [*hosts]})
+    }
 
 
 def is_carried_by(session: Session, host: str, agent: str) -> bool:
@@ -129,20 +141,12 @@ def mark_seen(
     """
     if not hosts:
         return 0
-    seen, down_time = models.Service.last_seen_up, timedelta(seconds=down_time_seconds)
-    is_silent = seen.is_(None) | (seen < now - down_time) | (seen > now + down_time)
-    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
-        sa.update(models.Service)
-        .where(
-            _IS_COMPUTE, models.Service.host.in_(hosts),
-            (models.Service.agent == agent) | is_silent,
-        )
-        .values(
-            agent=agent, version=version, last_seen_up=now,
-            report_count=models.Service.report_count + 1,
-        )
-        .execution_options(synchronize_session=False)
-    )  # fmt: skip
+    session.flush()
+    values = {
+        **_down_time(now, down_time_seconds),
+        "hosts": [*hosts], "by": agent, "of_version": version, "now": now,
+    }  # fmt: skip
+    result: sa.CursorResult[Any] = session.execute(_SEEN, values)  # type: ignore[assignment]
     return result.rowcount
 
 
@@ -163,17 +167,13 @@ def note_alive(session: Session, host: str, binary: str, *, version: int, now: d
 
     Raises oslo.db's ``DBDuplicateEntry`` when another process of it was faster: look again.
     """
-    record = models.Service
-    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
-        sa.update(record)
-        .where(record.host == host, record.binary == binary)
-        .values(version=version, last_seen_up=now, report_count=record.report_count + 1)
-        .execution_options(synchronize_session=False)
-    )
+    values = {"of_host": host, "of_binary": binary, "of_version": version, "now": now}
+    session.flush()
+    result: sa.CursorResult[Any] = session.execute(_ALIVE, values)  # type: ignore[assignment]
     if result.rowcount:
         return
     session.add(
-        record(
+        models.Service(
             uuid=str(uuid.uuid4()), host=host, binary=binary, agent=None, version=version,
             disabled=False, disabled_reason=None, forced_down=False, report_count=1,
             last_seen_up=now, created_at=now, is_up=True,
@@ -187,12 +187,8 @@ def oldest_versions(session: Session, *, now: datetime, down_time_seconds: float
 
     Of compute services all count: a host that is down comes back. Of others those that are alive.
     """
-    record = models.Service
-    counts = _IS_COMPUTE | (record.last_seen_up >= now - timedelta(seconds=down_time_seconds))
-    query = (
-        sa.select(record.binary, sa.func.min(record.version)).where(counts).group_by(record.binary)
-    )
-    return {str(binary): version for binary, version in session.execute(query)}
+    since = {"since": now - timedelta(seconds=down_time_seconds)}
+    return {str(binary): version for binary, version in session.execute(_OLDEST, since)}
 
 
 def list_hosts_before(session: Session, version: int, *, limit: int) -> list[str]:
@@ -251,4 +247,61 @@ def to_object(
     return Service.from_values(values, up=up, cell_uuid=cell_uuid)
 
 
+def _down_time(now: datetime, seconds: float) -> dict[str, datetime]:
+    """Return the moments between which a sign of life is fresh."""
+    return {"since": now - timedelta(seconds=seconds), "until": now + timedelta(seconds=seconds)}
+
+
+# What is asked all the time is built once: that costs more than to run it. -----------------------
+
+_TABLE: sa.Table = models.Service.__table__  # type: ignore[assignment]
+_SINCE: sa.BindParameter[datetime] = sa.bindparam("since")
+_UNTIL: sa.BindParameter[datetime] = sa.bindparam("until")
+_SEEN_UP = models.Service.last_seen_up
 _IS_COMPUTE = models.Service.binary == COMPUTE
+_IS_AMONG = sa.and_(_IS_COMPUTE, models.Service.host.in_(sa.bindparam("hosts", expanding=True)))
+_IS_FRESH = sa.and_(_SEEN_UP >= _SINCE, _SEEN_UP <= _UNTIL, ~models.Service.forced_down)
+_HOSTS = (
+    sa.select(models.Service.host)
+    .where(_IS_COMPUTE)
+    .order_by(models.Service.host)
+    .limit(sa.bindparam("limit"))
+)
+_HAS_COME = sa.and_(models.Service.is_up.is_(False), _IS_FRESH)
+_HAS_GONE = sa.and_(models.Service.is_up.is_(True), _SEEN_UP.is_(None) | ~_IS_FRESH)
+_TURNED_UP, _TURNED_DOWN = _HOSTS.where(_HAS_COME), _HOSTS.where(_HAS_GONE)
+_WAYS_TURNED = (
+    sa.select(models.Service.is_up.is_(False)).where(_IS_COMPUTE, _HAS_COME | _HAS_GONE).distinct()
+)
+_BY_HOSTS = sa.select(models.Service).where(_IS_AMONG)
+_STATES = sa.select(
+    models.Service.host, models.Service.is_up, models.Service.disabled, models.Service.version
+).where(_IS_AMONG)
+_SEEN = (
+    sa.update(_TABLE)
+    .where(
+        _IS_AMONG,
+        (models.Service.agent == sa.bindparam("by"))
+        | _SEEN_UP.is_(None) | (_SEEN_UP < _SINCE) | (_SEEN_UP > _UNTIL),
+    )
+    .values(
+        agent=sa.bindparam("by"), version=sa.bindparam("of_version"),
+        last_seen_up=sa.bindparam("now"), report_count=models.Service.report_count + 1,
+    )
+)  # fmt: skip
+_ALIVE = (
+    sa.update(_TABLE)
+    .where(
+        models.Service.host == sa.bindparam("of_host"),
+        models.Service.binary == sa.bindparam("of_binary"),
+    )
+    .values(
+        version=sa.bindparam("of_version"), last_seen_up=sa.bindparam("now"),
+        report_count=models.Service.report_count + 1,
+    )
+)  # fmt: skip
+_OLDEST = (
+    sa.select(models.Service.binary, sa.func.min(models.Service.version))
+    .where(_IS_COMPUTE | (_SEEN_UP >= _SINCE))
+    .group_by(models.Service.binary)
+)

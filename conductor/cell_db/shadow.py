@@ -78,6 +78,7 @@ def archive(session: Session, *, deleted_before: datetime, limit: int) -> Counts
     uuids = _to_archive(session, deleted_before, limit)
     if not uuids:
         return {}
+    _clear(session, uuids)
     counts = {
         table.name: _copy(session, table, condition)
         for table, condition in _belonging(uuids, dict(zip(_KEYS, _KEYS, strict=True))).items()
@@ -135,6 +136,12 @@ def _belonging(
         _MIGRATIONS: tables[_MIGRATIONS].c.instance_uuid.in_(uuids),
         _INSTANCES: tables[_INSTANCES].c.uuid.in_(uuids),
     }
+
+
+def _clear(session: Session, uuids: Sequence[str]) -> None:
+    """Remove what was archived of these before: an instance may come back from another cell."""
+    for table, condition in _belonging(uuids, SHADOWS).items():
+        session.execute(sa.delete(SHADOWS[table]).where(condition))
 
 
 def _copy(session: Session, table: sa.Table, condition: sa.ColumnElement[bool]) -> int:

@@ -12,7 +12,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from armillary import exception, measures
-from conductor.cell_db import actions, faults, host_seq, models
+from conductor.cell_db import actions, builds, faults, host_seq, instances, models
 from conductor.cell_db.builds import Stage
 from objects.instance_fault import InstanceFault
 from objects.selection import Selection
@@ -68,12 +68,11 @@ def succeed(
     actions.finish_all(
         session, [uuid for uuid, _host, _attempt in steps], actions.CREATE, message=None, now=now
     )
-    for instance, build, power_state in built:
-        instance.vm_state = "active"
-        instance.task_state = None
-        instance.power_state = power_state
-        instance.launched_at = instance.updated_at = now
-        session.delete(build)
+    for power_state in {state for *_, state in built}:
+        rows = [instance for instance, _build, state in built if state == power_state]
+        running = {"vm_state": "active", "task_state": None, "power_state": power_state}
+        instances.set_all(session, rows, {**running, "launched_at": now, "updated_at": now})
+    builds.delete_all(session, [build for _instance, build, _state in built])
 
 
 def fail(

@@ -117,13 +117,14 @@ class Delete(base.Task[models.InstanceDelete]):
         if build is not None:
             attempts.cut_short(session, instance, build, now=self._now)
         others = self._cut_operation_short(session, instance)
+        is_moving = bool(migrations.find_unfinished(session, [instance_uuid]))
         instance.task_state = "deleting"
         instance.updated_at = self._now
         lease = self.leases.held(instance_uuid)
         session.add(
             models.InstanceDelete(
                 instance_uuid=instance_uuid,
-                is_guest_gone=instance.host is None and not others,
+                is_guest_gone=instance.host is None and not others and not is_moving,
                 other_hosts=others or None,
                 request_id=context.request_id,
                 tries=0,
@@ -211,11 +212,16 @@ class Delete(base.Task[models.InstanceDelete]):
         return leases
 
     def _free(self, context: RequestContext, works: list[Work]) -> list[Lease]:
-        """Release the allocations for good, then mark the instances as deleted."""
+        """Release the allocations for good, then mark the instances as deleted.
+
+        What a copy's instance holds is released by the cell that has it.
+        """
+        ours = [work.uuid for work in works if not work.instance.hidden]
         with self._database.reader() as session:
-            moves = migrations.find_unfinished(session, [work.uuid for work in works])
-        consumers = [work.uuid for work in works] + [move.uuid for move in moves]
-        self._placement.release(context, dict.fromkeys(consumers, FENCE_FINAL))
+            moves = migrations.find_unfinished(session, ours)
+        consumers = ours + [move.uuid for move in moves]
+        if consumers:
+            self._placement.release(context, dict.fromkeys(consumers, FENCE_FINAL))
         hosts = self._database.run_in_writer(lambda session: self._bury(session, works))
         for uuid, host in hosts.items():
             self._on_gone(host, uuid)

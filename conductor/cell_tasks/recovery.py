@@ -40,9 +40,12 @@ class Recovery:
 
     def take_up(self) -> int:
         """Go on with what was left lying, a batch of each task; return how many works."""
+        limit = self._conf.conductor.recovery_batch_size_max
+        with self._database.reader() as session:  # hardly ever is there anything to write
+            lying = [task.leases.list_free(session, limit=1) for task in self._tasks]
         count = 0
-        for task in self._tasks:
-            leases = task.take_free(self._conf.conductor.recovery_batch_size_max)
+        for task, keys in zip(self._tasks, lying, strict=True):
+            leases = task.take_free(limit) if keys else []
             measures.works_found_lying(task.leases.table, len(leases))
             if leases:
                 LOG.info("%s: taking up %d works", type(task).__name__, len(leases))

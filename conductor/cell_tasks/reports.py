@@ -99,7 +99,7 @@ class Reports:
         agents = {host: service.agent for host, service in carried.items()}
         building = {
             uuid: build
-            for uuid, build in builds.lock_all(session, uuids).items()
+            for uuid, build in builds.lock_bare(session, uuids).items()
             if build.stage == Stage.BUILD
         }
         built: dict[str, tuple[models.Instance, models.InstanceBuild, str]] = {}

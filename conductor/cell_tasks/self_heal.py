@@ -10,6 +10,7 @@ is tracked on this host (an instance, or a migration)  kept
 is not in the cell's database                          kept, logged
 is an instance that was deleted                        released, if its generation is what we saw
 is an instance without a host yet                      kept
+is a copy of an instance in another cell               kept
 is an instance on another host                         kept, with a warning
 ====================================================== ==========
 """
@@ -79,7 +80,7 @@ def judge(held: Held, records: Records) -> Verdict:
     instance = records.instances.get(held.consumer)
     if instance is None:
         return Verdict.UNKNOWN
-    if instance.deleted_at is not None:
+    if instance.deleted_at is not None and not instance.hidden:
         return Verdict.DELETED
     if instance.host is None:
         return Verdict.UNPLACED

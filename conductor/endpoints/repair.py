@@ -6,6 +6,7 @@ from typing import Any
 
 from armillary.context import RequestContext
 from conductor.aggregate_sync import AggregateSync
+from conductor.cell_servers import CellServers
 from conductor.endpoints.exposed import exposed
 from conductor.orphans import Orphans
 
@@ -13,8 +14,9 @@ from conductor.orphans import Orphans
 class RepairEndpoint:
     """See ``SuperConductorAPI``."""
 
-    def __init__(self, orphans: Orphans, aggregates: AggregateSync) -> None:
+    def __init__(self, orphans: Orphans, servers: CellServers, aggregates: AggregateSync) -> None:
         self._orphans = orphans
+        self._servers = servers
         self._aggregates = aggregates
 
     @exposed
@@ -28,6 +30,12 @@ class RepairEndpoint:
         self, context: RequestContext, consumers: dict[str, list[str]]
     ) -> dict[str, Any]:
         return self._orphans.find_migrations(context, consumers)
+
+    @exposed
+    def list_cell_servers(
+        self, context: RequestContext, limit: int, marker: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        return self._servers.page(context, limit=limit, marker=marker)
 
     @exposed
     def sync_aggregate(

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from armillary.context import RequestContext
 from conductor.endpoints.exposed import exposed
 from conductor.server_operations import ServerOperations
+from conductor.tasks.delete import Deletes
+from conductor.zones.elsewhere import Elsewhere
 
 
 class ServerOperationsEndpoint:
     """See ``SuperConductorAPI``."""
 
-    def __init__(self, operations: ServerOperations) -> None:
+    def __init__(
+        self, operations: ServerOperations, deletes: Deletes, elsewhere: Elsewhere
+    ) -> None:
         self._operations = operations
+        self._deletes = deletes
+        self._elsewhere = elsewhere
 
     @exposed
     def operate_server(
@@ -23,22 +30,35 @@ class ServerOperationsEndpoint:
         operation: str,
         arguments: dict[str, Any],
     ) -> None:
-        self._operations.operate(context, instance_uuid, operation, arguments)
+        if operation == "force_delete" and self._elsewhere.is_there(context, instance_uuid):
+            self._deletes.delete(context, instance_uuid)
+            return
+        if self._elsewhere.is_there(context, instance_uuid):
+            arguments = self._operations.for_elsewhere(instance_uuid, operation, arguments)
+        asked: dict[str, Any] = {"operation": operation, "arguments": arguments}
+        here = partial(self._operations.operate, context, instance_uuid, **asked)
+        self._elsewhere.ask(context, instance_uuid, "operate_server", here, **asked)
 
     @exposed
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, lines: int | None
     ) -> str:
-        return self._operations.get_console_output(context, instance_uuid, lines=lines)
+        here = partial(self._operations.get_console_output, context, instance_uuid, lines=lines)
+        return self._elsewhere.ask(context, instance_uuid, "get_console_output", here, lines=lines)
 
     @exposed
     def list_migrations(
         self, context: RequestContext, filters: dict[str, Any], limit: int
     ) -> dict[str, Any]:
-        return self._operations.list_migrations(context, filters=filters, limit=limit)
+        asked: dict[str, Any] = {"filters": filters, "limit": limit}
+        here = partial(self._operations.list_migrations, context, **asked)
+        return self._elsewhere.list_migrations(context, here=here, **asked)
 
     @exposed
     def abort_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:
-        self._operations.abort_migration(context, instance_uuid, migration_uuid)
+        here = partial(self._operations.abort_migration, context, instance_uuid, migration_uuid)
+        self._elsewhere.ask(
+            context, instance_uuid, "abort_migration", here, migration_uuid=migration_uuid
+        )

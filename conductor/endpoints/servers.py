@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from armillary.context import RequestContext
@@ -11,6 +12,7 @@ from conductor.server_operations import ServerOperations
 from conductor.servers import Servers
 from conductor.tasks.build import Builds
 from conductor.tasks.delete import Deletes
+from conductor.zones.elsewhere import Elsewhere
 from objects.instance import Instance
 from objects.instance_action import InstanceAction
 
@@ -25,12 +27,14 @@ class ServersEndpoint:
         deletes: Deletes,
         servers: Servers,
         operations: ServerOperations,
+        elsewhere: Elsewhere,
     ) -> None:
         self._acceptance = acceptance
         self._builds = builds
         self._deletes = deletes
         self._servers = servers
         self._operations = operations
+        self._elsewhere = elsewhere
 
     @exposed
     def create_servers(self, context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
@@ -40,7 +44,8 @@ class ServersEndpoint:
 
     @exposed
     def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
-        return self._servers.get_server(context, instance_uuid)
+        here = partial(self._servers.get_server, context, instance_uuid)
+        return self._elsewhere.get_server(context, instance_uuid, here)
 
     @exposed
     def list_servers(
@@ -55,14 +60,16 @@ class ServersEndpoint:
     @exposed
     def delete_server(self, context: RequestContext, instance_uuid: str) -> None:
         self._servers.check_deletable(context, instance_uuid)
-        if not self._operations.soft_delete(context, instance_uuid):
+        here = partial(self._operations.soft_delete, context, instance_uuid)
+        if not self._elsewhere.soft_delete(context, instance_uuid, here):
             self._deletes.delete(context, instance_uuid)
 
     @exposed
     def list_server_actions(
         self, context: RequestContext, instance_uuid: str
     ) -> list[InstanceAction]:
-        return self._servers.list_actions(context, instance_uuid)
+        here = partial(self._servers.list_actions, context, instance_uuid)
+        return self._elsewhere.ask(context, instance_uuid, "list_server_actions", here)
 
     @exposed
     def explain_server(
@@ -72,6 +79,6 @@ class ServersEndpoint:
         with_hosts: bool | None = None,
         decision_of: str | None = None,
     ) -> dict[str, Any]:
-        return self._servers.explain(
-            context, instance_uuid, with_hosts=with_hosts, decision_of=decision_of
-        )
+        asked: dict[str, Any] = {"with_hosts": with_hosts, "decision_of": decision_of}
+        here = partial(self._servers.explain, context, instance_uuid, **asked)
+        return self._elsewhere.explain(context, instance_uuid, here, **asked)

@@ -16,6 +16,7 @@ from conductor.handing_over import HandingOver
 from conductor.leases import LeaseKeeper, Leases
 from conductor.moments import Now
 from conductor.scheduling import Scheduling
+from conductor.zones.routes import Routes
 from placement.rpcapi import PlacementAPI
 from scheduler.rpcapi import SchedulerAPI
 
@@ -37,6 +38,7 @@ class Parts:
     database: Database
     cells: Cells
     cell0: Cell0
+    zones: Routes
     scheduler: SchedulerAPI
     scheduling: Scheduling
     handing_over: HandingOver

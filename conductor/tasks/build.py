@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -18,22 +20,23 @@ from sqlalchemy.orm import Session
 from armillary import exception, measures
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext, admin_context
-from conductor import group_members, stored_contexts, traces
+from conductor import group_members, mapping, selection_rows, stored_contexts, traces
 from conductor.api_db import (
     build_requests,
     cleanups,
-    host_mappings,
-    instance_mappings,
     request_specs,
     reservations,
+    zone_walks,
 )
 from conductor.api_db import traces as traces_db
 from conductor.api_db.build_requests import Pending
 from conductor.api_db.models import Reservation as ReservationRow
 from conductor.api_db.reservations import Reservation, Stage
+from conductor.build_group import MAPPING_SECONDS, BuildGroup
 from conductor.cell_rpcapi import CellConductorAPI
-from conductor.cells import Asked
 from conductor.leases import Lease
+from conductor.links import Asked
+from conductor.mapping import Held
 from conductor.moments import moment
 from conductor.tasks import base
 from conductor.tasks.base import (
@@ -46,6 +49,10 @@ from conductor.tasks.base import (
     Step,
     Watch,
 )
+from conductor.zones import companions
+from conductor.zones.companions import Waits
+from conductor.zones.pauses import Pauses
+from conductor.zones.walk import Walks
 from objects.allocation import FENCE_STEP
 from objects.build_request import BuildRequest
 from objects.cell_mapping import CELL0_UUID
@@ -53,6 +60,7 @@ from objects.decision_trace import DecisionTrace
 from objects.destinations import Destinations
 from objects.instance_fault import InstanceFault
 from objects.request_spec import RequestSpec
+from objects.scheduling_batch import Answer
 
 LOG = logging.getLogger(__name__)
 
@@ -62,7 +70,7 @@ FIRST_FENCE = FENCE_STEP
 
 _STAGES_MAX = 4
 _FAILURE_LENGTH_MAX = 15_000
-_MAPPING_SECONDS = 10.0  # on top of a cell's own time, for the transactions between its answers
+_CHOOSING_MAX = 1  # groups for which hosts are looked for at a time; the next one grows meanwhile
 
 
 class BuildTask:
@@ -74,17 +82,26 @@ class BuildTask:
         lease: Lease,
         clean_up: Callable[[Sequence[str]], None],
         watch: Watch = base.unwatched,
+        answer: Answer | None = None,
     ) -> None:
+        """``answer`` is that of a scheduler to this reservation, when it was asked already."""
         self._parts = parts
         self._lease = lease
         self._clean_up = clean_up
         self._watch = watch
+        self._answer = answer
         self._reservation: Reservation
         self._destinations: Destinations | None = None
         self._left: list[Pending] = []  # as last read; a user may delete one at any time
         self._is_closed = False
         self._scheduled: list[str] = []
         self._failed_trace: DecisionTrace | None = None
+        self._walks: Walks | None = None
+        self.waits_for_zones = False
+        """Whether ``run`` ended because other zones build, and is to be gone on with soon.
+
+        Either for this, or for members of its group.
+        """
 
     def run(self) -> None:
         """Go on until nothing is left. Raises what kept it from that; the lease is still held."""
@@ -97,7 +114,10 @@ class BuildTask:
                 base.run(self, STEPS[found.stage], self._watch)
             except GivenUp as reason:
                 self._decide_to_bury(reason)
-            if self._is_closed:
+            except Waits as reason:
+                self._note_what_it_waits_for(str(reason))
+                self.waits_for_zones = True
+            if self._is_closed or self.waits_for_zones:
                 return
 
     @property
@@ -153,18 +173,11 @@ class BuildTask:
         self._scheduled = [one.instance_uuid for one in self._left if not one.is_deleting]
         if not self._scheduled:
             return
-        spec = self._spec()
         try:
-            self._destinations = self._parts.scheduling.select_destinations(
-                self._context,
-                spec,
-                self._scheduled,
-                fences=[self._reservation.fence] * len(self._scheduled),
-                timeout_seconds=self._patience_seconds,
-            )
+            self._destinations = self._ask_scheduler()
         except exception.NoValidHost as error:
             self._failed_trace = traces.from_error(error.kwargs.get("trace"))
-            raise GivenUp(NO_VALID_HOST, error.kwargs.get("reason") or error.message) from error
+            raise GivenUp(NO_VALID_HOST, self._why_there_is_no_host(error)) from error
         except (exception.Invalid, exception.NotFound, exception.RequestFilterFailed) as error:
             raise GivenUp(REFUSED, error.message) from error
 
@@ -182,10 +195,18 @@ class BuildTask:
     def store_selections(self) -> None:
         """Write the answer and its trace; from here on a cell may know of the instances."""
         chosen = self._selections()
+        entries = [] if self._destinations is None else self._destinations.zone_entries
+        stage = Stage.WALKING if entries else Stage.HANDING_OVER
 
         def write(session: Session) -> None:
-            self._lock(session, stage=Stage.HANDING_OVER, failure=None)
+            self._lock(session, stage=stage, failure=None)
             living = {one.instance_uuid for one in self._pending(session) if not one.is_deleting}
+            if entries:
+                begun = [uuid for uuid in self._scheduled if uuid in living]
+                now = moment(self._parts.now())
+                zone_walks.add_walks(
+                    session, self._lease.key, entries, begun, together=self._are_bound, now=now
+                )
             build_requests.store_selections(
                 session, [row for uuid, row in chosen.items() if uuid in living]
             )
@@ -208,6 +229,25 @@ class BuildTask:
         if failures:
             raise failures[0]
 
+    def drop_deleted_walks(self) -> None:
+        """Let go what was deleted while zones were asked to build it."""
+        self._walks = Walks(self._parts, self._lease, self._reservation, self._clean_up)
+        self._walks.drop_deleted()
+
+    def hear_from_zones(self) -> None:
+        """Learn how the attempts in other zones go."""
+        self._walks_begun.hear()
+
+    def order_from_zones(self) -> None:
+        """Begin the next attempts."""
+        self._walks_begun.order()
+
+    def settle_walks(self) -> None:
+        """End when all have arrived, or nowhere to go; else come again soon."""
+        self.waits_for_zones = self._walks_begun.settle()
+        if not self.waits_for_zones:
+            self.close()
+
     def take_back(self) -> None:
         """Undo what scheduling may have done."""
         base.unwind(self, SCHEDULE)
@@ -229,7 +269,9 @@ class BuildTask:
 
         def write(session: Session) -> list[str]:
             self._lock(session)
-            return self._map(session, self._pending(session), CELL0_UUID)
+            return mapping.move_to(
+                session, self._pending(session), CELL0_UUID, self._reservation.context
+            )
 
         self._clean_up_if_any(self._write(write))
 
@@ -239,6 +281,21 @@ class BuildTask:
             self._is_closed = self._write(self._delete_if_empty)
 
     # Scheduling
+
+    def _ask_scheduler(self) -> Destinations:
+        """Return the answer, which may be there already. Raises what the scheduler raised."""
+        answer, self._answer = self._answer, None
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is not None:
+            return answer
+        return self._parts.scheduling.select_destinations(
+            self._context,
+            self._spec(),
+            self._scheduled,
+            fences=[self._reservation.fence] * len(self._scheduled),
+            timeout_seconds=self._patience_seconds,
+        )
 
     def _spec(self) -> RequestSpec:
         """Return the spec of all instances that are asked for, its group as it is now."""
@@ -251,24 +308,31 @@ class BuildTask:
                 self._parts.cells,
                 request_id=self._context.request_id,
             )
+            if self._parts.conf.zones.name:
+                group, key = spec.instance_group, self._lease.key
+                self._read(lambda session: companions.leave_out_those_behind(session, group, key))
         return spec
+
+    def _why_there_is_no_host(self, error: exception.NoValidHost) -> str:
+        """Return the reason. Raises Waits where there may be one soon."""
+        reason = error.kwargs.get("reason") or error.message
+        if not self._parts.conf.zones.name:
+            return reason
+        return companions.reason_to_give_up(
+            self._parts, self._reservation, self._spec(), self._failed_trace, reason
+        )
+
+    def _note_what_it_waits_for(self, reason: str) -> None:
+        if reason != self._reservation.failure:
+            LOG.info("%s: %s", self._lease.key, reason)
+            self._write(lambda session: self._lock(session, failure=reason[:_FAILURE_LENGTH_MAX]))
 
     def _selections(self) -> dict[str, dict[str, Any]]:
         """Return instance -> the row with its selections; each host is put into wire form once."""
-        if self._destinations is None:
+        if self._destinations is None or self._destinations.zone_entries:
             return {}
-        hosts = self._destinations.hosts
-        primitives = [host.obj_to_primitive() for host in hosts]
-        found = {}
-        for uuid, row in zip(self._scheduled, self._destinations.choices.tolist(), strict=True):
-            indexes = [index for index in row if index >= 0]
-            found[uuid] = {
-                "instance_uuid": uuid,
-                "cell_uuid": hosts[indexes[0]].cell_uuid,
-                "fence": self._reservation.fence,
-                "selections": [primitives[index] for index in indexes],
-            }
-        return found
+        rows = selection_rows.of(self._destinations, self._scheduled, self._reservation.fence, {})
+        return {row["instance_uuid"]: row for row in rows}
 
     def _decide_to_bury(self, reason: GivenUp) -> None:
         LOG.info("%s: given up: %s", self._lease.key, reason.details)
@@ -310,7 +374,7 @@ class BuildTask:
             return exception.CellUnavailable(cell="", reason="too many calls wait for it")
         batches = math.ceil(count / self._batch_size)
         try:
-            asked.wait(self._patience_seconds * batches + _MAPPING_SECONDS)
+            asked.wait(self._patience_seconds * batches + MAPPING_SECONDS)
         except Exception as error:
             return error
         return None
@@ -329,29 +393,17 @@ class BuildTask:
                 self._map_to_cell(cell_uuid, found)
 
     def _map_to_cell(self, cell_uuid: str, taken: Sequence[BuildRequest]) -> None:
-        uuids = {one.instance_uuid for one in taken}
-        hosts = {one.selections[0].service_host: [one.selections[0].compute_node_uuid]
-                 for one in taken}  # fmt: skip
-
-        def write(session: Session) -> tuple[list[str], bool]:
-            self._lock(session)
-            host_mappings.map_hosts(session, cell_uuid, hosts)
-            left = [one for one in self._pending(session) if one.instance_uuid in uuids]
-            deleted = self._map(session, left, cell_uuid)
-            return deleted, self._delete_if_empty(session)
-
-        deleted, self._is_closed = self._write(write)
-        LOG.info("%s: %d instances are in cell %s", self._lease.key, len(uuids), cell_uuid)
-        self._clean_up_if_any(deleted)
-
-    def _map(self, session: Session, moved: Sequence[Pending], cell_uuid: str) -> list[str]:
-        """Make a cell the place of instances; return those that it has to delete at once."""
-        uuids = [one.instance_uuid for one in moved]
-        deleted = [one.instance_uuid for one in moved if one.is_deleting]
-        instance_mappings.map_to_cell(session, uuids, cell_uuid)
-        build_requests.delete_build_requests(session, uuids)
-        cleanups.add_deletes(session, deleted, cell_uuid, self._reservation.context)
-        return deleted
+        held = {self._lease.key: Held(self._lease, self._reservation.context)}
+        done = self._write(
+            lambda session: mapping.map_to_cell(
+                session, self._parts.reservations, held, cell_uuid, taken
+            )
+        )
+        if done.lost:
+            raise LeaseLost(self._lease.key)
+        self._is_closed = bool(done.closed)
+        LOG.info("%s: %d instances are in cell %s", self._lease.key, len(taken), cell_uuid)
+        self._clean_up_if_any(done.deleted)
 
     # Database
 
@@ -364,7 +416,7 @@ class BuildTask:
 
     def _lock(self, session: Session, **values: Any) -> None:
         """Keep users' deletes out, and make sure that this is still our work. Raises LeaseLost."""
-        build_requests.lock(session, self._lease.key)
+        build_requests.lock(session, [self._lease.key])
         if not self._parts.reservations.renew(session, self._lease, **values):
             raise LeaseLost(self._lease.key)
 
@@ -385,6 +437,17 @@ class BuildTask:
             self._clean_up(instance_uuids)
 
     # Small answers
+
+    @property
+    def _are_bound(self) -> bool:
+        """Whether the instances have to be on one host."""
+        spec = self._read(lambda session: request_specs.get_spec(session, self._scheduled[0]))
+        return group_members.are_bound(spec)
+
+    @property
+    def _walks_begun(self) -> Walks:
+        assert self._walks is not None, "the first step of the stage made it"
+        return self._walks
 
     @property
     def _context(self) -> RequestContext:
@@ -418,6 +481,12 @@ HAND_OVER = (
     Step("hand over", BuildTask.hand_over),
     Step("close", BuildTask.close),
 )
+WALK = (
+    Step("drop deleted on their walks", BuildTask.drop_deleted_walks),
+    Step("hear from zones", BuildTask.hear_from_zones),
+    Step("order from zones", BuildTask.order_from_zones),
+    Step("settle walks", BuildTask.settle_walks),
+)
 BURY = (
     Step("take back", BuildTask.take_back),
     Step("drop deleted before burial", BuildTask.drop_deleted),
@@ -428,6 +497,7 @@ BURY = (
 STEPS: dict[str, Sequence[Step[BuildTask]]] = {
     Stage.SCHEDULING: SCHEDULE,
     Stage.HANDING_OVER: HAND_OVER,
+    Stage.WALKING: WALK,
     Stage.BURYING: BURY,
 }
 
@@ -446,17 +516,27 @@ class Builds:
         self._workers = workers
         self._clean_up = clean_up
         self._watch = watch
+        self._guard = threading.Lock()
+        self._waiting: deque[Lease] = deque()
+        self._choosing = 0
+        self._walking = Pauses(parts.now)
 
     def begin(self, lease: Lease) -> bool:
-        """Have a reservation worked on, soon; False when all are busy: others may take it up."""
+        """Have a new reservation worked on, soon, with others that wait when its turn comes.
+
+        False when all are busy: another conductor may take it up.
+        """
         self._parts.keeper.keep(lease)
-        try:
-            self._workers.submit(self.work, lease)
-        except (WorkerPoolFull, RuntimeError):  # the latter when this process is about to end
-            self._parts.keeper.drop(lease)
-            self._let_go(lease, 0.0)
-            return False
-        return True
+        with self._guard:
+            self._waiting.append(lease)
+        if self._submit(self._choose_for_all):
+            return True
+        with self._guard:
+            if lease not in self._waiting:
+                return True  # somebody found it there all the same
+            self._waiting.remove(lease)
+        self._give_back(lease)
+        return False
 
     def resume(self, reservation_ids: Sequence[str]) -> None:
         """Take up reservations that nobody works on, as many as there are workers for."""
@@ -465,23 +545,100 @@ class Builds:
             if lease is None:
                 continue
             LOG.info("%s: taken up again", reservation_id)
-            if not self.begin(lease):
+            self._parts.keeper.keep(lease)
+            if not self._submit(self.work, lease):
+                self._give_back(lease)
                 return
 
-    def work(self, lease: Lease) -> None:
-        """Work on a reservation now; on any failure leave it to be taken up after a pause."""
-        task = BuildTask(self._parts, lease, self._clean_up, self._watch)
+    def work(self, lease: Lease, answer: Answer | None = None) -> None:
+        """Work on a reservation now; on any failure leave it to be taken up after a pause.
+
+        ``answer`` is what a scheduler answered to it already.
+        """
+        task = BuildTask(self._parts, lease, self._clean_up, self._watch, answer)
         try:
             task.run()
+            if task.waits_for_zones:
+                self._walking.add(lease)
+                return
         except LeaseLost:
             measures.lease_lost()
             LOG.warning("%s: another conductor works on it now", lease.key)
         except Exception as error:
-            LOG.warning("%s: outcome unknown, will be tried again: %s", lease.key, error)
-            LOG.debug("%s: because of", lease.key, exc_info=True)
-            self._let_go(lease, task.retry_in_seconds, failure=str(error)[:_FAILURE_LENGTH_MAX])
+            self._put_off({lease: error}, task.retry_in_seconds)
         finally:
-            self._parts.keeper.drop(lease)
+            if not task.waits_for_zones:
+                self._walking.forget(lease)
+                self._parts.keeper.drop(lease)
+
+    def walk_on(self) -> None:
+        """Go on with reservations that wait for other zones, as far as there are workers."""
+        for lease in self._walking.due():
+            if not self._submit(self.work, lease):
+                self._walking.add(lease)
+
+    # Those that wait
+
+    def _choose_for_all(self) -> None:
+        """Take all that waits, and what comes meanwhile, as far as finding hosts."""
+        while leases := self._next_group():
+            try:
+                if len(leases) == 1:
+                    self._go_on(self.work, leases[0])
+                else:
+                    self._work_together(leases)
+            finally:
+                with self._guard:
+                    self._choosing -= 1
+
+    def _next_group(self) -> list[Lease]:
+        """Return what waits, unless enough are at it; whoever is looks again when it is done."""
+        with self._guard:
+            if self._choosing >= _CHOOSING_MAX or not self._waiting:
+                return []
+            self._choosing += 1
+            count = min(len(self._waiting), self._parts.conf.conductor.build_batch_size_max)
+            return [self._waiting.popleft() for _ in range(count)]
+
+    def _work_together(self, leases: Sequence[Lease]) -> None:
+        group = BuildGroup(self._parts, leases, self._clean_up, self._watch)
+        group.choose()
+        for one in group.alone:
+            self._go_on(self.work, one.lease, one.answer)
+        self._go_on(self._end_together, group, leases)
+
+    def _end_together(self, group: BuildGroup, leases: Sequence[Lease]) -> None:
+        try:
+            group.hand_over()
+            if group.failed:
+                self._put_off(group.failed, self._parts.conf.conductor.retry_pause_seconds)
+        finally:
+            for lease in set(leases).difference(one.lease for one in group.alone):
+                self._parts.keeper.drop(lease)
+
+    def _go_on(self, work: Callable[..., None], *args: Any) -> None:
+        """Have something done by another worker, so that what waits need not; or do it now."""
+        if not self._submit(work, *args):
+            work(*args)
+
+    def _submit(self, work: Callable[..., None], *args: Any) -> bool:
+        try:
+            self._workers.submit(work, *args)
+        except (WorkerPoolFull, RuntimeError):  # the latter when this process is about to end
+            return False
+        return True
+
+    # Leases
+
+    def _give_back(self, lease: Lease) -> None:
+        self._parts.keeper.drop(lease)
+        self._let_go({lease: None}, 0.0)
+
+    def _put_off(self, failed: Mapping[Lease, Exception], pause_seconds: float) -> None:
+        for lease, error in failed.items():
+            LOG.warning("%s: outcome unknown, will be tried again: %s", lease.key, error)
+            LOG.debug("%s: because of", lease.key, exc_info=error)
+        self._let_go({lease: str(error) for lease, error in failed.items()}, pause_seconds)
 
     def _take(self, reservation_id: str) -> Lease | None:
         return self._parts.database.run_in_writer(
@@ -490,12 +647,18 @@ class Builds:
             )
         )
 
-    def _let_go(self, lease: Lease, pause_seconds: float, **values: Any) -> None:
-        try:
-            self._parts.database.run_in_writer(
-                lambda session: self._parts.reservations.let_go(
-                    session, lease, retry_in_seconds=pause_seconds, **values
+    def _let_go(self, failures: Mapping[Lease, str | None], pause_seconds: float) -> None:
+        """Give leases back, each with what its work ran into, if anything."""
+
+        def write(session: Session) -> None:
+            for lease, failure in failures.items():
+                said = {} if failure is None else {"failure": failure[:_FAILURE_LENGTH_MAX]}
+                self._parts.reservations.let_go(
+                    session, lease, retry_in_seconds=pause_seconds, **said
                 )
-            )
+
+        try:
+            self._parts.database.run_in_writer(write)
         except exception.DatabaseUnavailable as error:
-            LOG.warning("%s: its lease runs out by itself: %s", lease.key, error)
+            keys = ", ".join(lease.key for lease in failures)
+            LOG.warning("%s: leases run out by themselves: %s", keys, error)

@@ -14,11 +14,20 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from conductor import stored_contexts
-from conductor.api_db import build_requests, cleanups, instance_mappings, moves, server_groups
+from conductor.api_db import (
+    build_requests,
+    cell_changes,
+    cleanups,
+    instance_mappings,
+    moves,
+    server_groups,
+)
 from conductor.api_db.cleanups import Cleanup, CleanupTask
 from conductor.leases import Lease
 from conductor.moments import moment
 from conductor.tasks.base import Parts
+from conductor.zones import paths
+from conductor.zones.attempt_states import ATTEMPT_FINAL, AttemptState
 from objects.allocation import FENCE_FINAL
 from objects.cell_mapping import CELL0_UUID
 
@@ -48,23 +57,33 @@ class Deletes:
         todo = self._list([lease.key for lease in leases])
         self._release([one for one in todo if one.task == CleanupTask.RELEASE])
         for one in todo:
-            if one.task == CleanupTask.DELETE:
-                self._delete_in_cell(one)
+            if one.task == CleanupTask.DELETE_IN_ZONE:
+                self._tell_zone(one)
+            elif one.task != CleanupTask.RELEASE:
+                self._tell_cell(one)
         self._let_go(leases)
 
     def _accept(self, session: Session, context: RequestContext, instance_uuid: str) -> bool:
-        """Store the intent; return whether a cell has to be told."""
+        """Store the intent; return whether a cell or zone has to be told."""
         is_pending = build_requests.mark_deleting(session, instance_uuid)
         # Read after the mark: a build request goes in the transaction that maps its instance.
         mapping = instance_mappings.find_mapping(session, instance_uuid)
         instance_mappings.queue_for_delete(session, instance_uuid, now=moment(self._parts.now()))
         server_groups.remove_member(session, instance_uuid)
         moves.remove_of(session, [instance_uuid])
+        changes = cell_changes.list_of(session, instance_uuid)
+        cell_changes.remove_of(session, instance_uuid)
+        plain = stored_contexts.to_plain(context)
+        is_in_zone = mapping is not None and mapping.zone_path is not None
+        if mapping is not None and mapping.zone_path is not None:
+            cleanups.add_zone_delete(session, instance_uuid, mapping.zone_path, plain)
         if is_pending or mapping is None or mapping.cell_uuid is None:
-            return False
-        cleanups.add_deletes(
-            session, [instance_uuid], mapping.cell_uuid, stored_contexts.to_plain(context)
-        )
+            return is_in_zone
+        cleanups.add_deletes(session, [instance_uuid], mapping.cell_uuid, plain)
+        for change in changes:
+            other = change.other(mapping.cell_uuid)
+            if other is not None:
+                cleanups.add_delete_elsewhere(session, instance_uuid, other, plain)
         return True
 
     def _take(self, instance_uuids: Sequence[str]) -> list[Lease]:
@@ -89,12 +108,18 @@ class Deletes:
         else:
             self._done(fences.keys(), CleanupTask.RELEASE)
 
-    def _delete_in_cell(self, one: Cleanup) -> None:
+    def _tell_cell(self, one: Cleanup) -> None:
         assert one.cell_uuid is not None
         context = stored_contexts.from_plain(one.context)
         try:
             if one.cell_uuid == CELL0_UUID:
                 self._parts.cell0.delete_instances([one.instance_uuid])
+            elif one.migration_uuid is not None:
+                migration_uuid = one.migration_uuid
+                self._parts.cells.call(
+                    one.cell_uuid,
+                    lambda cell: cell.drop_copy(context, one.instance_uuid, migration_uuid),
+                )
             else:
                 self._parts.cells.call(
                     one.cell_uuid, lambda cell: cell.delete_instance(context, one.instance_uuid)
@@ -104,7 +129,26 @@ class Deletes:
         except Exception as error:
             LOG.warning("%s: still to be deleted in its cell: %s", one.instance_uuid, error)
             return
-        self._done([one.instance_uuid], CleanupTask.DELETE)
+        self._done([one.instance_uuid], one.task)
+
+    def _tell_zone(self, one: Cleanup) -> None:
+        """Have it undone where it is; done when that zone says that nothing is left of it."""
+        assert one.zone_path is not None
+        context = stored_contexts.from_plain(one.context)
+        path = paths.from_text(one.zone_path)
+        try:
+            answers = self._parts.zones.cancel(
+                context, path, {one.instance_uuid: ATTEMPT_FINAL}
+            ).wait()
+        except exception.ZoneNotFound:
+            LOG.warning("%s: its zone %s is gone", one.instance_uuid, one.zone_path)
+        except Exception as error:
+            LOG.warning("%s: still to be deleted in its zone: %s", one.instance_uuid, error)
+            return
+        else:
+            if answers[one.instance_uuid]["state"] != AttemptState.GONE:
+                return
+        self._done([one.instance_uuid], one.task)
 
     def _done(self, instance_uuids: Collection[str], task: str) -> None:
         self._parts.database.run_in_writer(

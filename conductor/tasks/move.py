@@ -18,7 +18,7 @@ from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext, admin_context
 from conductor import move_specs, stored_contexts, traces
-from conductor.api_db import models, move_traces, moves
+from conductor.api_db import cell_changes, models, move_traces, moves
 from conductor.api_db.move_traces import MoveTrace
 from conductor.api_db.moves import Move
 from conductor.leases import Lease, LeaseKeeper, Leases
@@ -196,6 +196,17 @@ class MoveTask:
         if self._trace is not None:
             self._keep_trace(self._trace, host=self._selections[0].service_host)
 
+    def allow_change_of_cell(self) -> None:
+        """Store that it may lead to another cell, if it does: nothing is passed on without."""
+        move = self._move
+        if any(chosen.cell_uuid != move.cell_uuid for chosen in self._selections):
+            now = moment(self._parts.now())
+            self._write(
+                lambda session: cell_changes.allow(
+                    session, move.migration_uuid, move.instance_uuid, move.cell_uuid, now=now
+                )
+            )
+
     def go_on(self) -> None:
         """Give the cell what was found."""
         move = self._move
@@ -312,6 +323,7 @@ STEPS: Sequence[Step[MoveTask]] = (
     Step("release former claims of move", MoveTask.release_former_claims),
     Step("select destinations of move", MoveTask.select_destinations),
     Step("store trace of move", MoveTask.store_trace),
+    Step("allow change of cell", MoveTask.allow_change_of_cell),
     Step("go on in cell", MoveTask.go_on),
 )
 

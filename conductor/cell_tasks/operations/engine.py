@@ -16,13 +16,14 @@ from oslo_config import cfg
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from armillary.context import RequestContext
+from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from armillary.service_history import TAKES_ORDERS
 from compute_agent.rpcapi import ComputeAPI
 from conductor import stored_contexts
 from conductor.cell_db import (
     actions,
+    copies,
     faults,
     instances,
     migrations,
@@ -35,6 +36,7 @@ from conductor.cell_tasks import base
 from conductor.cell_tasks.operations import orders
 from conductor.cell_tasks.operations.flow import (
     DONE,
+    TRIES_MAX,
     UNDONE,
     AgentStage,
     Flow,
@@ -45,11 +47,15 @@ from conductor.cell_tasks.operations.flow import (
     SuperStage,
 )
 from conductor.cell_tasks.operations.flows import FLOWS
+from conductor.cell_tasks.operations.other_cells import OtherCells, is_between_cells
 from conductor.cell_tasks.operations.rows import HOLD, Rows, fence
 from conductor.leases import Lease
 from conductor.moments import Now
+from conductor.rpcapi import SuperConductorAPI
 from objects.instance_fault import InstanceFault
+from objects.instance_order import InstanceOrder
 from objects.migration import MigrationStatus
+from objects.server_record import ServerRecord
 from placement.rpcapi import PlacementAPI
 from rpc.version_caps import allows
 
@@ -65,6 +71,7 @@ FOREVER = 1e12
 """The end of a lease that nobody here is to take up, in seconds since 1970."""
 ORDERS_SINCE = "1.1"
 """The version of the agents' API that has orders."""
+WAIT_EVENT = "conductor_wait_for_cell"
 ACCEPTED = "accepted"
 STALE = "stale"
 
@@ -95,6 +102,7 @@ class Operations(base.Task[models.InstanceOperation]):
         compute: ComputeAPI,
         now: Now,
         may_convict: Callable[[], bool],
+        top: SuperConductorAPI,
         flows: Mapping[str, Flow] = FLOWS,
         on_rest: Callable[[str], None] = lambda instance_uuid: None,
     ) -> None:
@@ -106,7 +114,8 @@ class Operations(base.Task[models.InstanceOperation]):
             now=now,
             may_convict=may_convict,
         )
-        self._parts = Parts(conf, placement)
+        self._others = OtherCells(conf, database, top)
+        self._parts = Parts(conf, placement, self._others)
         self._compute = compute
         self._flows = flows
         self._on_rest = on_rest
@@ -165,28 +174,96 @@ class Operations(base.Task[models.InstanceOperation]):
         answer: Mapping[str, Any],
         fault: InstanceFault | None,
     ) -> tuple[str, list[Lease]]:
-        """Take an agent's answer; the leases are for :meth:`run`."""
+        """Take an agent's answer; the leases are for :meth:`run`.
+
+        That to an order of another cell goes there. Raises what ``OtherCells`` does.
+        """
 
         def judge(session: Session) -> tuple[str, list[Lease]]:
             found = self._find_ordered(session, agent, host, instance_uuid, sequence)
+            if found is None:
+                return self._judge_stranger(session, agent, host, instance_uuid), []
+            return ACCEPTED, self._take_answer(session, *found, answer, fault)
+
+        found, leases = self._database.run_in_writer(judge)
+        if found not in (ACCEPTED, STALE):  # the move that the order is of
+            move = (host, instance_uuid, found, sequence)
+            try:
+                found = self._others.answer(admin_context(), *move, answer=answer, fault=fault)
+            except exception.Conflict:
+                found = STALE  # the move is over, or its instance is being deleted
+        self._note_answered(found, leases, host, instance_uuid, sequence, fault)
+        return found, leases
+
+    def answered_elsewhere(
+        self,
+        host: str,
+        instance_uuid: str,
+        migration_uuid: str,
+        sequence: int,
+        *,
+        answer: Mapping[str, Any],
+        fault: InstanceFault | None,
+    ) -> tuple[str, list[Lease]]:
+        """Take the answer of another cell's agent; the leases are for :meth:`run`."""
+
+        def judge(session: Session) -> tuple[str, list[Lease]]:
+            found = self._find_told_elsewhere(
+                session, host, instance_uuid, migration_uuid, sequence
+            )
             if found is None:
                 return STALE, []
             return ACCEPTED, self._take_answer(session, *found, answer, fault)
 
         found, leases = self._database.run_in_writer(judge)
+        self._note_answered(found, leases, host, instance_uuid, sequence, fault)
+        return found, leases
+
+    def _note_answered(
+        self,
+        found: str,
+        leases: Sequence[Lease],
+        host: str,
+        instance_uuid: str,
+        sequence: int,
+        fault: InstanceFault | None,
+    ) -> None:
         if found == ACCEPTED and not leases:
             self._on_rest(instance_uuid)
         LOG.info(
             "%s: answer to order %d on %s (%s) is %s",
             instance_uuid, sequence, host, "done" if fault is None else fault.message, found,
         )  # fmt: skip
-        return found, leases
+
+    @staticmethod
+    def _judge_stranger(session: Session, agent: str, host: str, instance_uuid: str) -> str:
+        """Return the move of another cell that an order may be of, or that it is stale."""
+        return copies.move_of(session, instance_uuid, agent, host) or STALE
 
     def is_wanted(self, agent: str, host: str, instance_uuid: str, sequence: int) -> bool:
-        """Return whether the answer to an order is waited for."""
+        """Return whether the answer to an order is waited for, here or in another cell."""
+
+        def look(session: Session) -> str:
+            if self._find_ordered(session, agent, host, instance_uuid, sequence) is not None:
+                return ACCEPTED
+            return self._judge_stranger(session, agent, host, instance_uuid)
+
+        found = self._database.run_in_writer(look)
+        if found in (ACCEPTED, STALE):
+            return found == ACCEPTED
+        try:
+            return self._others.is_wanted(admin_context(), host, instance_uuid, found, sequence)
+        except exception.Conflict:
+            return False
+
+    def is_wanted_elsewhere(
+        self, host: str, instance_uuid: str, migration_uuid: str, sequence: int
+    ) -> bool:
+        """Return whether the answer of another cell's agent to an order is waited for."""
         return self._database.run_in_writer(
             lambda session: (
-                self._find_ordered(session, agent, host, instance_uuid, sequence) is not None
+                self._find_told_elsewhere(session, host, instance_uuid, migration_uuid, sequence)
+                is not None
             )
         )
 
@@ -194,6 +271,23 @@ class Operations(base.Task[models.InstanceOperation]):
         self, session: Session, agent: str, host: str, instance_uuid: str, sequence: int
     ) -> tuple[models.Instance, models.InstanceOperation, AgentStage] | None:
         """Lock what an order is about; None unless it is the one that is waited for."""
+        found = self._find_waiting(session, host, instance_uuid, sequence)
+        if found is None or orders.cell_at(found[1], found[2].at) is not None:
+            return None
+        return found if services.is_carried_by(session, host, agent) else None
+
+    def _find_told_elsewhere(
+        self, session: Session, host: str, instance_uuid: str, migration_uuid: str, sequence: int
+    ) -> tuple[models.Instance, models.InstanceOperation, AgentStage] | None:
+        """As the former, of an order to a host of another cell, which knows its agents."""
+        found = self._find_waiting(session, host, instance_uuid, sequence)
+        if found is None or found[1].migration_uuid != migration_uuid:
+            return None
+        return None if orders.cell_at(found[1], found[2].at) is None else found
+
+    def _find_waiting(
+        self, session: Session, host: str, instance_uuid: str, sequence: int
+    ) -> tuple[models.Instance, models.InstanceOperation, AgentStage] | None:
         instance = instances.lock(session, instance_uuid)
         row = operations.lock(session, instance_uuid)
         if instance is None or row is None or row.sequence != sequence:
@@ -201,7 +295,7 @@ class Operations(base.Task[models.InstanceOperation]):
         stage = self._stage_of(row)
         if not isinstance(stage, AgentStage) or orders.host_of(instance, row, stage) != host:
             return None
-        return (instance, row, stage) if services.is_carried_by(session, host, agent) else None
+        return instance, row, stage
 
     def progressed(
         self,
@@ -262,7 +356,10 @@ class Operations(base.Task[models.InstanceOperation]):
             )
         host = str(orders.host_of(instance, row, stage))
         service = services.find_by_hosts(session, {host}).get(host)
-        self._rows(session, instance, row).note(is_aborted=True)
+        rows = self._rows(session, instance, row)
+        if not rows.facts.get("is_aborted"):
+            telling.abort(session, instance, "start")
+        rows.note(is_aborted=True)
         return str(service and service.agent), host, row.sequence
 
     # Of a task
@@ -315,6 +412,10 @@ class Operations(base.Task[models.InstanceOperation]):
                 operation=flow.operation,
                 reason=f"request {context.request_id} for it is over",
             )
+        if instance.hidden:
+            raise exception.InstanceInvalidState(
+                instance_uuid=instance_uuid, operation=flow.operation, reason="it changes its cell"
+            )
         flow.check(instance)
         instance.operations_total += 1
         row = models.InstanceOperation(
@@ -324,7 +425,11 @@ class Operations(base.Task[models.InstanceOperation]):
             sequence=0,
             number=instance.operations_total,
             migration_uuid=migration_uuid,
-            facts={"was": instance.vm_state, "power_state": instance.power_state},
+            facts={
+                "was": instance.vm_state,
+                "power_state": instance.power_state,
+                "cell_uuid": self._conf.cell.uuid,
+            },
             context=stored_contexts.to_plain(context),
             tries=0,
             created_at=self._now,
@@ -349,9 +454,10 @@ class Operations(base.Task[models.InstanceOperation]):
     ) -> None:
         """Raise InstanceInvalidState when the host that a flow cannot do without is down.
 
-        Raises HostTooOld when its agent does not know operations yet.
+        Raises HostTooOld when its agent does not know operations yet. About a host of another cell
+        the super conductor asked that cell.
         """
-        if flow.needs is None:
+        if flow.needs is None or orders.cell_at(row, flow.needs) is not None:
             return
         host = orders.host_at(instance, row, flow.needs)
         if host is None:
@@ -426,13 +532,18 @@ class Operations(base.Task[models.InstanceOperation]):
         fault: InstanceFault | None,
     ) -> list[Lease]:
         rows = self._rows(session, instance, row)
+        if stage.is_abortable and rows.facts.get("is_aborted"):
+            telling.abort(session, instance, "error" if fault is None else "end")
         if fault is not None:
-            if stage.failed == row.stage:
-                return self._try_again(rows, stage, fault)
-            return self._take_failure(rows, stage, fault, stage.failed)
+            if stage.failed != row.stage:
+                return self._take_failure(rows, stage, fault, stage.failed)
+            if stage.given_up is not None and row.tries + 1 >= TRIES_MAX:
+                return self._take_failure(rows, stage, fault, stage.given_up)
+            return self._try_again(rows, stage, fault)
         self._note_event(rows, stage, result=actions.SUCCESS)
         stage.done(rows, answer)
-        return self._enter(rows, stage.then)
+        is_away = stage.away is not None and orders.cell_at(row, stage.at) is not None
+        return self._enter(rows, stage.away if stage.away and is_away else stage.then)
 
     def _try_again(self, rows: Rows, stage: AgentStage, fault: InstanceFault) -> list[Lease]:
         """Put an order off under a number of its own: the same one would be answered the same."""
@@ -467,9 +578,10 @@ class Operations(base.Task[models.InstanceOperation]):
         if is_done:
             flow.end(rows)
         else:
-            self._record_fault(rows)
             flow.undo(rows)
             message = actions.FAILED
+        if not is_done or instance.vm_state == "error":
+            self._record_fault(rows)
         rows.touch_host()
         actions.finish(rows.session, instance.uuid, flow.operation, message=message, now=self._now)
         rows.session.delete(row)
@@ -514,6 +626,54 @@ class Operations(base.Task[models.InstanceOperation]):
 
     def _order(self, context: RequestContext, works: list[Work]) -> list[Lease]:
         """Tell the agents; where a host is down go on without it, or wait for it."""
+        leases: list[Lease] = []
+        here = []
+        for work in works:
+            to_cell_uuid = orders.cell_at(work.row, self._agents(work).at)
+            if to_cell_uuid is None:
+                here.append(work)
+            else:
+                leases += self._order_elsewhere(context, work, to_cell_uuid)
+        return leases + (self._order_here(context, here) if here else [])
+
+    def _order_elsewhere(
+        self, context: RequestContext, work: Work, to_cell_uuid: str
+    ) -> list[Lease]:
+        """Have a host of another cell told; a cell that is silent, or busy, is waited for."""
+        order = self._make_order(work)
+        try:
+            reason = self._others.order(
+                context.for_instance(work.uuid), work.row, order, to_cell_uuid=to_cell_uuid
+            )
+        except (*base.OUTCOME_UNKNOWN, exception.Conflict) as error:
+            self._wait(work, error)
+            return []
+        if reason is None:
+            return []
+        fault = _unreached(work.uuid, order.host, reason)
+        return self._database.run_in_writer(lambda session: self._go_without(session, work, fault))
+
+    def _go_without(self, session: Session, work: Work, fault: InstanceFault) -> list[Lease]:
+        stage = self._agents(work)
+        leases: list[Lease] = []
+        for _work, instance, row in self._lock_ours(session, [work]):
+            rows = self._rows(session, instance, row)
+            leases += self._take_failure(rows, stage, fault, stage.down or row.stage)
+        return leases
+
+    def _wait(self, work: Work, error: Exception) -> None:
+        """Ask the other cell again later; the server's actions show what keeps it."""
+        LOG.warning("%s: %s waits: %s", work.uuid, work.row.operation, error)
+        self._database.run_in_writer(
+            lambda session: actions.finish_event(
+                session, work.uuid, work.row.operation, WAIT_EVENT,
+                host=None, attempt=work.row.sequence, result=actions.ERROR,
+                details=f"waits at {work.row.stage}: {error}", now=self._now,
+            )
+        )  # fmt: skip
+        self._give_back([work])
+
+    def _order_here(self, context: RequestContext, works: Sequence[Work]) -> list[Lease]:
         hosts = {work.uuid: orders.host_of(work.instance, work.row, self._agents(work))
                  for work in works}  # fmt: skip
         with self._database.reader() as session:
@@ -528,10 +688,50 @@ class Operations(base.Task[models.InstanceOperation]):
         return self._lose(lost, hosts) if lost else []
 
     def _tell(self, context: RequestContext, work: Work, agent: str) -> None:
-        stage = self._agents(work)
-        order = orders.make(work.instance, work.row, stage, cell_uuid=self._conf.cell.uuid)
+        order = self._make_order(work)
         LOG.info("%s: order %d, %s on %s", work.uuid, order.sequence, order.verb, order.host)
         self._compute.carry_out(context.for_instance(work.uuid), agent, order)
+
+    def _make_order(self, work: Work) -> InstanceOrder:
+        return orders.make(
+            work.instance, work.row, self._agents(work), cell_uuid=self._conf.cell.uuid
+        )
+
+    def tell_for_other_cell(
+        self, context: RequestContext, record: ServerRecord, order: InstanceOrder
+    ) -> str | None:
+        """Tell a host an order of the cell that has an instance; return why it cannot be told.
+
+        Raises Conflict when there is no such move (any more).
+        """
+        host = order.host
+        self._database.run_in_writer(lambda session: copies.keep(session, record, now=self._now))
+        with self._database.reader() as session:
+            service = services.find_by_hosts(session, {host}).get(host)
+        if not (self._is_host_up(service) and self._takes_orders(service)):
+            return str(self._why_not_told(record.instance.uuid, host, service).details)
+        assert service is not None
+        LOG.info(
+            "%s: order %d of another cell, %s on %s",
+            record.instance.uuid, order.sequence, order.verb, host,
+        )  # fmt: skip
+        self._compute.carry_out(
+            context.for_instance(record.instance.uuid), str(service.agent), order
+        )
+        return None
+
+    def take_over(self, record: ServerRecord) -> None:
+        """Have from now on what another cell had. Raises Conflict when there is no such move."""
+        self._database.run_in_writer(
+            lambda session: copies.take_over(session, record, now=self._now)
+        )
+        self._on_rest(record.instance.uuid)
+
+    def drop_copy(self, instance_uuid: str, migration_uuid: str) -> None:
+        """Bury what is left of an instance after a move."""
+        self._database.run_in_writer(
+            lambda session: copies.drop(session, instance_uuid, migration_uuid, now=self._now)
+        )
 
     def _lose(self, works: Sequence[Work], hosts: Mapping[str, str | None]) -> list[Lease]:
         def write(session: Session) -> list[Lease]:
@@ -554,8 +754,14 @@ class Operations(base.Task[models.InstanceOperation]):
         for work in works:
             stage = self._stage_of(work.row)
             assert isinstance(stage, OwnStage)
-            following = stage.do(self._parts, context, work.instance, work.row)
-            leases += self._acted(work, stage, following)
+            try:
+                following = stage.do(self._parts, context, work.instance, work.row)
+            except (exception.CellUnavailable, exception.Conflict) as error:
+                if not is_between_cells(work.row.facts):
+                    raise
+                self._wait(work, error)
+            else:
+                leases += self._acted(work, stage, following)
         return leases
 
     def _acted(self, work: Work, stage: OwnStage, following: str) -> list[Lease]:
@@ -589,14 +795,18 @@ class Operations(base.Task[models.InstanceOperation]):
                 f"the agent of host {host} takes no orders: it has to be of service version "
                 f"{TAKES_ORDERS} or later, and [upgrade_levels] compute to allow {ORDERS_SINCE}"
             )
-        return InstanceFault.from_values(
-            instance_uuid=instance_uuid,
-            host=host,
-            message="The host cannot be reached.",
-            details=details,
-        )
+        return _unreached(instance_uuid, host, details)
 
     def _agents(self, work: Work) -> AgentStage:
         stage = self._stage_of(work.row)
         assert isinstance(stage, AgentStage)
         return stage
+
+
+def _unreached(instance_uuid: str, host: str, details: str) -> InstanceFault:
+    return InstanceFault.from_values(
+        instance_uuid=instance_uuid,
+        host=host,
+        message="The host cannot be reached.",
+        details=details,
+    )

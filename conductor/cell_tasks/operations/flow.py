@@ -17,12 +17,16 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext
 from conductor.cell_db import models
+from conductor.cell_tasks.operations.other_cells import OtherCells
 from conductor.cell_tasks.operations.rows import Rows
 from objects.instance_order import Verb
 from placement.rpcapi import PlacementAPI
 
 DONE = "done"
 UNDONE = "undone"
+
+TRIES_MAX = 6
+"""So often is tried what has something in its place; the pauses between grow."""
 
 
 class Side(enum.StrEnum):
@@ -40,6 +44,7 @@ class Parts:
 
     conf: cfg.ConfigOpts
     placement: PlacementAPI
+    others: OtherCells
 
 
 Facts = Mapping[str, Any]
@@ -63,16 +68,20 @@ def no_arguments(_facts: Facts) -> dict[str, Any]:
 class AgentStage:
     """An order to the agent of a host, and where it leads.
 
-    ``failed`` follows when the host could not; the stage itself means to try it again. ``down``
-    follows when the host is down; None: it is waited for. ``begun`` and ``done`` write in the
-    transactions that store the order and take its answer.
+    ``failed`` follows when the host could not; the stage itself means to try it again. Then
+    ``given_up`` follows once that was so ``TRIES_MAX`` times; None: it is tried for ever. ``down``
+    follows when the host is down; None: it is waited for. ``away`` follows instead of ``then`` when
+    the host is in another cell. ``begun`` and ``done`` write in the transactions that store the
+    order and take its answer.
     """
 
     verb: Verb
     at: Side
     then: str
     failed: str
+    given_up: str | None = None
     down: str | None = None
+    away: str | None = None
     arguments: Callable[[Facts], dict[str, Any]] = no_arguments
     needs_spec: bool = False
     is_abortable: bool = False
@@ -156,7 +165,8 @@ def _leads_to(stage: Stage) -> tuple[str, ...]:
         return stage.leads_to
     if isinstance(stage, SuperStage):
         return stage.then, stage.failed
-    return stage.then, stage.failed, stage.down or stage.then
+    others = (stage.given_up, stage.down, stage.away)
+    return stage.then, stage.failed, *(other for other in others if other is not None)
 
 
 def take_nothing(_rows: Rows, _arguments: Mapping[str, Any]) -> None:

@@ -23,7 +23,8 @@ from conductor.cell_tasks.operations.flow import (
     Side,
     SuperStage,
 )
-from conductor.cell_tasks.operations.power import RUNNING
+from conductor.cell_tasks.operations.other_cells import cell_of
+from conductor.cell_tasks.operations.power import RUNNING, take_power_state
 from conductor.cell_tasks.operations.rows import Rows
 from objects.allocation import FENCE_FINAL, AllocationClaim
 from objects.instance_order import Verb
@@ -71,6 +72,7 @@ def begin(rows: Rows, arguments: Mapping[str, Any]) -> None:
             "attempt": instance.attempt,
             "flavor": instance.flavor,
             "availability_zone": instance.availability_zone,
+            "cell_uuid": rows.facts.get("cell_uuid"),
         },
         new_flavor=new_flavor,
         is_on=instance.power_state == RUNNING,
@@ -88,6 +90,7 @@ def choose_destination(rows: Rows) -> None:
             "attempt": rows.instance.attempt + 1,
             "flavor": rows.facts["new_flavor"],
             "availability_zone": chosen.availability_zone,
+            "cell_uuid": chosen.cell_uuid,
         }
     )
     assert rows.migration is not None
@@ -96,11 +99,17 @@ def choose_destination(rows: Rows) -> None:
 
 
 def go_to(rows: Rows, side: Side) -> None:
-    """Put the instance, as a new attempt, on one end of the move, with its flavor there."""
+    """Put the instance, as a new attempt, on one end of the move, with its flavor there.
+
+    In another cell it is on no host that is known here.
+    """
     there = dict(rows.facts[side])
     there["attempt"] = max(there["attempt"], rows.instance.attempt + 1)
     rows.note(**{side: there})
-    rows.place(there["host"], there["node"], attempt=there["attempt"])
+    host, node = there["host"], there["node"]
+    if cell_of(rows.facts, side) is not None:
+        host = node = None
+    rows.place(host, node, attempt=there["attempt"])
     rows.instance.flavor = there["flavor"]
     if there.get("availability_zone"):
         rows.instance.availability_zone = there["availability_zone"]
@@ -111,9 +120,21 @@ def power_at_source(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {"is_on": facts["is_on"]}
 
 
+def stay_off(_facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Tell the source to keep the guest off: it cannot be powered on there."""
+    return {"is_on": False}
+
+
+def kept_off(rows: Rows, answer: Mapping[str, Any]) -> None:
+    """Note that the guest is off, though it was on."""
+    rows.note(is_kept_off=True)
+    take_power_state(rows, answer)
+
+
 def end_in_error(rows: Rows) -> None:
-    """End the migration; the instance is what it was, unless its host was lost meanwhile."""
-    rows.instance.vm_state = "error" if rows.facts.get("is_lost") else rows.facts["was"]
+    """End the migration; the instance is what it was, but for what befell its host or guest."""
+    state = "stopped" if rows.facts.get("is_kept_off") else rows.facts["was"]
+    rows.instance.vm_state = "error" if rows.facts.get("is_lost") else state
     rows.status(MigrationStatus.ERROR)
 
 
@@ -224,9 +245,21 @@ def give_back(
     return UNDONE
 
 
+def undo(
+    parts: Parts,
+    context: RequestContext,
+    instance: models.Instance,
+    operation: models.InstanceOperation,
+) -> str:
+    """Give back, and let the cell that it was to go to forget it."""
+    give_back(parts, context, instance, operation)
+    parts.others.end(context, operation)
+    return UNDONE
+
+
 GIVING_BACK: dict[str, OwnStage] = {
-    GIVE_BACK: OwnStage(give_back, leads_to=(UNDONE,)),
-    GIVE_BACK_LOST: OwnStage(give_back, leads_to=(UNDONE,), begun=lose),
+    GIVE_BACK: OwnStage(undo, leads_to=(UNDONE,)),
+    GIVE_BACK_LOST: OwnStage(undo, leads_to=(UNDONE,), begun=lose),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from conductor.cell_db import instances, models
 from conductor.cell_tasks.operations import rows as stored
 from conductor.cell_tasks.operations.flow import AgentStage, Facts, Side
+from conductor.cell_tasks.operations.other_cells import cell_of
 from objects import pci_claimed
 from objects.flavor import Flavor
 from objects.instance import Instance
@@ -27,6 +28,11 @@ def host_at(
         return instance.host
     host: str | None = operation.facts[side]["host"]
     return host
+
+
+def cell_at(operation: models.InstanceOperation, side: Side) -> str | None:
+    """Return the cell of the host on one side, if it is another than this one."""
+    return None if side is Side.HERE else cell_of(operation.facts, side)
 
 
 def make(
@@ -56,7 +62,10 @@ def _on_side(instance: Instance, facts: Facts, side: Side) -> Instance:
     """Return the instance as it is at one end of a move, with its flavor there."""
     there = facts[side]
     made: Instance = instance.with_values(
-        host=there["host"], node=there["node"], attempt=there["attempt"]
+        host=there["host"],
+        node=there["node"],
+        attempt=there["attempt"],
+        cell_uuid=there.get("cell_uuid") or instance.cell_uuid,
     )
     if there.get("flavor") is not None:
         made.flavor = Flavor.obj_from_primitive(there["flavor"])

@@ -3,6 +3,10 @@
 The guest is powered off at its source, taken over by the destination, and waits there to be
 confirmed or reverted; until then the source keeps what it needs to start it again. On the same host
 the guest changes in place, and keeps room for both until then.
+
+A destination in another cell is told by that cell's conductor. When the guest runs there, that
+cell gets the instance, and is the one to confirm or revert; here a hidden copy is left, which
+becomes the instance again when that cell hands it back.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from typing import Any
 
 from armillary import exception
 from armillary.context import RequestContext
-from conductor.cell_db import migrations, models
+from conductor.cell_db import copies, migrations, models
 from conductor.cell_tasks.operations import moving
 from conductor.cell_tasks.operations.flow import (
     DONE,
@@ -24,7 +28,8 @@ from conductor.cell_tasks.operations.flow import (
     Parts,
     Side,
 )
-from conductor.cell_tasks.operations.power import rest_by_power, take_power_state
+from conductor.cell_tasks.operations.other_cells import KEPT, cell_of
+from conductor.cell_tasks.operations.power import RUNNING, rest_by_power, take_power_state
 from conductor.cell_tasks.operations.rows import Rows, selection
 from objects.instance_order import Verb
 from objects.migration import MigrationStatus
@@ -37,9 +42,16 @@ RESIZE_HERE = "resize_here"
 DROP_TRIED = "drop_tried"
 DROP_ATTACHED = "drop_attached"
 KEEP = "keep_source"
+KEEP_OFF = "keep_source_off"
 DROP_SOURCE = "drop_source"
 SETTLE = "settle"
 UNDO_HERE = "undo_here"
+UNDO_HERE_OFF = "undo_here_off"
+HAND_OVER = "hand_over"
+HAND_BACK = "hand_back"
+FORGET = "forget"
+HANDED_OVER = frozenset({HAND_OVER, HAND_BACK, FORGET})
+"""The stages in which another cell gets the instance, or has it already."""
 
 
 def _route(
@@ -89,12 +101,40 @@ def _back_at_source(rows: Rows) -> None:
     moving.go_to(rows, Side.SOURCE)
 
 
+def _keep(name: str, *, then: str, off: str, down: str | None = None) -> dict[str, AgentStage]:
+    """Have the source keep the guest as it was; off, when it cannot be powered on there."""
+    return {
+        name: AgentStage(
+            Verb.KEEP, Side.SOURCE, then=then, failed=name, given_up=off, down=down,
+            arguments=moving.power_at_source, begun=_back_at_source, done=take_power_state,
+        ),
+        off: AgentStage(
+            Verb.KEEP, Side.SOURCE, then=then, failed=off, down=down,
+            arguments=moving.stay_off, begun=_back_at_source, done=moving.kept_off,
+        ),
+    }  # fmt: skip
+
+
+def _hand_over(
+    parts: Parts,
+    context: RequestContext,
+    _instance: models.Instance,
+    operation: models.InstanceOperation,
+) -> str:
+    """Give the instance to the cell of its destination."""
+    parts.others.hand_over(
+        context, operation,
+        side=Side.DESTINATION, status=MigrationStatus.FINISHED, vm_state="resized",
+    )  # fmt: skip
+    return DONE
+
+
 def _finish(rows: Rows) -> None:
     rows.instance.vm_state = "resized"
     assert rows.migration is not None
-    kept = ("source", "destination", "is_on", "was")
-    rows.migration.facts = {name: rows.facts[name] for name in kept}
+    rows.migration.facts = {name: rows.facts[name] for name in KEPT}
     rows.status(MigrationStatus.FINISHED)
+    rows.instance.hidden = cell_of(rows.facts, Side.DESTINATION) is not None
 
 
 def _moving_flow(operation: str) -> Flow:
@@ -117,24 +157,18 @@ def _moving_flow(operation: str) -> Flow:
             ),
             ATTACH: AgentStage(
                 Verb.ATTACH, Side.DESTINATION, then=DONE, failed=DROP_ATTACHED, down=DROP_ATTACHED,
-                arguments=_how_to_attach, begun=_attach, done=take_power_state,
+                away=HAND_OVER, arguments=_how_to_attach, begun=_attach, done=take_power_state,
             ),
+            HAND_OVER: OwnStage(_hand_over, leads_to=(DONE,)),
             RESIZE_HERE: AgentStage(
                 Verb.RESIZE, Side.DESTINATION, then=DONE, failed=UNDO_HERE, needs_spec=True,
                 arguments=moving.power_at_source, begun=_resize_here, done=take_power_state,
             ),
-            UNDO_HERE: AgentStage(
-                Verb.KEEP, Side.SOURCE, then=moving.NEXT, failed=UNDO_HERE,
-                arguments=moving.power_at_source, begun=_back_at_source, done=take_power_state,
-            ),
+            **_keep(UNDO_HERE, then=moving.NEXT, off=UNDO_HERE_OFF),
             DROP_TRIED: moving.drop_destination(then=moving.NEXT),
             moving.NEXT: moving.next_host(ready=ROUTE),
             DROP_ATTACHED: moving.drop_destination(then=KEEP),
-            KEEP: AgentStage(
-                Verb.KEEP, Side.SOURCE, then=moving.GIVE_BACK, failed=KEEP,
-                down=moving.GIVE_BACK_LOST, arguments=moving.power_at_source,
-                begun=_back_at_source, done=take_power_state,
-            ),
+            **_keep(KEEP, then=moving.GIVE_BACK, off=KEEP_OFF, down=moving.GIVE_BACK_LOST),
             **moving.GIVING_BACK,
         },
         begin=moving.begin,
@@ -192,16 +226,35 @@ def _confirmed(rows: Rows) -> None:
     rows.status(MigrationStatus.CONFIRMED)
 
 
+def _state_at_source(instance: models.Instance, facts: Facts) -> str:
+    """Return the state of an instance that is back, as its guest is."""
+    if facts.get("is_lost"):
+        return "error"
+    return "active" if instance.power_state == RUNNING else "stopped"
+
+
 def _reverted(rows: Rows) -> None:
-    rest_by_power(rows)
-    if rows.facts.get("is_lost"):
-        rows.instance.vm_state = "error"
+    rows.instance.vm_state = _state_at_source(rows.instance, rows.facts)
     rows.status(MigrationStatus.REVERTED)
+    if cell_of(rows.facts, Side.SOURCE) is not None:
+        copies.bury(rows.instance, now=rows.now)
 
 
 def _stays_resized(rows: Rows) -> None:
     rows.instance.vm_state = "resized"
     rows.status(MigrationStatus.FINISHED)
+
+
+def _release(
+    parts: Parts,
+    context: RequestContext,
+    instance: models.Instance,
+    operation: models.InstanceOperation,
+) -> str:
+    """Free the source; the cell that it is in, if that is another, has no use of its copy now."""
+    moving.release_source(parts, context, instance, operation)
+    parts.others.end(context, operation)
+    return DONE
 
 
 CONFIRM = Flow(
@@ -217,7 +270,7 @@ CONFIRM = Flow(
         SETTLE: AgentStage(
             Verb.SETTLE, Side.DESTINATION, then=moving.RELEASE, failed=SETTLE, down=moving.RELEASE
         ),
-        moving.RELEASE: moving.releasing(DONE),
+        moving.RELEASE: OwnStage(_release, leads_to=(DONE,)),
     },
     begin=_take_up(MigrationStatus.CONFIRMING),
     end=_confirmed,
@@ -233,6 +286,32 @@ def _give_back(
     operation: models.InstanceOperation,
 ) -> str:
     moving.give_back(parts, context, instance, operation)
+    return DONE if cell_of(operation.facts, Side.SOURCE) is None else HAND_BACK
+
+
+def _hand_back(
+    parts: Parts,
+    context: RequestContext,
+    instance: models.Instance,
+    operation: models.InstanceOperation,
+) -> str:
+    """Give the instance to the cell that it came from."""
+    parts.others.hand_over(
+        context, operation,
+        side=Side.SOURCE, status=MigrationStatus.REVERTED,
+        vm_state=_state_at_source(instance, operation.facts),
+    )  # fmt: skip
+    return FORGET
+
+
+def _forget(
+    parts: Parts,
+    context: RequestContext,
+    _instance: models.Instance,
+    operation: models.InstanceOperation,
+) -> str:
+    """Say that the move is over; a stage of its own, as nothing can be handed over after it."""
+    parts.others.end(context, operation)
     return DONE
 
 
@@ -246,12 +325,11 @@ REVERT = Flow(
         DROP_ATTACHED: AgentStage(
             Verb.DROP, Side.DESTINATION, then=KEEP, failed=DROP_ATTACHED, down=KEEP
         ),
-        KEEP: AgentStage(
-            Verb.KEEP, Side.SOURCE, then=moving.GIVE_BACK, failed=KEEP, down=moving.GIVE_BACK_LOST,
-            arguments=moving.power_at_source, begun=_back_at_source, done=take_power_state,
-        ),
-        moving.GIVE_BACK: OwnStage(_give_back, leads_to=(DONE,)),
-        moving.GIVE_BACK_LOST: OwnStage(_give_back, leads_to=(DONE,), begun=moving.lose),
+        **_keep(KEEP, then=moving.GIVE_BACK, off=KEEP_OFF, down=moving.GIVE_BACK_LOST),
+        moving.GIVE_BACK: OwnStage(_give_back, leads_to=(DONE, HAND_BACK)),
+        moving.GIVE_BACK_LOST: OwnStage(_give_back, leads_to=(DONE, HAND_BACK), begun=moving.lose),
+        HAND_BACK: OwnStage(_hand_back, leads_to=(FORGET,)),
+        FORGET: OwnStage(_forget, leads_to=(DONE,)),
     },
     begin=_take_up(MigrationStatus.REVERTING),
     end=_reverted,

@@ -90,6 +90,7 @@ class Timed:
                 row.vm_state == vm_state,
                 row.task_state.is_(None),
                 row.deleted_at.is_(None),
+                row.hidden.is_(False),
                 row.updated_at <= limit,
             )
             .order_by(row.updated_at)

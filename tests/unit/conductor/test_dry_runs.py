@@ -39,6 +39,56 @@ def test_each_instance_has_its_host_and_alternates(plane: ControlPlane) -> None:
     assert first["allocations"] == plane.scheduler.hosts[0].allocation_request
 
 
+ENTRIES = [
+    {"host_id": "id-a", "path": ["eu", "eu-1"]},
+    {"host_id": "id-b", "path": [], "host": "b", "node": "b.org", "availability_zone": "west"},
+    {"host_id": "id-c", "path": ["us"]},
+]
+
+
+def test_hosts_of_all_zones_are_an_answer(plane: ControlPlane) -> None:
+    """Each instance begins at another one, as it would, and goes round from there."""
+    plane.scheduler.zone_entries = ENTRIES
+    first, second = dry_run(plane, SMALL)["hosts"]
+    assert first == {
+        "host": None, "node": None, "availability_zone": None, "allocations": {},
+        "zone": "eu/eu-1", "host_id": "id-a",
+        "alternates": ["b", None], "alternate_zones": [None, "us"],
+    }  # fmt: skip
+    assert second == {
+        "host": "b", "node": "b.org", "availability_zone": "west", "allocations": {},
+        "zone": None, "host_id": "id-b",
+        "alternates": [None, None], "alternate_zones": ["us", "eu/eu-1"],
+    }  # fmt: skip
+
+
+def test_those_that_want_to_be_together_would_begin_at_one(plane: ControlPlane) -> None:
+    """As in a build."""
+    plane.scheduler.zone_entries = ENTRIES
+    with plane.database.writer() as session:
+        group = server_groups.create_group(
+            session, name="g", project_id="p1", user_id="u1", policy="soft-affinity", rules={},
+            now=moment(plane.clock()),
+        )  # fmt: skip
+    request = {"server": {**SMALL["server"], "hints": {"group": [group.uuid]}}}
+    assert [host["host_id"] for host in dry_run(plane, request)["hosts"]] == ["id-a", "id-a"]
+
+
+def test_no_more_alternates_are_told_than_zones_return(plane: ControlPlane) -> None:
+    """[zones] entries_max, however many instances there are."""
+    plane.conf.set_override("entries_max", 2, group="zones")
+    plane.scheduler.zone_entries = ENTRIES
+    assert [len(host["alternates"]) for host in dry_run(plane, SMALL)["hosts"]] == [1, 1]
+
+
+def test_users_see_no_zones(plane: ControlPlane) -> None:
+    """Nor the ids of hosts."""
+    plane.scheduler.zone_entries = ENTRIES
+    found = dry_run(plane, SMALL, a_user(), with_hosts=False)["hosts"]
+    assert [(each["zone"], each["host_id"]) for each in found] == [(None, None)] * 2
+    assert [each["alternate_zones"] for each in found] == [[None, None]] * 2
+
+
 def test_nothing_is_claimed_or_stored(plane: ControlPlane) -> None:
     """Not even the trace."""
     dry_run(plane, SMALL)

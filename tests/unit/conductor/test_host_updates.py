@@ -11,6 +11,7 @@ import pytest
 from armillary import exception
 from armillary.context import admin_context
 from conductor.cell_db import host_seq
+from conductor.host_updates import REST_SECONDS
 from objects.host_attributes import HOST_ATTRIBUTES
 from objects.host_states import HostStateBatch
 from tests.fixtures.cell import (
@@ -162,6 +163,20 @@ def test_what_changed_in_one_transaction_stays_in_one_batch(cell: Cell) -> None:
     cell.silence("rack")
     cell.services.watch()
     assert [len(batch.node_uuids) for batch in pushed(cell)] == [5]
+
+
+def test_what_changes_soon_after_a_push_waits_for_the_next(cell: Cell) -> None:
+    """After a quiet time the first change is pushed at once."""
+    cell.add_agent("a")
+    cell.add_agent("b")
+    cell.updates.push_in_turn()
+    pushed_rows: list[int] = []
+    for host in ("a", "b", "a"):
+        free_ram(cell, host, len(pushed_rows))
+        pushed_rows.append(cell.updates.push_in_turn())
+        cell.clock.advance(REST_SECONDS / 4)
+    cell.clock.advance(REST_SECONDS / 4)
+    assert (pushed_rows, cell.updates.push_in_turn()) == ([1, 0, 0], 2)
 
 
 def test_without_a_change_a_sign_of_life_is_pushed_now_and_then(cell: Cell) -> None:

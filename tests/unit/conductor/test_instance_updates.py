@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from conductor.instance_updates import InstanceUpdates
+from conductor.instance_updates import REST_SECONDS, InstanceUpdates
 from tests.fixtures.cell import Cell, a_build_request
 
 AWAY = exception.RpcUnavailable(method="m", topic="scheduler", reason="no broker")
@@ -60,6 +60,25 @@ def test_an_instance_that_came_and_went_is_told_to_be_gone(
     updates.gone("a", "1")
     updates.push()
     assert told.messages == [("delete_instance_info", {"a": ["1"]})]
+
+
+def test_what_comes_soon_after_a_message_waits_for_the_next(cell: Cell, told: Told) -> None:
+    """The first one after a quiet time is told at once."""
+    clock = [100.0]
+    updates = InstanceUpdates(
+        cell.conf,
+        database=cell.database,
+        scheduler=told,  # type: ignore[arg-type]
+        monotonic=lambda: clock[0],
+    )
+    updates.push_in_turn()
+    for uuid in ("1", "2", "3"):
+        updates.placed("a", uuid)
+        updates.push_in_turn()
+    assert told.messages == [("update_instance_info", {"a": ["1"]})]
+    clock[0] += REST_SECONDS
+    updates.push_in_turn()
+    assert told.messages[1:] == [("update_instance_info", {"a": ["2", "3"]})]
 
 
 def test_all_hosts_are_told_of_in_batches(cell: Cell, updates: InstanceUpdates, told: Told) -> None:

@@ -119,6 +119,27 @@ def test_values_are_written_with_the_lease(database: Database, clock: Clock) -> 
         assert job.fence == 1001
 
 
+def test_of_many_leases_those_that_are_still_ours_are_renewed(
+    database: Database, clock: Clock
+) -> None:
+    """With their values; the row that another conductor took meanwhile is left alone."""
+    its, others = leases(clock), leases(clock, "two")
+    held = [lease for key in "abc" if (lease := take(database, its, key))]
+    clock.advance(SECONDS)
+    assert take(database, others, "b") is not None
+    renew = database.run_in_writer(lambda session: its.renew_each(session, held, fence=7))
+    with database.reader() as session:
+        fences = dict(session.execute(sa.select(Job.key, Job.fence)).all())
+        assert its.held_by(session, held) == renew == {"a", "c"}
+    assert fences == {"a": 7, "b": 0, "c": 7}
+
+
+def test_of_no_leases_none_is_ours(database: Database, clock: Clock) -> None:
+    """Nothing is asked or written."""
+    with database.writer() as session:
+        assert leases(clock).renew_each(session, []) == set()
+
+
 def test_a_row_that_was_let_go_is_free_after_its_pause(database: Database, clock: Clock) -> None:
     """At once without one."""
     its = leases(clock)

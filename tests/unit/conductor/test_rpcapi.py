@@ -51,3 +51,14 @@ def test_a_decision_of_a_move_is_asked_of_newer_conductors() -> None:
         {"instance_uuid": "u", "version": "1.4", "with_hosts": True, "decision_of": "req-1"}
     ]
     assert explained["decisions"] == []
+
+
+def test_an_older_conductor_tells_of_hosts_of_its_zone_only() -> None:
+    """They are shown as now."""
+
+    class Older(Recorded):
+        def _call(self, context: RequestContext, method: str, **arguments: Any) -> Any:
+            return {"hosts": [{"host": "host1", "alternates": ["host2", None]}], "trace": {}}
+
+    (host,) = Older(is_newest=False).dry_run(admin_context(), {}, with_hosts=True)["hosts"]
+    assert (host["zone"], host["host_id"], host["alternate_zones"]) == (None, None, [None, None])

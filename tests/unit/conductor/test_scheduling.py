@@ -51,6 +51,7 @@ class Scheduler:
         *,
         fences: Sequence[int],
         timeout_seconds: float,
+        takes_zones: bool = False,
     ) -> Destinations:
         self.alone.append(instance_uuids[0])
         if not self.began.is_set():
@@ -167,3 +168,44 @@ def test_an_older_scheduler_is_asked_one_by_one() -> None:
         scheduling.select_destinations(
             admin_context(), a_request_spec(), [uuid], fences=[1000], timeout_seconds=1.0
         )
+
+
+def many(scheduler: Scheduler, uuids: Sequence[str], instances_max: int) -> list[object]:
+    """Ask for requests that belong together already."""
+    scheduling = Scheduling(
+        scheduler,  # type: ignore[arg-type]  # as far as asked
+        messages_max=1,
+        instances_max=instances_max,
+    )
+    requests = [BatchedRequest(a_request_spec(), [uuid], [1000]) for uuid in uuids]
+    return list(scheduling.select_destinations_many(requests, timeout_seconds=5.0))
+
+
+def test_requests_that_belong_together_go_in_as_few_messages_as_allowed() -> None:
+    """In their order; one that is left goes as a lone request does."""
+    scheduler, uuids = Scheduler(), [a_uuid() for _ in range(5)]
+    scheduler.began.set()
+    scheduler.answers[uuids[3]] = exception.NoValidHost(reason="full")
+    found = many(scheduler, uuids, instances_max=2)
+    assert scheduler.together == [uuids[:2], uuids[2:4]]
+    assert scheduler.alone == uuids[4:]
+    names = ["Destinations"] * 3 + ["NoValidHost", "Destinations"]
+    assert [type(each).__name__ for each in found] == names
+
+
+def test_a_message_that_was_not_answered_is_the_answer_to_those_in_it() -> None:
+    """The others have theirs."""
+    scheduler, uuids = Scheduler(), [a_uuid() for _ in range(3)]
+    scheduler.began.set()
+    scheduler.error = exception.RpcTimeout(method="m", topic="scheduler", timeout_seconds=1)
+    found = many(scheduler, uuids, instances_max=2)
+    assert [type(each).__name__ for each in found] == ["RpcTimeout", "RpcTimeout", "Destinations"]
+
+
+def test_an_older_scheduler_is_asked_for_each_of_them() -> None:
+    """A no is an answer like the others."""
+    scheduler, uuids = Scheduler(cap="1.0"), [a_uuid() for _ in range(2)]
+    scheduler.began.set()
+    scheduler.answers[uuids[0]] = exception.NoValidHost(reason="full")
+    found = many(scheduler, uuids, instances_max=9)
+    assert [type(each).__name__ for each in found] == ["NoValidHost", "Destinations"]

@@ -61,6 +61,14 @@ def test_no_host_is_named_to_users() -> None:
     assert plain["choices"][0]["host"] == "h1"
 
 
+def test_no_zone_is_named_to_users() -> None:
+    """What became of each, and how many hosts it offered, is."""
+    own = {"path": [], "outcome": "own", "hosts": 0, "seconds": 0.1, "reason": "All are full."}
+    late = {"path": ["eu"], "outcome": "late", "hosts": 0, "seconds": 5.0, "reason": "eu: nothing"}
+    shown = traces.without_hosts({"zones": [own, late]})
+    assert shown["zones"] == [own, {**late, "path": [None], "reason": None}]
+
+
 def test_an_error_may_bring_its_trace() -> None:
     """In wire form, or none, or something else."""
     found = traces.from_error(a_trace().obj_to_primitive())

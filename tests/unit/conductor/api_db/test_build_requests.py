@@ -21,10 +21,11 @@ UUIDS = [f"00000000-0000-4000-8000-00000000000{number}" for number in range(4)]
 
 def store(session: Session, count: int = 3) -> None:
     """Store a reservation of some instances, each made a second after the one before."""
-    reservations.add_reservation(
-        session, reservation_id="r-1", project_id="p1", fence=1000, context={}, accepted_at=NOW,
-        lease={"lease_owner": None, "lease_expires_at": 0.0},
-    )  # fmt: skip
+    reservation = {
+        "reservation_id": "r-1", "project_id": "p1", "fence": 1000, "context": {},
+        "accepted_at": NOW, "lease_owner": None, "lease_expires_at": 0.0,
+    }  # fmt: skip
+    reservations.add_reservations(session, [reservation])
     spec = RequestSpec.from_values(project_id="p1", user_id="u1", flavor=builders.a_flavor())
     rows = []
     for index, uuid in enumerate(UUIDS[:count]):
@@ -118,7 +119,7 @@ def test_selections_go_with_their_build_request(any_api_database: Database) -> N
     with any_api_database.writer() as session:
         store(session, 2)
         build_requests.store_selections(session, [a_row(uuid) for uuid in UUIDS[:2]])
-        build_requests.lock(session, "r-1")
+        build_requests.lock(session, ["r-1"])
         build_requests.delete_build_requests(session, UUIDS[:1])
         assert [one.instance_uuid for one in build_requests.list_pending(session, "r-1")] == [
             UUIDS[1]

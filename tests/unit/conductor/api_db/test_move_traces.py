@@ -35,6 +35,7 @@ def test_a_move_has_one_trace_the_last_one(any_api_database: Database) -> None:
         assert move_traces.find_trace(session, last.migration_uuid) == {
             "hosts_total": 2,
             "nearest": [],
+            "zones": [],
         }
 
 

@@ -38,7 +38,7 @@ def test_the_last_decision_counts(any_api_database: Database) -> None:
         map_instances(session, ONE, TWO)
         traces.store_trace(session, "r-1", {"candidates": 1}, {TWO: a_choice("old")}, now=NOW)
         traces.store_trace(session, "r-1", {"candidates": 2}, {ONE: a_choice("h1")}, now=NOW)
-        shared = {"candidates": 2, "nearest": []}
+        shared = {"candidates": 2, "nearest": [], "zones": []}
         assert traces.find_trace(session, ONE) == {**shared, "choices": [a_choice("h1")]}
         assert traces.find_trace(session, TWO) == {**shared, "choices": []}
         traces.delete_choices(session, [ONE])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import sqlalchemy as sa
+
 from armillary.db import Database
 from conductor.cell_db import builds, instances, models
 from conductor.cell_db.builds import Stage
@@ -51,6 +53,17 @@ def test_builds_in_hand_are_those_of_the_hosts_in_just_these_attempts(database: 
     }  # fmt: skip
     with database.reader() as session:
         assert builds.list_in_hand(session, attempts, ["a"]) == [here.instance_uuid]
+
+
+def test_what_a_build_was_asked_is_read_when_it_is_needed(database: Database) -> None:
+    """A lock without it says the rest."""
+    request = a_build_request("a")
+    insert(database, request)
+    with database.writer() as session:
+        row = builds.lock_bare(session, [request.instance_uuid])[request.instance_uuid]
+        assert {"selections", "request_spec"} <= sa.inspect(row).unloaded
+        assert (row.stage, row.fence) == (Stage.BUILD, FENCE)
+        assert len(row.selections) == 1
 
 
 def test_a_build_that_has_ended_cannot_be_locked(database: Database) -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import admin_context
@@ -209,6 +210,24 @@ def test_only_an_instance_in_error_shows_its_fault(database: Database) -> None:
     shown = get(database, ill.uuid).fault
     assert shown is not None
     assert shown.message == "attempt 2"
+
+
+def test_rows_that_are_changed_at_once_are_as_the_table_has_them(database: Database) -> None:
+    """A later change of one of them is stored, too; others are left alone."""
+    changed, more, other = (an_instance(vm_state="building") for _ in range(3))
+    insert(database, changed, more, other)
+
+    def change(session: Session) -> list[str]:
+        rows = instances.lock_all(session, [changed.uuid, more.uuid])
+        instances.set_all(session, list(rows.values()), {"vm_state": "active", "updated_at": NOW})
+        states = [row.vm_state for row in rows.values()]
+        rows[more.uuid].vm_state = "stopped"
+        return states
+
+    assert database.run_in_writer(change) == ["active", "active"]
+    assert get(database, changed.uuid).updated_at == NOW
+    states = [get(database, one.uuid).vm_state for one in (changed, more, other)]
+    assert states == ["active", "stopped", "building"]
 
 
 def test_hosts_are_those_of_the_living_that_have_one(database: Database) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
+from armillary.context import admin_context
 from armillary.notifications import Notifier
 from armillary.notifications.notification import Notification
-from conductor.cell_db import telling
+from conductor.cell_db import models, telling
 from conductor.cell_tasks.operations.flow import AgentStage
 from conductor.cell_tasks.operations.flows import FLOWS
 from tests import builders
@@ -154,6 +155,39 @@ def test_the_steps_of_a_resize_are_told(cell: Cell, box: Box) -> None:
     ]  # fmt: skip
 
 
+def test_that_a_rebuild_knows_its_host_is_told(cell: Cell, box: Box) -> None:
+    """An evacuation, too; it has no phases."""
+    assert operated(cell, box, "rebuild") == [
+        "instance.rebuild.start", "instance.rebuild_scheduled", "instance.rebuild.end"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fails", "phase"), [(True, "end"), (False, "error")])
+def test_that_a_live_migration_is_aborted_is_told(
+    cell: Cell, box: Box, fails: bool, phase: str
+) -> None:
+    """Asked for twice it begins once; it is an error when the guest had gone by then."""
+    request, move = a_build_request("a"), builders.a_uuid()
+    uuid = request.instance_uuid
+    cell.hand_over(request)
+    cell.settle()
+    box.told.clear()
+    cell.operate(uuid, "live_migrate", migration_uuid=move, migration_type="live-migration")
+    cell.schedule(uuid, move, "b")
+    while cell.rows(models.InstanceOperation)[0].stage != "copy":
+        next(agent for agent in cell.agents.values() if agent.is_busy).step()
+    for _ in range(2):
+        cell.operations.abort(admin_context(), uuid, move)
+    if not fails:
+        cell.failing_steps.clear()  # its agent hears of it too late
+    cell.settle()
+    lines = [line[0] for line in box.lines() if "abort" in line[0]]
+    assert lines == [
+        "instance.live_migration_abort.start",
+        f"instance.live_migration_abort.{phase}",
+    ]
+
+
 def test_a_step_that_fails_is_told(cell: Cell, box: Box) -> None:
     """Whatever comes of the whole."""
     cell.failing_steps = {("b", "claim")}
@@ -170,5 +204,5 @@ def test_every_step_that_is_told_of_is_one() -> None:
         for stage in flow.stages.values()
         if isinstance(stage, AgentStage)
     }
-    assert set(telling.STEPS) <= stages
+    assert telling.STEPS.keys() | telling.SCHEDULED.keys() <= stages
     assert set(telling.TOLD_AS) <= set(FLOWS)

@@ -100,10 +100,15 @@ def a_migration_row(source: str, dest: str) -> models.Migration:
         (an_instance_row(host=None, deleted_at=builders.A_TIME), None, Verdict.DELETED),
         (an_instance_row(host=None), None, Verdict.UNPLACED),
         (an_instance_row(host="b"), None, Verdict.ELSEWHERE),
+        (an_instance_row(host=None, hidden=True), None, Verdict.UNPLACED),
+        (
+            an_instance_row(host=None, hidden=True, deleted_at=builders.A_TIME), None,
+            Verdict.UNPLACED,
+        ),
     ],
     ids=[
         "here", "move-from", "move-to", "move-elsewhere", "unknown", "deleted",
-        "deleted-without-host", "no-host", "elsewhere",
+        "deleted-without-host", "no-host", "elsewhere", "copy", "gone-to-another-cell",
     ],
 )  # fmt: skip
 def test_a_consumer_is_what_the_table_says(

@@ -21,6 +21,7 @@ from objects.cell_mapping import CELL0_UUID
 from objects.decision_trace import DecisionTrace
 from objects.instance import Instance
 from tests.fixtures.control_plane import CellConductor, ControlPlane, a_user
+from tests.fixtures.direct_bus import moments
 
 ALL_STEPS = [step.name for steps in build.STEPS.values() for step in steps]
 BUILD_STEPS = [step.name for step in (*build.SCHEDULE, *build.HAND_OVER)]
@@ -279,21 +280,20 @@ def test_every_step_may_be_done_twice(
 def test_a_conductor_may_be_killed_at_any_effect(
     plane: ControlPlane, error: Exception | None
 ) -> None:
-    """Before and after each message and each transaction; another one goes on, nothing is lost."""
+    """Before and after messages and transactions; another one goes on, nothing is lost."""
     plane.scheduler.error = error
     accepted: list[str] = []
-    for effect in range(2, 2 * EFFECTS_MAX):
+    for effect in moments(str(error), begin=1.0):
+        assert effect < EFFECTS_MAX
 
         def work() -> None:
             accepted.extend(plane.create(2))
             plane.workers.work()
 
-        if not plane.killed_at(effect / 2, work):
+        if not plane.killed_at(effect, work):
             break
         plane.settle()
         plane.check(*accepted)
-    else:
-        pytest.fail("it never came to an end")
     plane.check(*accepted)
 
 

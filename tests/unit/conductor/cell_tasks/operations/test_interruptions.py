@@ -11,6 +11,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
+from conductor.cell_db import faults
 from conductor.cell_tasks.operations.flow import AgentStage, Side
 from conductor.cell_tasks.operations.flows import FLOWS
 from objects.allocation import FENCE_FINAL
@@ -23,9 +24,12 @@ IN_PLACE = ["stop", "rebuild", "shelve", "offload", "unshelve-here"]
 
 
 def check_whole(cell: OperatedCell) -> None:
-    """Hold what is true of any instance at rest: who holds what, and where there is a guest."""
+    """Hold what is true of any instance at rest: who holds what, where there is a guest, and that
+    an error has a reason.
+    """
     row, move = cell.row(cell.uuid), cell.migration(MOVE)
     assert (cell.operation, row.task_state) == (None, None)
+    assert row.vm_state != "error" or reasons(cell)
     at = set() if row.host is None else {row.host}
     held = {cell.uuid: set(at)} if at else {}
     if move is not None and row.vm_state == "resized":
@@ -38,6 +42,12 @@ def check_whole(cell: OperatedCell) -> None:
         consumer: {node_uuid(host) for host in hosts} for consumer, hosts in held.items()
     }
     assert {host for _uuid, host in cell.bodies} == at
+
+
+def reasons(cell: OperatedCell) -> list[str]:
+    """Return what the user reads of all that went wrong."""
+    with cell.database.reader() as session:
+        return [fault.message for fault in faults.list_of(session, cell.uuid) if fault.message]
 
 
 def orders_of(stage: Stage, name: str) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,169 @@
+"""Go-between of two cells while an instance moves from one to the other.
+
+Cells do not know each other: what one has to say to the other goes through here, and only about a
+move that was allowed to change cells. Who has the instance, and so carries the move on, is one of
+them at a time; where it is mapped is changed here. Whoever asks asks again until it is answered:
+nothing is stored here on the way but which cells they are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor import stored_contexts
+from conductor.api_db import cell_changes, cleanups, instance_mappings
+from conductor.api_db.cell_changes import CellChange
+from conductor.cells import Cells
+from conductor.tasks.delete import Deletes
+from objects.instance_fault import InstanceFault
+from objects.instance_order import InstanceOrder
+from objects.server_record import ServerRecord
+
+LOG = logging.getLogger(__name__)
+
+ASKED_MAX = 1000
+
+
+class CellChanges:
+    """See ``SuperConductorAPI``, "Between cells"."""
+
+    def __init__(self, database: Database, cells: Cells, deletes: Deletes) -> None:
+        self._database = database
+        self._cells = cells
+        self._deletes = deletes
+
+    def order(
+        self,
+        context: RequestContext,
+        cell_uuid: str,
+        to_cell_uuid: str,
+        record: ServerRecord,
+        order: InstanceOrder,
+    ) -> str | None:
+        """Have an order told by the other cell; return why its host could not be told."""
+        migration_uuid = record.migration.uuid
+        if self._find(migration_uuid, record.instance.uuid).target_cell_uuid is None:
+            self._database.run_in_writer(
+                lambda session: cell_changes.set_target(session, migration_uuid, to_cell_uuid)
+            )
+        other = self._other(migration_uuid, record.instance.uuid, cell_uuid)
+        if other != to_cell_uuid:
+            raise exception.Conflict(
+                reason=f"migration {migration_uuid} leads to cell {other}, not to {to_cell_uuid}"
+            )
+        return self._cells.call(
+            other, lambda cell: cell.order_for_other_cell(context, record, order)
+        )
+
+    def answer(
+        self,
+        context: RequestContext,
+        cell_uuid: str,
+        host: str,
+        instance_uuid: str,
+        migration_uuid: str,
+        sequence: int,
+        *,
+        answer: Mapping[str, Any],
+        fault: InstanceFault | None,
+    ) -> str:
+        """Give the other cell the answer to its order."""
+        other = self._other(migration_uuid, instance_uuid, cell_uuid)
+        return self._cells.call(
+            other,
+            lambda cell: cell.order_answered_elsewhere(
+                context, host, instance_uuid, migration_uuid, sequence, answer=answer, fault=fault
+            ),
+        )
+
+    def is_wanted(
+        self,
+        context: RequestContext,
+        cell_uuid: str,
+        host: str,
+        instance_uuid: str,
+        migration_uuid: str,
+        sequence: int,
+    ) -> bool:
+        """Ask the other cell whether it waits for the answer to an order."""
+        other = self._other(migration_uuid, instance_uuid, cell_uuid)
+        return self._cells.call(
+            other,
+            lambda cell: cell.is_order_wanted_elsewhere(
+                context, host, instance_uuid, migration_uuid, sequence
+            ),
+        )
+
+    def hand_over(self, context: RequestContext, cell_uuid: str, record: ServerRecord) -> None:
+        """Give an instance to the other cell, and map it there."""
+        migration_uuid, instance_uuid = record.migration.uuid, record.instance.uuid
+        other = self._other(migration_uuid, instance_uuid, cell_uuid)
+        self._cells.call(other, lambda cell: cell.take_over_instance(context, record))
+
+        self._database.run_in_writer(lambda session: self._map(session, record, other))
+        LOG.info("%s: it is in cell %s now", instance_uuid, other)
+
+    def _map(self, session: Session, record: ServerRecord, cell_uuid: str) -> None:
+        """Raise Conflict when the instance is being deleted."""
+        migration_uuid, instance_uuid = record.migration.uuid, record.instance.uuid
+        instance_mappings.map_to_cell(session, [instance_uuid], cell_uuid)
+        if cell_changes.find(session, migration_uuid) is None:  # after the lock, as a delete does
+            raise _not_moving(instance_uuid, migration_uuid)
+
+    def end(
+        self, context: RequestContext, cell_uuid: str, instance_uuid: str, migration_uuid: str
+    ) -> None:
+        """Have the other cell's copy buried, now or when that cell is there again."""
+
+        def write(session: Session) -> bool:
+            change = cell_changes.find(session, migration_uuid, locked=True)
+            other = None if change is None else change.other(cell_uuid)
+            if change is None or change.instance_uuid != instance_uuid:
+                return False
+            cell_changes.remove(session, migration_uuid)
+            if other is None:
+                return False
+            plain = stored_contexts.to_plain(context)
+            cleanups.add_copy(session, instance_uuid, other, migration_uuid, plain)
+            return True
+
+        if self._database.run_in_writer(write):
+            self._deletes.clean_up([instance_uuid])
+
+    def known(self, migration_uuids: Sequence[str]) -> list[str]:
+        """Return those of these moves that have not ended. Raises Invalid for too many."""
+        if len(migration_uuids) > ASKED_MAX:
+            raise exception.Invalid(
+                reason=f"{len(migration_uuids)} moves were named, at most {ASKED_MAX} may be"
+            )
+        with self._database.reader() as session:
+            return sorted(cell_changes.known(session, migration_uuids))
+
+    def _find(self, migration_uuid: str, instance_uuid: str) -> CellChange:
+        with self._database.reader() as session:
+            change = cell_changes.find(session, migration_uuid)
+        if change is None or change.instance_uuid != instance_uuid:
+            raise _not_moving(instance_uuid, migration_uuid)
+        return change
+
+    def _other(self, migration_uuid: str, instance_uuid: str, cell_uuid: str) -> str:
+        other = self._find(migration_uuid, instance_uuid).other(cell_uuid)
+        if other is None:
+            raise exception.Conflict(
+                reason=f"cell {cell_uuid} has no part in migration {migration_uuid}"
+            )
+        return other
+
+
+def _not_moving(instance_uuid: str, migration_uuid: str) -> exception.Conflict:
+    return exception.Conflict(
+        reason=f"instance {instance_uuid} does not change its cell in migration {migration_uuid}; "
+        "it is over, or the instance is being deleted"
+    )

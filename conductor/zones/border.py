@@ -1,0 +1,117 @@
+"""This zone as those above it see it, and as its own walks do: what is meant for it alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.api_db import zone_guests
+from conductor.server_operations import ServerOperations
+from conductor.servers import Servers
+from conductor.zones.guests import Guests
+from conductor.zones.routes import Attempts
+from objects.zone_query import ZoneOrder
+from rpc.serializer import ObjectSerializer
+
+Served = Callable[..., Any]
+
+
+class Border:
+    """The own zone of ``Routes``: its guests, and what their users want of them."""
+
+    def __init__(
+        self,
+        database: Database,
+        guests: Guests,
+        servers: Servers,
+        operations: ServerOperations,
+    ) -> None:
+        self._database = database
+        self._guests = guests
+        self._servers = servers
+        self._operations = operations
+        self._serializer = ObjectSerializer()
+        self._of_one: dict[str, Served] = {
+            "get_server": servers.get_server,
+            "list_server_actions": servers.list_actions,
+            "explain_server": servers.explain,
+            "operate_server": partial(operations.operate, is_guest=True),
+            "get_console_output": operations.get_console_output,
+            "list_migrations": self._list_migrations,
+            "abort_migration": operations.abort_migration,
+            "soft_delete": operations.soft_delete,
+        }
+
+    def create(self, context: RequestContext, order: ZoneOrder) -> None:
+        """Have instances built here. See ``ZoneAPI.create``."""
+        self._guests.create(context, order)
+
+    def get_attempts(self, context: RequestContext, instance_uuids: Sequence[str]) -> Attempts:
+        """Say what became of attempts here. See ``ZoneAPI.get_attempts``."""
+        return self._guests.get_attempts(context, instance_uuids)
+
+    def cancel(self, context: RequestContext, attempts: Mapping[str, int]) -> Attempts:
+        """Undo attempts here. See ``ZoneAPI.cancel``."""
+        return self._guests.cancel(context, attempts)
+
+    def forward(self, context: RequestContext, method: str, arguments: Mapping[str, Any]) -> Any:
+        """Do what is wanted of a guest; it is spoken of by its name at its origin.
+
+        Raises Invalid for a method that is not served, InstanceNotFound for no guest, and what the
+        method raises.
+        """
+        if method == "list_servers":
+            return self._list(context, **arguments)
+        served = self._of_one.get(method)
+        if served is None:
+            known = ", ".join(["list_servers", *sorted(self._of_one)])
+            raise exception.Invalid(
+                reason=f"zones serve no {method!r:.80} to others; known: {known}"
+            )
+        given = dict(arguments)
+        name = str(given.pop("instance_uuid", ""))
+        with self._database.reader() as session:
+            guest = zone_guests.find_living(session, name)
+        if guest is None or guest.local_uuid is None:
+            raise exception.InstanceNotFound(instance_uuid=name)
+        answer = served(context, guest.local_uuid, **given)
+        return self._renamed(answer, {guest.local_uuid: name})
+
+    def _list_migrations(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        filters: Mapping[str, Any],
+        limit: int,
+    ) -> dict[str, Any]:
+        of_guest = {**filters, "instance_uuid": instance_uuid}
+        return self._operations.list_migrations(context, filters=of_guest, limit=limit)
+
+    def _list(
+        self,
+        context: RequestContext,
+        filters: Mapping[str, Any],
+        limit: int,
+        marker: Mapping[str, str] | None,
+    ) -> dict[str, Any]:
+        page = self._servers.list_page(context, filters=filters, limit=limit, marker=marker)
+        uuids = [one.uuid for one in page["instances"]]
+        with self._database.reader() as session:
+            guests = zone_guests.by_local_uuid(session, uuids, renamed_only=True)
+        names = {uuid: guest.instance_uuid for uuid, guest in guests.items()}
+        return dict(self._renamed(page, names))
+
+    def _renamed(self, answer: Any, names: Mapping[str, str]) -> Any:
+        """Return an answer in which guests have their origin's names."""
+        changed = {local: name for local, name in names.items() if local != name}
+        if not changed:
+            return answer
+        text = json.dumps(self._serializer.serialize_entity(None, answer))
+        for local, name in changed.items():
+            text = text.replace(local, name)
+        return self._serializer.deserialize_entity(None, json.loads(text))
