@@ -119,6 +119,8 @@ class Claims:
         write: Callable[[InstancePlace], bool],
         is_beside_itself: bool,
     ) -> InstancePlace | None:
+        if _fits_anywhere(spec):
+            return ANYWHERE if write(ANYWHERE) else None
         host = str(instance.host)
         with self._locks.hold(("host", host)):
             entries = self._journal.list_entries(host=host)
@@ -228,6 +230,19 @@ class Claims:
                     ) from error
                 LOG.warning("%s: cannot read its server group, again: %s", instance.uuid, error)
             self._sleep(GROUP_PAUSE_SECONDS)
+
+
+def _fits_anywhere(spec: RequestSpec) -> bool:
+    """Whether nothing is asked or limited that the host's other instances have a share in."""
+    limits = spec.limits
+    if limits is not None and any(
+        limit is not None for limit in (limits.memory_mb, limits.disk_gb, limits.vcpu)
+    ):
+        return False
+    try:
+        return PlaceWanted.of(spec).is_anywhere
+    except exception.InvalidNUMATopology:
+        return False  # it is said where its place is looked for
 
 
 def _place_kept(instance: Instance, entries: list[Entry]) -> InstancePlace | None:

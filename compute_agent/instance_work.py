@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from oslo_utils import timeutils
 
@@ -20,11 +20,16 @@ from compute_agent.outbox import Outbox
 from compute_agent.second_thoughts import OUT_OF_REACH, SecondThoughts
 from compute_agent.virt.driver import ComputeDriver, GuestInfo
 from compute_agent.work_queue import WorkQueue
+from objects.instance import Instance
 from objects.instance_fault import InstanceFault
+from objects.request_spec import RequestSpec
 
 LOG = logging.getLogger(__name__)
 
 RUNNING = "running"
+
+BuildOrder = tuple[Instance, RequestSpec]
+"""What is to be built."""
 
 
 class InstanceWork:
@@ -50,9 +55,11 @@ class InstanceWork:
         self._on_change = on_change
         self._unknown_hosts: set[str] = set()
 
-    def start_build(self, context: RequestContext, host: str, uuid: str) -> None:
-        """Build what the journal says, soon."""
-        self._queue.build((host, uuid), lambda: self.build(context, host, uuid))
+    def start_build(
+        self, context: RequestContext, host: str, uuid: str, order: BuildOrder | None = None
+    ) -> None:
+        """Build what the journal says, soon; ``order`` is what was just written there."""
+        self._queue.build((host, uuid), lambda: self.build(context, host, uuid, order))
 
     def start_destroy(self, host: str, uuid: str) -> None:
         """Destroy what the journal says is being deleted, soon."""
@@ -82,7 +89,9 @@ class InstanceWork:
         )  # fmt: skip
         self.start_build(context, *entry.key)
 
-    def build(self, context: RequestContext, host: str, uuid: str) -> None:
+    def build(
+        self, context: RequestContext, host: str, uuid: str, order: BuildOrder | None = None
+    ) -> None:
         """Build an instance, unless it was overtaken by a delete or a later attempt."""
         context.update_store()  # log lines of this worker carry it
         entry = self._journal.find(host, uuid)
@@ -90,7 +99,10 @@ class InstanceWork:
             return
         if not self._is_wanted(context, entry):
             return
-        instance, spec = self._journal.get_build(host, uuid)
+        if order is not None and order[0].attempt == entry.attempt:
+            instance, spec = order
+        else:
+            instance, spec = self._journal.get_build(host, uuid)
         driver = self._drivers[host]
         try:
             if entry.is_dirty:
@@ -140,8 +152,7 @@ class InstanceWork:
 
     def note_ended_guests(self) -> None:
         """Look for guests that ended by themselves, and report them."""
-        entries = self._journal.list_entries(states=(State.RUNNING,))
-        for host, of_host in _by_host(entries).items():
+        for host, attempts in self._journal.list_running().items():
             driver = self._drivers.get(host)
             if driver is None:
                 continue
@@ -150,21 +161,16 @@ class InstanceWork:
             except Exception:
                 LOG.exception("The guests of host %s cannot be listed", host)
                 continue
-            for entry in of_host:
-                self._note_end(entry, guests.get(entry.instance_uuid))
+            for uuid, attempt in attempts.items():
+                guest = guests.get(uuid)
+                if guest is None or guest.power_state != RUNNING:
+                    self._note_end(host, uuid, attempt, guest)
 
-    def _note_end(self, entry: Entry, guest: GuestInfo | None) -> None:
-        if guest is not None and guest.power_state == RUNNING:
-            return
+    def _note_end(self, host: str, uuid: str, attempt: int, guest: GuestInfo | None) -> None:
         exit_code = guest.exit_code if guest is not None else None
-        if self._journal.end(entry.host, entry.instance_uuid, entry.attempt, exit_code):
-            LOG.info(
-                "%s: ended by itself on %s, exit code %s",
-                entry.instance_uuid,
-                entry.host,
-                exit_code,
-            )
-            self._changed(entry.host)
+        if self._journal.end(host, uuid, attempt, exit_code):
+            LOG.info("%s: ended by itself on %s, exit code %s", uuid, host, exit_code)
+            self._changed(host)
 
     def _note_success(self, entry: Entry, guest: GuestInfo) -> None:
         is_current = self._journal.finish_build(
@@ -236,10 +242,3 @@ def _sentence_for_user(error: Exception) -> str:
     if isinstance(error, exception.BuildFailed | exception.BuildAborted):
         return f"The build failed: {error.kwargs.get('reason') or 'no reason given'}."
     return "The build failed: unexpected error on the host."
-
-
-def _by_host(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
-    groups: dict[str, list[Entry]] = {}
-    for entry in entries:
-        groups.setdefault(entry.host, []).append(entry)
-    return groups

@@ -261,6 +261,18 @@ class Journal(JournalRows):
         with self.transaction() as cursor:
             return self.list_in(cursor, host, states)
 
+    def list_running(self) -> dict[str, dict[str, int]]:
+        """Return host -> instance -> attempt of all that run; far less work than entries."""
+        with self.reading() as cursor:
+            rows = cursor.execute(
+                "SELECT host, uuid, attempt FROM instances WHERE state = 'running'"
+                " ORDER BY host, uuid"
+            ).fetchall()
+        running: dict[str, dict[str, int]] = {}
+        for host, uuid, attempt in rows:
+            running.setdefault(host, {})[uuid] = attempt
+        return running
+
     def get_build(self, host: str, uuid: str) -> tuple[Instance, RequestSpec]:
         """Return what is to be built. Raises InstanceNotFound."""
         with self.transaction() as cursor:

@@ -14,6 +14,7 @@ from objects.instance import Instance
 
 TEXTS_CACHED_MAX = 4096
 """Entries are read often, and what is in them changes seldom."""
+ENTRIES_CACHED_MAX = 8192
 
 ENTRY_COLUMNS = (
     "host, uuid, attempt, state, is_claimed, is_dirty, is_silent, exit_code, vcpus, memory_mb,"
@@ -155,6 +156,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@functools.lru_cache(maxsize=ENTRIES_CACHED_MAX)
 def entry_of(row: tuple[Any, ...]) -> Entry:
     """Return a row with the columns ``ENTRY_COLUMNS`` as an entry."""
     values = dict(zip(_ENTRY_FIELDS, row, strict=True))

@@ -75,6 +75,18 @@ class JournalFile:
             finally:
                 cursor.close()
 
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Cursor]:
+        """Lend a cursor for one statement that only reads: it needs no transaction around it."""
+        with self._lock:
+            if self._connection is None:
+                raise exception.Unavailable(reason="the journal is closed")
+            cursor = self._connection.cursor()
+            try:
+                yield cursor
+            finally:
+                cursor.close()
+
     def _become_owner(self) -> None:
         """Hold a lock for as long as this process lives and has the journal open."""
         path = self._path.with_name(self._path.name + ".lock")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from armillary import exception
 from armillary.context import RequestContext
-from compute_agent.instance_work import InstanceWork, make_fault, not_carried
+from compute_agent.instance_work import BuildOrder, InstanceWork, make_fault, not_carried
 from compute_agent.journal import Acceptance, Journal, Kind, Report, State
 from compute_agent.outbox import Outbox
 from compute_agent.virt.driver import ComputeDriver
@@ -48,8 +48,8 @@ class Orders:
         """Build several instances; all are written down before the first is begun."""
         carried = [build for build in builds if self._is_here(build[0])]
         accepted = self._journal.accept_builds(carried)
-        for (instance, _spec), acceptance in zip(carried, accepted, strict=True):
-            self._obey(context.for_instance(instance.uuid), instance, acceptance)
+        for order, acceptance in zip(carried, accepted, strict=True):
+            self._obey(context.for_instance(order[0].uuid), order, acceptance)
 
     def _is_here(self, instance: Instance) -> bool:
         """Whether the agent carries an instance's node; if not its build is refused."""
@@ -59,12 +59,13 @@ class Orders:
         self._refuse(instance, not_carried(instance.uuid, str(instance.host)))
         return False
 
-    def _obey(self, context: RequestContext, instance: Instance, accepted: Acceptance) -> None:
+    def _obey(self, context: RequestContext, order: BuildOrder, accepted: Acceptance) -> None:
+        instance, _spec = order
         host, uuid, attempt = str(instance.host), instance.uuid, instance.attempt
         LOG.info("%s: order to build attempt %d on %s: %s", uuid, attempt, host, accepted.value)
         match accepted:
             case Acceptance.NEW:
-                self._work.start_build(context, host, uuid)
+                self._work.start_build(context, host, uuid, order)
                 self._on_change(host)
             case Acceptance.REPEATED:
                 self._repeat(context, host, uuid, attempt)

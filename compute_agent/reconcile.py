@@ -31,7 +31,8 @@ DESTROY = "destroy"
 class Reconciler:
     """Compares whenever ``request`` is called, and, after the first time, every so often.
 
-    What is in doubt is compared again and again until nothing kept it from that.
+    What is in doubt is compared again and again until nothing kept it from that; so is what is here
+    of instances that are under way, with pauses that grow.
     """
 
     def __init__(
@@ -55,6 +56,8 @@ class Reconciler:
         self._is_requested = threading.Event()
         self._lock = threading.Lock()
         self._doubts: set[reconcile_plan.Key] = set()
+        self._undecided: set[reconcile_plan.Key] = set()
+        self._undecided_pause_seconds = DOUBT_RETRY_SECONDS
         self._loop = WakeableLoop(f"{agent}-reconciler", self.step)
 
     def start(self) -> None:
@@ -76,6 +79,11 @@ class Reconciler:
             self._doubts.add((host, uuid))
         self.request()
 
+    @property
+    def undecided(self) -> set[reconcile_plan.Key]:
+        """What is here of instances that were under way when it was compared last."""
+        return set(self._undecided)
+
     def step(self) -> float | None:
         """Compare if that was ever asked for; return the seconds until the next time."""
         if not self._is_requested.is_set():
@@ -89,7 +97,8 @@ class Reconciler:
             if self._doubts:
                 return DOUBT_RETRY_SECONDS
         interval = float(self._conf.compute.reconcile_interval_seconds)
-        return interval + random.uniform(0.0, interval / 10)  # noqa: S311 - spreads load
+        interval += random.uniform(0.0, interval / 10)  # noqa: S311 - spreads load
+        return self._undecided_pause_seconds if self._undecided else interval
 
     def reconcile(self) -> None:
         """Compare once and start what has to be done. Raises Unavailable when nobody answered."""
@@ -106,6 +115,7 @@ class Reconciler:
         before = self._journal.snapshot()
         hosts, guests = self._list_guests()
         listed, moving = self._ask(hosts), self._ask_moving(hosts)
+        self._note_undecided(reconcile_plan.undecided(hosts, before, guests, listed, moving))
         left = {key for key in doubts if key[1] in before.unreported}
         for action in reconcile_plan.plan(hosts, before, guests, listed, moving):
             uuid = action.key[1]
@@ -114,6 +124,15 @@ class Reconciler:
             elif action.key in doubts:
                 left.add(action.key)
         return left
+
+    def _note_undecided(self, found: set[reconcile_plan.Key]) -> None:
+        """Wait longer each time; a migration may wait for days to be confirmed."""
+        is_news = bool(found - self._undecided)
+        longer = min(
+            2 * self._undecided_pause_seconds, self._conf.compute.reconcile_interval_seconds
+        )
+        self._undecided_pause_seconds = DOUBT_RETRY_SECONDS if is_news else longer
+        self._undecided = found
 
     def _list_guests(self) -> tuple[list[str], dict[reconcile_plan.Key, GuestInfo]]:
         """Return the hosts that could be asked, and their guests."""

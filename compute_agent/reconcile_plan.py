@@ -92,6 +92,33 @@ def plan(
     ]
 
 
+def undecided(
+    hosts: Iterable[str],
+    before: Snapshot,
+    guests: Mapping[Key, GuestInfo],
+    listed: Iterable[Instance],
+    moving: Collection[Key] = (),
+) -> set[Key]:
+    """Return what is here of instances that are under way elsewhere: takes what ``plan`` takes.
+
+    Their operations may end without this host, which was given up while it was out of reach. Nobody
+    tells it then: it has to compare again.
+    """
+    under_way = {
+        (str(instance.host), instance.uuid)
+        for instance in listed
+        if instance.task_state is not None
+    }
+    in_transit = {key for key, entry in before.entries.items() if _is_in_transit(entry)}
+    here = {*before.entries, *guests}
+    carried = frozenset(hosts)
+    return {key for key in (here & set(moving)) | (in_transit & under_way) if key[0] in carried}
+
+
+def _is_in_transit(entry: Entry) -> bool:
+    return entry.state in (State.ARRIVING, State.LEAVING)
+
+
 def _decide(
     key: Key, entry: Entry | None, guest: GuestInfo | None, instance: Instance | None
 ) -> Iterator[Action]:
@@ -110,7 +137,9 @@ def _decide(
             yield Destroy(key, instance.attempt)
     elif entry is None:
         yield from _adopt(guest, instance)
-    elif entry.state in (State.ARRIVING, State.LEAVING):
+    elif _is_in_transit(entry):
+        if instance.task_state is not None:
+            return  # something is under way with it that may yet take it from here
         is_off = guest is None or guest.power_state != RUNNING
         yield Settle(key, is_off, guest.exit_code if guest is not None else None)
     elif instance.attempt == entry.attempt and _is_behind(instance, entry):

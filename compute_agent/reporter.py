@@ -25,6 +25,8 @@ LOG = logging.getLogger(__name__)
 
 DEBOUNCE_SECONDS = 0.2
 """Changes within this time travel in one message."""
+REST_SECONDS = 1.0
+"""Seconds from one message to the next while hosts change all the time."""
 RETRY_SECONDS_MIN = 1.0
 RETRY_SECONDS_MAX = 30.0
 NODES_PER_MESSAGE_MAX = 500
@@ -73,9 +75,13 @@ class Reporter:
         self._lock = threading.Lock()
         self._answered_at: float | None = None
         self._touched: dict[str, float] = {}  # host -> not to be sent before
+        self._rests_until = 0.0
         self._full_report_at = 0.0
         self._failures = 0
         self._said_of: dict[str, str] = {}  # host -> the error it was last warned of
+        self._lost: set[str] = set()  # hosts whose driver could not be read the last time
+        self._to_shape = set(self._trackers)
+        """Hosts that were not recorded since the start: their trees may take another shape."""
 
     def start(self) -> None:
         """Begin to report what changes."""
@@ -86,10 +92,15 @@ class Reporter:
         self._loop.stop(wait_seconds)
 
     def touch(self, host: str) -> None:
-        """Something about a host changed: report it soon."""
+        """Something about a host changed: report it soon, with others that did."""
         with self._lock:
-            self._touched.setdefault(host, self._clock() + DEBOUNCE_SECONDS)
-        self._loop.wake()
+            if host in self._touched:
+                return
+            at = max(self._clock() + DEBOUNCE_SECONDS, self._rests_until)
+            is_first = not self._touched or at < min(self._touched.values())
+            self._touched[host] = at
+        if is_first:
+            self._loop.wake()
 
     def touch_all(self) -> None:
         """Report every host at once."""
@@ -150,6 +161,7 @@ class Reporter:
             return sorted(self._trackers)
         if not any(at <= now for at in self._touched.values()):
             return []
+        self._rests_until = now + REST_SECONDS
         soon = now + DEBOUNCE_SECONDS  # many hosts change at once: those that are next go along
         return sorted(host for host, at in self._touched.items() if at <= soon)
 
@@ -172,16 +184,23 @@ class Reporter:
     def _node(self, host: str) -> ComputeNode | None:
         try:
             node = self._trackers[host].compute_node()
-        except Exception:
+        except Exception as error:
+            if host not in self._lost:
+                self._lost.add(host)
+                self._notifier.driver_lost(host, error)
             LOG.exception("The resources of host %s cannot be read", host)
             return None
+        self._lost.discard(host)
         self._notifier.metrics_update(host, node.node, node.attributes.get("metrics") or [])
         return node
 
     def _send(self, nodes: Sequence[ComputeNode]) -> set[str]:
         """Send one message; return the hosts whose records were taken."""
         try:
-            answers = self._conductor.report_compute_nodes(admin_context(), self._agent, nodes)
+            answers = self._conductor.report_compute_nodes(
+                admin_context(), self._agent, nodes,
+                reshape=[node.uuid for node in nodes if node.host in self._to_shape],
+            )  # fmt: skip
         except exception.ArmillaryError as error:
             LOG.warning("%d hosts could not be reported, again soon: %s", len(nodes), error)
             return set()
@@ -195,6 +214,7 @@ class Reporter:
                 self._said_of[host] = str(error)
                 LOG.warning("Host %s could not be recorded, retrying: %s", host, error)
             return False
+        self._to_shape.discard(host)
         if self._said_of.pop(host, None):
             LOG.info("Host %s is recorded now", host)
         if self._trackers[host].note_ratios(answer.get("allocation_ratios") or {}):

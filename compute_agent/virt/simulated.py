@@ -37,6 +37,7 @@ FILE_NAME = "simulated-guests.sqlite"
 HYPERVISOR_TYPE = "simulated"
 HYPERVISOR_VERSION = 1_000_000
 ARCHITECTURE = "x86_64"
+CPU_INFO = json.dumps({"arch": ARCHITECTURE, "model": "simulated", "vendor": "", "features": []})
 
 
 class SimulatedDriver(ComputeDriver):
@@ -89,13 +90,12 @@ class SimulatedDriver(ComputeDriver):
         return self._declared.resources
 
     def get_attributes(self) -> dict[str, Any]:
-        cpu_info = {"arch": ARCHITECTURE, "model": "simulated", "vendor": "", "features": []}
         return {
             "hypervisor_type": HYPERVISOR_TYPE,
             "hypervisor_version": HYPERVISOR_VERSION,
             "hypervisor_hostname": self.host,
             "host_ip": self._host_ip,
-            "cpu_info": json.dumps(cpu_info),
+            "cpu_info": CPU_INFO,
             "supported_instances": [[ARCHITECTURE, HYPERVISOR_TYPE, "hvm"]],
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 from datetime import datetime
 from typing import Self
 
@@ -11,6 +12,8 @@ from compute_agent.virt.driver import GuestInfo
 from objects.flavor import Flavor
 
 EVENTS_MAX = 16
+INFOS_CACHED_MAX = 8192
+"""Agents look at all their guests every second, and little of it is new."""
 RUNNING = "running"
 SHUTDOWN = "shutdown"
 
@@ -62,8 +65,7 @@ class SimulatedGuest:
 
     def info(self) -> GuestInfo:
         """Return it as the agent wants to see it."""
-        power_state = RUNNING if self.is_running else SHUTDOWN
-        return GuestInfo(self.uuid, power_state, is_moving=self.role is not Role.HERE)
+        return _info(self.uuid, self.is_running, self.role is not Role.HERE)
 
     def sized(self, flavor: Flavor) -> Self:
         """Return it with the sizes of a flavor."""
@@ -104,3 +106,8 @@ class SimulatedGuest:
             is_running=self.is_running if is_running is None else is_running,
             events=(*self.events, noted)[-EVENTS_MAX:],
         )
+
+
+@functools.lru_cache(maxsize=INFOS_CACHED_MAX)
+def _info(uuid: str, is_running: bool, is_moving: bool) -> GuestInfo:
+    return GuestInfo(uuid, RUNNING if is_running else SHUTDOWN, is_moving=is_moving)

@@ -264,15 +264,19 @@ class LibvirtDriver(ComputeDriver):
     def live_migrate(
         self, instance: Instance, destination: Mapping[str, Any], watch: LiveWatch
     ) -> None:
-        with self._operating(instance.uuid, "Live migration"):
-            if self._guests.find(instance.uuid) is None and self._live.has_left(instance.uuid):
-                self._live.note_gone(instance.uuid, destination)
-                return
-            domain = self._running(instance.uuid)
+        uuid = instance.uuid
+        with self._operating(uuid, "Live migration"):
             try:
-                self._live.hand_over(instance.uuid, domain, destination, watch)
+                if not self._live.has_left(uuid):
+                    self._live.hand_over(self._existing(uuid), destination, watch)
             except MoveAborted as error:
-                raise exception.LiveMigrationAborted(instance_uuid=instance.uuid) from error
+                if not self._live.has_left(uuid):
+                    raise exception.LiveMigrationAborted(instance_uuid=uuid) from error
+            except (self._library.libvirtError, *_FAILURES):
+                # Who is told that it failed destroys the copy at the destination: be sure of it.
+                if not self._live.has_left(uuid):
+                    raise
+            self._live.note_gone(uuid, destination)
 
     def complete_live(self, instance: Instance, place: InstancePlace) -> GuestInfo:
         with self._operating(instance.uuid, "Live migration"):

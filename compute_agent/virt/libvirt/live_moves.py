@@ -64,20 +64,19 @@ class LiveMoves:
             "disks": self._disks(files),
         }
 
-    def hand_over(
-        self, uuid: str, domain: Any, destination: Mapping[str, Any], watch: LiveWatch
-    ) -> None:
+    def hand_over(self, domain: Any, destination: Mapping[str, Any], watch: LiveWatch) -> None:
         """Move a running guest; returns when it has left this host."""
         move = _Move(self._guests.library, domain)
-        if self._is_leaving(domain):  # begun by an agent that died meanwhile
+        if self._is_leaving(domain):  # begun by an agent that died meanwhile; perhaps paused by now
             move.join(watch)
-        else:
+        elif self._guests.is_running(domain):
             self._migrate(move, domain, destination, watch)
-        self.note_gone(uuid, destination)
+        else:
+            raise CannotMove("the guest does not run")
 
     def has_left(self, uuid: str) -> bool:
         """Whether a guest that is not here was: its files are left behind until ``destroy``."""
-        return self._guests.files(uuid).exists
+        return self._guests.find(uuid) is None and self._guests.files(uuid).exists
 
     def note_gone(self, uuid: str, destination: Mapping[str, Any]) -> None:
         """Note that a guest has left; files that both hosts see are the destination's now."""
@@ -123,6 +122,8 @@ class LiveMoves:
 
     def _is_leaving(self, domain: Any) -> bool:
         library = self._guests.library
+        if not domain.isActive():
+            return False
         found = domain.jobStats()
         return bool(
             found.get("type") not in (None, library.VIR_DOMAIN_JOB_NONE)

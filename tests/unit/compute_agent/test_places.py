@@ -334,7 +334,7 @@ def test_a_new_attempt_gets_a_new_place(agent: Agent) -> None:
 
 
 def test_an_agent_killed_at_any_moment_gives_nothing_away_twice(tmp_path: Path) -> None:
-    """Before and after each write and each message: the guest is where the journal says."""
+    """Before and after writes and messages: the guest is where the journal says."""
     for count, moment in enumerate(moments()):
         agent = start(tmp_path / str(count))
         orders = [
@@ -350,7 +350,7 @@ def test_an_agent_killed_at_any_moment_gives_nothing_away_twice(tmp_path: Path) 
         assert sum(len(cell.pinned) for cell in reported_cells(agent)) == 8, moment
         agent.close()
         if not is_killed:
-            assert count > 4, "the story has effects"
+            assert moment > 2, "the story has effects"
             return
 
 

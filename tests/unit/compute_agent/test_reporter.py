@@ -12,10 +12,16 @@ from armillary import exception
 from armillary.notifications import SILENT, Notifier
 from compute_agent import reporter as reporter_module
 from compute_agent.monitors import HostMonitors, Monitor, MonitorPlugin
-from compute_agent.reporter import DEBOUNCE_SECONDS, DEFAULT_UPDATE_SECONDS, Reporter
+from compute_agent.reporter import (
+    DEBOUNCE_SECONDS,
+    DEFAULT_UPDATE_SECONDS,
+    REST_SECONDS,
+    Reporter,
+)
 from compute_agent.resource_tracker import ResourceTracker
 from compute_agent.virt.driver import Readings
 from conductor.cell_rpcapi import CellConductorAPI
+from objects.compute_node import ComputeNode
 from tests import builders
 from tests.fixtures.agent import AGENT, HOSTS, Agent, an_order
 from tests.fixtures.told import Told
@@ -136,6 +142,22 @@ def test_changes_travel_together_after_a_moment(
     assert messages == [sorted(HOSTS)]
 
 
+def test_what_changes_all_the_time_is_sent_once_in_a_while(
+    agent: Agent, reporter: Reporter, messages: list[list[str]]
+) -> None:
+    """What changes soon after a message waits for the next one, the later the sooner."""
+    reporter.touch(HOST)
+    agent.now += DEBOUNCE_SECONDS
+    reporter.step()
+    reporter.touch(HOST)
+    agent.now += DEBOUNCE_SECONDS
+    reporter.touch(OTHER_HOST)
+    assert reporter.step() == pytest.approx(REST_SECONDS - DEBOUNCE_SECONDS)
+    agent.now += REST_SECONDS - DEBOUNCE_SECONDS
+    reporter.step()
+    assert messages == [[HOST], sorted(HOSTS)]
+
+
 def test_only_what_changed_is_sent(
     agent: Agent, reporter: Reporter, messages: list[list[str]]
 ) -> None:
@@ -216,6 +238,23 @@ def test_a_host_that_placement_refused_is_sent_again_alone(
     assert messages == [sorted(HOSTS), [HOST]]
 
 
+def test_a_tree_may_take_another_shape_until_it_was_taken_once(
+    agent: Agent, reporter: Reporter
+) -> None:
+    """That is at the agent's start; a host that was refused is still at its own."""
+    agent.conductor.node_errors[HOST] = "placement does not answer"
+    reporter.heartbeat()
+    reporter.step()
+    uuids = {host: agent.conductor.nodes[host].uuid for host in HOSTS}
+    agent.conductor.node_errors.clear()
+    for _ in range(2):
+        reporter.touch_all()
+        reporter.step()
+    assert agent.conductor.reshapes == [
+        [uuids[host] for host in sorted(HOSTS)], [uuids[HOST]], []
+    ]  # fmt: skip
+
+
 def test_a_host_that_cannot_be_read_does_not_stop_the_others(
     agent: Agent, reporter: Reporter, messages: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +305,34 @@ class OneHostMonitor(Monitor):
         if self._driver.host != HOST:
             return None
         return Readings({"cpu.percent": 0.25}, datetime(2030, 1, 31, tzinfo=UTC))
+
+
+def test_a_driver_that_is_lost_is_told_once(
+    agent: Agent, contacts: Contacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And again when it is lost anew."""
+    told = Told()
+    reporter = make_reporter(agent, contacts, notifier=told.notifier)
+    reporter.heartbeat()
+
+    def look(*, is_lost: bool) -> int:
+        def read(_self: ResourceTracker) -> ComputeNode:
+            raise exception.Unavailable(reason="qemu:///system: no socket")
+
+        with monkeypatch.context() as patch:
+            if is_lost:
+                patch.setattr(ResourceTracker, "compute_node", read)
+            reporter.touch_all()
+            reporter.step()
+        return len(told.told)
+
+    counts = [look(is_lost=is_lost) for is_lost in (True, True, False, True)]
+    hosts = counts[0]
+    assert counts == [hosts, hosts, hosts, 2 * hosts]
+    assert {(one.event_type, one.priority) for one in told.told} == {
+        ("virt_driver.connect.error", "ERROR")
+    }
+    assert "no socket" in told.told[0].line()["reason"]
 
 
 @pytest.mark.parametrize("is_measured", [True, False], ids=["measured", "without monitors"])

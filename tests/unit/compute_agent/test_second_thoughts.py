@@ -107,3 +107,33 @@ def test_an_order_before_one_that_was_forgotten_is_late(agent: Agent) -> None:
     agent.settle()
     assert agent.journal is not None
     assert (agent.guests(), OrderBook(agent.journal).list_open()) == (set(), [])
+
+
+def test_what_an_operation_may_leave_behind_is_looked_at_until_it_is_over(agent: Agent) -> None:
+    """It may end without this host, which was given up meanwhile: nobody tells it then."""
+    instance, spec = a_server(agent)
+    agent.order_work.take(admin_context(), ordered(instance, spec, Verb.DETACH, 1))
+    agent.settle()
+    under_way = instance.with_values(vm_state="shelved", task_state="shelving_offloading")
+    agent.conductor.instances[instance.uuid] = under_way
+    agent.reconciler.request()
+    pauses = [agent.reconciler.step(), agent.reconciler.step()]
+    agent.settle()
+    before = agent.states()
+    del agent.conductor.instances[instance.uuid]
+    agent.reconciler.step()
+    agent.settle()
+    assert (before, agent.guests()) == ({(HERE, instance.uuid): "leaving"}, set())
+    assert pauses == [1, 2]
+
+
+def test_a_move_that_waits_for_its_user_is_looked_at_less_and_less(agent: Agent) -> None:
+    """A migration may be confirmed after days; its source is compared as often as others then."""
+    instance, spec = a_server(agent)
+    agent.order_work.take(admin_context(), ordered(instance, spec, Verb.DETACH, 1))
+    agent.settle()
+    agent.conductor.moving = [{"instance_uuid": instance.uuid, "host": HERE}]
+    del agent.conductor.instances[instance.uuid]
+    agent.reconciler.request()
+    pauses = [agent.reconciler.step() for _time in range(12)]
+    assert (pauses[:3], pauses[-2:]) == ([1, 2, 4], [300, 300])

@@ -25,6 +25,7 @@ from objects.numa import HostCell, HostTopology, InstanceTopology, fit, format_c
 from tests.fixtures.agent import AGENT
 from tests.fixtures.asking import wait_for
 from tests.fixtures.processes import Processes
+from tests.fixtures.services import leave_out
 
 ROOT = Path(__file__).parents[4]
 ABORTED = exception.BuildAborted
@@ -165,7 +166,7 @@ def test_it_runs_on_as_many_cpus_as_it_has(processes: Processes) -> None:
     """Those that the fewest others share; all of them when it has as many."""
     available = os.sched_getaffinity(0)
     if len(available) < 2:
-        pytest.skip("this machine has one CPU")
+        leave_out("A second CPU", "this machine has one")
     one, two, all_of_them = (
         os.sched_getaffinity(processes.pids(processes.spawn("sleep 300", vcpus=vcpus))["workload"])
         for vcpus in (1, 1, len(available))
@@ -219,7 +220,7 @@ def test_dedicated_cpus_are_kept_free_of_others(processes: Processes) -> None:
     """A workload without CPUs of its own runs on the shared ones, however many it asks for."""
     first, *rest = sorted(os.sched_getaffinity(0))
     if not rest:
-        pytest.skip("this machine has one CPU")
+        leave_out("A second CPU", "this machine has one")
     processes.conf.set_override("cpu_shared_set", str(first), group="compute")
     processes.conf.set_override("cpu_dedicated_set", format_cpus(rest), group="compute")
     processes.restart()
@@ -248,7 +249,7 @@ def test_cgroups_hold_a_workload_where_they_can_be_made(processes: Processes) ->
     """With limits if the controllers are there; the cgroup goes with the workload."""
     name = f"armillary-test-{os.getpid()}"
     if cgroups.find(name) is None:
-        pytest.skip("this machine lets us make no cgroup of version 2")
+        leave_out("A cgroup of version 2", "this machine lets us make none")
     processes.set_options(limits="auto", cgroup_parent=name)
     processes.restart()
     found = processes.driver._cgroups
@@ -452,9 +453,10 @@ def passable() -> Iterator[Path]:
         yield Path(name)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="another user can be taken on by root alone")
 def test_workloads_run_as_another_user(passable: Path, processes: Processes) -> None:
     """Who owns its home, and cannot write the agent's notes about it."""
+    if os.geteuid() != 0:
+        leave_out("Another user", "it can be taken on by root alone")
     processes.state_path = passable
     processes.set_options(workload_user="nobody")
     processes.restart()

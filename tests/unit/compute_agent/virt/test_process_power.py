@@ -22,6 +22,7 @@ from objects.instance import Instance
 from tests import builders
 from tests.fixtures.asking import wait_for
 from tests.fixtures.processes import Processes
+from tests.fixtures.services import leave_out
 
 FAILED = exception.OperationFailed
 DEAF = "sh -c 'trap \"\" TERM; echo ready; while :; do sleep 0.05; done'"
@@ -254,7 +255,7 @@ def test_a_size_that_does_not_work_is_taken_back(processes: Processes) -> None:
 def test_a_workload_keeps_its_cpus_from_start_to_start(processes: Processes) -> None:
     """Also when others have become free."""
     if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("this machine has one CPU")
+        leave_out("A second CPU", "this machine has one")
     other, instance = (processes.spawn("sleep 300", vcpus=1) for _ in range(2))
     before = os.sched_getaffinity(processes.pids(instance)["workload"])
     processes.driver.destroy(other.uuid)

@@ -17,6 +17,7 @@ from compute_agent.virt.libvirt.pins import Pins
 from compute_agent.virt.libvirt.record import GuestRecord
 from objects.numa import InstanceCell, InstanceTopology
 from tests import builders
+from tests.fixtures.libvirt_hosts import libvirt_library
 
 UUID = "6695eb01-f6a4-4304-89aa-97f2502e1934"
 TOPOLOGY = InstanceTopology(
@@ -54,6 +55,36 @@ def a_domain(place: InstancePlace = ANYWHERE, **values: Any) -> Element:
 
 def attributes(domain: Element, path: str) -> list[dict[str, str]]:
     return [dict(element.attrib) for element in domain.iterfind(path)]
+
+
+@pytest.mark.libvirt
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"domain_type": "qemu", "arch": "aarch64", "machine": "virt", "cpu_mode": "maximum"},
+        {"cpu_mode": "host-passthrough", "network": "default", "disk_bus": "sata"},
+        {"cpu_mode": "custom", "cpu_model": "Westmere", "pins": Pins(shared=frozenset({1, 2, 5}))},
+        {
+            "place": InstancePlace(TOPOLOGY, (PciDevice("0000:06:10.7", "8086", "10ed"),)),
+            "pins": Pins(
+                vcpus={0: frozenset({4, 5}), 1: frozenset({0})},
+                emulator=frozenset({0, 4, 5}),
+                cells={0: 1, 1: 0},
+            ),
+            "disk_bus": "scsi",
+        },
+    ],
+    ids=["emulated", "passthrough", "named-model", "cells-pages-devices"],
+)
+def test_it_is_what_libvirts_own_schema_allows(values: dict[str, Any]) -> None:
+    """Also what needs KVM, huge pages or devices: checked and defined, though not run."""
+    library = libvirt_library()
+    library.registerErrorHandler(lambda *_: None, None)
+    opened = library.open("test:///default")
+    flags = library.VIR_DOMAIN_DEFINE_VALIDATE
+    defined = opened.defineXMLFlags(domain_xml.build(a_spec(**values)), flags)
+    defined.undefine()
+    opened.close()
 
 
 def test_a_guest_is_its_instance() -> None:
