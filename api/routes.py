@@ -23,6 +23,7 @@ from api.handlers import (
     server_group,
     service,
     version,
+    zone,
 )
 from api.policies import aggregate as aggregate_policies
 from api.policies import allocation as allocation_policies
@@ -42,6 +43,7 @@ from api.policies import quota_set as quota_set_policies
 from api.policies import server as server_policies
 from api.policies import server_group as server_group_policies
 from api.policies import service as service_policies
+from api.policies import zone as zone_policies
 from api.schemas import aggregate as aggregate_schemas
 from api.schemas import allocation as allocation_schemas
 from api.schemas import availability_zone as availability_zone_schemas
@@ -61,6 +63,7 @@ from api.schemas import server as server_schemas
 from api.schemas import server_group as server_group_schemas
 from api.schemas import service as service_schemas
 from api.schemas import version as version_schemas
+from api.schemas import zone as zone_schemas
 from api.server_action_routes import ACTIONS
 
 ROUTES: Routes = {
@@ -446,6 +449,19 @@ ROUTES: Routes = {
             allocation_schemas.INDEX_ANSWER,
             query=allocation_schemas.INDEX_QUERY,
         ),
+    },
+    "/v2.1/armillary/zones": {
+        "GET": Action(zone.index, zone_policies.LIST, zone_schemas.INDEX_ANSWER),
+        "POST": Choice(
+            {
+                "refresh": Action(
+                    zone.refresh, zone_policies.REFRESH, body=zone_schemas.REFRESH, status=202
+                ),
+            }
+        ),
+    },
+    "/v2.1/armillary/zones/{zone_name}": {
+        "GET": Action(zone.show, zone_policies.SHOW, zone_schemas.SHOW_ANSWER),
     },
     "/v2.1/armillary/health": {
         "GET": Action(health.show, health_policies.SHOW, health_schemas.SHOW_ANSWER),

@@ -413,6 +413,36 @@ class CellUnavailable(Unavailable):
     template = "Cell %(cell)s did not answer: %(reason)s"
 
 
+class ZoneNotFound(NotFound):
+    """No zone below this one has this UUID or name."""
+
+    template = "Zone %(zone)s could not be found."
+
+
+class ZoneExists(Exists, Conflict):
+    """Names and UUIDs of child zones are unique."""
+
+    template = "A zone with %(field)s %(value)s exists already."
+
+
+class ZoneInUse(InUse):
+    """The zone has servers of this one."""
+
+    template = "Zone %(zone)s is in use: %(reason)s"
+
+
+class ZoneUnavailable(Unavailable):
+    """A zone is out of reach for now; what it was asked to do may have been done."""
+
+    template = "Zone %(zone)s did not answer: %(reason)s"
+
+
+class StaleZoneAttempt(Conflict):
+    """An attempt to build in a zone was cancelled there, or a later one has come."""
+
+    template = "Attempt %(attempt)s for %(instance_uuid)s was refused: %(reason)s"
+
+
 # Placement ----------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ import contextlib
 import ipaddress
 import logging
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from cheroot import server as cheroot_server
 from cheroot import wsgi
 
 from armillary import exception
+from armillary.http_tls import TlsAdapter, TlsFiles, shakes_hands
 
 LOG = logging.getLogger(__name__)
 
@@ -85,6 +87,15 @@ class _Request(cheroot_server.HTTPRequest):
 class _Connection(cheroot_server.HTTPConnection):
     RequestHandlerClass = _Request
 
+    def communicate(self) -> bool:
+        is_new = isinstance(self.socket, ssl.SSLSocket) and self.socket.version() is None
+        if is_new and not shakes_hands(self.socket):
+            return False
+        if is_new:
+            self.socket.settimeout(self.server.timeout)
+        result: bool = super().communicate()  # type: ignore[no-untyped-call]
+        return result
+
 
 class _Server(wsgi.Server):
     """cheroot's server with our limits, and its complaints in our log."""
@@ -116,7 +127,8 @@ class HttpServer:
     connections among them. A server starts once and stops once. The application guards itself
     against large bodies: an answer with status 413 closes the connection, after any other one the
     rest of the body is read. What is no request at all is answered by ``refusal``, or in plain
-    words.
+    words. With ``tls`` it speaks HTTPS alone; raises ConfigurationError when its files are of no
+    use.
     """
 
     def __init__(
@@ -128,6 +140,7 @@ class HttpServer:
         threads: int,
         reuse_port: bool = False,
         refusal: Refusal | None = None,
+        tls: TlsFiles | None = None,
     ) -> None:
         self._server = _Server(
             (host, port),
@@ -142,6 +155,8 @@ class HttpServer:
             reuse_port=reuse_port,
         )
         self._server.refusal = refusal
+        if tls is not None:
+            self._server.ssl_adapter = TlsAdapter(tls)
         self._wanted = (host, port)
         self._bound: tuple[str, int] | None = None
         self._failure: BaseException | None = None
@@ -178,7 +193,8 @@ class HttpServer:
             ) from self._failure
         if self._failure is not None:
             raise self._failure
-        LOG.info("Listening on %s port %d", *self.address)
+        kind = "HTTP" if self._server.ssl_adapter is None else "HTTPS"
+        LOG.info("Listening on %s port %d (%s)", *self.address, kind)
 
     def stop(self) -> None:
         """Take no new request; return when nobody listens any more. Idempotent."""

@@ -112,6 +112,13 @@ CANDIDATES = Histogram(
 CLAIM_CONFLICTS = Counter(
     "scheduler_claim_conflicts", "Claims refused because somebody else was faster."
 )
+ZONES_ASKED = Counter("zones_asked", "Questions to child zones for hosts.")
+ZONES_PRUNED = Counter(
+    "zones_pruned", "Child zones not asked, as nothing below them can serve the request."
+)
+ZONES_MISSING = Counter(
+    "zones_missing", "Child zones that were asked in vain, by outcome: late, failed.", ("outcome",)
+)
 ALTERNATES_TRIED = Counter(
     "alternates_tried",
     "Alternates tried in the place of a host, by reason: build_failed, claim_refused.",
@@ -137,6 +144,12 @@ AUDITED = Gauge(
     "audit_consumers",
     "Consumers in placement at the last audit that are nobody's, by verdict: orphaned, foreign, "
     "unsure.",
+    ("verdict",),
+)
+LACKING = Gauge(
+    "audit_servers",
+    "Servers on a host that lacked allocations at the last audit, by verdict: healed, refused, "
+    "misplaced (they hold them of another host), without_node.",
     ("verdict",),
 )
 RECONCILED = Counter(
@@ -215,6 +228,12 @@ def consumers_audited(**counts: int) -> None:
         AUDITED.here.labels(verdict).set(count)
 
 
+def servers_audited(**counts: int) -> None:
+    """Show how many servers lacked allocations at an audit, by verdict."""
+    for verdict, count in counts.items():
+        LACKING.here.labels(verdict).set(count)
+
+
 def reconciled(what: str) -> None:
     """Count a difference that an agent found and puts right."""
     _counter(RECONCILED, what).inc()
@@ -279,6 +298,21 @@ def _show_size(gauge: prometheus_client.Gauge, holder: Any, size: Callable[[Any]
         return 0.0 if found is None else float(size(found))
 
     gauge.set_function(now)
+
+
+def zone_asked() -> None:
+    """Count a question to a child zone."""
+    ZONES_ASKED.here.inc()
+
+
+def zone_pruned() -> None:
+    """Count a child zone that needed no question."""
+    ZONES_PRUNED.here.inc()
+
+
+def zone_missing(outcome: str) -> None:
+    """Count a child zone whose answer is missing."""
+    _counter(ZONES_MISSING, outcome).inc()
 
 
 @functools.cache

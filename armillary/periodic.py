@@ -40,7 +40,8 @@ class PeriodicTask:
     The first call comes ``initial_delay_seconds`` after the start, by default a whole interval,
     plus a random part of ``jitter_seconds``, which keeps a fleet that was started at once from
     acting at once. A call that takes longer than the interval is followed by the next one at once,
-    and calls that were missed are not made up for.
+    and calls that were missed are not made up for. A call that may be broken off at any place, with
+    nothing half-done, need not be waited for at the end (``is_waited_for``).
     """
 
     name: str
@@ -48,6 +49,7 @@ class PeriodicTask:
     fn: Callable[[], object]
     initial_delay_seconds: float | None = None
     jitter_seconds: float = 0.0
+    is_waited_for: bool = True
 
     @property
     def is_enabled(self) -> bool:
@@ -75,7 +77,8 @@ class PeriodicRunner:
             thread = threading.Thread(
                 target=self._run, args=(task,), name=f"periodic-{task.name}", daemon=True
             )
-            self._threads.append(thread)
+            if task.is_waited_for:
+                self._threads.append(thread)
             thread.start()
 
     def stop(self, wait_seconds: float = 0.0) -> bool:

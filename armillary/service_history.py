@@ -56,6 +56,22 @@ HISTORY: tuple[ServiceVersion, ...] = (
         },
         "agents take the orders of operations; every service has a record",
     ),
+    ServiceVersion(
+        4,
+        {
+            "scheduler": "1.3", "conductor": "1.5", "cell_conductor": "1.4", "compute": "1.2",
+            "placement": "1.3",
+        },
+        "zones, and moves between cells",
+    ),
+    ServiceVersion(
+        5,
+        {
+            "scheduler": "1.4", "conductor": "1.6", "cell_conductor": "1.5", "compute": "1.2",
+            "placement": "1.4",
+        },
+        "audits that heal, trees that take another shape",
+    ),
 )  # fmt: skip
 
 CURRENT_VERSION = HISTORY[-1].number

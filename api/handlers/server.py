@@ -330,6 +330,7 @@ def _whereabouts(server: Instance) -> dict[str, Any]:
         "OS-EXT-SRV-ATTR:host": server.host,
         "OS-EXT-SRV-ATTR:hypervisor_hostname": server.node,
         "OS-EXT-SRV-ATTR:instance_name": server.name,
+        "armillary:zone": server.zone or "",
     }
 
 

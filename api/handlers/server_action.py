@@ -50,14 +50,14 @@ def resize(call: Call) -> Answer:
     """Give the server another flavor, perhaps on another host; it waits to be confirmed."""
     reference = call.body["resize"]["flavorRef"]
     try:
-        return _operate(call, "resize", {"flavor": last_part(reference)})
+        return _operate(call, "resize", {"flavor": last_part(reference), **_cross_cell(call)})
     except exception.FlavorNotFound as error:
         raise invalid("resize.flavorRef", reference, error.message) from error
 
 
 def migrate(call: Call) -> Answer:
     """Move the server, which is off meanwhile; it waits to be confirmed."""
-    return _moved(call, "migrate", "migrate")
+    return _moved(call, "migrate", "migrate", **_cross_cell(call))
 
 
 def live_migrate(call: Call) -> Answer:
@@ -102,9 +102,14 @@ def console_output(call: Call) -> Answer:
     return Answer({"output": output})
 
 
-def _moved(call: Call, action: str, operation: str) -> Answer:
+def _cross_cell(call: Call) -> dict[str, Any]:
+    """Return the argument that lets a move lead to another cell, for who may have that."""
+    return {"is_cross_cell": True} if call.allows(policies.RESIZE_CROSS_CELL) else {}
+
+
+def _moved(call: Call, action: str, operation: str, **more: Any) -> Answer:
     host = (call.body[action] or {}).get("host")
     try:
-        return _operate(call, operation, {"host": host})
+        return _operate(call, operation, {"host": host, **more})
     except exception.HostNotFound as error:
         raise invalid(f"{action}.host", host, error.message) from error

@@ -25,12 +25,13 @@ from api.policies import (
     server_action,
     server_group,
     service,
+    zone,
 )
 
 _NOUNS = (
     base, server, server_action, migration, instance_action, flavor, extra_spec, image, hypervisor,
     service, aggregate, availability_zone, server_group, quota_set, limit, explanation, dry_run,
-    allocation, health, event,
+    allocation, zone, health, event,
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ ADMIN = f"rule:{IS_ADMIN}"
 MEMBER = "rule:project_member_or_admin"
 READER = "rule:project_reader_or_admin"
 ANYBODY = "@"
+NOBODY = "!"
 
 Operation = tuple[str, str]
 """A method and a path."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from api.policies.base import ADMIN, MEMBER, rule
+from api.policies.base import ADMIN, MEMBER, NOBODY, rule
 
 START = "os_compute_api:servers:start"
 STOP = "os_compute_api:servers:stop"
 REBOOT = "os_compute_api:servers:reboot"
 REBUILD = "os_compute_api:servers:rebuild"
 RESIZE = "os_compute_api:servers:resize"
+RESIZE_CROSS_CELL = "compute:servers:resize:cross_cell"
 CONFIRM_RESIZE = "os_compute_api:servers:confirm_resize"
 REVERT_RESIZE = "os_compute_api:servers:revert_resize"
 MIGRATE = "os_compute_api:os-migrate-server:migrate"
@@ -32,6 +33,12 @@ RULES = [
     rule(REBOOT, MEMBER, "Reboot a server.", _ACTION),
     rule(REBUILD, MEMBER, "Build a server anew on its host.", _ACTION),
     rule(RESIZE, MEMBER, "Give a server another flavor.", _ACTION),
+    rule(
+        RESIZE_CROSS_CELL,
+        NOBODY,
+        "Let a resize, or a cold migration, lead to another cell if no host of its own fits.",
+        _ACTION,
+    ),
     rule(CONFIRM_RESIZE, MEMBER, "Confirm a resize.", _ACTION),
     rule(REVERT_RESIZE, MEMBER, "Revert a resize.", _ACTION),
     rule(MIGRATE, ADMIN, "Move a server that is off meanwhile.", _ACTION),

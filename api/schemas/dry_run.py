@@ -22,6 +22,9 @@ _HOST = every(
         "availability_zone": STRING_OR_NULL,
         "allocations": OBJECT,
         "alternates": listed(STRING_OR_NULL),
+        "zone": STRING_OR_NULL,
+        "host_id": STRING_OR_NULL,
+        "alternate_zones": listed(STRING_OR_NULL),
     }
 )
 

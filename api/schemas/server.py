@@ -157,6 +157,7 @@ _FOR_ADMINISTRATORS = {
     "OS-EXT-SRV-ATTR:host": STRING_OR_NULL,
     "OS-EXT-SRV-ATTR:hypervisor_hostname": STRING_OR_NULL,
     "OS-EXT-SRV-ATTR:instance_name": STRING,
+    "armillary:zone": STRING,
 }
 
 _DETAILS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import logging
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -71,6 +72,15 @@ class ApiTimeout(exception.Unavailable):
     )
 
 
+class ApiNotTrusted(exception.ArmillaryError):
+    """What answers over TLS shows a certificate that does not prove it is who we asked."""
+
+    template = (
+        "The certificate of %(url)s is not believed: %(reason)s. If its authority is your own, "
+        "name it with --cacert or ARMILLARY_CACERT."
+    )
+
+
 class NotAnArmillaryApi(exception.ArmillaryError):
     """Something else than an Armillary API answers at the address."""
 
@@ -80,8 +90,10 @@ class NotAnArmillaryApi(exception.ArmillaryError):
 class ApiClient:
     """Speaks to one API in one caller's name. Not for several threads at the same time.
 
-    Paths are given as segments below ``/v2.1``. Raises the errors of this module, and
-    ``exception.Invalid`` for an address that cannot be one.
+    Paths are given as segments below ``/v2.1``. ``cacert`` is a PEM file with the authorities that
+    may have signed the API's certificate; else those that every program here believes. Raises the
+    errors of this module, and ``exception.Invalid`` for an address that cannot be one, or a
+    ``cacert`` without authorities.
     """
 
     def __init__(
@@ -89,6 +101,8 @@ class ApiClient:
         url: str = DEFAULT_URL,
         token: str | None = None,
         timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+        *,
+        cacert: str | None = None,
     ) -> None:
         self.url = _checked_url(url)
         self._timeout_seconds = timeout_seconds
@@ -98,6 +112,7 @@ class ApiClient:
             self._session.headers[TOKEN_HEADER] = _checked_token(token)
         if _is_this_machine(self.url):
             self._session.trust_env = False  # no proxy stands between us and this machine
+        self._verify = _checked_authorities(cacert) if cacert else None
 
     def get(self, *path: str, query: Mapping[str, Any] | None = None) -> Document:
         """Return the JSON object at a path."""
@@ -187,10 +202,11 @@ class ApiClient:
                 json=body,
                 timeout=(CONNECT_TIMEOUT_SECONDS, timeout_seconds),
                 stream=silence is not None,
+                verify=self._verify,  # of the session, REQUESTS_CA_BUNDLE would count more
                 allow_redirects=False,  # requests would hand the token on to wherever it is sent
             )
         except requests.exceptions.SSLError as error:
-            raise NotAnArmillaryApi(url=self.url, reason=f"TLS failed: {error}") from error
+            raise _tls_error(self.url, error) from error
         except requests.exceptions.ConnectionError as error:
             raise self._not_connected(method, route, error) from error
         except requests.exceptions.ReadTimeout as error:
@@ -296,6 +312,27 @@ def _checked_token(token: str) -> str:
     if not (token.isascii() and token.isprintable() and token == token.strip()):
         raise exception.Invalid("The token has characters that no header can carry.")
     return token
+
+
+def _checked_authorities(path: str) -> str:
+    try:
+        ssl.create_default_context(cafile=path)
+    except (OSError, ssl.SSLError) as error:
+        reason = error.strerror or str(error)
+        raise exception.Invalid(
+            f"The authorities in {path} cannot be used: {reason}. A PEM file is expected."
+        ) from error
+    return path
+
+
+def _tls_error(url: str, error: requests.exceptions.SSLError) -> exception.ArmillaryError:
+    """Tell a certificate that does not fit from something else than TLS."""
+    cause: Any = error.args[0] if error.args else None
+    cause = getattr(cause, "reason", cause)
+    found = cause.args[0] if getattr(cause, "args", ()) else cause
+    if isinstance(found, ssl.SSLCertVerificationError):
+        return ApiNotTrusted(url=url, reason=found.verify_message)
+    return NotAnArmillaryApi(url=url, reason=f"TLS failed: {error}")
 
 
 def _is_this_machine(url: str) -> bool:

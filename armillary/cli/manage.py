@@ -1,4 +1,4 @@
-"""``armillary-manage``: databases, cells, keys and allocations, for operators."""
+"""``armillary-manage``: databases, cells, zones, keys and allocations, for operators."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from armillary.cli.operator.application import OperatorApp
 
 DESCRIPTION = """
-Databases, cells, keys and allocations of an Armillary deployment.
+Databases, cells, zones, keys and allocations of an Armillary deployment.
 
 Exit codes: 0 done; 1 refused or failed; 2 wrong usage; 78 a mistake in the configuration. "cell
-delete", "db archive", "db purge" and the "placement" commands have codes of their own, see their
-help.
+delete", "zone remove", "db archive", "db purge" and the "placement" commands have codes of their
+own, see their help.
 """
 
 
@@ -31,10 +31,12 @@ def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> Oper
     """Return the application with its table of contents; the caller has bootstrapped."""
     from armillary.cli.operator import (
         archive_commands,
+        broker_commands,
         cell_commands,
         db_commands,
         key_commands,
         placement_commands,
+        zone_commands,
     )
     from armillary.cli.operator.application import OperatorApp
 
@@ -43,12 +45,18 @@ def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> Oper
         "db version": db_commands.DbVersion,
         "db archive": archive_commands.DbArchive,
         "db purge": archive_commands.DbPurge,
+        "broker permissions": broker_commands.BrokerPermissions,
         "cell create": cell_commands.CellCreate,
         "cell list": cell_commands.CellList,
         "cell update": cell_commands.CellUpdate,
         "cell delete": cell_commands.CellDelete,
         "cell discover-hosts": cell_commands.CellDiscoverHosts,
         "cell map-instances": cell_commands.CellMapInstances,
+        "zone add": zone_commands.ZoneAdd,
+        "zone list": zone_commands.ZoneList,
+        "zone update": zone_commands.ZoneUpdate,
+        "zone remove": zone_commands.ZoneRemove,
+        "zone refresh": zone_commands.ZoneRefresh,
         "key create": key_commands.KeyCreate,
         "key show": key_commands.KeyShow,
         "key trust": key_commands.KeyTrust,

@@ -57,6 +57,7 @@ class Reporting:
             self._conf.report_interval,
             self.report,
             initial_delay_seconds=FIRST_SECONDS,
+            is_waited_for=False,
         )
         return [*self._manager.periodic_tasks(), report]
 

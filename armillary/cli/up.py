@@ -165,7 +165,7 @@ def embedded_services(
         ("placement", on_top(wiring.make_placement)),
         ("cell conductor", on_top(wiring.make_cell_conductor)),
         ("super conductor", on_top(wiring.make_super_conductor)),
-        ("scheduler", on_top(wiring.make_scheduler)),
+        *([] if conf.scheduler.in_process else [("scheduler", on_top(wiring.make_scheduler))]),
         ("compute agent", lambda: wiring.make_compute(conf, cell_url=cell_url, make_bus=make_bus)),
         ("api", on_top(wiring.make_api, on_bound=on_bound)),
     ]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from oslo_config import cfg
 
 from armillary import service_history
 from armillary.http_server import HttpServer
+from armillary.http_tls import tls_files
 from armillary.notifications import make_notifier
 from armillary.periodic import PeriodicTask
 from armillary.service import Manager, Server
@@ -21,6 +22,8 @@ from armillary.service import Manager, Server
 if TYPE_CHECKING:
     from api.event_hub import EventHub
     from armillary.cli.buses import MakeBus
+    from rpc.transport import Bus
+    from scheduler.rpcapi import SchedulerAPI
 
 
 def make_super_conductor(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> Manager:
@@ -29,14 +32,33 @@ def make_super_conductor(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBu
     from conductor.super_conductor import SuperConductorManager
 
     top_bus = make_bus(top_url)
-    return SuperConductorManager(
+    notifier = make_notifier(conf, "armillary-conductor", top_url)
+    deciding = _make_own_scheduler(conf, top_bus, make_bus) if conf.scheduler.in_process else None
+    manager = SuperConductorManager(
         conf,
         top_bus=top_bus,
-        notifier=make_notifier(conf, "armillary-conductor", top_url),
+        notifier=notifier,
         make_bus=make_bus,
         api_database=Database.from_conf(conf.api_database, "API"),
         cell0_database=Database.from_conf(conf.cell0_database, "cell0"),
+        scheduler=None if deciding is None else deciding.face,
     )
+    return manager if deciding is None else Together(manager, deciding.manager)
+
+
+class _OwnScheduler(NamedTuple):
+    """A scheduler within another process: what has to run, and what is called."""
+
+    manager: Manager
+    face: SchedulerAPI
+
+
+def _make_own_scheduler(conf: cfg.ConfigOpts, top_bus: Bus, make_bus: MakeBus) -> _OwnScheduler:
+    from scheduler.local import LocalScheduler
+    from scheduler.manager import SchedulerManager
+
+    made = SchedulerManager(conf, top_bus=top_bus, make_bus=make_bus)
+    return _OwnScheduler(made, cast("SchedulerAPI", LocalScheduler(made)))
 
 
 def make_cell_conductor(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> Manager:
@@ -65,6 +87,7 @@ def make_scheduler(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> 
     manager = SchedulerManager(
         conf,
         top_bus=top_bus,
+        make_bus=make_bus,
         notifier=make_notifier(conf, service_history.SCHEDULER, top_url),
         oldest=oldest,
     )
@@ -157,6 +180,12 @@ def make_api(
         port=conf.api.bind_port,
         threads=conf.api.threads,
         reuse_port=_several(conf, conf.api.workers),
+        tls=tls_files(
+            "api",
+            cert_file=conf.api.cert_file,
+            key_file=conf.api.key_file,
+            ca_file=conf.api.ca_file,
+        ),
     )
     before: list[Server] = [] if events is None else [events]
     if bus.post is not None:  # to be told of new trust lists, nothing else is asked of it
@@ -233,6 +262,31 @@ class _Announced:
 
     def wait(self) -> None:
         self._server.wait()
+
+
+class Together:
+    """Two managers that are one service: the second one does its work within the first one's."""
+
+    def __init__(self, first: Manager, second: Manager) -> None:
+        self._both = (first, second)
+
+    def start(self) -> None:
+        for each in self._both:
+            each.start()
+
+    def servers(self) -> Sequence[Server]:
+        return [server for each in self._both for server in each.servers()]
+
+    def periodic_tasks(self) -> Sequence[PeriodicTask]:
+        return [task for each in self._both for task in each.periodic_tasks()]
+
+    def stop(self, grace_seconds: float) -> None:
+        for each in self._both:
+            each.stop(grace_seconds)
+
+    def reload(self) -> None:
+        for each in self._both:
+            each.reload()
 
 
 class WithServers:

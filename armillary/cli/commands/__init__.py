@@ -22,6 +22,7 @@ from armillary.cli.commands import (
     server,
     server_action,
     service,
+    zone,
 )
 from armillary.cli.simulate.command import Simulate
 
@@ -76,6 +77,9 @@ COMMANDS: dict[str, type[Command]] = {
     "aggregate add host": aggregate.AddAggregateHost,
     "aggregate remove host": aggregate.RemoveAggregateHost,
     "availability zone list": availability_zone.ListAvailabilityZones,
+    "zone list": zone.ListZones,
+    "zone show": zone.ShowZone,
+    "zone refresh": zone.RefreshZones,
     "group create": group.CreateGroup,
     "group list": group.ListGroups,
     "group show": group.ShowGroup,

@@ -21,6 +21,7 @@ from armillary.cli.http_client import DEFAULT_TIMEOUT_SECONDS, DEFAULT_URL, ApiC
 from armillary.version import version_string
 
 URL_VARIABLE = "ARMILLARY_API_URL"
+CACERT_VARIABLE = "ARMILLARY_CACERT"
 TOKEN_VARIABLE = "ARMILLARY_TOKEN"  # noqa: S105 - the name of the variable
 
 FAILED = 1
@@ -80,7 +81,9 @@ class ClientApp(App):
     def api(self) -> ApiClient:
         """The API that the options name."""
         options = self.options
-        return ApiClient(options.api_url, options.token, options.http_timeout)
+        return ApiClient(
+            options.api_url, options.token, options.http_timeout, cacert=options.cacert
+        )
 
     def build_option_parser(
         self,
@@ -107,6 +110,13 @@ class ClientApp(App):
             "--token",
             default=self._environment.get(TOKEN_VARIABLE),
             help=f"who asks: a token, or USER:PROJECT where none is checked; else {TOKEN_VARIABLE}",
+        )
+        parser.add_argument(
+            "--cacert",
+            metavar="FILE",
+            default=self._environment.get(CACERT_VARIABLE),
+            help="PEM file with the authorities that the API's certificate may be of; else "
+            f"{CACERT_VARIABLE}, else those of this machine",
         )
         parser.add_argument(
             "--http-timeout",

@@ -15,6 +15,9 @@ from armillary.cli.http_client import ApiClient, Document
 
 LOG = logging.getLogger(__name__)
 
+_ZONE = "zone "
+"""How the API names a zone among the cells that do not answer."""
+
 
 class Application(Protocol):
     """The part of the application that commands use."""
@@ -48,13 +51,17 @@ class _Asks(Command):
     def items(
         self, key: str, *path: str, query: Mapping[str, Any] | None = None
     ) -> Iterator[Document]:
-        """Yield all items of a list; say which cells are missing from it, once."""
+        """Yield all items of a list; say which cells and zones are missing from it, once."""
         said: set[str] = set()
 
         def on_page(answer: Document) -> None:
             for cell in answer.get("armillary:down_cells", []):
                 if cell not in said:
-                    LOG.warning("Cell %s does not answer: what is there is not shown.", cell)
+                    what = cell if cell.startswith(_ZONE) else f"cell {cell}"
+                    LOG.warning(
+                        "%s does not answer: what is there is not shown.",
+                        f"{what[0].upper()}{what[1:]}",
+                    )
                 said.add(cell)
 
         yield from self.api.list_all(key, *path, query=query, on_page=on_page)

@@ -144,15 +144,27 @@ def text_of(found: Document) -> Iterator[str]:
 
 
 def _places(hosts: list[Document]) -> Iterator[str]:
-    rows = [("", "host", "zone", "alternates")]
+    """Yield a line for each server; of other zones only where one of these comes into it."""
+    has_zones = any(each for one in hosts for each in (one["zone"], *one["alternate_zones"]))
+    rows = [("", "host", *(["of zone"] if has_zones else []), "zone", "alternates")]
     for number, one in enumerate(hosts[:HOSTS_SHOWN_MAX], 1):
-        alternates = ", ".join(_name(host) for host in one["alternates"])
+        alternates = zip(one["alternates"], one["alternate_zones"], strict=True)
         rows.append(
-            (f"{number:,}", _name(one["host"]), _name(one["availability_zone"], ""), alternates)
+            (
+                f"{number:,}",
+                _name(one["host"] or one["host_id"]),
+                *([_name(one["zone"], "(this)")] if has_zones else []),
+                _name(one["availability_zone"], ""),
+                ", ".join(_alternate(host, zone) for host, zone in alternates),
+            )
         )
     yield from aligned(rows, right=(0,))
     if len(hosts) > HOSTS_SHOWN_MAX:
         yield f"… and {len(hosts) - HOSTS_SHOWN_MAX:,} more: -f json has all"
+
+
+def _alternate(host: str | None, zone: str | None) -> str:
+    return _name(host) if zone is None else f"one of {_name(zone)}"
 
 
 def _name(name: str | None, unknown: str = UNKNOWN_HOST) -> str:

@@ -248,6 +248,7 @@ class ListServerEvents(ApiLister):
 COLUMNS = ("ID", "Name", "Status", "Task", "Host", "Attempt", "Flavor", "Created")
 LONG_COLUMNS = (
     *COLUMNS, "Node", "Zone", "Power", "Image", "Properties", "Project", "Reservation", "Fault",
+    "In zone",
 )  # fmt: skip
 EVENT_COLUMNS = ("Started", "Finished", "Action", "Event", "Attempt", "Host", "Result", "Details")
 
@@ -334,6 +335,7 @@ def _long_row(server: Document) -> tuple[Any, ...]:
             server["tenant_id"],
             server["OS-EXT-SRV-ATTR:reservation_id"],
             fault_message(server) if server["status"] == "ERROR" else None,
+            server.get("armillary:zone"),
         )
     )
 
@@ -349,6 +351,7 @@ def _fields(server: Document) -> dict[str, Any]:
         "fault": fault_message(server) if "fault" in server else None,
         "host": server.get(HOST),
         "node": server.get("OS-EXT-SRV-ATTR:hypervisor_hostname"),
+        "zone": server.get("armillary:zone"),
         "availability_zone": server["OS-EXT-AZ:availability_zone"],
         "attempt": server["armillary:attempt"],
         "exit_code": server["armillary:exit_code"],

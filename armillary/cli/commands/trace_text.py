@@ -25,6 +25,20 @@ RULED_OUT = {
     "group_policy": "fit each part of the request, but not all together ({name})",
     "request_filter": "were not asked for: {name}",
 }
+OUTCOMES = {
+    "own": "own hosts could take it",
+    "asked": "hosts offered, the best of it and of zones below it",
+    "pruned": "not asked: nothing below it can do this",
+    "late": "did not answer in time",
+    "failed": "could not be asked",
+    "stale": "not asked: its summary is too old",
+    "offline": "not asked: it has not been heard of",
+    "disabled": "not asked: it is disabled",
+    "cycle": "asked already, by another way",
+}
+"""What became of a zone in a decision, in words."""
+ANSWERED = ("own", "asked")
+
 _OTHERWISE = "are ruled out by {name}"
 _BY_A_RULE = "do not give {name} in amounts of {asked:,} ({rule})"
 
@@ -36,7 +50,9 @@ _WEIGHER = "Weigher"
 
 def lines_of(trace: Document, host_now: str | None, *, choices_max: int = 1) -> Iterator[str]:
     """Yield the lines of a trace; ``host_now`` is where its server is, if that is known."""
-    yield from _section(_hosts_title(trace), _ruled_out(trace))
+    yield from _section("Zones:", _zones(trace))
+    if trace["hosts_total"] or not trace.get("zones"):
+        yield from _section(_hosts_title(trace), _ruled_out(trace))
     yield from _section("Nearest misses:", nearest_misses(trace))
     if trace["filters"]:
         yield from _section(_filters_title(trace), _filters(trace), sets_apart=False)
@@ -86,6 +102,27 @@ def _section(title: str, lines: Iterable[str], *, sets_apart: bool = True) -> It
 
 def _lines_max(body: Sequence[str]) -> int:
     return 2 * _ROWS_MAX if len(body) <= 2 * _ROWS_MAX else 2 * _ROWS_MAX - 1
+
+
+# Zones --------------------------------------------------------------------------------------------
+
+
+def _zones(trace: Document) -> Iterator[str]:
+    """Yield a line for each zone that was considered: what it offered, or why it was not asked."""
+    rows = [_zone_row(zone) for zone in trace.get("zones", [])]
+    if rows:
+        yield from aligned(rows, right=(1,))
+
+
+def _zone_row(zone: Document) -> tuple[str, str, str]:
+    path = zone["path"]
+    where = UNKNOWN_HOST if None in path else "/".join(path) or "this zone"
+    is_answer = zone["outcome"] in ANSWERED
+    hosts = f"{zone['hosts']:,}" if is_answer else ""
+    took = f" ({zone['seconds'] * 1000:.1f} ms)" if zone.get("seconds") else ""
+    words = OUTCOMES.get(zone["outcome"], zone["outcome"])
+    reason = f": {zone['reason']}" if zone.get("reason") else ""
+    return printable(where), hosts, printable(f"{words}{took}{reason}")
 
 
 # Placement ----------------------------------------------------------------------------------------

@@ -16,9 +16,10 @@ from cliff.command import Command
 from armillary import exception
 from armillary.cli.commands.progress import Show, progress
 from armillary.cli.operator.peers import Peers, peers
-from armillary.cli.operator.placement_heal import Heal, HealOptions, HealResult
+from armillary.cli.operator.placement_heal import make_heal
 from armillary.cli.operator.placement_sync import Sync, SyncResult
 from conductor.audit import MOVE, SERVER, Audit, AuditOptions, AuditResult, Find
+from conductor.heal import HealOptions, HealResult
 
 EXIT_INVALID = 127
 EXIT_INCOMPLETE = 10
@@ -187,8 +188,9 @@ class PlacementHealAllocations(_PlacementCommand):
 
     Servers that somebody is at work on are left alone; --verbose names them. Exit codes: 0 some
     were healed; 1 --max-count was reached and there are more; 2 a server's compute node is unknown;
-    3 placement refused an allocation; 4 nothing was healed, as in a dry run; 10 a cell did not
-    answer, its servers were left out; 127 wrong input, or no such server; 255 failed.
+    3 placement refused an allocation, or a server holds it of another host; 4 nothing was healed,
+    as in a dry run; 10 a cell did not answer, its servers were left out; 127 wrong input, or no
+    such server; 255 failed.
     """
 
     exit_unexpected = 255
@@ -201,13 +203,12 @@ class PlacementHealAllocations(_PlacementCommand):
         return parser
 
     def work(self, parsed_args: argparse.Namespace, found: Peers) -> int:
-        options = HealOptions(
-            instance=_uuid(parsed_args.instance),
-            max_count=_max_count(parsed_args),
-            dry_run=parsed_args.dry_run,
-        )
+        options = HealOptions(max_count=_max_count(parsed_args), dry_run=parsed_args.dry_run)
+        instance = _uuid(parsed_args.instance)
         with self.progress("servers", None) as show:
-            heal = Heal(found, options, say=self.say, tell=self.tell, show=show)
+            heal = make_heal(
+                found, options, instance=instance, say=self.say, tell=self.tell, show=show
+            )
             try:
                 result = heal.run()
             except exception.InstanceNotFound as error:
@@ -232,7 +233,7 @@ def _max_count(parsed_args: argparse.Namespace) -> int | None:
 def heal_code(result: HealResult, *, dry_run: bool) -> int:
     """Return the exit code of a healing."""
     by_code = {
-        3: result.refused,
+        3: result.refused + result.misplaced,
         2: result.without_node,
         EXIT_INCOMPLETE: result.down_cells,
         1: result.is_cut_short,

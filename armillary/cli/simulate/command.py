@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from armillary.cli.simulate.outcome import Outcome
     from armillary.cli.simulate.policies import Policy
     from armillary.cli.simulate.scenario import Scenario
+    from armillary.cli.simulate.zones.outcome import ZonesOutcome
 
 LOG = logging.getLogger(__name__)
 
@@ -65,10 +68,24 @@ class Simulate(Command):
         policies = read_policies(parsed_args.config_file, parsed_args.compare)
         for warning in dict.fromkeys(text for each in policies for text in each.warnings):
             LOG.warning("%s", warning)
+        if scenario.tree is not None:
+            self._take_action_on_zones(parsed_args, scenario, policies)
+            return 0
         outcomes = [_run(scenario, policy, self.app.stderr) for policy in policies]
         self.app.stdout.write(text_of(scenario, outcomes))
         _write(parsed_args, scenario, outcomes)
         return 0
+
+    def _take_action_on_zones(
+        self, parsed_args: argparse.Namespace, scenario: Scenario, policies: Sequence[Policy]
+    ) -> None:
+        from armillary.cli.simulate.zones.report import text_of
+
+        if parsed_args.plot:
+            raise exception.Invalid("--plot is for scenarios without zones.")
+        outcomes = [_run_zones(scenario, policy, self.app.stderr) for policy in policies]
+        self.app.stdout.write(text_of(scenario, outcomes))
+        _write_json(parsed_args, scenario, outcomes)
 
 
 def _check_outputs(parsed_args: argparse.Namespace) -> None:
@@ -92,15 +109,43 @@ def _run(scenario: Scenario, policy: Policy, stream: TextIO) -> Outcome:
         return simulate(scenario, policy, show)
 
 
+def _run_zones(scenario: Scenario, policy: Policy, stream: TextIO) -> ZonesOutcome:
+    from armillary.cli.commands.progress import progress
+    from armillary.cli.simulate.zones.simulation import simulate_zones
+
+    title = f"Simulating {policy.name}"
+    seconds = int(scenario.duration_seconds)
+    assert scenario.tree is not None
+    with progress(stream, title, seconds, quiet=not stream.isatty()) as show:
+        return simulate_zones(scenario, scenario.tree, policy, show)
+
+
 def _write(parsed_args: argparse.Namespace, scenario: Scenario, outcomes: list[Outcome]) -> None:
-    from armillary.cli.simulate.files import write_json
     from armillary.cli.simulate.plot import draw
 
-    try:
-        if parsed_args.json:
-            write_json(parsed_args.json, scenario, outcomes)
-        if parsed_args.plot:
+    _write_json(parsed_args, scenario, outcomes)
+    if parsed_args.plot:
+        with _said():
             draw(scenario.title, outcomes, parsed_args.plot)
+
+
+def _write_json(
+    parsed_args: argparse.Namespace,
+    scenario: Scenario,
+    outcomes: Sequence[Outcome] | Sequence[ZonesOutcome],
+) -> None:
+    from armillary.cli.simulate.files import write_json
+
+    if parsed_args.json:
+        with _said():
+            write_json(parsed_args.json, scenario, outcomes)
+
+
+@contextlib.contextmanager
+def _said() -> Iterator[None]:
+    """Say in one line which file could not be written."""
+    try:
+        yield
     except OSError as error:
         raise exception.ArmillaryError(
             f"{error.filename}: cannot be written: {error.strerror}"

@@ -11,6 +11,7 @@ from typing import Any
 from armillary import exception
 from armillary.cli.simulate.outcome import Outcome
 from armillary.cli.simulate.scenario import Scenario
+from armillary.cli.simulate.zones.outcome import ZonesOutcome
 
 
 def require_writable(option: str, path: Path) -> None:
@@ -27,25 +28,31 @@ def require_writable(option: str, path: Path) -> None:
     raise exception.Invalid(f"{option} {path}: {reason}.")
 
 
-def write_json(path: Path, scenario: Scenario, outcomes: Sequence[Outcome]) -> None:
+def write_json(
+    path: Path, scenario: Scenario, outcomes: Sequence[Outcome] | Sequence[ZonesOutcome]
+) -> None:
     """Write everything that is known of the outcomes."""
     path.write_text(json.dumps(document_of(scenario, outcomes), indent=2) + "\n")
 
 
-def document_of(scenario: Scenario, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def document_of(
+    scenario: Scenario, outcomes: Sequence[Outcome] | Sequence[ZonesOutcome]
+) -> dict[str, Any]:
     """Return the JSON document; of two outcomes with the differences, second less first."""
+    first = outcomes[0]
     document: dict[str, Any] = {
         "scenario": {
             "title": scenario.title,
             "file": str(scenario.file),
             "seed": scenario.seed,
             "duration_seconds": scenario.duration_seconds,
-            "hosts": scenario.hosts_total,
+            "hosts": first.hosts if isinstance(first, ZonesOutcome) else scenario.hosts_total,
         },
         "runs": [outcome.to_plain() for outcome in outcomes],
     }
-    if len(outcomes) == 2:
-        document["differences"] = differences(*outcomes)
+    compared = [outcome for outcome in outcomes if isinstance(outcome, Outcome)]
+    if len(compared) == 2:
+        document["differences"] = differences(*compared)
     return document
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from armillary.cli.simulate.host_report import attributes_of, inventories_of, traits_of
 from armillary.cli.simulate.numa_hosts import topology_of
 from armillary.cli.simulate.scenario import Amount, HostShape, Scenario
 from objects import numa
@@ -21,13 +22,6 @@ Amounts = npt.NDArray[np.float64]
 
 _NAMESPACE = uuid.UUID("0f4a2f0e-8f0c-4b5e-9f8e-2a6b7c1d3e5f")
 _NOTHING = Amount(0)
-_AS_USUAL: dict[str, Any] = {
-    "hypervisor_type": "simulated",
-    "hypervisor_version": 1_000_000,
-    "host_ip": "192.0.2.1",
-    "supported_instances": [["x86_64", "simulated", "hvm"]],
-}
-COMPUTE_NODE_TRAIT = "COMPUTE_NODE"
 
 
 @dataclass(slots=True)
@@ -129,10 +123,8 @@ class HostBook:
             {
                 "uuid": host.uuid,
                 "name": host.name,
-                "inventories": {
-                    name: _inventory(amount) for name, amount in host.shape.amounts.items()
-                },
-                "traits": sorted({*host.shape.traits, COMPUTE_NODE_TRAIT}),
+                "inventories": inventories_of(host.shape),
+                "traits": traits_of(host.shape),
             }
             for host in self.hosts
         ]
@@ -178,30 +170,11 @@ class HostBook:
         self.changed[host.row] = host
 
     def _attributes(self, host: Host) -> dict[str, Any]:
-        vcpus, memory, disk = (
-            host.shape.amounts.get(name, _NOTHING) for name in ("VCPU", "MEMORY_MB", "DISK_GB")
-        )
         used = dict(zip(self.classes, self.used[host.row].astype(int).tolist(), strict=True))
-        memory_used = memory.reserved + used.get("MEMORY_MB", 0)
-        disk_used = disk.reserved + used.get("DISK_GB", 0)
         return {
-            **_AS_USUAL,
-            "hypervisor_hostname": host.name,
-            **host.shape.attributes,
-            "vcpus_total": vcpus.total,
-            "vcpus_used": vcpus.reserved + used.get("VCPU", 0),
-            "total_usable_ram_mb": memory.total,
-            "free_ram_mb": memory.total - memory_used,
-            "total_usable_disk_gb": disk.total,
-            "free_disk_mb": (disk.total - disk_used) * 1024,
-            "disk_mb_used": disk_used * 1024,
-            "cpu_allocation_ratio": vcpus.ratio,
-            "ram_allocation_ratio": memory.ratio,
-            "disk_allocation_ratio": disk.ratio,
+            **attributes_of(host.shape, host.name, used, list(host.tenants)),
             "num_io_ops": host.building,
             "failed_builds": host.failed_builds,
-            "num_instances": len(host.tenants),
-            "instance_uuids": list(host.tenants),
             "service_up": host.is_reported_up,
             "stats": _stats(host),
             "numa_topology": None if host.numa is None else host.numa.to_plain(),
@@ -226,17 +199,6 @@ def _classes(shapes: Iterable[HostShape]) -> list[str]:
     first = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
     names = {name for shape in shapes for name in shape.amounts}
     return [*(name for name in first if name in names), *sorted(names.difference(first))]
-
-
-def _inventory(amount: Amount) -> dict[str, Any]:
-    return {
-        "total": amount.total,
-        "reserved": amount.reserved,
-        "min_unit": 1,
-        "max_unit": amount.total,
-        "step_size": 1,
-        "allocation_ratio": amount.ratio,
-    }
 
 
 def _stats(host: Host) -> dict[str, int]:

@@ -67,6 +67,7 @@ def _shape(document: Mapping[str, Any], place: Place, aggregates: set[str]) -> H
         traits=tuple(document.get("traits", ())),
         numa_cells=document.get("numa_cells", 1 if document.get("pcpus") else 0),
         attributes=_attributes(document.get("attributes", {}), (*place, "attributes")),
+        in_zones=tuple(document.get("in_zones", ("*",))),
     )
 
 

@@ -28,15 +28,11 @@ class MemoryLedger:
         self.table = ProviderTable()
         self._holdings: dict[str, Holding] = {}
         self._fences: dict[str, int] = {}
-        self._providers = {
-            report["uuid"]: Provider(
-                id=number,
-                name=report["name"],
-                accounts={name: Account(None, item, 0) for name, item in given.items()},
-            )
-            for number, (report, given) in enumerate(zip(reports, inventories, strict=True), 1)
-        }
-        self.table.apply(_changes(reports, self._providers, aggregates))
+        self._ids = {report["uuid"]: number for number, report in enumerate(reports, 1)}
+        self._names = [report["name"] for report in reports]
+        self._inventories = list(inventories)
+        self._providers: dict[str, Provider] = {}  # those that somebody took from
+        self.table.apply(_changes(reports, inventories, self._ids, aggregates))
 
     def check_size(self, what: str, size: int) -> None:
         """Let any number of claims in: there is no transaction that they could make too long."""
@@ -52,7 +48,7 @@ class MemoryLedger:
         ledger = Ledger(
             holdings=held,
             fences={uuid: self._fences[uuid] for uuid in consumers if uuid in self._fences},
-            providers={uuid: self._providers[uuid] for uuid in named if uuid in self._providers},
+            providers={uuid: self._provider(uuid) for uuid in named if uuid in self._ids},
         )
         try:
             return work.apply(ledger)
@@ -61,8 +57,20 @@ class MemoryLedger:
 
     def used(self, provider_uuid: str) -> dict[str, int]:
         """Return class -> amount that is used of a provider."""
-        accounts = self._providers[provider_uuid].accounts
+        accounts = self._provider(provider_uuid).accounts
         return {name: account.used for name, account in accounts.items()}
+
+    def _provider(self, uuid: str) -> Provider:
+        provider = self._providers.get(uuid)
+        if provider is None:
+            number = self._ids[uuid]
+            given = self._inventories[number - 1]
+            provider = self._providers[uuid] = Provider(
+                id=number,
+                name=self._names[number - 1],
+                accounts={name: Account(None, item, 0) for name, item in given.items()},
+            )
+        return provider
 
     def _keep(self, ledger: Ledger) -> None:
         for uuid in ledger.changed_consumers:
@@ -85,10 +93,10 @@ class MemoryLedger:
 
 def _changes(
     reports: Sequence[Mapping[str, Any]],
-    providers: Mapping[str, Provider],
+    inventories: Sequence[Mapping[str, Inventory]],
+    ids: Mapping[str, int],
     aggregates: Mapping[str, Sequence[str]],
 ) -> ProviderChanges:
-    ids = {uuid: provider.id for uuid, provider in providers.items()}
     changes = ProviderChanges(
         epoch=1,
         providers=[ChangedProvider(number, uuid, number) for uuid, number in ids.items()],
@@ -96,10 +104,10 @@ def _changes(
             uuid: [ids[member] for member in members] for uuid, members in aggregates.items()
         },
     )
-    for report in reports:
+    for report, given in zip(reports, inventories, strict=True):
         number = ids[report["uuid"]]
-        for name, account in providers[report["uuid"]].accounts.items():
-            changes.inventories.setdefault(name, []).append((number, account.inventory))
+        for name, inventory in given.items():
+            changes.inventories.setdefault(name, []).append((number, inventory))
         for trait in report["traits"]:
             changes.traits.setdefault(trait, []).append(number)
     return changes

@@ -19,12 +19,12 @@ from objects.allocation import AllocationClaim, ClaimResult
 from objects.allocation_candidates import AllocationCandidates
 from objects.provider_uuids import Ids, ProviderUUIDs, UUIDBook, complete
 from objects.resource_query import ResourceQuery
-from placement import packed_candidates
+from placement import capabilities, packed_candidates
 from placement import query as queries
 from placement.candidates import find_candidates
 from placement.candidates.strategy import Strategy
 from placement.claims import ClaimWriter
-from placement.inventory import parse_inventory
+from placement.inventory import Inventory, parse_inventory
 from placement.ledger_commit import LedgerCommit
 
 
@@ -42,14 +42,7 @@ class MemoryPlacement:
         self._conf = conf
         self._dice = dice
         self._book = UUIDBook()  # candidates by id are found sooner, as over RPC
-        inventories = [
-            {
-                name: parse_inventory(report["uuid"], name, values, None)
-                for name, values in report["inventories"].items()
-            }
-            for report in reports
-        ]
-        self.ledger = MemoryLedger(reports, inventories, aggregates)
+        self.ledger = MemoryLedger(reports, _inventories(reports), aggregates)
         self._claims = ClaimWriter(cast("LedgerCommit", self.ledger))
 
     def get_allocation_candidates(
@@ -61,6 +54,17 @@ class MemoryPlacement:
         if not complete(packed, self._book, self._uuids_of):
             raise AssertionError("a provider came or went, which none does here")
         return packed
+
+    def get_summary(
+        self,
+        context: RequestContext,
+        *,
+        excluded: Sequence[str] = (),
+        without_traits: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        return capabilities.summarize(
+            self.ledger.table, excluded=excluded, without_traits=without_traits
+        )
 
     def claim(
         self, context: RequestContext, claims: Sequence[AllocationClaim]
@@ -90,3 +94,19 @@ class MemoryPlacement:
             if options.randomize_allocation_candidates
             else None,
         )
+
+
+def _inventories(reports: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Inventory]]:
+    """Return what each provider has; of equal ones it is the same object, as most are."""
+    known: dict[Any, Mapping[str, Inventory]] = {}
+    found = []
+    for report in reports:
+        given = report["inventories"]
+        key = tuple((name, *sorted(values.items())) for name, values in given.items())
+        if key not in known:
+            known[key] = {
+                name: parse_inventory(report["uuid"], name, values, None)
+                for name, values in given.items()
+            }
+        found.append(known[key])
+    return found

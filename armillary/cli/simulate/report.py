@@ -64,7 +64,8 @@ def text_of(scenario: Scenario, outcomes: Sequence[Outcome]) -> str:
     )
     parts = [printable(head), "", *_table(outcomes)]
     for outcome in outcomes:
-        parts += ["", *_reasons(outcome, is_named=len(outcomes) > 1)]
+        of = f" under {printable(outcome.policy)}" if len(outcomes) > 1 else ""
+        parts += ["", *reasons_of(outcome.refusals, of)]
     return "\n".join(parts) + "\n"
 
 
@@ -134,16 +135,16 @@ def _layout(
             yield row(label, lambda o, n=name, w=when: o.measures[n][w], show)  # type: ignore[misc]
 
 
-def _reasons(outcome: Outcome, *, is_named: bool) -> Iterator[str]:
-    of = f" under {printable(outcome.policy)}" if is_named else ""
-    if not outcome.refusals:
+def reasons_of(refusals: Sequence[Mapping[str, Any]], of: str) -> Iterator[str]:
+    """Yield the lines that say why requests were refused; ``of`` names the policy, if need be."""
+    if not refusals:
         yield f"No instance was refused{of}."
         return
     yield f"Why instances got no host{of}:"
-    width = len(_whole(outcome.refusals[0]["count"]))
-    for entry in outcome.refusals[:REASONS_SHOWN]:
+    width = len(_whole(refusals[0]["count"]))
+    for entry in refusals[:REASONS_SHOWN]:
         yield from _reason(entry, width)
-    rest = sum(entry["count"] for entry in outcome.refusals[REASONS_SHOWN:])
+    rest = sum(entry["count"] for entry in refusals[REASONS_SHOWN:])
     if rest:
         yield f"  {_whole(rest).rjust(width)}  other reasons (all of them: --json)"
 

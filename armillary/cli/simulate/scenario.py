@@ -47,6 +47,8 @@ class HostShape:
     """Host attributes that are not as usual."""
     numa_cells: int = 0
     """Into how many NUMA cells CPUs and memory are shared out; 0 reports none."""
+    in_zones: Sequence[str] = ("*",)
+    """Globs of the zones that have such hosts, where the scenario has zones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,16 @@ class Builds:
 
 
 @dataclass(frozen=True, slots=True)
+class ZoneTree:
+    """How many children each zone has, level by level, and which zones have hosts."""
+
+    widths: Sequence[int]
+    are_hosts_everywhere: bool = False
+    """Not in leaves only."""
+    compares_with_flat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """All of it. ``recorded`` is the file with a load that was recorded, instead of streams."""
 
@@ -154,6 +166,8 @@ class Scenario:
     builds: Builds
     push_interval_seconds: float
     """Between two pushes of changed host states to the scheduler; 0 pushes each at once."""
+    tree: ZoneTree | None = None
+    """Each zone with hosts has all of these shapes that name it."""
 
     @property
     def hosts_total(self) -> int:

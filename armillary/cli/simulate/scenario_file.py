@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from armillary.cli.simulate.scenario import (
 )
 from armillary.cli.simulate.scenario_schema import SCENARIO
 from armillary.cli.simulate.streams import Names, parse_group, parse_streams
+from armillary.cli.simulate.zones.tree import check_hosts, parse_tree
 from objects.aggregate import AVAILABILITY_ZONE_KEY
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
@@ -55,6 +56,11 @@ def names_of(scenario: Scenario) -> Names:
 def _scenario(path: Path, document: Document) -> Scenario:
     aggregates = _aggregates(document)
     shapes = parse_hosts(document["hosts"], aggregates)
+    tree = parse_tree(document)
+    if tree is not None:
+        check_hosts(tree, shapes)
+    else:
+        _check_no_zones(document["hosts"])
     _check_zones(shapes, aggregates)
     load = document["load"]
     scenario = Scenario(
@@ -72,11 +78,18 @@ def _scenario(path: Path, document: Document) -> Scenario:
         failures=_failures(document.get("failures", {})),
         builds=_builds(document.get("builds", {})),
         push_interval_seconds=float(document.get("push_interval_seconds", PUSH_INTERVAL_SECONDS)),
+        tree=tree,
     )
     if isinstance(load, str):
         return scenario
     streams = parse_streams(load, names_of(scenario), scenario.duration_seconds)
     return dataclasses.replace(scenario, streams=streams)
+
+
+def _check_no_zones(hosts: Sequence[Document]) -> None:
+    for index, shape in enumerate(hosts):
+        if "in_zones" in shape:
+            raise Mistake(("hosts", index, "in_zones"), "the scenario has no zones")
 
 
 def _aggregates(document: Document) -> dict[str, dict[str, str]]:

@@ -73,6 +73,7 @@ _HOSTS = _object(
     aggregates=_list(_TEXT),
     cell=_TEXT,
     attributes=_map({}),
+    in_zones=_list(_TEXT, minimum=1),
 )
 
 _FLAVOR = _object(
@@ -161,4 +162,10 @@ SCENARIO: Schema = _object(
         failing_hosts=_list(_TEXT),
     ),
     push_interval_seconds=_SECONDS,
+    zones=_object(
+        ("widths",),
+        widths=_list(_integer(1, 1000), minimum=1, maximum=8),
+        hosts_in={"enum": ["leaves", "all"]},
+        compare_with_flat={"type": "boolean"},
+    ),
 )  # fmt: skip

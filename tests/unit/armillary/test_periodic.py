@@ -6,6 +6,7 @@ import logging
 import random
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ def run(task: PeriodicTask, clock: FakeClock, dice: random.Random | None = None)
     assert runner.stop(WAIT_SECONDS_MAX)
 
 
-def task(fn: Callable[[], object], **facts: float) -> PeriodicTask:
+def task(fn: Callable[[], object], **facts: Any) -> PeriodicTask:
     return PeriodicTask("test", facts.pop("interval_seconds", 10.0), fn, **facts)
 
 
@@ -135,3 +136,20 @@ def test_stop_tells_when_a_call_is_still_under_way() -> None:
     assert not runner.stop(0.01)
     go_on.set()
     assert runner.stop(WAIT_SECONDS_MAX)
+
+
+def test_a_call_that_may_be_broken_off_is_not_waited_for() -> None:
+    """Nothing is half-done when the process ends in the middle of it."""
+    started = threading.Event()
+    end = threading.Event()
+
+    def call() -> None:
+        started.set()
+        end.wait(WAIT_SECONDS_MAX)
+
+    sign = PeriodicTask("sign", 10.0, call, initial_delay_seconds=0.0, is_waited_for=False)
+    runner = PeriodicRunner([sign])
+    runner.start()
+    assert started.wait(WAIT_SECONDS_MAX)
+    assert runner.stop()
+    end.set()

@@ -18,6 +18,19 @@ A_HOST = {
     "availability_zone": "nova",
     "allocations": {"p1": {"resources": {"VCPU": 1}}},
     "alternates": ["host2"],
+    "zone": None,
+    "host_id": UUID,
+    "alternate_zones": [None],
+}
+IN_A_ZONE: dict[str, Any] = {
+    "host": None,
+    "node": None,
+    "availability_zone": None,
+    "allocations": {},
+    "alternates": ["host1"],
+    "zone": "eu/eu-1",
+    "host_id": UUID,
+    "alternate_zones": [None],
 }
 
 
@@ -28,11 +41,11 @@ def _flavor(conductor: SuperConductor) -> None:
 
 def test_it_asks_what_a_request_to_build_would(api: Api, conductor: SuperConductor) -> None:
     """The name may be left out."""
-    conductor.would_go_to = [A_HOST, A_HOST]
+    conductor.would_go_to = [A_HOST, IN_A_ZONE]
     conductor.trace = {"hosts_total": 3, "sentence": None}
     answer = api.post(PATH, {"server": {"flavorRef": "small", "max_count": 2}})
     assert answer.status_code == 200
-    assert answer.json["dry_run"] == {"hosts": [A_HOST, A_HOST], "trace": conductor.trace}
+    assert answer.json["dry_run"] == {"hosts": [A_HOST, IN_A_ZONE], "trace": conductor.trace}
     (request,) = conductor.requests
     assert (request["server"]["flavor"], request["server"]["max_count"]) == ("small", 2)
     assert conductor.servers == []

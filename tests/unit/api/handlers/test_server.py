@@ -385,6 +385,7 @@ def test_a_server_is_shown_with_all_that_is_known(api: Api, conductor: SuperCond
         "OS-EXT-SRV-ATTR:host": "host1",
         "OS-EXT-SRV-ATTR:hypervisor_hostname": "node1",
         "OS-EXT-SRV-ATTR:instance_name": "web",
+        "armillary:zone": "",
         "OS-EXT-SRV-ATTR:reservation_id": "r-1",
         "OS-EXT-SRV-ATTR:launch_index": 0,
         "locked": False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,6 +112,21 @@ def test_a_console_is_shown(arguments: Any, shown: str, server: Instance, api: A
     """All that is kept, or so many lines from its end."""
     answer = act(api, server, {"os-getConsoleOutput": arguments}, token=MEMBER)
     assert answer.json == {"output": shown}
+
+
+@pytest.mark.parametrize(
+    "body", [{"resize": {"flavorRef": "large"}}, {"migrate": {"host": "host2"}}], ids=str
+)
+@pytest.mark.parametrize(("check", "may"), [("rule:context_is_admin", True), ("!", False)])
+def test_who_may_lets_a_move_leave_its_cell(
+    server: Instance, api: Api, conductor: OperatedServers, tmp_path: Path,
+    body: dict[str, Any], check: str, may: bool,
+) -> None:  # fmt: skip
+    """By the policy; nobody may, as long as none is written."""
+    (tmp_path / "policy.yaml").write_text(f'"compute:servers:resize:cross_cell": "{check}"\n')
+    act(api, server, body)
+    ((_uuid, _operation, arguments),) = conductor.operations
+    assert arguments.get("is_cross_cell", False) is may
 
 
 # What is refused

@@ -100,6 +100,9 @@ ALLOWED = {
     "aggregate-set_metadata": ADMINS,
     "availability_zone-index": EVERYBODY,
     "availability_zone-detail": ADMINS,
+    "zone-index": ADMINS,
+    "zone-show": ADMINS,
+    "zone-refresh": ADMINS,
     "server_group-index": EVERYBODY,
     "server_group-create": EVERYBODY - {"reader"},
     "server_group-show": READERS,
@@ -162,7 +165,7 @@ def test_an_action_is_for_some_and_not_for_others(
     place = path.format(
         server_id=SERVER, server_group_id=GROUP, flavor_id="x", image_id="x", hypervisor_id="x",
         service_id="x", aggregate_id="1", project_id="p1", key="x", request_id="x",
-        migration_id="x",
+        migration_id="x", zone_name="x",
     )  # fmt: skip
     body: dict[str, Any] = {} if choice is None else {"json": {choice: {}}}
     allowed = set()

@@ -20,3 +20,13 @@ def test_a_list_says_which_cell_is_missing(
     ended = armillary("server", "list")
     assert ended.code == 0
     assert ended.err == "armillary: Cell cell2 does not answer: what is there is not shown.\n"
+
+
+def test_a_list_says_which_zone_is_missing(
+    armillary: Armillary, conductor: BuildingSuperConductor
+) -> None:
+    """And which cell of one."""
+    conductor.down_cells = ["zone eu/eu-1", "cell1 of zone us"]
+    err = armillary("server", "list").err
+    assert "armillary: Zone eu/eu-1 does not answer" in err
+    assert "armillary: Cell cell1 of zone us does not answer" in err

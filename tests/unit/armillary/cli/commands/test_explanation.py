@@ -382,3 +382,42 @@ def test_a_server_that_never_moved_has_nothing_to_choose_from() -> None:
     created = a_decision("create")
     text = text_of(an_explanation(decision=created, decisions=[created]))
     assert text == ON_AN_ALTERNATE
+
+
+def a_zone(outcome: str, path: list[str | None], hosts: int = 0, **values: Any) -> dict[str, Any]:
+    return {"path": path, "outcome": outcome, "hosts": hosts, "seconds": None, "reason": None,
+            **values}  # fmt: skip
+
+
+ZONES = [
+    a_zone("own", [], 3),
+    a_zone("asked", ["eu"], 10, seconds=0.0125),
+    a_zone("own", ["eu"], 40),
+    a_zone("pruned", ["us"], reason="no host has HW_GPU"),
+    a_zone("late", ["asia", "jp"], seconds=4.0),
+]
+
+
+def test_zones_are_told_of_before_hosts() -> None:
+    """Who was asked, what each offered, who did not answer."""
+    text = text_of(an_explanation(trace=a_trace(zones=ZONES)))
+    assert (
+        "Zones:\n"
+        "  this zone   3  own hosts could take it\n"
+        "  eu         10  hosts offered, the best of it and of zones below it (12.5 ms)\n"
+        "  eu         40  own hosts could take it\n"
+        "  us             not asked: nothing below it can do this: no host has HW_GPU\n"
+        "  asia/jp        did not answer in time (4000.0 ms)\n"
+    ) in text
+
+
+def test_a_zone_that_users_may_not_know_is_hidden() -> None:
+    """What became of it is told all the same."""
+    text = text_of(an_explanation(trace=a_trace(zones=[a_zone("late", [None])])))
+    assert "  (hidden)    did not answer in time\n" in text
+
+
+def test_a_decision_about_zones_alone_tells_of_no_hosts() -> None:
+    """Those of other zones are theirs."""
+    trace = a_trace(zones=ZONES, hosts_total=0, ruled_out=[], filters=[], choices=[], candidates=0)
+    assert "Placement knows" not in text_of(an_explanation(trace=trace))

@@ -24,6 +24,9 @@ def a_place(host: str | None = "host1", *alternates: str | None) -> dict[str, An
         "availability_zone": "nova",
         "allocations": {},
         "alternates": list(alternates),
+        "zone": None,
+        "host_id": None,
+        "alternate_zones": [None] * len(alternates),
     }
 
 
@@ -46,6 +49,22 @@ def test_it_shows_where_and_why(armillary: Armillary) -> None:
     )
     assert "5  lack MEMORY_MB" in ended.out
     assert "RAM       32,768" in ended.out
+
+
+def test_hosts_of_other_zones_are_shown_with_these() -> None:
+    """By an id, as only their zone knows their names."""
+    there = {
+        **a_place(None, "host1", None, None), "zone": "eu/eu-1", "host_id": ONE,
+        "availability_zone": None, "alternate_zones": [None, "eu", "us"],
+    }  # fmt: skip
+    here = {**a_place("host1", None), "host_id": TWO, "alternate_zones": ["eu"]}
+    lines = list(text_of({"hosts": [there, here], "trace": a_trace()}))
+    assert lines[:4] == [
+        "2 servers would go to (nothing was claimed):",
+        "     host                                  of zone  zone  alternates",
+        f"  1  {ONE}  eu/eu-1        host1, one of eu, one of us",
+        "  2  host1                                 (this)   nova  one of eu",
+    ]
 
 
 def test_all_that_a_build_can_ask_is_asked(

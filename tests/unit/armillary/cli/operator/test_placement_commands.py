@@ -13,10 +13,10 @@ import rpc
 from armillary.cli import manage
 from armillary.cli.buses import bus_maker
 from armillary.cli.operator.placement_commands import audit_code, heal_code, sync_code
-from armillary.cli.operator.placement_heal import HealResult
 from armillary.cli.operator.placement_sync import SyncResult
 from armillary.context import RequestContext
 from conductor.audit import AuditResult
+from conductor.heal import HealResult
 from conductor.rpcapi import SuperConductorAPI
 from objects.aggregate import Aggregate
 from tests import builders

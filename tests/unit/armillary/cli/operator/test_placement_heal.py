@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from armillary.cli.operator import placement_heal
+from conductor.rpcapi import SuperConductorAPI
 from objects.allocation import FENCE_FINAL, FENCE_STEP, OPERATION_FENCE
 from tests import builders
 from tests.fixtures.placement import placement_template, placement_url
@@ -214,6 +215,30 @@ def test_all_pages_are_looked_at(
     code, _, _ = run_placement("heal-allocations")
     assert code == 0
     assert set(cloud.held()) == {server.uuid for server in servers}
+
+
+def test_an_older_conductor_is_asked_as_before(
+    cloud: Cloud, run_placement: RunPlacement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lists servers for everybody, newest first."""
+    monkeypatch.setattr(placement_heal, "PAGE_SIZE", 2)
+    monkeypatch.setattr(SuperConductorAPI, "can_send", lambda self, version: version != "1.6")
+    servers = [cloud.add_server() for _ in range(5)]
+    last = sorted(server.uuid for server in servers)[3]
+    cloud.bus.meanwhile("claim_batch", lambda: cloud.cell.instances.pop(last), when_done=True)
+    assert run_placement("heal-allocations")[0] == 0
+    assert set(cloud.held()) == {server.uuid for server in servers}
+
+
+def test_what_is_held_of_another_host_is_not_healed(
+    cloud: Cloud, run_placement: RunPlacement
+) -> None:
+    """The code says that somebody has to look."""
+    server = cloud.add_server()
+    allocations = cloud.hold(server.uuid, cloud.nodes[1])
+    code, out, _ = run_placement("heal-allocations")
+    assert (code, "holds resources of host cell1-host2, not healed" in out) == (3, True)
+    assert cloud.held() == {server.uuid: allocations}
 
 
 def test_one_server_can_be_named(cloud: Cloud, run_placement: RunPlacement) -> None:
