@@ -3,7 +3,7 @@
 Without names, all of them. ``python -m tests.bench placement [OPTION ...]`` measures placement as
 it is deployed, beside the reference where its scripts are given; ``python -m tests.bench
 scheduling`` does so with the scheduler, ``python -m tests.bench builds`` with the whole way of an
-instance.
+instance, ``python -m tests.bench zones`` with a tree of zones.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tests.bench import (
     placement_trees,
     scheduler,
     scheduling,
+    zones,
 )
 
 BENCHES = {
@@ -43,6 +44,8 @@ def main(names: list[str]) -> int:
         return scheduling.main(names[1:])
     if names[:1] == ["builds"]:
         return builds.main(names[1:])
+    if names[:1] == ["zones"]:
+        return zones.main(names[1:])
     unknown = [name for name in names if name not in BENCHES]
     if unknown:
         print(f"unknown: {', '.join(unknown)}; known: {', '.join(BENCHES)}", file=sys.stderr)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -23,13 +24,15 @@ from tests.fixtures.deployment import Cell, Deployment
 from tests.fixtures.services import POSTGRESQL
 
 CELLS = 2
+SERVICE_DOWN_SECONDS = 60
+"""For so long after its start an agent asks its conductor before each build: see ``Contact``."""
 SIZE = "vcpus=64:memory_mb=262144:disk_gb=2000"
 _SERVERS = {"postgres": "PostgreSQL", "beam.smp": "RabbitMQ"}
 # The defaults, in place of the short times with which tests notice a death; builds take no time.
-_OPTIONS = """
+_OPTIONS = f"""
 [DEFAULT]
 report_interval = 10
-service_down_time = 60
+service_down_time = {SERVICE_DOWN_SECONDS}
 [rpc]
 response_timeout_seconds = 60
 long_timeout_seconds = 1800
@@ -84,7 +87,7 @@ class Fleet:
 
 @contextlib.contextmanager
 def deployed(hosts: int, *, agents_per_cell: int) -> Iterator[Fleet]:
-    """Run all on so many equal hosts, and return when each is known to the schedulers."""
+    """Run all on so many equal hosts, and return when each is known, and sure of its conductor."""
     require_servers()
     with contextlib.ExitStack() as lent:
         folder = Path(lent.enter_context(tempfile.TemporaryDirectory()))
@@ -110,6 +113,7 @@ def deployed(hosts: int, *, agents_per_cell: int) -> Iterator[Fleet]:
         deployment.prepare()
         deployment.start()
         deployment.wait_until_ready()
+        time.sleep(SERVICE_DOWN_SECONDS + 2)
         yield Fleet(deployment, engines)
 
 

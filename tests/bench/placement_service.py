@@ -94,8 +94,13 @@ def empty_database() -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def running_service(folder: Path, database_url: str, *, workers: int = 1) -> Iterator[Service]:
-    """Run placement on a database that has its tables, and on a virtual host of its own."""
+def running_service(
+    folder: Path, database_url: str, *, workers: int = 1, options: str = ""
+) -> Iterator[Service]:
+    """Run placement on a database that has its tables, and on a virtual host of its own.
+
+    ``options`` are sections that its configuration file has beside the usual ones.
+    """
     with fresh_vhost() as transport_url:
         port = free_port()
         configuration = folder / "placement.conf"
@@ -107,6 +112,7 @@ def running_service(folder: Path, database_url: str, *, workers: int = 1) -> Ite
                 port=port,
                 workers=workers,
             )
+            + options
         )
         program = Path(sys.executable).with_name("armillary-placement")
         log = folder / "placement.log"

@@ -26,7 +26,7 @@ from tests.bench.throughput import Went
 from tests.builders import a_uuid
 from tests.fleets import a_request_spec
 
-PARTS = ("decisions", "round_trips", "throughput", "collisions", "memory")
+PARTS = ("decisions", "round_trips", "throughput", "signing", "collisions", "memory")
 HOSTS_OF_REFERENCE = (1_000, 10_000)
 COLLIDING = 1_000
 FENCE = 1000
@@ -47,6 +47,9 @@ def main(arguments: Sequence[str]) -> int:
                 _round_trips(running, options)
             if "throughput" in options.parts:
                 _throughput(running, options)
+    if "signing" in options.parts:
+        require_servers()
+        _signing(options)
     if "collisions" in options.parts:
         require_servers()
         _collisions(options)
@@ -67,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         "--batch-runs", type=int, default=1,
         help="of the reference, 100 instances; minutes on 10,000 hosts; 0: none",
     )  # fmt: skip
+    parser.add_argument("--signing-rounds", type=int, default=3, help="of part signing, each mode")
     parser.add_argument("--quiet-wait", type=int, default=60, metavar="SECONDS")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     return parser
@@ -161,6 +165,29 @@ def _throughput(running: Deployment, options: argparse.Namespace) -> None:
         f"already, {options.callers} callers"
     )
     columns = ["load", "requests", "a second", "ms", "answers", "ms of processors a request"]
+    print_table(title, columns, rows)
+
+
+def _signing(options: argparse.Namespace) -> None:
+    """The same load without signatures and with them, in turns, each on a deployment of its own."""
+    went: dict[bool, list[Went]] = {False: [], True: []}
+    for _ in range(options.signing_rounds):
+        for is_signed in (False, True):
+            with deployed(options.fleet, is_signed=is_signed) as running:
+                throughput.run(running, throughput.small_requests(throughput.ALREADY_THERE))
+                specs = throughput.small_requests(options.requests)
+                went[is_signed].append(throughput.run(running, specs, callers=options.callers))
+    off = statistics.median(each.per_second for each in went[False])
+    rows = []
+    for is_signed, mode in ((False, "off"), (True, "required")):
+        for each in went[is_signed]:
+            share = f"{each.per_second / off:.2f}"
+            rows.append(
+                [mode, f"{each.per_second:.0f}", share, _times(each), _answers(each),
+                 _processors(each)]
+            )  # fmt: skip
+    title = f"Small requests a second by [signing] mode, {options.fleet:,} hosts"
+    columns = ["mode", "a second", "of off", "ms", "answers", "ms of processors a request"]
     print_table(title, columns, rows)
 
 

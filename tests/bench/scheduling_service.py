@@ -37,6 +37,7 @@ from rpc.transport import Bus
 from scheduler.rpcapi import SchedulerAPI
 from tests.bench import placement_fleet
 from tests.bench.placement_service import empty_database, running_service
+from tests.bench.signed import Enrolled, Signing
 from tests.builders import a_uuid
 from tests.fleets import CELL, Host, a_batch
 
@@ -95,9 +96,12 @@ class Deployment:
 
 @contextlib.contextmanager
 def deployed(
-    hosts: int, *, schedulers: int = 1, options: Sequence[str] = ()
+    hosts: int, *, schedulers: int = 1, options: Sequence[str] = (), is_signed: bool = False
 ) -> Iterator[Deployment]:
-    """Run all on so many equal hosts, and return when each scheduler knows all of them."""
+    """Run all on so many equal hosts, and return when each scheduler knows all of them.
+
+    With ``is_signed`` each process has a key, and takes signed messages alone.
+    """
     with (
         empty_database() as url,
         tempfile.TemporaryDirectory() as name,
@@ -105,19 +109,27 @@ def deployed(
     ):
         folder = Path(name)
         placement_fleet.fill_plain(url, hosts)
-        service = running.enter_context(running_service(folder, url))
-        conf = _own_conf(folder)
+        signing = _signing(folder, schedulers, is_signed=is_signed)
+        service = running.enter_context(
+            running_service(folder, url, options=signing.of("placement").section())
+        )
+        conf = _own_conf(folder, signing.of("conductor"))
         bus = bus_maker(conf, "bench-conductor")(service.transport_url)
         running.callback(bus.close)
+        cell_conf = _own_conf(folder, signing.of("cell_conductor"))
+        cell_bus = bus_maker(cell_conf, "bench-cell")(service.transport_url)
+        running.callback(cell_bus.close)
         for server in (
             bus.server(SuperConductorAPI.TOPIC, "bench", [_Facts()]),
-            bus.server(HostStatesAPI.TOPIC, CELL, [_HostStates(fleet_of(hosts))]),
+            cell_bus.server(HostStatesAPI.TOPIC, CELL, [_HostStates(fleet_of(hosts))]),
         ):
             server.start()
             running.callback(server.wait)
             running.callback(server.stop)
         programs = [
-            running.enter_context(_scheduler(folder, service.transport_url, number, options))
+            running.enter_context(
+                _scheduler(folder, service.transport_url, number, options, signing)
+            )
             for number in range(schedulers)
         ]
         found = Deployment(bus, conf, service.process.pid, programs)
@@ -168,7 +180,17 @@ class _HostStates:
         return a_batch(self._hosts, full=True)
 
 
-def _own_conf(folder: Path) -> cfg.ConfigOpts:
+def _signing(folder: Path, schedulers: int, *, is_signed: bool) -> Signing:
+    signing = Signing(folder, is_on=is_signed)
+    signing.enrol("placement")
+    signing.enrol("conductor")
+    signing.enrol("cell_conductor", scope=CELL)
+    for number in range(schedulers):
+        signing.enrol("scheduler", name=f"scheduler{number}")
+    return signing
+
+
+def _own_conf(folder: Path, enrolled: Enrolled) -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     conffixture.ConfFixture(conf)
     for module in (base_options, rpc_options, conductor_options, signing_options):
@@ -176,18 +198,20 @@ def _own_conf(folder: Path) -> cfg.ConfigOpts:
     conf([], default_config_files=[], default_config_dirs=[])
     conf.set_override("host", "bench")
     conf.set_override("state_path", str(folder))
+    enrolled.set_on(conf)
     return conf
 
 
 @contextlib.contextmanager
 def _scheduler(
-    folder: Path, transport_url: str, number: int, options: Sequence[str]
+    folder: Path, transport_url: str, number: int, options: Sequence[str], signing: Signing
 ) -> Iterator[subprocess.Popen[bytes]]:
     configuration = folder / f"scheduler{number}.conf"
     configuration.write_text(
         _CONFIGURATION.format(
             transport_url=transport_url, folder=folder, number=number, options="\n".join(options)
         )
+        + signing.of(f"scheduler{number}").section()
     )
     program = Path(sys.executable).with_name("armillary-scheduler")
     with (folder / f"scheduler{number}.log").open("wb") as output:

@@ -236,7 +236,7 @@ class Checks:
         for path in self._records.litter():
             self._find(f"left over: {path}")
         for name, queue in self._records.queues().items():
-            if not queue["consumers"] and "/reply_" in name:
+            if not queue["consumers"] and "/replies_" in name:
                 continue  # it expires: its process has another name for it now
             if queue["messages"] or not queue["consumers"]:
                 self._find(

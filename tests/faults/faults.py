@@ -13,7 +13,8 @@ from collections.abc import Callable
 import psutil
 
 from tests.faults.links import Link, State
-from tests.faults.plan import Fault, Kind
+from tests.faults.plan import RESTARTS, Fault
+from tests.faults.stores import Store
 from tests.faults.world import FaultyDeployment
 
 SLOW_SHARE = 0.25
@@ -176,20 +177,23 @@ class Faults:
     # Stores ---------------------------------------------------------------------------------------
 
     def _broker(self, fault: Fault) -> None:
-        # Not with -9: a quorum queue that is being made at that moment may never have a leader
-        # (rabbitmq-server issue 10070), and whoever sends to it waits for good.
         self._deployment.broker.stop()
-        self._last(fault)
-        self._deployment.broker.start()
-        self._deployment.broker.wait()
+        self._return(self._deployment.broker, fault)
+
+    def _broker_kill(self, fault: Fault) -> None:
+        self._deployment.broker.kill()
+        self._return(self._deployment.broker, fault)
 
     def _database(self, fault: Fault) -> None:
         self._deployment.databases.kill()
+        self._return(self._deployment.databases, fault)
+
+    def _return(self, store: Store, fault: Fault) -> None:
         self._last(fault)
-        self._deployment.databases.start()
-        self._deployment.databases.wait()
+        store.start()
+        store.wait()
 
 
 def _whom(fault: Fault) -> str:
     """Return what is out of order meanwhile; two faults of one thing come one after the other."""
-    return "stores" if fault.kind in (Kind.BROKER, Kind.DATABASE) else fault.process
+    return "stores" if fault.kind in RESTARTS else fault.process

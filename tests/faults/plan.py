@@ -30,6 +30,9 @@ class Kind(enum.StrEnum):
     SKEW = "skew"
     """Its clock is wrong by up to three seconds, either way."""
     BROKER = "restart of the broker"
+    """It is stopped as an operator does, and comes back after ``seconds``."""
+    BROKER_KILL = "kill of the broker"
+    """kill -9, as the next; what its queues had is there again, what was under way is lost."""
     DATABASE = "restart of the databases"
     """kill -9 of the server and all that it does; it comes back after ``seconds``."""
 
@@ -45,9 +48,10 @@ WEIGHTS = {
     Kind.REPEAT: 9,
     Kind.SKEW: 7,
     Kind.BROKER: 1,
+    Kind.BROKER_KILL: 1,
     Kind.DATABASE: 1,
 }
-RESTARTS = (Kind.BROKER, Kind.DATABASE)
+RESTARTS = (Kind.BROKER, Kind.BROKER_KILL, Kind.DATABASE)
 LONG_ENOUGH_TO_BE_DOWN = (10.0, 18.0)
 SECONDS = {
     Kind.KILL: (0.0, 6.0),
@@ -60,6 +64,7 @@ SECONDS = {
     Kind.REPEAT: (4.0, 12.0),
     Kind.SKEW: (4.0, 15.0),
     Kind.BROKER: (0.0, 2.0),
+    Kind.BROKER_KILL: (0.0, 2.0),
     Kind.DATABASE: (0.0, 2.0),
 }
 

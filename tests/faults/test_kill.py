@@ -6,6 +6,7 @@ Killed processes come back as systemd would bring them back, but for the agent t
 from __future__ import annotations
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import LEASE_SECONDS, SERVICE_DOWN_SECONDS
@@ -22,6 +23,11 @@ pytestmark = [
     pytest.mark.postgresql,
     pytest.mark.timeout(400),
 ]
+
+
+def long_of(*names: str) -> list[ParameterSet]:
+    """Return services whose kill here shows what the others' and random faults show, too."""
+    return [pytest.param(name, marks=pytest.mark.long) for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +67,7 @@ def wait_until_building(deployment):
     wait_for(states, "five of a hundred are ACTIVE", 60, 0.05)
 
 
-@pytest.mark.parametrize("name", ["super", "scheduler-1", "placement", "cell1-conductor"])
+@pytest.mark.parametrize("name", [*long_of("super", "scheduler-1", "placement"), "cell1-conductor"])
 def test_a_killed_service_loses_nothing(deployment, small, name):
     """The service comes back and what it had in hand is taken up when its lease ran out."""
     uuids = begin_a_build(deployment, small)
@@ -70,7 +76,7 @@ def test_a_killed_service_loses_nothing(deployment, small, name):
     assert_all_active(deployment, uuids)
 
 
-@pytest.mark.parametrize("name", ["super", "cell1-conductor", "cell2-agent-1"])
+@pytest.mark.parametrize("name", ["super", *long_of("cell1-conductor"), "cell2-agent-1"])
 def test_a_service_killed_halfway_loses_nothing(deployment, small, name):
     """The same when part of the build is done already."""
     uuids = begin_a_build(deployment, small)
@@ -108,7 +114,9 @@ def test_instances_of_a_dead_host_can_be_deleted(deployment, small):
 MOVES = [("resize", {"flavorRef": None}), ("os-migrateLive", None), ("migrate", None)]
 
 
-@pytest.mark.parametrize("name", ["super", "placement", "cell1-conductor", "cell2-agent-1"])
+@pytest.mark.parametrize(
+    "name", [*long_of("super", "placement"), "cell1-conductor", *long_of("cell2-agent-1")]
+)
 def test_a_service_killed_in_the_middle_of_moves_loses_nothing(deployment, small, name):
     """Servers that move end where they were to go, or where they were, with a reason.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.faults.plan import Kind
 from tests.faults.run import Run
 from tests.faults.stores import why_missing
 from tests.faults.world import SMALL, world
@@ -27,9 +28,13 @@ def run(tmp_path_factory):
 
 
 def test_nothing_is_lost_and_nothing_is_left_whatever_fails(run):
-    """Each accepted request ends with a reason, guests run once, placement holds what there is."""
+    """Each accepted request ends with a reason, guests run once, placement holds what there is.
+
+    BZ-67: also those that were under way when the broker was killed.
+    """
     outcome = run.play(SEED, FAULTS, OPERATIONS)
     assert outcome.findings == []
+    assert Kind.BROKER_KILL in outcome.faults
     assert (sum(outcome.faults.values()), sum(outcome.accepted.values()) >= OPERATIONS) == (
         FAULTS, True,
     )  # fmt: skip

@@ -77,7 +77,18 @@ class Checks:
             for table in tables
             for row in self._rows(database, table)
         ]
+        waiting = {
+            row["instance_uuid"]
+            for cell in CELLS
+            for row in self._rows(cell, "migrations")
+            if row["status"] == "finished"  # for its user: for as long as that takes
+        }
         for agent in AGENTS:
+            found += [
+                f"{agent} looks again at {uuid}"
+                for uuid in self._world.undecided(agent)
+                if uuid not in waiting
+            ]
             found += [f"{agent} reports {row}" for row in self._journal(agent, "outbox")]
             found += [f"{agent} is ordered {row}" for row in self._open_orders(agent)]
             found += [

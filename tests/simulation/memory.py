@@ -1,7 +1,7 @@
 """SQLite files in memory: they are copied with the process, so that a fork goes its own way.
 
-``install`` has every file that is opened from then on kept in memory under its path, for as long as
-the program runs.
+``install`` has every file that is opened from then on kept in memory under its path, until
+``forget``.
 """
 
 from __future__ import annotations
@@ -28,6 +28,13 @@ def kept(path: str | Path) -> sqlite3.Connection:
         _kept[name] = _connect(name, uri=True, isolation_level=None, check_same_thread=False)
         _kept[name].row_factory = sqlite3.Row
     return _kept[name]
+
+
+def forget() -> None:
+    """Let all files be gone; whoever opened one has closed it."""
+    for connection in _kept.values():
+        connection.close()
+    _kept.clear()
 
 
 def install() -> None:

@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.simulation import stage
+from tests.simulation import rehearsal, stage
 from tests.simulation.run import Outcome, run
 
 CPU_SECONDS_MAX = 60
@@ -33,6 +33,7 @@ def run_all(
     """Run seeds, say what each found, and return the exit code: 1 when one found something."""
     logging.getLogger().setLevel(logging.INFO)
     with tempfile.TemporaryDirectory(prefix="armillary-simulation-") as folder:
+        rehearsal.rehearse(Path(folder))
         ready = stage.make(Path(folder))
         gc.collect()
         gc.freeze()

@@ -115,6 +115,12 @@ class SimDatabase(Database):
             self._writers = self._engine.execution_options(**{sqlite.WRITE_OPTION: True})
         return self._engine
 
+    @classmethod
+    def close_shared(cls) -> None:
+        """Close all connections, and keep what was compiled."""
+        for engine in cls.shared.values():
+            engine.dispose()
+
     def check_version(self, schema_package: str) -> None:
         """Take it for granted: all are of this release."""
 
@@ -262,6 +268,13 @@ class World:
         found += [Server(*row) for row in self.look("api", _TO_BE_BUILT)]
         return sorted({server.uuid: server for server in found}.values(), key=lambda s: s.uuid)
 
+    def undecided(self, agent: str) -> list[str]:
+        """Return the instances of which an agent will look again what it should do with them."""
+        manager = getattr(self.processes[agent], "manager", None)
+        return (
+            [] if manager is None else sorted(uuid for _host, uuid in manager._reconciler.undecided)
+        )
+
     def look(self, name: str, statement: str) -> list[Any]:
         """Look into a file from outside of all processes."""
         return memory.kept(self.folder / f"{name}.sqlite").execute(statement).fetchall()
@@ -273,6 +286,7 @@ class World:
         process.opened = opened  # type: ignore[attr-defined]
         process.on_death = lambda: self._bury(process)
         manager = self._makers[process.name](process)
+        process.manager = manager  # type: ignore[attr-defined]
         manager.start()
         for server in manager.servers():
             server.start()
