@@ -2,10 +2,12 @@
 
 VENV   := .venv
 PYTEST := $(VENV)/bin/python -m pytest
+# What is marked as long is left to `make long`.
+SHORT  := $(PYTEST) -m 'not long'
 PIP    := $(VENV)/bin/python -m pip -qq --disable-pip-version-check
 
-# Of the unit tests, on two cores: a third of the time they wait, for a broker, a process, a disk.
-WORKERS := 4
+# Of the unit tests, one for each of two cores: each collects all tests for itself.
+WORKERS := 2
 
 # Stamp files: the environment is made once, and brought up to date when what it depends on changes.
 MADE   := $(VENV)/.made
@@ -17,6 +19,9 @@ LINT   := $(VENV)/.installed-lint
 CONFORMANCE ?= ../shared/conformance
 HARNESS     := $(if $(wildcard $(CONFORMANCE)/harness.py),$(VENV)/conformance/.made)
 REST        := armillary-placement-rest
+
+# libvirt's library is compiled, with headers that not every machine has; its tests are left out where it is missing.
+LIBVIRT     := $(if $(shell pkg-config --exists libvirt 2>/dev/null && echo yes),$(VENV)/.installed-libvirt)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -36,35 +41,44 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 
 ##### Testing it
 
-.PHONY: test check unit functional integration conformance conformance-serve-cmd fuzz faults simulation bench bench-builds bench-placement bench-scheduling
-test: $(TEST) $(HARNESS) ## Run all tests; the closing lines say what was left out for a missing service
+.PHONY: test check unit functional integration long libvirt conformance conformance-serve-cmd fuzz faults simulation bench bench-builds bench-placement bench-scheduling
+test: $(TEST) $(LIBVIRT) $(HARNESS) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -f $(VENV)/left-out
-	@$(MAKE) --no-print-directory -j 2 --output-sync=line test-deployments test-others
+	@$(MAKE) --no-print-directory -j 3 --output-sync=line test-deployments test-faults test-units
 
-# Services of many processes mostly wait, the others mostly compute: side by side they take little longer than one. What
-# waits has deadlines, so it goes first. The unit tests come last: they are many, and keep both cores busy to the end.
-.PHONY: test-deployments test-others
+# Services of many processes mostly wait, unit tests compute: side by side they take little longer than the longest. What
+# waits has deadlines, and asks again and again while it waits, so it goes first, and few at a time; the unit tests take what
+# is left of both cores.
+.PHONY: test-deployments test-faults test-units
 test-deployments:
-	$(PYTEST) --left-out-log $(VENV)/left-out --ignore tests/integration/placement \
-		tests/functional tests/integration tests/faults
+	$(SHORT) --left-out-log $(VENV)/left-out --ignore tests/integration/placement --ignore tests/integration/libvirt \
+		tests/functional tests/integration
 
-test-others:
-	@failed=0; \
-	ARMILLARY_CONFORMANCE=$(CONFORMANCE) nice -n 10 \
-	$(PYTEST) --left-out-log $(VENV)/left-out tests/integration/placement tests/conformance tests/simulation || failed=1; \
-	nice -n 10 $(PYTEST) -n $(WORKERS) --left-out-log $(VENV)/left-out tests/unit || failed=1; \
-	exit $$failed
+test-faults:
+	ARMILLARY_CONFORMANCE=$(CONFORMANCE) nice -n 5 $(SHORT) --left-out-log $(VENV)/left-out \
+		tests/faults tests/integration/placement tests/conformance tests/simulation
+
+test-units:
+	nice -n 10 $(SHORT) -n $(WORKERS) --left-out-log $(VENV)/left-out tests/unit
 
 check: format lint unit ## Before each commit: format, lint, types, imports and unit tests
 
-unit: $(TEST) ## Run the unit tests
+unit: $(TEST) $(LIBVIRT) ## Run the unit tests
 	$(PYTEST) -n $(WORKERS) tests/unit
 
 functional: $(TEST) ## Run the whole system in one process
 	$(PYTEST) tests/functional
 
-integration: $(TEST) ## Run real processes on RabbitMQ, PostgreSQL and MariaDB
+integration: $(TEST) $(LIBVIRT) ## Run real processes on RabbitMQ, PostgreSQL and MariaDB
 	$(PYTEST) tests/integration
+
+long: $(TEST) $(LIBVIRT) ## Run what `make test` leaves out for its length: more kills, layouts, backends, guests, all effects
+	$(PYTEST) -m long tests/functional tests/integration tests/faults
+	$(PYTEST) tests/integration/libvirt
+	ARMILLARY_EVERY_EFFECT=1 $(PYTEST) -n $(WORKERS) tests/unit/conductor tests/unit/compute_agent
+
+libvirt: $(TEST) $(LIBVIRT) ## Run virtual machines, by libvirt's test driver and under emulation
+	$(PYTEST) tests/unit/compute_agent/virt/libvirt tests/integration/libvirt
 
 conformance: $(TEST) $(HARNESS) ## Run the Placement API's public test-suite against our REST API
 	ARMILLARY_CONFORMANCE=$(CONFORMANCE) $(PYTEST) tests/conformance
@@ -148,6 +162,11 @@ $(LINT): $(TEST)
 	@echo "Installing the tools in $(VENV) ..."
 	@$(PIP) install -c constraints.txt -e '.[test,lint]'
 	@touch $@
+
+$(VENV)/.installed-libvirt: $(TEST)
+	@echo "Installing libvirt-python in $(VENV) ..."
+	@if $(PIP) install -c constraints.txt libvirt-python; then touch $@; else \
+		echo "libvirt-python cannot be built here: tests that need it are left out."; fi
 
 $(VENV)/conformance/.made: $(MADE) $(wildcard $(CONFORMANCE)/requirements.txt)
 	@echo "Installing the conformance harness in $(VENV)/conformance ..."

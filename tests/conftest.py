@@ -8,10 +8,12 @@ from hypothesis import settings
 
 pytest_plugins = [
     "tests.fixtures.services",
+    "tests.fixtures.authority",
     "tests.fixtures.brokers",
     "tests.fixtures.databases",
     "tests.fixtures.cell",
     "tests.fixtures.control_plane",
+    "tests.fixtures.two_cells",
 ]
 
 # Two busy cores make any single example slow now and then; pytest-timeout bounds the whole test.

@@ -24,6 +24,7 @@ from armillary.conf import (
     scheduler,
     trusted_computing,
     workarounds,
+    zones,
 )
 from objects import host_attributes
 from objects.aggregate import Aggregate
@@ -63,7 +64,7 @@ def scheduling_conf(**values: Any) -> cfg.ConfigOpts:
     conf = messaging_conf()
     for module in (
         base, compute, conductor, rpc, scheduler, filter_scheduler, metrics, trusted_computing,
-        workarounds,
+        workarounds, zones,
     ):  # fmt: skip
         module.register_opts(conf)
     for name, value in values.items():

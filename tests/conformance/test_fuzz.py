@@ -25,7 +25,7 @@ from placement.rest.versions import MAX
 from tests.fixtures.placement_fuzz import LABELS, Variant, cases, routes_of, variants
 from tests.fixtures.placement_fuzz_world import World
 
-CASES = int(os.environ.get("ARMILLARY_FUZZ_CASES", "1500"))
+CASES = int(os.environ.get("ARMILLARY_FUZZ_CASES", "800"))
 SEED = int(os.environ.get("ARMILLARY_FUZZ_SEED", "1"))
 CHECKS = [not_a_server_error, status_code_conformance]
 CHECKS_OF_CONTENT = [content_type_conformance, response_schema_conformance]

@@ -65,6 +65,7 @@ def test_it_shows_all_of_it_and_leaves_nothing(demo: subprocess.Popen[str], tmp_
     assert _left_running(text) == []
 
 
+@pytest.mark.long
 def test_ctrl_c_in_the_middle_leaves_nothing(demo: subprocess.Popen[str], tmp_path: Path) -> None:
     """Real processes run by then, and a request of forty is on its way."""
     assert demo.stdout is not None

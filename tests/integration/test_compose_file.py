@@ -78,7 +78,10 @@ def test_the_layout_is_that_of_the_integration_tests(document):
 def test_an_agent_reaches_its_cell_only(document):
     """No agent is given a database or the top broker."""
     for number in (1, 2):
-        text = (COMPOSE / f"compute-cell{number}.conf").read_text()
-        assert f"/cell{number}" in text
-        assert "_database]" not in text
-        assert "/top" not in text
+        common = (COMPOSE / f"compute-cell{number}.conf").read_text()
+        for path in (COMPOSE / "hosts").glob(f"cell{number}-*.conf"):
+            text = common + path.read_text()
+            assert f"rabbit://compute-{path.stem}:" in text
+            assert f"/cell{number}" in text
+            assert "_database]" not in text
+            assert "/top" not in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import socket
 import subprocess
 import threading
@@ -13,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from kombu.connection import Connection
 from oslo_config import cfg
 
 import rpc
@@ -62,6 +64,32 @@ class StrangerAPI(EchoAPI):
     TOPIC = "never_served"
 
 
+class Heard:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.values: queue.Queue[int] = queue.Queue()
+
+    @rpc.expose
+    def tell(self, context: Any, value: int) -> None:
+        self.values.put(value)
+
+
+class CastAPI(RpcClient):
+    TOPIC = "cell_conductor"
+
+    def tell(self, value: int) -> None:
+        self._cast(admin_context(), "tell", value=value)
+
+
+class NamedAPI(RpcClient):
+    TOPIC = "compute"
+
+    def echo_at(self, server: str | None, value: int) -> int:
+        answer: int = self._call(admin_context(), "echo", server=server, value=value)
+        return answer
+
+
 @pytest.fixture
 def make_bus(broker: Broker, tmp_path: Path) -> Iterator[MakeBus]:
     """Return a function that makes a bus as every service makes its own."""
@@ -102,7 +130,7 @@ def api(bus: Bus) -> EchoAPI:
 def test_answers_come_through_an_exclusive_queue(echo: Echo, api: EchoAPI, broker: Broker) -> None:
     """It is the only transient one, and nobody else can read it."""
     assert api.echo(1) == 1
-    replies = [each for each in queues_of(broker) if each["name"].startswith("reply_")]
+    replies = [each for each in queues_of(broker) if each["name"].startswith("replies_")]
     assert [(each["type"], each["durable"], each["exclusive"]) for each in replies] == [
         ("classic", False, True)
     ]
@@ -148,6 +176,60 @@ def test_a_call_of_what_was_never_served_fails_at_once(echo: Echo, api: EchoAPI,
             stranger.echo(number)
         assert api.echo(number) == number
     assert time.monotonic() - began < SECONDS_MAX / 2
+
+
+def test_a_peer_of_an_older_release_is_answered(
+    echo: Echo, bus: Bus, api: EchoAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its queue has another name, and is bound to nothing but its name."""
+    monkeypatch.setattr(bus.transport._driver, "_get_reply_queue_name", lambda: "reply_a:b:c")
+    monkeypatch.setattr("rpc.declaring.make_exchange", lambda channel, exchange: None)
+    monkeypatch.setattr("rpc.topics.replies", lambda control_exchange: "")
+    assert api.echo(1) == 1
+    assert _waiting(bus).reply_consumer.queue_name == "reply_a:b:c"
+
+
+def test_servers_of_an_older_release_are_reached(
+    broker: Broker, make_bus: MakeBus, tmp_path: Path
+) -> None:
+    """They know of no door: a message goes the way that they listen on until one of ours serves."""
+    with Connection(broker.url.replace("rabbit:", "amqp:")) as connection:
+        channel = connection.channel()
+        channel.exchange_declare("armillary", "topic", durable=True, auto_delete=False)
+        quorum = {"x-queue-type": "quorum"}
+        channel.queue_declare("cell_conductor", durable=True, auto_delete=False, arguments=quorum)
+        channel.queue_bind("cell_conductor", "armillary", "cell_conductor")
+        caller = CastAPI(make_bus("client"))
+        caller.tell(1)
+        assert "tell" in _next(channel, "cell_conductor").body
+    endpoint = Heard()
+    server = make_bus("server").server("cell_conductor", "one", [endpoint])
+    server.start()
+    caller.tell(2)
+    assert endpoint.values.get(timeout=SECONDS_MAX) == 2
+    server.stop()
+    server.wait()
+
+
+def test_a_topic_without_a_queue_of_all_is_served_by_name(make_bus: MakeBus) -> None:
+    """What is sent to nobody in particular is nobody's."""
+    server = make_bus("server").server("compute", "host1", [Echo()])
+    server.start()
+    api = NamedAPI(make_bus("client"), timeout_seconds=SECONDS_MAX)
+    assert api.echo_at("host1", 3) == 3
+    with pytest.raises(exception.RpcUnavailable):
+        api.echo_at(None, 4)
+    server.stop()
+    server.wait()
+
+
+def _next(channel: Any, queue: str) -> Any:
+    for _ in range(100):
+        message = channel.basic_get(queue, no_ack=True)
+        if message is not None:
+            return message
+        time.sleep(0.05)
+    raise AssertionError(f"nothing came into {queue}")
 
 
 def _name_of_another(make_bus: MakeBus) -> str:

@@ -24,8 +24,11 @@ pytestmark = [pytest.mark.rabbitmq, pytest.mark.timeout(400)]
 
 VARIANTS = [
     pytest.param((POSTGRESQL, "threading"), marks=pytest.mark.postgresql, id="postgresql-threads"),
-    pytest.param((POSTGRESQL, "eventlet"), marks=pytest.mark.postgresql, id="postgresql-eventlet"),
-    pytest.param((MARIADB, "threading"), marks=pytest.mark.mariadb, id="mariadb-threads"),
+    pytest.param(
+        (MARIADB, "eventlet"),
+        marks=[pytest.mark.mariadb, pytest.mark.long],
+        id="mariadb-eventlet",
+    ),
 ]
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixtures.libvirt_daemons import daemons
+from tests.fixtures.libvirt_daemons import both_daemons, daemons
 from tests.fixtures.libvirt_hosts import MARKER
 
-__all__ = ["daemons"]
+__all__ = ["both_daemons", "daemons"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -126,19 +126,32 @@ def test_a_move_that_is_called_off_leaves_the_guest_where_it_was(daemons: Daemon
     wait_until_it_goes_on(source, guest)
 
 
-def test_an_agent_that_comes_back_waits_for_a_move_under_way(daemons: Daemons) -> None:
-    """The daemons go on without it."""
+def test_an_agent_that_comes_back_waits_for_a_move_under_way(
+    daemons: Daemons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemons go on without it; at the end the guest is paused here for a moment, then gone.
+
+    What is taken for failed would be destroyed at its destination.
+    """
     source, destination = daemons.host("a", live_migration_bandwidth=1), daemons.host("b")
     guest, first, second = booted(source), Watch(), Watch()
     there = destination.prepare_live(guest, ANYWHERE, source.describe_live(guest.uuid))
+    seen = source._guests.find(guest.uuid)
     thread = threading.Thread(target=source.live_migrate, args=(guest, there, first))
     thread.start()
     assert first.was_asked.wait(BOOT_SECONDS_MAX)
-    daemons.host("a").live_migrate(guest, there, second)
+    back = daemons.host("a")
+    monkeypatch.setattr(back._guests, "is_running", lambda _domain: False)
+    back.live_migrate(guest, there, second)
     assert second.was_asked.is_set()
     assert destination.complete_live(guest, ANYWHERE).power_state == "running"
     thread.join(BOOT_SECONDS_MAX)
+    monkeypatch.undo()
     assert states(source) == [("shutdown", True)]
+    found, find = iter([seen, seen]), back._guests.find
+    monkeypatch.setattr(back._guests, "find", lambda uuid: next(found, None) or find(uuid))
+    back.live_migrate(guest, there, second)
+    assert list(found) == []
 
 
 def test_a_move_that_fails_says_why(daemons: Daemons) -> None:

@@ -1,0 +1,301 @@
+"""A whole deployment in which each role has its own broker account; and what one is good for.
+
+What a broker refuses is tried with an agent's account, and with a parent zone's.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import amqp
+import pytest
+from kombu.connection import Connection
+
+import rpc
+from armillary import exception
+from armillary.context import admin_context
+from compute_agent.rpcapi import ComputeAPI
+from conductor.zone_rpcapi import ZoneAPI, ZoneSummariesAPI
+from rpc import topics
+from rpc.transport import Bus
+from tests.fixtures.asking import wait_for
+from tests.fixtures.broker_accounts import AccountsDeployment
+from tests.fixtures.brokers import fresh_vhost
+from tests.fixtures.configuration import messaging_conf
+from tests.fixtures.layouts import two_cells
+from tests.fixtures.ledger import (
+    assert_all_active,
+    assert_nothing_is_lost,
+    delete_everything,
+)
+from tests.fixtures.services import POSTGRESQL, RABBITMQ
+
+pytestmark = [
+    pytest.mark.rabbitmq,
+    pytest.mark.postgresql,
+    pytest.mark.timeout(400),
+]
+
+THIEF, OTHER = "cell2-agent-1", "cell2-agent-2"
+ACCESS_REFUSED = 403
+RESOURCE_LOCKED = 405
+
+Attempt = Callable[[amqp.Channel], Any]
+
+
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccountsDeployment]:
+    folder: Path = tmp_path_factory.mktemp("accounts")
+    with two_cells(folder, POSTGRESQL, kind=AccountsDeployment) as running:
+        assert isinstance(running, AccountsDeployment)
+        yield running
+
+
+@pytest.fixture
+def connections() -> Iterator[Callable[[str], Connection]]:
+    """Lend a way to connect to a broker, as somebody does who has an account there."""
+    with ExitStack() as made:
+        yield lambda url: made.enter_context(
+            Connection(
+                url.replace("rabbit://", "amqp://"), transport_options={"confirm_publish": True}
+            )
+        )
+
+
+@pytest.fixture
+def thief(deployment: AccountsDeployment, connections: Callable[[str], Connection]) -> Connection:
+    """Return a connection by the account of an agent."""
+    cell = deployment.cells[1]
+    return connections(deployment.url_for(cell.transport_url, "compute", "cell", THIEF))
+
+
+def publish(exchange: str, key: str, **headers: Any) -> Attempt:
+    message = amqp.Message("forged", application_headers=headers)
+    return lambda channel: channel.basic_publish(message, exchange=exchange, routing_key=key)
+
+
+def consume(name: str) -> Attempt:
+    return lambda channel: channel.basic_consume(name)
+
+
+def get(name: str) -> Attempt:
+    return lambda channel: channel.basic_get(name)
+
+
+def declare(name: str) -> Attempt:
+    return lambda channel: channel.queue_declare(name, durable=True, auto_delete=False)
+
+
+def delete(name: str) -> Attempt:
+    return lambda channel: channel.queue_delete(name)
+
+
+def delete_exchange(exchange: str) -> Attempt:
+    return lambda channel: channel.exchange_delete(exchange)
+
+
+def bind(name: str, exchange: str, key: str) -> Attempt:
+    return lambda channel: channel.queue_bind(name, exchange, key)
+
+
+def refusal(connection: Connection, attempt: Attempt) -> int:
+    """Return the code with which the broker refused an attempt, 0 if it did not."""
+    try:
+        attempt(connection.channel())
+    except amqp.exceptions.AMQPError as error:
+        code: int = error.code
+        return code
+    return 0
+
+
+MINE = f"compute.{THIEF}"
+NOT_FOR_AN_AGENT = {
+    "read another host's queue": consume(f"compute.{OTHER}"),
+    "take from another host's queue": get(f"compute.{OTHER}"),
+    "declare another host's queue": declare(f"compute.{OTHER}"),
+    "declare a queue of everybody": declare("compute"),
+    "declare a queue of any name": declare("a-new-one"),
+    "delete another host's queue": delete(f"compute.{OTHER}"),
+    "delete the stream of all agents": delete("compute_fanout"),
+    "delete the exchange of all": delete_exchange("armillary"),
+    "bind another host's messages to its own queue": bind(MINE, "armillary", f"compute.{OTHER}"),
+    "bind everybody's messages to its own queue": bind(MINE, "armillary", "#"),
+    "bind the conductor's messages": bind(MINE, "armillary_cell_conductor", "cell_conductor"),
+    "bind everybody's answers": bind(MINE, "armillary_replies", "#"),
+    "read the conductor's queue": consume("cell_conductor"),
+    "delete the conductor's queue": delete("cell_conductor"),
+    "order another host something": publish("armillary", f"compute.{OTHER}"),
+    "order all hosts something": publish("compute_fanout", ""),
+    "tell all conductors something": publish("cell_conductor_fanout", ""),
+    "put a message into a queue by its name": publish("", f"compute.{OTHER}"),
+    "answer another agent": publish("armillary_replies", f"replies_x-compute-{OTHER}:a:b:c"),
+    "make an exchange": lambda channel: channel.exchange_declare("new", "topic"),
+}  # fmt: skip
+
+
+def test_everything_works_with_an_account_for_each_role(deployment: AccountsDeployment) -> None:
+    """Builds, a move with its messages in all directions, deletes: the broker refuses nobody."""
+    small = deployment.create_flavor("small", vcpus=1, ram=512, disk=2)
+    uuids = [uuid for _ in range(5) for uuid in deployment.create_servers(small, 4)]
+    assert_all_active(deployment, uuids)
+    for action, status in (("migrate", "VERIFY_RESIZE"), ("confirmResize", "ACTIVE")):
+        deployment.act(uuids[0], action)
+        assert deployment.at_rest(uuids[:1])[uuids[0]]["status"] == status
+    assert_nothing_is_lost(deployment, uuids)
+    delete_everything(deployment)
+    logs = {
+        name: each.log.read_text(errors="replace") for name, each in deployment.processes.items()
+    }
+    assert [name for name, log in logs.items() if "ACCESS_REFUSED" in log] == []
+
+
+@pytest.mark.parametrize("what", NOT_FOR_AN_AGENT)
+def test_an_agents_account_cannot(what: str, thief: Connection) -> None:
+    """The broker itself refuses it, whatever the message says."""
+    assert refusal(thief, NOT_FOR_AN_AGENT[what]) == ACCESS_REFUSED
+
+
+def test_further_addresses_of_an_agents_message_lead_nowhere(
+    deployment: AccountsDeployment, thief: Connection, connections: Callable[[str], Connection]
+) -> None:
+    """Not every broker looks at them: at the door no other queue is bound."""
+    deployment.kill(OTHER)
+    everything = connections(deployment.cells[1].transport_url).channel()
+    name = f"compute.{OTHER}"
+    before = everything.queue_declare(name, passive=True).message_count
+    sent = publish("armillary_cell_conductor", "cell_conductor", CC=[name])
+    assert refusal(thief, sent) in {0, ACCESS_REFUSED}
+    assert everything.queue_declare(name, passive=True).message_count == before
+    deployment.start(OTHER)
+    wait_for(lambda: deployment.up_hosts() >= 17, "the other agent's hosts are up", 60)
+
+
+def test_nobody_else_reads_the_queue_of_answers_to_a_process(
+    deployment: AccountsDeployment, thief: Connection, connections: Callable[[str], Connection]
+) -> None:
+    """Not another agent, and not even another process by the same account."""
+    account = f"{deployment.prefix}compute-{OTHER}"
+    name = topics.reply_queue(account, "host:process", "0" * 32)
+    url = deployment.url_for(deployment.cells[1].transport_url, "compute", "cell", OTHER)
+    connections(url).channel().queue_declare(name, exclusive=True)
+    assert refusal(thief, consume(name)) in {ACCESS_REFUSED, RESOURCE_LOCKED}
+    assert refusal(connections(url), consume(name)) == RESOURCE_LOCKED
+
+
+def test_an_agents_account_is_none_on_the_top_broker(deployment: AccountsDeployment) -> None:
+    """It is not let in at all."""
+    url = deployment.url_for(deployment.cells[1].transport_url, "compute", "cell", THIEF)
+    vhost = deployment.top_url.rpartition("/")[2]
+    top = url.rpartition("/")[0].replace("rabbit://", "amqp://") + f"/{vhost}"
+    with Connection(top) as connection, pytest.raises(amqp.exceptions.NotAllowed):
+        connection.connect()
+
+
+def test_an_agent_waits_for_its_conductor_to_make_what_it_needs(
+    deployment: AccountsDeployment, tmp_path: Path
+) -> None:
+    """On a broker that is still empty; then it serves, and is answered."""
+    with ExitStack() as lent:
+        url = lent.enter_context(fresh_vhost())
+
+        def make_bus(role: str, scope: str) -> Bus:
+            account = deployment.url_for(url, role, "cell", scope)
+            bus = Bus(messaging_conf(), account, process_name=role, lock_directory=tmp_path)
+            lent.callback(bus.close)
+            return bus
+
+        agent = make_bus("compute", "host1").server("compute", "host1", [])
+        starting = threading.Thread(target=agent.start)
+        starting.start()
+        starting.join(2)
+        assert starting.is_alive()
+        bus = make_bus("cell-conductor", "c1")
+        conductor = bus.server("cell_conductor", "c1", [])
+        conductor.start()
+        starting.join(30)
+        assert not starting.is_alive()
+        ComputeAPI(bus, timeout_seconds=30).ping(admin_context(), server="host1")
+        for server in (agent, conductor):
+            server.stop()
+            server.wait()
+
+
+class _Parent:
+    """Keeps the summaries that it is pushed."""
+
+    def __init__(self) -> None:
+        self.heard: queue.Queue[str] = queue.Queue()
+
+    @rpc.expose
+    def update_summary(self, context: Any, summary: str) -> None:
+        self.heard.put(summary)
+
+
+class _AnySummaryAPI(ZoneSummariesAPI):
+    def push(self, summary: str) -> None:
+        self._cast(admin_context(), "update_summary", fanout=True, summary=summary)
+
+
+def test_a_parent_zones_account_asks_and_hears(
+    deployment: AccountsDeployment, tmp_path: Path
+) -> None:
+    """On the child's broker, where the child's conductors serve it."""
+    with ExitStack() as lent:
+        url = lent.enter_context(fresh_vhost())
+
+        def make_bus(role: str) -> Bus:
+            account = deployment.url_for(url, role, "top")
+            bus = Bus(messaging_conf(), account, process_name=role, lock_directory=tmp_path)
+            lent.callback(bus.close)
+            return bus
+
+        def serve(bus: Bus, topic: str, *endpoints: Any) -> None:
+            server = bus.server(topic, "one", endpoints)
+            server.start()
+            lent.callback(server.wait)
+            lent.callback(server.stop)
+
+        child, parent, hearing = make_bus("conductor"), make_bus("parent-zone"), _Parent()
+        with pytest.raises(exception.RpcUnavailable):  # at once: nobody made anything there yet
+            ZoneAPI(parent, timeout_seconds=30).ping(admin_context())
+        serve(child, "zone")
+        serve(parent, "zone_summaries", hearing)
+        ZoneAPI(parent, timeout_seconds=30).ping(admin_context())
+        _AnySummaryAPI(child).push("all is well")
+        assert hearing.heard.get(timeout=30) == "all is well"
+
+
+NOT_FOR_A_PARENT = {
+    "ask the conductor": publish("armillary", "conductor"),
+    "ask placement": publish("armillary", "placement"),
+    "tell the schedulers": publish("scheduler_fanout", ""),
+    "push a summary": publish("zone_summaries_fanout", ""),
+    "read the zone's own questions": consume("zone"),
+    "read the conductor's queue": consume("conductor"),
+    "put a message into a queue by its name": publish("", "conductor"),
+    "delete the summaries": delete("zone_summaries_fanout"),
+}
+
+
+@pytest.mark.parametrize("what", NOT_FOR_A_PARENT)
+def test_a_parent_zones_account_cannot(
+    what: str, deployment: AccountsDeployment, connections: Callable[[str], Connection]
+) -> None:
+    """It asks the zone, hears summaries, and gets its answers; nothing else."""
+    parent = connections(deployment.url_for(deployment.top_url, "parent-zone", "top"))
+    assert refusal(parent, NOT_FOR_A_PARENT[what]) == ACCESS_REFUSED
+
+
+def test_the_monitors_account_reads_and_writes_nothing(
+    deployment: AccountsDeployment, connections: Callable[[str], Connection]
+) -> None:
+    """What it sees of the broker it sees by its tag, through the management plug-in."""
+    monitor = connections(deployment.url_for(deployment.top_url, "monitor", "top"))
+    for attempt in (consume("conductor"), publish("armillary", "conductor"), declare("any")):
+        assert refusal(monitor, attempt) == ACCESS_REFUSED
+    assert RABBITMQ.is_ours

@@ -1,0 +1,223 @@
+"""Two zones that require signatures, each with an authority of its own; and a child that lies.
+
+The parent reaches its own brokers and the child's by TLS; there are two authorities of that, too.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from armillary import exception
+from armillary.context import admin_context
+from conductor.zone_rpcapi import ZoneSummariesAPI
+from objects.zone_summary import ZoneSummary
+from rpc import authority
+from rpc.client import RpcClient
+from rpc.transport import Bus
+from tests.fixtures.asking import wait_for
+from tests.fixtures.authority import CertificateAuthority
+from tests.fixtures.configuration import messaging_conf
+from tests.fixtures.services import POSTGRESQL
+from tests.fixtures.signed_deployment import SignedDeployment
+from tests.fixtures.tls_doors import TlsDoor
+from tests.fixtures.zone_deployment import ZoneDeployment, tree
+
+pytestmark = [
+    pytest.mark.rabbitmq,
+    pytest.mark.postgresql,
+    pytest.mark.timeout(600),
+    pytest.mark.long,
+]
+
+PATIENCE_SECONDS = 90.0
+SHAPE = {
+    "root": (None, ["name=root-h:vcpus=8:memory_mb=8192:disk_gb=100"]),
+    "eu": ("root", ["name=eu-h:vcpus=64:memory_mb=262144:disk_gb=2000"]),
+}
+AT_THE_BORDER = {"conductor", "scheduler"}
+"""Whoever speaks to another zone."""
+
+
+class SignedZone(SignedDeployment, ZoneDeployment):
+    """A zone whose processes sign, and whose lists its own authority writes.
+
+    Whoever comes from outside comes through a door with TLS. The root's own processes do, too.
+    """
+
+    def __init__(self, folder, *, name, top_url, cell_url, options="", **arguments):
+        folder.mkdir()
+        self.certificates = CertificateAuthority(folder / "certificates", name)
+        self.believed = folder / "believed.pem"
+        self.doors = {}
+        if SHAPE[name][0] is None:
+            own = self._open_door("own", top_url, self.certificates)
+            top_url, cell_url = own.url(top_url), own.url(cell_url)
+            options += self._tls(self.certificates.issue(f"services-of-{name}"))
+        super().__init__(
+            folder / "zone", name=name, top_url=top_url, cell_url=cell_url, options=options,
+            **arguments,
+        )  # fmt: skip
+
+    def _open_door(self, name, url, clients):
+        door = self.doors[name] = TlsDoor(url, self.certificates.issue(f"{name}-door"), clients)
+        return door
+
+    def _tls(self, mine):
+        return (
+            "[oslo_messaging_rabbit]\nssl = true\n"
+            f"ssl_ca_file = {self.believed}\n"
+            f"ssl_cert_file = {mine.cert_file}\nssl_key_file = {mine.key_file}\n"
+        )
+
+    @property
+    def border_url(self):
+        return self.doors["border"].url(self.top_url)
+
+    def let_in(self, parent):
+        """Open the border to a parent, and have it believe this zone's authority."""
+        self._open_door("border", self.top_url, parent.certificates)
+        both = (parent.certificates, self.certificates)
+        parent.believed.write_text("".join(one.ca_file.read_text() for one in both))
+
+    def stop(self):
+        super().stop()
+        for door in self.doors.values():
+            door.close()
+
+    def at_the_border(self):
+        found = self.authority.lists["services"].identities.values()
+        return [one.name for one in found if one.role in AT_THE_BORDER]
+
+
+def introduce(parent, child):
+    """Let each put the other's processes on its list, as two operators do; open the border."""
+    child.let_in(parent)
+    for name in parent.at_the_border():
+        child.authority.vouch_for(parent.authority, name, "parent_zone")
+    for name in child.at_the_border():
+        parent.authority.vouch_for(child.authority, name, "child_zone", child.name)
+    parent.hand_out()
+    child.hand_out()
+
+
+@pytest.fixture(scope="module")
+def zones(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("signed-zones")
+    with tree(folder, POSTGRESQL, SHAPE, kind=SignedZone, introduce=introduce) as made:
+        root = made["root"]
+        wait_for(
+            lambda: root.hosts_below() == {"eu": 1} and root.up_hosts() == 1,
+            "the root has heard of all hosts", PATIENCE_SECONDS,
+        )  # fmt: skip
+        yield made
+
+
+def refusals(zone):
+    """Return what the processes of a zone refused."""
+    return [
+        line
+        for process in zone.processes.values()
+        for line in process.log.read_text(errors="replace").splitlines()
+        if " refused " in line
+    ]
+
+
+def test_a_server_is_built_shown_and_deleted_across_zones(zones):
+    """Questions, orders, answers and summaries are signed by one zone and checked by the other."""
+    root = zones["root"]
+    (uuid,) = root.create_servers(root.create_flavor("small", vcpus=16, ram=512, disk=1), 1)
+    shown = wait_for(
+        lambda: _ended(root.get(f"/servers/{uuid}")["server"]), "it is built", PATIENCE_SECONDS
+    )
+    assert (shown["status"], shown["armillary:zone"]) == ("ACTIVE", "eu")
+    assert root.request("DELETE", f"/servers/{uuid}").status_code == 204
+    wait_for(
+        lambda: root.request("GET", f"/servers/{uuid}").status_code == 404, "it is gone",
+        PATIENCE_SECONDS,
+    )  # fmt: skip
+    assert [line for zone in zones.values() for line in refusals(zone)] == []
+    assert zones["eu"].doors["border"].clients == {"services-of-root"}
+
+
+def test_a_border_of_another_authority_is_not_believed(zones, tmp_path):
+    """Nothing is sent to it; requests go on without that zone until it has its own again."""
+    root, door = zones["root"], zones["eu"].doors["border"]
+    small = root.create_flavor("tiny", vcpus=1, ram=64, disk=0)
+    door.show(CertificateAuthority(tmp_path / "stranger").issue("stranger"))
+    before = set(door.clients)
+    door.clients.clear()
+    wait_for(lambda: root.zone_states() == {"eu": "stale"}, "eu is out of reach", PATIENCE_SECONDS)
+    for process in ("super", "scheduler-1"):
+        log = root.processes[process].log
+        wait_for(lambda: "certificate verify failed" in log.read_text(), process, 30)  # noqa: B023
+    (uuid,) = root.create_servers(small, 1)
+    server = wait_for(
+        lambda: _ended(root.get(f"/servers/{uuid}")["server"]), "it is built", PATIENCE_SECONDS
+    )
+    assert (server["status"], server["armillary:zone"]) == ("ACTIVE", "")
+    assert door.clients == set()
+    door.show(zones["eu"].certificates.issue("renewed"))
+    wait_for(lambda: root.zone_states() == {"eu": "online"}, "it is believed", PATIENCE_SECONDS)
+    assert door.clients == before
+    root.request("DELETE", f"/servers/{uuid}")
+
+
+def test_a_child_speaks_for_itself_only(zones, tmp_path):
+    """Its key signs a summary of another zone, and an agent's key one of its own: both refused."""
+    root, child = zones["root"], zones["eu"]
+    for name, zone in (("super", "us"), ("eu-agent", "eu")):
+        before = len(refusals(root))
+        bus = Bus(
+            messaging_conf(), child.top_url, lock_directory=tmp_path,
+            post=child.authority.post(name, nonces=f"forged-{name}"),
+        )  # fmt: skip
+        ZoneSummariesAPI(bus).update_summary(admin_context(), _a_summary(zone))
+        wait_for(lambda: len(refusals(root)) > before, f"{name} is refused", 20)  # noqa: B023
+        bus.close()
+    assert root.hosts_below() == {"eu": 1}
+
+
+def test_an_agents_key_opens_no_zone(zones, tmp_path):
+    """The border knows whose key it is, and forbids each of its methods.
+
+    What it answers is not believed either: no agent's list says that anybody serves zones.
+    """
+    child = zones["eu"]
+    bus = Bus(
+        messaging_conf(), child.top_url, lock_directory=tmp_path,
+        post=child.authority.post("eu-agent", nonces="stolen"),
+    )  # fmt: skip
+    before = len(refusals(child))
+    for method in authority.TABLE["zone"]:
+        with pytest.raises(exception.RpcAnswerRefused):
+            AnyZoneAPI(bus, timeout_seconds=10).call(method, path=[], agent="eu-agent")
+    bus.close()
+    assert len(refusals(child)) == before + len(authority.TABLE["zone"])
+
+
+class AnyZoneAPI(RpcClient):
+    """A client of a zone's border, as somebody makes it who has a key and an account."""
+
+    TOPIC = "zone"
+
+    def call(self, method, **arguments):
+        return self._call(admin_context(), method, **arguments)
+
+
+def _ended(server):
+    return server if server["status"] in ("ACTIVE", "ERROR") else None
+
+
+def _a_summary(zone):
+    return ZoneSummary.from_values(
+        zone=zone,
+        sender="forger",
+        seq=2**60,
+        sent_at=datetime.now(UTC),
+        push_seconds=3600.0,
+        depth=1,
+        capabilities={"attributes": {}, "hosts": 1000},
+        counts={"hosts": 1000, "hosts_up": 1000},
+    )

@@ -1,0 +1,212 @@
+"""TLS everywhere: a deployment whose broker, database server and API speak nothing else.
+
+The authority is the test's own; the broker wants to see a certificate of each client.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from armillary import exception
+from armillary.db import Database
+from rpc.event_feed import connection_to
+from rpc.transport import Bus
+from tests.fixtures.authority import Certificate, CertificateAuthority
+from tests.fixtures.configuration import messaging_conf
+from tests.fixtures.deployment import Cell, Deployment
+from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
+from tests.fixtures.tls_stores import TlsBroker, TlsDatabases, tls_mariadb, tls_stores
+
+pytestmark = pytest.mark.timeout(400)
+
+TOP, CELL = "top", "cell1"
+DATABASES = ("api", "cell0", "placement", CELL)
+SIMULATED = "[simulated]\nbuild_delay_seconds_min = 0.1\nbuild_delay_seconds_max = 0.2\n"
+
+Stores = tuple[TlsBroker, TlsDatabases, CertificateAuthority]
+
+
+def broker_options(authority: CertificateAuthority, mine: Certificate) -> dict[str, Any]:
+    return {
+        "ssl": True,
+        "ssl_ca_file": str(authority.ca_file),
+        "ssl_cert_file": str(mine.cert_file),
+        "ssl_key_file": str(mine.key_file),
+    }
+
+
+class TlsDeployment(Deployment):
+    """Its APIs speak HTTPS; placement's asks clients for a certificate."""
+
+    def __init__(self, folder: Path, authority: CertificateAuthority, **arguments: Any) -> None:
+        lines = [
+            f"{name} = {value}"
+            for name, value in broker_options(authority, authority.issue("services")).items()
+        ]
+        options = "\n".join([SIMULATED, "[oslo_messaging_rabbit]", *lines, ""])
+        super().__init__(folder, options=options, schedulers=1, **arguments)
+        self.api_url = self.api_url.replace("http:", "https:")
+        self._session.verify = str(authority.ca_file)
+        self._session.trust_env = False
+        self.authority = authority
+        self._mine = authority.issue("api")
+
+    def _add(self, name: str, binary: str, options: str, *, transport_url: str = "") -> None:
+        if binary == "api":
+            options += f"cert_file = {self._mine.cert_file}\nkey_file = {self._mine.key_file}\n"
+        if binary == "placement":
+            self.placement_port = int(options.rpartition("rest_bind_port = ")[2])
+            options += (
+                f"rest_cert_file = {self._mine.cert_file}\nrest_key_file = {self._mine.key_file}\n"
+                f"rest_ca_file = {self.authority.ca_file}\n"
+            )
+        super()._add(name, binary, options, transport_url=transport_url)
+
+
+@pytest.fixture(scope="module")
+def stores() -> Iterator[Stores]:
+    with tls_stores((TOP, CELL), DATABASES) as lent:
+        yield lent
+
+
+@pytest.fixture(scope="module")
+def deployment(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsDeployment]:
+    broker, databases, authority = stores
+    cell = Cell(
+        name=CELL,
+        transport_url=broker.url(CELL),
+        database_url=databases.url(CELL),
+        agents={"agent-1": ["name=host-{1..4}:vcpus=16:memory_mb=32768:disk_gb=500"]},
+    )
+    running = TlsDeployment(
+        tmp_path_factory.mktemp("tls"),
+        authority,
+        top_url=broker.url(TOP),
+        databases={name: databases.url(name) for name in DATABASES if name != CELL},
+        cells=[cell],
+    )
+    with ExitStack() as lent:
+        lent.callback(running.stop)
+        running.prepare()
+        running.start()
+        running.wait_until_ready()
+        yield running
+
+
+def conf_with(**options: Any) -> cfg.ConfigOpts:
+    """Return a configuration with these options of the broker's driver."""
+    conf: cfg.ConfigOpts = messaging_conf()
+    Bus(conf, "kombu+memory:////options").close()  # registers the options of messaging
+    for name, value in options.items():
+        conf.set_override(name, value, group="oslo_messaging_rabbit")
+    return conf
+
+
+def test_everything_works_over_tls(deployment: Deployment, stores: Stores) -> None:
+    """Builds and deletes, with the broker, the databases and the API."""
+    small = deployment.create_flavor("small", vcpus=1, ram=512, disk=2)
+    uuids = [uuid for _ in range(3) for uuid in deployment.create_servers(small, 3)]
+    assert_all_active(deployment, uuids)
+    assert_nothing_is_lost(deployment, uuids)
+    delete_everything(deployment)
+    assert all(stores[1].is_encrypted(name) for name in DATABASES)
+
+
+def test_the_api_speaks_to_nobody_without_tls(deployment: Deployment) -> None:
+    """It says so."""
+    answer = requests.get(deployment.api_url.replace("https:", "http:"), timeout=10)
+    assert answer.status_code == 400
+
+
+def test_placement_lets_in_who_has_a_certificate(deployment: TlsDeployment) -> None:
+    """And nobody else, before it even looks at a token."""
+    url, believed = f"https://127.0.0.1:{deployment.placement_port}/", deployment.authority.ca_file
+    mine = deployment.authority.issue("somebody")
+    shown = (str(mine.cert_file), str(mine.key_file))
+    assert requests.get(url, verify=str(believed), cert=shown, timeout=10).ok
+    with pytest.raises(requests.exceptions.ConnectionError):
+        requests.get(url, verify=str(believed), timeout=10)
+
+
+def test_the_broker_has_to_be_of_our_authority(stores: Stores, tmp_path: Path) -> None:
+    """Else no message is sent to it, and none of the event feed either."""
+    broker, _, authority = stores
+    mine = authority.issue("a-client")
+    good = conf_with(**broker_options(authority, mine))
+    with connection_to(good, broker.url(TOP), heartbeat=0) as connection:
+        connection.connect()
+    other = CertificateAuthority(tmp_path / "other")
+    bad = conf_with(**{**broker_options(authority, mine), "ssl_ca_file": str(other.ca_file)})
+    with (
+        connection_to(bad, broker.url(TOP), heartbeat=0) as connection,
+        pytest.raises(OSError, match="certificate verify failed"),
+    ):
+        connection.connect()
+
+
+def test_the_broker_has_to_prove_its_name(stores: Stores) -> None:
+    """A certificate of the right authority for another machine is not enough."""
+    broker, _, authority = stores
+    conf = conf_with(**broker_options(authority, authority.issue("a-client")))
+    with connection_to(conf, broker.url(TOP), heartbeat=0) as connection:
+        assert connection.ssl["server_hostname"] == "127.0.0.1"
+        connection.ssl["server_hostname"] = "another.example"
+        with pytest.raises(OSError, match="certificate is not valid for 'another"):
+            connection.connect()
+
+
+@pytest.mark.parametrize("kind", ["none", "expired", "of another authority"])
+def test_the_broker_lets_in_nobody_without_a_certificate_of_ours(
+    kind: str, stores: Stores, tmp_path: Path
+) -> None:
+    """Whatever the account and its password."""
+    broker, _, authority = stores
+    options: dict[str, Any] = {"ssl": True, "ssl_ca_file": str(authority.ca_file)}
+    if kind == "expired":
+        late = authority.issue("late", ends_in=datetime.timedelta(hours=-1))
+        options = broker_options(authority, late)
+    elif kind == "of another authority":
+        stranger = CertificateAuthority(tmp_path / "other").issue("stranger")
+        options = broker_options(authority, stranger)
+    with (
+        connection_to(conf_with(**options), broker.url(TOP), heartbeat=0) as connection,
+        pytest.raises(OSError),  # noqa: PT011 - what the broken handshake looks like varies
+    ):
+        connection.connect()
+
+
+def test_the_database_has_to_be_of_our_authority(stores: Stores, tmp_path: Path) -> None:
+    """And plain connections are refused by it."""
+    _, databases, authority = stores
+    other = CertificateAuthority(tmp_path / "other")
+    tmp_path.chmod(0o755)
+    url = databases.url("api")
+    Database(url, name="API").ping()
+    for wrong in (
+        url.replace(str(authority.ca_file), str(other.ca_file)),
+        databases.plain_url("api"),
+    ):
+        with pytest.raises(exception.DatabaseUnavailable):
+            Database(wrong, name="API").ping()
+
+
+def test_mariadb_has_to_be_of_our_authority(tmp_path: Path) -> None:
+    """By the driver for MySQL; a plain connection is refused by the server."""
+    other = CertificateAuthority(tmp_path / "other")
+    with tls_mariadb() as (server, _authority):
+        Database(server.url(), name="API").ping()
+        with Database(server.url(), name="API").engine.connect() as connection:
+            cipher = connection.execute(sa.text("SHOW STATUS LIKE 'Ssl_cipher'")).one()
+        assert cipher[1]
+        for wrong in (server.url(other.ca_file), server.plain_url()):
+            with pytest.raises((exception.DatabaseUnavailable, sa.exc.OperationalError)):
+                Database(wrong, name="API").ping()

@@ -1,0 +1,185 @@
+"""A tree of zones on real processes: where servers land, and what it is when parts die."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.asking import wait_for
+from tests.fixtures.services import POSTGRESQL
+from tests.fixtures.zone_deployment import ZoneDeployment, tree
+
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.timeout(900)]
+
+PATIENCE_SECONDS = 90.0
+LIVING = "SELECT count(*) FROM instances WHERE deleted_at IS NULL"
+OPTIONS = """
+[simulated]
+build_delay_seconds_min = 0.2
+build_delay_seconds_max = 0.4
+failing_hosts = *-bad
+[zones]
+reconcile_timeout_seconds = 60
+forward_timeout_seconds = 5
+"""
+# The larger, the better liked: eu-bad, us-bad, eu-1-h, us-h, root-h.
+SHAPE: dict[str, tuple[str | None, list[str]]] = {
+    "root": (None, ["name=root-h:vcpus=32:memory_mb=65536:disk_gb=500"]),
+    "eu": ("root", ["name=eu-bad:vcpus=64:memory_mb=524288:disk_gb=4000"]),
+    "us": (
+        "root",
+        [
+            "name=us-bad:vcpus=60:memory_mb=480000:disk_gb=3600",
+            "name=us-h:vcpus=40:memory_mb=131072:disk_gb=1000",
+        ],
+    ),
+    "eu-1": ("eu", ["name=eu-1-h:vcpus=48:memory_mb=262144:disk_gb=2000"]),
+}
+
+
+@pytest.fixture(scope="module")
+def zones(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ZoneDeployment]]:
+    """Lend a root with own hosts and two children, one of them with a child of its own."""
+    folder: Path = tmp_path_factory.mktemp("zones")
+    with tree(
+        folder, POSTGRESQL, SHAPE, options=OPTIONS, in_process=frozenset({"us", "eu-1"})
+    ) as made:
+        root = made["root"]
+        wait_for(
+            lambda: root.hosts_below() == {"eu": 2, "us": 2} and root.up_hosts() == 1,
+            "the root has heard of all hosts",
+            PATIENCE_SECONDS,
+        )
+        yield made
+
+
+@pytest.fixture(scope="module")
+def root(zones: dict[str, ZoneDeployment]) -> ZoneDeployment:
+    """Return the zone with the API."""
+    return zones["root"]
+
+
+@pytest.fixture(scope="module")
+def small(root: ZoneDeployment) -> str:
+    """Return a flavor."""
+    return root.create_flavor("small", vcpus=1, ram=512, disk=1)
+
+
+def ended(root: ZoneDeployment, uuid: str) -> dict[str, str]:
+    """Wait for the end of a build, and return the server."""
+
+    def is_over() -> dict[str, str] | None:
+        response = root.request("GET", f"/servers/{uuid}")
+        if not response.ok:
+            return None
+        server: dict[str, str] = response.json()["server"]
+        return server if server["status"] in ("ACTIVE", "ERROR") else None
+
+    answer: dict[str, str] = wait_for(is_over, f"{uuid} is built", PATIENCE_SECONDS, 0.3)
+    return answer
+
+
+def offering(root: ZoneDeployment, flavor: str) -> set[str]:
+    """Return the zones whose hosts are in the answer of a dry run."""
+    asked = {"server": {"flavorRef": flavor}}
+    response = root.request("POST", "/armillary/dry-run", json=asked)
+    hosts = response.json()["dry_run"]["hosts"] if response.ok else []
+    return {zone for host in hosts for zone in (host["zone"], *host["alternate_zones"])}
+
+
+def delete(root: ZoneDeployment, *uuids: str) -> None:
+    for uuid in uuids:
+        assert root.request("DELETE", f"/servers/{uuid}").status_code == 204
+    for uuid in uuids:
+        wait_for(
+            lambda uuid=uuid: root.request("GET", f"/servers/{uuid}").status_code == 404,  # type: ignore[misc]
+            f"{uuid} is gone",
+            PATIENCE_SECONDS,
+        )
+
+
+def test_the_first_two_hosts_fail_and_the_third_gets_it(root: ZoneDeployment, small: str) -> None:
+    """By weight, across zones: the best hosts of eu and us fail, that of eu-1 builds."""
+    (uuid,) = root.create_servers(small, 1)
+    server = ended(root, uuid)
+    assert (server["status"], server["armillary:zone"]) == ("ACTIVE", "eu/eu-1")
+    assert [one["id"] for one in root.servers()] == [uuid]
+    assert root.request("POST", f"/servers/{uuid}/action", json={"os-stop": None}).ok
+    wait_for(
+        lambda: root.get(f"/servers/{uuid}")["server"]["status"] == "SHUTOFF",
+        "it is stopped, there",
+        PATIENCE_SECONDS,
+    )
+    delete(root, uuid)
+    assert root.servers() == []
+
+
+def test_a_killed_origin_walks_on(root: ZoneDeployment, small: str) -> None:
+    """kill -9 of the origin's super conductor in the walk: another one goes on."""
+    uuids = root.create_servers(small, 3)
+    root.kill("super")
+    root.start("super")
+    servers = [ended(root, uuid) for uuid in uuids]
+    assert [server["status"] for server in servers] == ["ACTIVE"] * 3
+    assert sorted(one["id"] for one in root.servers()) == sorted(uuids)
+    delete(root, *uuids)
+
+
+@pytest.mark.parametrize(
+    ("database", "query"),
+    [("api", "SELECT count(*) FROM zone_guests WHERE NOT is_cancelled"), ("cell", LIVING)],
+    ids=["when it has the order", "when it builds"],
+)
+def test_a_killed_owner_builds_once(
+    zones: dict[str, ZoneDeployment], root: ZoneDeployment, small: str, database: str, query: str
+) -> None:
+    """BZ-51: kill -9 of the super conductor and the cell conductor of the zone that builds.
+
+    The origin asks what has become of it, before any other zone is tried: there are never two.
+    """
+    owner = zones["eu-1"]
+    wait_for(lambda: owner.count("cell", LIVING) == 0, "former servers are gone", PATIENCE_SECONDS)
+    wait_for(lambda: "eu/eu-1" in offering(root, small), "eu-1 offers hosts", PATIENCE_SECONDS, 0.5)
+    before = owner.count(database, query)
+    (uuid,) = root.create_servers(small, 1)
+    wait_for(lambda: owner.count(database, query) > before, "the order is there", 30, 0.02)
+    for name in ("super", "eu-1-cell-conductor"):
+        owner.kill(name)
+    assert active_instances(zones) <= 1
+    owner.start("super", "eu-1-cell-conductor")
+    server = ended(root, uuid)
+    assert (server["status"], server["armillary:zone"]) == ("ACTIVE", "eu/eu-1")
+    assert active_instances(zones) == 1
+    wait_for(lambda: consumers(zones) == 1, "failed attempts left nothing", PATIENCE_SECONDS)
+    delete(root, uuid)
+    wait_for(lambda: consumers(zones) == 0, "nothing is held", PATIENCE_SECONDS)
+
+
+def active_instances(zones: dict[str, ZoneDeployment]) -> int:
+    """Return how many instances run, by the cells of all zones."""
+    query = "SELECT count(*) FROM instances WHERE vm_state = 'active' AND deleted_at IS NULL"
+    return sum(zone.count("cell", query) for zone in zones.values())
+
+
+def consumers(zones: dict[str, ZoneDeployment]) -> int:
+    """Return who holds something in placement, in all zones."""
+    return sum(zone.count("placement", "SELECT count(*) FROM consumers") for zone in zones.values())
+
+
+def test_with_a_dead_zone_creates_go_on_and_lists_are_partial(
+    zones: dict[str, ZoneDeployment], root: ZoneDeployment, small: str
+) -> None:
+    """What lives there is missing and the list says so; new servers go elsewhere."""
+    (there,) = root.create_servers(small, 1)
+    assert ended(root, there)["armillary:zone"] == "eu/eu-1"
+    for process in zones["eu-1"].processes.values():
+        process.kill()
+    (here,) = root.create_servers(small, 1)
+    server = ended(root, here)
+    assert (server["status"], server["armillary:zone"]) == ("ACTIVE", "us")
+    listed = root.get("/servers/detail")
+    assert [one["id"] for one in listed["servers"]] == [here]
+    assert listed["armillary:down_cells"] == ["zone eu/eu-1"]
+    delete(root, here)
