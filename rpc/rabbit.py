@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import socket
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,10 +26,10 @@ from oslo_config import cfg
 from oslo_messaging import MessageUndeliverable, TransportOptions, TransportURL
 from oslo_messaging._drivers import impl_rabbit
 from oslo_messaging._drivers.amqp import AMQPDestinationNotFound
-from oslo_messaging._drivers.common import Timeout
+from oslo_messaging._drivers.common import PURPOSE_LISTEN, Timeout
 from oslo_messaging.transport import RPCTransport
 
-from rpc import broker_tls, declaring, topics
+from rpc import broker_tls, declaring, patience, topics
 
 LOG = logging.getLogger(__name__)
 
@@ -143,6 +144,7 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
     """
 
     _returned: Exception | None = None
+    _bell: patience.Doorbell | None = None
 
     def __init__(
         self, conf: cfg.ConfigOpts, url: TransportURL, *arguments: Any, **options: Any
@@ -150,6 +152,8 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
         self.control_exchange: str = conf.control_exchange
         self._tls = broker_tls.settings(conf, url.hosts)
         super().__init__(conf, url, *arguments, **options)
+        if self.purpose == PURPOSE_LISTEN and patience.may_wait():
+            self._bell = patience.Doorbell()
 
     def _fetch_ssl_params(self) -> dict[str, Any] | bool:
         return dict(self._tls) if isinstance(self._tls, dict) else False
@@ -164,6 +168,35 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
             raise
         except Exception as error:
             return super().ensure(_after(error, method), *retries, **how)
+
+    def consume(self, timeout: float | None = None) -> None:
+        """Consume what is there or comes; ``timeout`` is the library's idea of when to look up."""
+        source = self._at_rest()
+        if self._bell is None or source is None:
+            super().consume(timeout)
+            return
+        woken = self._bell.wait(source, self._poll_timeout)
+        if woken is patience.Woken.BY_BELL:
+            return
+        is_message = woken is patience.Woken.BY_MESSAGE
+        super().consume(patience.READ_SECONDS if is_message else patience.GLANCE_SECONDS)
+
+    def _at_rest(self) -> socket.socket | None:
+        """Return the socket that the next message comes from; None if there is more to do."""
+        if self._new_tags or self.channel is None or not self.connection.connected:
+            return None
+        transport = self.channel.connection.transport
+        return None if patience.unread(transport) else transport.sock
+
+    def stop_consuming(self) -> None:
+        super().stop_consuming()
+        if self._bell is not None:
+            self._bell.ring()
+
+    def close(self) -> None:
+        super().close()
+        if self._bell is not None:
+            self._bell.close()
 
     def on_return(self, exception: Any, exchange: str, routing_key: str, message: Any) -> None:
         self._returned = MessageUndeliverable(exception, exchange, routing_key, message)

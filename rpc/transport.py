@@ -14,7 +14,7 @@ from oslo_concurrency import lockutils
 from oslo_config import cfg
 
 from armillary import exception
-from rpc import broker_tls, memory_transport, queue_types, rabbit
+from rpc import broker_tls, memory_driver, memory_transport, queue_types, rabbit
 from rpc.queue_names import claim_process_name, outlive_the_group_leader
 from rpc.serializer import ObjectSerializer
 from rpc.server import RpcServer
@@ -106,6 +106,8 @@ def _transport(conf: cfg.ConfigOpts, transport_url: str) -> oslo_messaging.RPCTr
     if url.transport == rabbit.SCHEME:
         broker_tls.check(conf)
         return rabbit.make_transport(conf, url, _ALLOWED_EXCEPTION_MODULES)
+    if transport_url.startswith(_EMBEDDED_SCHEME):
+        return memory_driver.make_transport(conf, url, _ALLOWED_EXCEPTION_MODULES)
     return oslo_messaging.get_rpc_transport(
         conf, url=url, allowed_remote_exmods=_ALLOWED_EXCEPTION_MODULES
     )

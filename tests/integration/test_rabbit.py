@@ -24,6 +24,7 @@ from rpc.client import RpcClient
 from rpc.transport import Bus
 from tests.fixtures.brokers import Broker
 from tests.fixtures.configuration import messaging_conf
+from tests.fixtures.looks import Looks
 
 SECONDS_MAX = 30
 
@@ -221,6 +222,18 @@ def test_a_topic_without_a_queue_of_all_is_served_by_name(make_bus: MakeBus) -> 
         api.echo_at(None, 4)
     server.stop()
     server.wait()
+
+
+def test_nobody_looks_for_messages_that_nobody_sends(
+    echo: Echo, api: EchoAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither who serves nor who waits for answers; heartbeats take a look in many seconds."""
+    looks = Looks(monkeypatch, Connection)
+    assert api.echo(1) == 1
+    before = looks.wait_for_none()
+    assert api.echo(2) == 2
+    one_for_each_message, heartbeats = 2, 2
+    assert looks.wait_for_none() - before <= one_for_each_message + heartbeats
 
 
 def _next(channel: Any, queue: str) -> Any:

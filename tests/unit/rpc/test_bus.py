@@ -12,8 +12,10 @@ from armillary import exception
 from armillary.context import admin_context
 from objects.flavor import Flavor
 from rpc.client import RpcClient
+from rpc.memory_transport import Transport
 from rpc.transport import Bus
 from tests.fixtures.configuration import messaging_conf
+from tests.fixtures.looks import Looks
 
 
 class Echo:
@@ -176,6 +178,16 @@ def test_virtual_hosts_of_the_embedded_broker_are_apart(serve, make_bus):
     elsewhere = EchoAPI(make_bus(f"kombu+memory:////{uuid.uuid4()}"), timeout_seconds=0.3)
     with pytest.raises(exception.RpcTimeout):
         elsewhere._call(admin_context(), "echo", value=1)
+
+
+def test_nobody_looks_for_messages_that_nobody_sends(serve, api, monkeypatch):
+    """Each look takes more than a message does, and there are dozens of consumers."""
+    looks = Looks(monkeypatch, Transport)
+    serve()
+    assert api._call(admin_context(), "echo", value=1)["value"] == 1
+    looks.wait_for_none()
+    assert api._call(admin_context(), "echo", value=2)["value"] == 2
+    looks.wait_for_none()
 
 
 def test_ping_answers(serve, api):
