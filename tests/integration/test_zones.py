@@ -61,6 +61,13 @@ def root(zones: dict[str, ZoneDeployment]) -> ZoneDeployment:
     return zones["root"]
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_left(root: ZoneDeployment) -> Iterator[None]:
+    """Delete what a test that failed has left, so that the next one begins with nothing."""
+    yield
+    delete(root, *(server["id"] for server in root.servers()))
+
+
 @pytest.fixture(scope="module")
 def small(root: ZoneDeployment) -> str:
     """Return a flavor."""
@@ -144,7 +151,9 @@ def test_a_killed_owner_builds_once(
     wait_for(lambda: "eu/eu-1" in offering(root, small), "eu-1 offers hosts", PATIENCE_SECONDS, 0.5)
     before = owner.count(database, query)
     (uuid,) = root.create_servers(small, 1)
-    wait_for(lambda: owner.count(database, query) > before, "the order is there", 30, 0.02)
+    wait_for(
+        lambda: owner.count(database, query) > before, "the order is there", PATIENCE_SECONDS, 0.02
+    )
     for name in ("super", "eu-1-cell-conductor"):
         owner.kill(name)
     assert active_instances(zones) <= 1
