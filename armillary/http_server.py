@@ -127,8 +127,8 @@ class HttpServer:
     connections among them. A server starts once and stops once. The application guards itself
     against large bodies: an answer with status 413 closes the connection, after any other one the
     rest of the body is read. What is no request at all is answered by ``refusal``, or in plain
-    words. With ``tls`` it speaks HTTPS alone; raises ConfigurationError when its files are of no
-    use.
+    words. With ``tls`` it speaks HTTPS alone, and looks by ``clock`` (seconds) whether its files
+    have changed; raises ConfigurationError when they are of no use.
     """
 
     def __init__(
@@ -141,6 +141,7 @@ class HttpServer:
         reuse_port: bool = False,
         refusal: Refusal | None = None,
         tls: TlsFiles | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._server = _Server(
             (host, port),
@@ -156,7 +157,7 @@ class HttpServer:
         )
         self._server.refusal = refusal
         if tls is not None:
-            self._server.ssl_adapter = TlsAdapter(tls)
+            self._server.ssl_adapter = TlsAdapter(tls, clock)
         self._wanted = (host, port)
         self._bound: tuple[str, int] | None = None
         self._failure: BaseException | None = None

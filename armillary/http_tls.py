@@ -1,4 +1,4 @@
-"""HTTPS for our HTTP servers: which files, and a handshake that keeps nobody else waiting."""
+"""HTTPS for our HTTP servers: files read anew when they change, handshakes in no one's way."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import logging
 import os
 import socket
 import ssl
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +19,7 @@ from armillary import exception
 LOG = logging.getLogger(__name__)
 
 HANDSHAKE_SECONDS_MAX = 10.0
+_LOOK_SECONDS = 1.0
 _ENVIRONMENT = {"wsgi.url_scheme": "https", "HTTPS": "on"}
 _PLAIN_HTTP = "HTTP_REQUEST"
 _NOT_HTTPS = b"This port speaks HTTPS only: begin the address with https://\n"
@@ -24,6 +27,9 @@ _REFUSAL = (
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n"
     b"Content-Length: %d\r\n\r\n%s" % (len(_NOT_HTTPS), _NOT_HTTPS)
 )
+
+
+Stamp = tuple[tuple[int, ...] | None, ...]
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,11 @@ class TlsFiles:
             context.verify_mode = ssl.CERT_REQUIRED
         return context
 
+    def stamp(self) -> Stamp:
+        """Return what differs once one of the files was written or replaced."""
+        named = (self.cert_file, self.key_file, self.ca_file)
+        return tuple(_stamp(path) for path in named if path)
+
 
 def tls_files(
     section: str, *, cert_file: str | None, key_file: str | None, ca_file: str | None
@@ -75,18 +86,62 @@ def tls_files(
     return None
 
 
+class RenewedContext:
+    """What to serve with, by files that are looked at once a second at most. For one thread.
+
+    Files that are of no use, or are missing, change nothing: what was read before stays in use, and
+    one log line says so, unless it is over at the next look, as a certificate and its key are
+    replaced one after the other.
+    """
+
+    def __init__(self, files: TlsFiles, clock: Callable[[], float] = time.monotonic) -> None:
+        """Read the files. Raises ConfigurationError, as ``TlsFiles.context`` does."""
+        self._files = files
+        self._clock = clock
+        self._seen = files.stamp()
+        self._doubted: Stamp | None = None
+        self._context = files.context()
+        self._looked_at = clock()
+
+    def current(self) -> ssl.SSLContext:
+        """Return it for a connection that begins now; those that there are keep theirs."""
+        if self._clock() - self._looked_at >= _LOOK_SECONDS:
+            self._look()
+        return self._context
+
+    def _look(self) -> None:
+        self._looked_at = self._clock()
+        stamp = self._files.stamp()
+        if stamp == self._seen:
+            return
+        try:
+            self._context = self._files.context()
+        except exception.ConfigurationError as error:
+            self._refuse(stamp, error)
+        else:
+            self._seen = stamp
+            LOG.info("TLS: the certificate in %s was read anew", self._files.cert_file)
+
+    def _refuse(self, stamp: Stamp, error: exception.ConfigurationError) -> None:
+        if stamp == self._doubted:
+            self._seen = stamp
+            LOG.warning("The former certificate stays in use: %s", error.kwargs["reason"])
+        self._doubted = stamp
+
+
 class TlsAdapter(Adapter):
     """cheroot's view of TLS; who works on the connection shakes hands, not who accepts it."""
 
-    def __init__(self, files: TlsFiles) -> None:
+    def __init__(self, files: TlsFiles, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(files.cert_file, files.key_file)
-        self.context = files.context()
+        self._renewed = RenewedContext(files, clock)
 
     def bind(self, sock: socket.socket) -> socket.socket:
         return sock
 
     def wrap(self, sock: socket.socket) -> tuple[ssl.SSLSocket, dict[str, Any]]:
-        wrapped = self.context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        context = self._renewed.current()
+        wrapped = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         return wrapped, dict(_ENVIRONMENT)
 
     def get_environ(self) -> dict[str, Any]:
@@ -123,6 +178,14 @@ def _tell_in_plain_words(connection: ssl.SSLSocket) -> None:
             plain.shutdown(socket.SHUT_WR)
         except OSError as error:
             LOG.debug("A client that spoke plain HTTP was gone: %s", error)
+
+
+def _stamp(path: str) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - no path object for each connection
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino, found.st_dev, found.st_size
 
 
 def _unusable(what: str, error: Exception) -> exception.ConfigurationError:

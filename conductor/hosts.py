@@ -16,6 +16,7 @@ from conductor.cell_db.services import COMPUTE
 from conductor.cells import Cells
 from conductor.facts import Facts
 from conductor.service_records import ServiceRecords
+from conductor.zones import names
 from objects.aggregate import Aggregate
 from objects.cell_mapping import CELL0_UUID
 from objects.compute_node import ComputeNode
@@ -198,7 +199,9 @@ class Hosts:
                 context, filters={"host": node.host}, limit=_INSTANCES_MAX
             ),
         )
-        return [one for one in found if one.node in (None, node.node)]
+        here = [one for one in found if one.node in (None, node.node)]
+        with self._database.reader() as session:
+            return names.of_own(session, {one.uuid for one in here}).in_answer(here)
 
 
 def _forget_host(session: Session, host: str) -> list[Aggregate]:

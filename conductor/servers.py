@@ -19,7 +19,7 @@ from conductor.cell0 import Cell0
 from conductor.cell_db.actions import BUILD_EVENT, CLAIM_EVENT, CREATE, ERROR
 from conductor.cell_rpcapi import CellConductorAPI
 from conductor.cells import Cells
-from conductor.zones import elsewhere
+from conductor.zones import elsewhere, names
 from conductor.zones.elsewhere import Elsewhere
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
@@ -265,20 +265,11 @@ class Servers:
         listed = list(places)
         uuids = [one.uuid for _place, seen in listed for one in seen]
         with self._database.reader() as session:
-            guests = zone_guests.by_local_uuid(session, uuids, renamed_only=True)
-        own = {
-            uuid: guest.instance_uuid
-            for uuid, guest in guests.items()
-            if guest.origin == zone_guests.OWN
-        }
-        if not own:
+            own = names.of_own(session, uuids)
+        found = [one for _place, seen in listed for one in seen if one.uuid in own]
+        if not found:
             return listed
-        renamed = [
-            one.with_values(uuid=own[one.uuid])
-            for _place, seen in listed
-            for one in seen
-            if one.uuid in own
-        ]
+        renamed = own.in_answer(found)
         others = [(place, [one for one in seen if one.uuid not in own]) for place, seen in listed]
         return [*others, (elsewhere.zone_place(""), renamed)]
 

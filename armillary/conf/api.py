@@ -28,7 +28,7 @@ everybody who reaches the port may do everything.
             "cert_file",
             help="""
 PEM file with the certificate of this API and those between it and its authority. With it the API
-speaks HTTPS alone, TLS 1.2 or newer. Read at the start.
+speaks HTTPS alone, TLS 1.2 or newer. The three files are read anew when they change.
 """,
         ),
         cfg.StrOpt(

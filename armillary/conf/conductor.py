@@ -190,7 +190,8 @@ them at work.
         mutable=True,
         help="""
 Seconds after its acceptance at which a request that could not be scheduled, because scheduler or
-placement do not answer, ends in ERROR. A request that finds no host ends so at once.
+placement do not answer, ends in ERROR. A request that finds no host ends so at once. Moves of
+servers are given up after 344 tries, too, however long this is.
 """,
     ),
     cfg.IntOpt(

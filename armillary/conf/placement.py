@@ -22,7 +22,7 @@ Port on which the Placement REST API listens; 0 lets the system choose one, for 
             "rest_cert_file",
             help="""
 PEM file with the certificate of the Placement REST API and those between it and its authority. With
-it the API speaks HTTPS alone, TLS 1.2 or newer. Read at the start.
+it the API speaks HTTPS alone, TLS 1.2 or newer. The three files are read anew when they change.
 """,
         ),
         cfg.StrOpt(

@@ -21,6 +21,7 @@ DRIVERS = {
 }
 CONNECT_TIMEOUT_SECONDS = 10
 LOCK_WAIT_SECONDS = 30
+_CANNOT_CONNECT = 2003  # MySQL's own number for it
 IDLE_IN_TRANSACTION_SECONDS = 60  # then the server frees the locks of a client that hangs
 
 
@@ -103,6 +104,7 @@ def _create_mysql_engine(url: URL, options: DatabaseOptions) -> Engine:
     engine = _create_oslo_engine(
         url.set(query={**defaults, **url.query}), options, mysql_sql_mode="TRADITIONAL"
     )
+    _blame_files_like_a_server(engine)
     _on_connect(
         engine,
         "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
@@ -123,6 +125,22 @@ def _create_oslo_engine(url: URL, options: DatabaseOptions, **special: Any) -> E
         thread_checkin=concurrency.backend() == concurrency.EVENTLET,
         **special,
     )
+
+
+def _blame_files_like_a_server(engine: Engine) -> None:
+    """Have files for TLS that are of no use for a while look like a server that is away.
+
+    The driver reads them before it connects, and raises what the reading raised.
+    """
+
+    @event.listens_for(engine, "do_connect")
+    def connect(dialect: Any, _record: Any, args: Any, options: Any) -> Any:
+        try:
+            return dialect.connect(*args, **options)
+        except OSError as error:  # ssl.SSLError is one
+            raise dialect.loaded_dbapi.OperationalError(
+                _CANNOT_CONNECT, f"a file for TLS cannot be used: {error}"
+            ) from error
 
 
 def _on_connect(engine: Engine, *statements: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -14,9 +13,9 @@ from conductor.api_db import zone_guests
 from conductor.server_operations import ServerOperations
 from conductor.servers import Servers
 from conductor.zones.guests import Guests
+from conductor.zones.names import Names
 from conductor.zones.routes import Attempts
 from objects.zone_query import ZoneOrder
-from rpc.serializer import ObjectSerializer
 
 Served = Callable[..., Any]
 
@@ -35,7 +34,6 @@ class Border:
         self._guests = guests
         self._servers = servers
         self._operations = operations
-        self._serializer = ObjectSerializer()
         self._of_one: dict[str, Served] = {
             "get_server": servers.get_server,
             "list_server_actions": servers.list_actions,
@@ -63,7 +61,7 @@ class Border:
         """Do what is wanted of a guest; it is spoken of by its name at its origin.
 
         Raises Invalid for a method that is not served, InstanceNotFound for no guest, and what the
-        method raises.
+        method raises, by that name as well.
         """
         if method == "list_servers":
             return self._list(context, **arguments)
@@ -79,8 +77,10 @@ class Border:
             guest = zone_guests.find_living(session, name)
         if guest is None or guest.local_uuid is None:
             raise exception.InstanceNotFound(instance_uuid=name)
-        answer = served(context, guest.local_uuid, **given)
-        return self._renamed(answer, {guest.local_uuid: name})
+        names = Names([guest])
+        with names.in_errors():
+            answer = served(context, guest.local_uuid, **given)
+        return names.in_answer(answer)
 
     def _list_migrations(
         self,
@@ -103,15 +103,4 @@ class Border:
         uuids = [one.uuid for one in page["instances"]]
         with self._database.reader() as session:
             guests = zone_guests.by_local_uuid(session, uuids, renamed_only=True)
-        names = {uuid: guest.instance_uuid for uuid, guest in guests.items()}
-        return dict(self._renamed(page, names))
-
-    def _renamed(self, answer: Any, names: Mapping[str, str]) -> Any:
-        """Return an answer in which guests have their origin's names."""
-        changed = {local: name for local, name in names.items() if local != name}
-        if not changed:
-            return answer
-        text = json.dumps(self._serializer.serialize_entity(None, answer))
-        for local, name in changed.items():
-            text = text.replace(local, name)
-        return self._serializer.deserialize_entity(None, json.loads(text))
+        return Names(guests.values()).in_answer(page)

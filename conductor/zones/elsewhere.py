@@ -10,7 +10,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor import decisions, traces
 from conductor.api_db import instance_mappings
-from conductor.zones import paths
+from conductor.zones import names, paths
 from conductor.zones.routes import Routes
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
@@ -115,7 +115,7 @@ class Elsewhere:
         """
         instance_uuid = filters.get("instance_uuid")
         if not instance_uuid:
-            return here()
+            return self._with_own_names(here())
         others = {name: value for name, value in filters.items() if name != "instance_uuid"}
         found = self.ask(
             context, instance_uuid, "list_migrations", here, filters=others, limit=limit
@@ -125,6 +125,11 @@ class Elsewhere:
             return found
         down = [f"{name} of zone {mapping.zone_path}" for name in found["down_cells"]]
         return {**found, "down_cells": down}
+
+    def _with_own_names(self, page: dict[str, Any]) -> dict[str, Any]:
+        with self._database.reader() as session:
+            own = names.of_own(session, {move.instance_uuid for move in page["migrations"]})
+        return own.in_answer(page)
 
     def list_pages(
         self,

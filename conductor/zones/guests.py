@@ -36,6 +36,7 @@ from conductor.leases import Lease
 from conductor.moments import moment
 from conductor.tasks.base import Parts
 from conductor.zones.attempt_states import ATTEMPT_FINAL, AttemptState
+from conductor.zones.names import Names
 from conductor.zones.routes import Attempts
 from objects.allocation import FENCE_STEP
 from objects.base import ArmillaryObject
@@ -269,7 +270,7 @@ def _state(
     return {
         "attempt": guest.attempt,
         "state": state,
-        "reason": _reason(instance) if state == AttemptState.FAILED else None,
+        "reason": _reason(guest, instance) if state == AttemptState.FAILED else None,
         "host": None,
     }
 
@@ -290,11 +291,11 @@ def _state_of(instance: Instance | None) -> str:
     return AttemptState.ACTIVE
 
 
-def _reason(instance: Instance | None) -> str:
+def _reason(guest: Guest, instance: Instance | None) -> str:
     fault = None if instance is None else instance.fault
     if fault is None:
         return "it could not be built"
-    return (fault.details or fault.message)[:_REASON_LENGTH_MAX]
+    return Names([guest]).in_text(fault.details or fault.message)[:_REASON_LENGTH_MAX]
 
 
 def _to_delete(session: Session, guests: Iterable[Guest]) -> list[str]:

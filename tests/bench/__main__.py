@@ -19,6 +19,7 @@ from tests.bench import (
     placement_trees,
     scheduler,
     scheduling,
+    summaries,
     zones,
 )
 
@@ -32,6 +33,7 @@ BENCHES = {
     "candidates-trees": placement_trees.bench_trees,
     "claims": placement.bench_claims,
     "request-10000": decide_and_claim.bench_request,
+    "summaries": summaries.bench,
     "embedded": embedded.bench_create,
 }
 

@@ -54,6 +54,9 @@ def bench_candidates(providers: int, *, rounds: int = 100, database_url: str | N
         _print_times(
             "resources, after a claim", _times_after_claims(engine, uuids, _query(), rounds)
         )
+        down = uuids[: providers // 100]
+        summary = [_timed(lambda: engine.get_summary(down, [])) for _ in range(rounds)]
+        _print_times("a summary for zones above, without 1 % of them", summary)
 
 
 def bench_claims(

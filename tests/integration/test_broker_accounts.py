@@ -21,7 +21,7 @@ from armillary import exception
 from armillary.context import admin_context
 from compute_agent.rpcapi import ComputeAPI
 from conductor.zone_rpcapi import ZoneAPI, ZoneSummariesAPI
-from rpc import topics
+from rpc import event_feed, topics
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.broker_accounts import AccountsDeployment
@@ -43,6 +43,7 @@ pytestmark = [
 
 THIEF, OTHER = "cell2-agent-1", "cell2-agent-2"
 ACCESS_REFUSED = 403
+NOT_FOUND = 404
 RESOURCE_LOCKED = 405
 
 Attempt = Callable[[amqp.Channel], Any]
@@ -135,6 +136,11 @@ NOT_FOR_AN_AGENT = {
     "put a message into a queue by its name": publish("", f"compute.{OTHER}"),
     "answer another agent": publish("armillary_replies", f"replies_x-compute-{OTHER}:a:b:c"),
     "make an exchange": lambda channel: channel.exchange_declare("new", "topic"),
+    "send a notification": publish("armillary", "versioned_notifications.info"),
+    "put a notification into its queue": publish("", "versioned_notifications.info"),
+    "make the queue of notifications": declare("versioned_notifications.info"),
+    "read notifications": consume("versioned_notifications.info"),
+    "make the event feed": lambda channel: channel.exchange_declare(event_feed.EXCHANGE, "fanout"),
 }  # fmt: skip
 
 
@@ -158,6 +164,11 @@ def test_everything_works_with_an_account_for_each_role(deployment: AccountsDepl
 def test_an_agents_account_cannot(what: str, thief: Connection) -> None:
     """The broker itself refuses it, whatever the message says."""
     assert refusal(thief, NOT_FOR_AN_AGENT[what]) == ACCESS_REFUSED
+
+
+def test_an_agents_events_are_not_among_those_that_people_follow(thief: Connection) -> None:
+    """The feed is on the top broker; what an agent may write to is not there on its cell's."""
+    assert refusal(thief, publish(event_feed.EXCHANGE, "")) == NOT_FOUND
 
 
 def test_further_addresses_of_an_agents_message_lead_nowhere(
@@ -279,6 +290,9 @@ NOT_FOR_A_PARENT = {
     "read the conductor's queue": consume("conductor"),
     "put a message into a queue by its name": publish("", "conductor"),
     "delete the summaries": delete("zone_summaries_fanout"),
+    "send a notification": publish("armillary", "versioned_notifications.info"),
+    "tell those who follow events something": publish(event_feed.EXCHANGE, ""),
+    "follow the events": bind("any", event_feed.EXCHANGE, ""),
 }
 
 

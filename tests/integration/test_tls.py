@@ -6,6 +6,8 @@ The authority is the test's own; the broker wants to see a certificate of each c
 from __future__ import annotations
 
 import datetime
+import ssl
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,9 +19,12 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from armillary import exception
+from armillary.context import admin_context
 from armillary.db import Database
+from conductor.zone_rpcapi import ZoneAPI
 from rpc.event_feed import connection_to
 from rpc.transport import Bus
+from tests.fixtures.asking import wait_for
 from tests.fixtures.authority import Certificate, CertificateAuthority
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.deployment import Cell, Deployment
@@ -59,6 +64,10 @@ class TlsDeployment(Deployment):
         self._session.trust_env = False
         self.authority = authority
         self._mine = authority.issue("api")
+
+    def renew(self) -> str:
+        """Give the APIs another certificate, in the files of the former one; return it."""
+        return self.authority.issue("api").cert_file.read_text()
 
     def _add(self, name: str, binary: str, options: str, *, transport_url: str = "") -> None:
         if binary == "api":
@@ -137,6 +146,24 @@ def test_placement_lets_in_who_has_a_certificate(deployment: TlsDeployment) -> N
         requests.get(url, verify=str(believed), timeout=10)
 
 
+def test_a_renewed_certificate_is_shown_without_a_restart(deployment: TlsDeployment) -> None:
+    """By the API and by placement, from the next connection on; who is connected stays so."""
+    assert deployment.get("/flavors")
+    renewed = deployment.renew()
+    for port in (int(deployment.api_url.rpartition(":")[2]), deployment.placement_port):
+        wait_for(
+            lambda port=port: (
+                ssl.get_server_certificate(("127.0.0.1", port)).split()  # type: ignore[misc]
+                == renewed.split()
+            ),
+            f"port {port} shows the renewed certificate",
+            30,
+        )
+    assert deployment.get("/flavors")
+    logs = [each.log.read_text(errors="replace") for each in deployment.processes.values()]
+    assert not any("stays in use" in log for log in logs)
+
+
 def test_the_broker_has_to_be_of_our_authority(stores: Stores, tmp_path: Path) -> None:
     """Else no message is sent to it, and none of the event feed either."""
     broker, _, authority = stores
@@ -184,6 +211,43 @@ def test_the_broker_lets_in_nobody_without_a_certificate_of_ours(
         connection.connect()
 
 
+def test_a_renewed_certificate_is_shown_to_the_broker(
+    stores: Stores, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A service that is refused for its expired one is let in with its next attempt."""
+    broker, _, authority = stores
+    late = authority.issue("renewed", ends_in=datetime.timedelta(hours=-1))
+    conf = conf_with(**broker_options(authority, late))
+    bus = Bus(conf, broker.url(TOP), process_name="renewed", lock_directory=tmp_path)
+    server = bus.server("zone", "renewed", [])
+    starting = threading.Thread(target=server.start)
+    starting.start()
+    try:
+        wait_for(lambda: "retrying" in caplog.text, "the service is not let in, and says so", 30)
+        assert starting.is_alive()
+        authority.issue("renewed")
+        starting.join(60)
+        assert not starting.is_alive()
+        ZoneAPI(bus, timeout_seconds=30).ping(admin_context(), server="renewed")
+    finally:
+        authority.issue("renewed")  # else it would neither start nor stop
+        server.stop()
+        server.wait()
+        bus.close()
+
+
+def test_a_renewed_certificate_is_shown_to_the_database(stores: Stores) -> None:
+    """With the next connection, by an engine that was made when it had expired."""
+    _, databases, authority = stores
+    late = authority.issue("renewed-too", ends_in=datetime.timedelta(hours=-1))
+    url = f"{databases.url('api')}&sslcert={late.cert_file}&sslkey={late.key_file}"
+    database = Database(url, name="API")
+    with pytest.raises(exception.DatabaseUnavailable):
+        database.ping()
+    authority.issue("renewed-too")
+    database.ping()
+
+
 def test_the_database_has_to_be_of_our_authority(stores: Stores, tmp_path: Path) -> None:
     """And plain connections are refused by it."""
     _, databases, authority = stores
@@ -197,6 +261,18 @@ def test_the_database_has_to_be_of_our_authority(stores: Stores, tmp_path: Path)
     ):
         with pytest.raises(exception.DatabaseUnavailable):
             Database(wrong, name="API").ping()
+
+
+def test_a_renewed_certificate_is_shown_to_mariadb() -> None:
+    """As to PostgreSQL."""
+    with tls_mariadb() as (server, authority):
+        late = authority.issue("renewed", ends_in=datetime.timedelta(hours=-1))
+        url = f"{server.url()}&ssl_cert={late.cert_file}&ssl_key={late.key_file}"
+        database = Database(url, name="API")
+        with pytest.raises((exception.DatabaseUnavailable, sa.exc.OperationalError)):
+            database.ping()
+        authority.issue("renewed")
+        database.ping()
 
 
 def test_mariadb_has_to_be_of_our_authority(tmp_path: Path) -> None:

@@ -23,12 +23,24 @@ from armillary import exception
 from armillary.cli.commands.app import CACERT_VARIABLE, URL_VARIABLE, ClientApp
 from armillary.cli.http_client import ApiClient, ApiNotTrusted, NotAnArmillaryApi
 from armillary.http_server import HttpServer
-from armillary.http_tls import TlsFiles, tls_files
+from armillary.http_tls import RenewedContext, TlsFiles, tls_files
 from tests.fixtures.authority import Certificate, CertificateAuthority
 
 SECONDS_MAX = 10
+STAYS = "The former certificate stays in use"
 
 Serve = Callable[..., str]
+
+
+class Clock:
+    """A clock by which a second has gone by each time somebody has looked at files."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        self.seconds += 1.0
+        return self.seconds
 
 
 def scheme(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
@@ -47,7 +59,9 @@ def serve() -> Iterator[Serve]:
                 str(certificate.key_file),
                 str(ca_file) if ca_file else None,
             )
-            server = HttpServer(scheme, host="127.0.0.1", port=0, threads=threads, tls=files)
+            server = HttpServer(
+                scheme, host="127.0.0.1", port=0, threads=threads, tls=files, clock=Clock()
+            )
             server.start()
             running.callback(server.wait)
             running.callback(server.stop)
@@ -226,6 +240,153 @@ def test_a_cacert_of_no_use_is_said(tmp_path: Path) -> None:
     """Before anything is asked."""
     with pytest.raises(exception.Invalid, match="nothing-here"):
         ApiClient("https://127.0.0.1:1", cacert=str(tmp_path / "nothing-here.pem"))
+
+
+# Renewal
+
+
+def shown(url: str, authority: CertificateAuthority) -> bytes:
+    """Return the certificate that a new connection is shown."""
+    context = ssl.create_default_context(cafile=authority.ca_file)
+    port = int(url.rpartition(":")[2])
+    with (
+        socket.create_connection(("127.0.0.1", port), SECONDS_MAX) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
+    ):
+        return connection.getpeercert(binary_form=True) or b""
+
+
+def der(certificate: Certificate) -> bytes:
+    return ssl.PEM_cert_to_DER_cert(certificate.cert_file.read_text())
+
+
+def test_a_renewed_certificate_is_shown_to_the_next_connection(
+    serve: Serve, authority: CertificateAuthority
+) -> None:
+    """The one that is there goes on with the former one, and is served."""
+    url, believed = serve(authority.issue("api")), str(authority.ca_file)
+    with requests.Session() as session:
+        assert session.get(url, verify=believed, timeout=SECONDS_MAX).ok
+        (kept,) = _connections(session)
+        renewed = authority.issue("api")
+        assert shown(url, authority) == der(renewed)
+        assert session.get(url, verify=believed, timeout=SECONDS_MAX).ok
+        assert _connections(session) == [kept]
+        assert kept.sock.getpeercert(binary_form=True) != der(renewed)
+
+
+def _connections(session: requests.Session) -> list[Any]:
+    """Return the connections that a session keeps for its next request."""
+    adapter: Any = session.get_adapter("https://")
+    (pool,) = adapter.poolmanager.pools._container.values()
+    return [each for each in pool.pool.queue if each is not None]
+
+
+def test_an_expired_certificate_may_be_replaced_while_serving(
+    serve: Serve, authority: CertificateAuthority
+) -> None:
+    """Who was not served is, without a restart."""
+    url = serve(authority.issue("api", ends_in=datetime.timedelta(hours=-1)))
+    with pytest.raises(ApiNotTrusted, match="expired"):
+        get(url, authority)
+    authority.issue("api")
+    assert get(url, authority) == {"scheme": "https"}
+
+
+@pytest.mark.parametrize("broken", ["cert_file", "key_file", "ca_file"])
+@pytest.mark.parametrize("how", ["missing", "no PEM", "another's"])
+def test_new_files_of_no_use_change_nothing(
+    broken: str,
+    how: str,
+    serve: Serve,
+    authority: CertificateAuthority,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """One log line says so, however many connect; the next good ones are taken."""
+    mine, client = authority.issue("api"), authority.issue("a-client")
+    clients = CertificateAuthority(mine.cert_file.parent / "clients")
+    believed = clients.ca_file
+    believed.write_bytes(authority.ca_file.read_bytes())
+    url = serve(mine, ca_file=believed)
+    files = {"cert_file": mine.cert_file, "key_file": mine.key_file, "ca_file": believed}
+    path = files[broken]
+    before, good = der(mine), path.read_bytes()
+    _spoil(path, how, authority.issue("another").key_file)
+    asked: dict[str, Any] = {
+        "verify": str(authority.ca_file),
+        "cert": (str(client.cert_file), str(client.key_file)),
+        "timeout": SECONDS_MAX,
+    }
+    for _ in range(4):
+        assert requests.get(url, **asked).ok
+    (line,) = [record.getMessage() for record in caplog.records if STAYS in record.getMessage()]
+    assert path.name in line
+    path.write_bytes(good)
+    assert requests.get(url, **asked).ok
+    assert der(mine) == before
+    assert [record.getMessage() for record in caplog.records if STAYS in record.getMessage()] == [
+        line
+    ]
+
+
+def _spoil(path: Path, how: str, other: Path) -> None:
+    if how == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(b"nothing" if how == "no PEM" else other.read_bytes())
+
+
+def test_a_certificate_without_its_key_waits_for_it(
+    serve: Serve, authority: CertificateAuthority, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are replaced one after the other; who connects between is no reason to complain."""
+    mine = authority.issue("api")
+    url, before = serve(mine), der(mine)
+    key = mine.key_file.read_bytes()
+    authority.issue("api")
+    renewed_key = mine.key_file.read_bytes()
+    mine.key_file.write_bytes(key)
+    assert shown(url, authority) == before
+    mine.key_file.write_bytes(renewed_key)
+    assert shown(url, authority) == der(mine)
+    assert STAYS not in caplog.text
+
+
+def test_other_authorities_count_for_the_next_client(
+    serve: Serve, authority: CertificateAuthority, tmp_path: Path
+) -> None:
+    """Who has a certificate of the former ones alone is not let in any more."""
+    others = CertificateAuthority(tmp_path / "others")
+    believed = tmp_path / "clients.pem"
+    believed.write_bytes(authority.ca_file.read_bytes())
+    url = serve(authority.issue("api"), ca_file=believed)
+    believed.write_bytes(others.ca_file.read_bytes())
+    for issuer, is_let_in in ((others, True), (authority, False)):
+        mine = issuer.issue("a-client")
+        cert, verify = (str(mine.cert_file), str(mine.key_file)), str(authority.ca_file)
+        try:
+            assert requests.get(url, verify=verify, cert=cert, timeout=SECONDS_MAX).ok is is_let_in
+        except requests.exceptions.ConnectionError:
+            assert not is_let_in
+
+
+def test_files_are_looked_at_once_a_second(
+    authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many connections come."""
+    mine, now, looks = authority.issue("api"), [0.0], []
+    stamp = TlsFiles.stamp
+
+    def look(files: TlsFiles) -> Any:
+        looks.append(files)
+        return stamp(files)
+
+    monkeypatch.setattr(TlsFiles, "stamp", look)
+    renewed = RenewedContext(TlsFiles(str(mine.cert_file), str(mine.key_file)), lambda: now[0])
+    for second in (0.0, 0.3, 0.9, 1.0, 1.5, 1.9, 2.0):
+        now[0] = second
+        renewed.current()
+    assert len(looks) == 3  # when it was made, and at 1.0 and 2.0
 
 
 EVENTLET_PROGRAM = """

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from armillary import exception
-from rpc import authority, broker_accounts
+from rpc import authority, broker_accounts, event_feed
 from rpc.broker_accounts import (
     CELL,
     NAMED_AFTER,
@@ -99,6 +99,40 @@ def test_an_agent_makes_nothing_that_others_use() -> None:
     )
     configure = agent("a").access.configure
     assert [name for name in names if re.match(configure, name)] == []
+
+
+@pytest.mark.parametrize(("role", "broker"), ALL, ids=lambda each: str(each))
+@pytest.mark.parametrize("topic", ["versioned_notifications", "notifications"])
+def test_no_account_forges_or_reads_notifications(role: str, broker: str, topic: str) -> None:
+    """Neither by the exchange of all topics, nor by the queue's name; they are not signed."""
+    found = of(role, broker)
+    for level in ("info", "error"):
+        queue = f"{topic}.{level}"
+        for pattern in vars_of(found.access):
+            assert re.match(pattern, queue) is None
+            assert re.match(pattern, "amq.default") is None
+        for write, bind in found.by_exchange.values():
+            assert re.match(write, queue) is None
+            assert re.match(bind, queue) is None
+    for exchange in ("armillary", "armillary_replies"):
+        if re.match(found.access.write, exchange):
+            assert exchange in found.by_exchange  # else all keys would do
+
+
+def test_events_that_people_follow_come_from_conductors_and_schedulers() -> None:
+    """The API follows those of the top broker; on a cell's nobody can make the feed."""
+    writers = {
+        role
+        for role, broker in ALL
+        if broker == TOP and re.match(of(role, TOP).access.write, event_feed.EXCHANGE)
+    }
+    assert writers == {"conductor", "scheduler", "cell-conductor"}
+    makers = {
+        (role, broker)
+        for role, broker in ALL
+        if re.match(of(role, broker).access.configure, event_feed.EXCHANGE)
+    }
+    assert makers == {("api", TOP)}
 
 
 def test_an_account_of_a_host_asks_for_the_host() -> None:

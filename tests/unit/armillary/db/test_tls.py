@@ -57,6 +57,23 @@ def test_a_file_without_an_authority_is_a_configuration_error(option: str, tmp_p
         Database(f"{URLS[option]}{path}", name="API")
 
 
+@pytest.mark.parametrize("option", ["ssl_ca", "ssl_cert"])
+@pytest.mark.parametrize("how", ["missing", "no PEM"])
+def test_a_file_that_is_of_no_use_later_is_like_a_server_that_is_away(
+    option: str, how: str, certificate_authority: CertificateAuthority, tmp_path: Path
+) -> None:
+    """It is being replaced, perhaps; PostgreSQL's library says so by itself."""
+    path = tmp_path / "replaced.pem"
+    path.write_bytes(certificate_authority.ca_file.read_bytes())
+    database = Database(f"mysql+pymysql://user:secret@127.0.0.1:1/name?{option}={path}", name="API")
+    if how == "missing":
+        path.unlink()
+    else:
+        path.write_text("nothing of use")
+    with pytest.raises(exception.DatabaseUnavailable, match="file for TLS"):
+        database.ping()
+
+
 def test_the_authorities_of_the_system_are_no_file() -> None:
     """PostgreSQL's library has a word for them."""
     Database(f"{URLS['sslrootcert']}system", name="API")
