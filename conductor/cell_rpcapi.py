@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.context import RequestContext
-from armillary.service_history import BEFORE_RECORDS
+from armillary.service_history import BEFORE_RECORDS, COMPUTE
 from objects.build_request import BuildRequest
 from objects.compute_node import ComputeNode
 from objects.host_states import HostStateBatch
@@ -42,7 +42,7 @@ class CellConductorAPI(RpcClient):
     initial; 1.1 build_instances takes RequestSpec 1.1; 1.2 adds operations and migrations, and
     build_instances takes Instance 1.1; 1.3 report_services answers, adds get_oldest_services,
     list_hosts_before, builds_succeeded, is_build_wanted and is_order_wanted; 1.4 moves between
-    cells; 1.5 reshape in report_compute_nodes.
+    cells; 1.5 reshape in report_compute_nodes, list_known_hosts.
     """
 
     TOPIC = "cell_conductor"
@@ -403,6 +403,19 @@ class CellConductorAPI(RpcClient):
             context, "list_compute_nodes", timeout_seconds=timeout_seconds
         )
         return result
+
+    def list_known_hosts(self, context: RequestContext) -> dict[str, list[str]]:
+        """Return host -> UUIDs of its nodes, sorted; for hosts with a compute service or a node."""
+        if self.can_send("1.5"):
+            known: dict[str, list[str]] = self._call(context, "list_known_hosts", version="1.5")
+            return known
+        services, nodes = self.list_services(context), self.list_compute_nodes(context)
+        found: dict[str, list[str]] = {
+            service.host: [] for service in services if service.binary == COMPUTE
+        }
+        for node in nodes:
+            found.setdefault(node.host, []).append(node.uuid)
+        return {host: sorted(uuids) for host, uuids in found.items()}
 
     # From compute agents
 

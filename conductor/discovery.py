@@ -13,7 +13,6 @@ from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from conductor.api_db import cells as cells_db
 from conductor.api_db import host_mappings, instance_mappings, request_specs
-from conductor.cell_db.services import COMPUTE
 from conductor.cell_rpcapi import CellConductorAPI
 from conductor.cells import Answers, Cells
 from objects.cell_mapping import CellMapping
@@ -78,16 +77,7 @@ def _cells_to_ask(session: Session, cell_uuid: str | None) -> list[CellMapping]:
 
 
 def _hosts_of(cell: CellConductorAPI) -> dict[str, list[str]]:
-    """Return host -> UUIDs of its nodes, for the hosts that have a compute service."""
-    context = admin_context()
-    services = cell.list_services(context)
-    nodes = cell.list_compute_nodes(context)
-    found: dict[str, list[str]] = {
-        service.host: [] for service in services if service.binary == COMPUTE
-    }
-    for node in nodes:
-        found.setdefault(node.host, []).append(node.uuid)
-    return {host: sorted(uuids) for host, uuids in found.items()}
+    return cell.list_known_hosts(admin_context())
 
 
 def _compare(

@@ -83,10 +83,11 @@ class Leases:
         self._owner = owner[: _OWNER_LENGTH - 33]
         self._lease_seconds = lease_seconds
         self._now = now
-        self._free = (
-            sa.select(key)
-            .where(model.lease_expires_at <= sa.bindparam("now"))
-            .order_by(model.lease_expires_at)
+        columns = model.__table__.c  # type: ignore[attr-defined]
+        self._free = (  # of columns, not of mapped attributes: it is asked again and again
+            sa.select(columns[key.key])
+            .where(columns.lease_expires_at <= sa.bindparam("now"))
+            .order_by(columns.lease_expires_at)
             .limit(sa.bindparam("limit"))
         )
 

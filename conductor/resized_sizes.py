@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
@@ -13,46 +16,90 @@ from conductor.api_db import instance_mappings
 from conductor.cells import Cells
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
-from objects.instance_mapping import InstanceMapping
 
 LOG = logging.getLogger(__name__)
 
 BATCH_SIZE = 100
+PAUSE_SECONDS_MIN = 1.0
+PAUSE_SECONDS_MAX = 30.0
+"""A cell is asked that often at least about an instance that waits to be confirmed."""
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """An instance that waited for its user when its cell was asked last."""
+
+    pause_seconds: float
+    due_at: float
 
 
 class ResizedSizes:
     """Asks the cells what became of resizes. Any number of conductors may do so at once.
 
     Each look is about some, the next one goes on after them: those that wait to be confirmed for
-    long hold up no others.
+    long hold up no others, and are asked about with pauses that grow. ``settle`` is for one thread.
+    ``monotonic`` gives seconds of a clock that only goes forward.
     """
 
-    def __init__(self, database: Database, cells: Cells) -> None:
+    def __init__(
+        self,
+        database: Database,
+        cells: Cells,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._database = database
         self._cells = cells
+        self._monotonic = monotonic
         self._after = ""
+        self._waiting: dict[str, _Waiting] = {}
+        self._seen: set[str] = set()
 
     def settle(self) -> int:
         """Settle what can be of the next ones; return how many instances that were."""
         with self._database.reader() as session:
-            waiting = instance_mappings.list_resizing(session, after=self._after, limit=BATCH_SIZE)
-        self._after = waiting[-1].instance_uuid if len(waiting) == BATCH_SIZE else ""
-        return sum(self._settle(mapping) for mapping in waiting)
+            found = instance_mappings.list_resizing(session, after=self._after, limit=BATCH_SIZE)
+        self._note_seen([uuid for uuid, _cell in found])
+        return sum(self._settle(uuid, cell) for uuid, cell in found if self._is_due(uuid))
 
-    def _settle(self, mapping: InstanceMapping) -> bool:
-        if mapping.cell_uuid in (None, CELL0_UUID):
+    def hurry(self, instance_uuid: str) -> None:
+        """Ask at the next look: its resize is being ended. May be called from any thread."""
+        self._waiting.pop(instance_uuid, None)
+
+    def _note_seen(self, uuids: Sequence[str]) -> None:
+        """Go on after these; at the end of a round forget those that were not met in it."""
+        self._seen.update(uuids)
+        self._after = uuids[-1] if len(uuids) == BATCH_SIZE else ""
+        if not self._after:
+            for uuid in self._waiting.keys() - self._seen:
+                self._waiting.pop(uuid, None)
+            self._seen = set()
+
+    def _is_due(self, instance_uuid: str) -> bool:
+        waiting = self._waiting.get(instance_uuid)
+        return waiting is None or self._monotonic() >= waiting.due_at
+
+    def _settle(self, instance_uuid: str, cell_uuid: str | None) -> bool:
+        if cell_uuid is None or cell_uuid == CELL0_UUID:
             return False
         try:
             instance = self._cells.call(
-                str(mapping.cell_uuid),
-                lambda cell: cell.get_instance(admin_context(), mapping.instance_uuid),
+                cell_uuid, lambda cell: cell.get_instance(admin_context(), instance_uuid)
             )
         except (exception.NotFound, exception.Unavailable) as error:
-            LOG.debug("%s: its flavor is not known: %s", mapping.instance_uuid, error)
+            LOG.debug("%s: its flavor is not known: %s", instance_uuid, error)
             return False
-        if instance.task_state is not None or instance.vm_state == "resized":
+        if instance.task_state is not None:
+            return False
+        if instance.vm_state == "resized":
+            self._wait(instance_uuid)
             return False
         return self._database.run_in_writer(lambda session: _note(session, instance))
+
+    def _wait(self, instance_uuid: str) -> None:
+        before = self._waiting.get(instance_uuid)
+        pause = PAUSE_SECONDS_MIN if before is None else before.pause_seconds * 2
+        pause = min(pause, PAUSE_SECONDS_MAX)
+        self._waiting[instance_uuid] = _Waiting(pause, self._monotonic() + pause)
 
 
 def _note(session: Session, instance: Instance) -> bool:

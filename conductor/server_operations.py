@@ -97,7 +97,9 @@ class ServerOperations:
         moves: Moves,
         rebuild_check: RebuildCheck,
         now: Now,
+        resize_ends: Callable[[str], None] = lambda instance_uuid: None,
     ) -> None:
+        """``resize_ends`` is told of each instance whose resize is being confirmed or reverted."""
         self._conf = conf
         self._database = database
         self._cells = cells
@@ -107,6 +109,7 @@ class ServerOperations:
         self._moves = moves
         self._rebuild_check = rebuild_check
         self._now = now
+        self._resize_ends = resize_ends
         self._handlers: dict[str, Callable[[_Asked], None]] = {
             **dict.fromkeys(AT_ONCE, self._at_once),
             **dict.fromkeys(ENDS_OF_RESIZES, self._end_resize),
@@ -246,6 +249,7 @@ class ServerOperations:
             if former is not None:
                 self._check_former_host(asked, change.migration_uuid, former)
         self._at_once(asked)
+        self._resize_ends(asked.instance.uuid)
 
     def _check_former_host(self, asked: _Asked, migration_uuid: str, cell_uuid: str) -> None:
         services = self._cells.call(cell_uuid, lambda cell: cell.list_services(asked.context))

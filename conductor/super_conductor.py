@@ -20,6 +20,7 @@ from conductor.acceptance import Acceptance
 from conductor.aggregate_sync import AggregateSync
 from conductor.api_db import models
 from conductor.audit_watch import AuditWatch
+from conductor.builds import Builds
 from conductor.cell0 import Cell0
 from conductor.cell_changes import CellChanges
 from conductor.cell_servers import CellServers
@@ -62,7 +63,6 @@ from conductor.service_records import ON_TOP, ServiceRecords
 from conductor.service_versions import ServiceVersions
 from conductor.tasks import base
 from conductor.tasks.base import Parts, Watch
-from conductor.tasks.build import Builds
 from conductor.tasks.delete import Deletes
 from conductor.tasks.move import Moves
 from conductor.zone_rpcapi import ZoneAPI
@@ -320,6 +320,7 @@ class SuperConductorManager:
         operations = ServerOperations(
             conf, database, self._cells,
             servers=servers, deletes=self._deletes, moves=self._moves, now=now,
+            resize_ends=self._resized_sizes.hurry,
             rebuild_check=RebuildChecks(
                 database, parts.scheduler, conf.pci.alias, self._notifier
             ).check,

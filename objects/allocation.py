@@ -13,6 +13,20 @@ Attempts within the cell count up by one.
 OPERATION_FENCE = 10_000_000
 """Fences of operations on instances begin here, above those of builds and repairs."""
 
+ALTERNATE_PLACE = 690
+"""From this place on, in an operation's row of fences, its cell claims: two for each host.
+
+Below it are those of the super conductor: that of the hold, then ``TRY_FENCES`` for each try to
+find a host.
+"""
+
+TRY_FENCES = 2
+"""A scheduler's claims have the fence that it is given, those of its second look the next one.
+
+So each release has a fence below that of every claim that comes after it: one that is delivered
+late, or once more, frees nothing that was claimed since.
+"""
+
 FENCE_FINAL = 2**31 - 1
 """The fence of a consumer that is being deleted: no claim comes after it."""
 

@@ -145,7 +145,7 @@ TABLE: dict[str, dict[str, tuple[Allowed, ...]]] = {
             """
             build_instances get_instance list_instances delete_instance
             list_instance_actions list_instance_faults find_instance_hosts
-            list_services update_service delete_service list_compute_nodes
+            list_services update_service delete_service list_compute_nodes list_known_hosts
             begin_operation go_on_with_operation fail_operation set_lock abort_migration
             list_migrations get_console_output
             list_hosts_before get_oldest_services find_living_migrations

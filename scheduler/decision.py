@@ -86,15 +86,18 @@ class Decision:
         """Where the instances go."""
         return [wanted.position for wanted in self.instances]
 
-    def as_known(self) -> SchedulingRequest:
-        """Return a request again, with what those that it was decided together with knew."""
+    def for_second_look(self) -> SchedulingRequest:
+        """Return a request again, with what those that it was decided together with knew.
+
+        Its claims have fences above those by which the claims of the first look were released.
+        """
+        fences = [fence + 1 for fence in self.request.fences]
         group = self.spec.instance_group
         if group is None or self.board is None:
-            return self.request
+            return dataclasses.replace(self.request, fences=fences)
         known = group.with_values(members=list(group.members), hosts=list(group.hosts))
-        return dataclasses.replace(
-            self.request, request_spec=self.request.request_spec.with_values(instance_group=known)
-        )
+        spec = self.request.request_spec.with_values(instance_group=known)
+        return dataclasses.replace(self.request, fences=fences, request_spec=spec)
 
 
 class GivenUp(Exception):

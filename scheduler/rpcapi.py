@@ -59,7 +59,8 @@ class SchedulerAPI(RpcClient):
 
         All or nothing: raises NoValidHost (``kwargs["trace"]`` is the primitive of the
         DecisionTrace, ``kwargs["reason"]`` the sentence) with every claim of this call released.
-        ``fences`` are those of the claims, one an instance. ``dry_run`` claims nothing. With
+        ``fences`` are those of the claims, one an instance; a second look claims by the next ones,
+        so what is written later has higher ones. ``dry_run`` claims nothing. With
         ``takes_zones`` the answer may be ``zone_entries``, with nothing claimed, where other zones
         have hosts; an older scheduler knows of none. Raises Invalid for what an older scheduler
         cannot be asked.

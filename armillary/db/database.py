@@ -84,6 +84,7 @@ class Database:
         self._inherited: list[object] = []  # of a process before its fork: never to be closed here
         self._engine_pid = 0
         self._engine_guard = threading.Lock()
+        self._file_lock: sqlite.WriterLock | None = None
         self._listener: Any = None
 
     @classmethod
@@ -283,9 +284,11 @@ class Database:
                 tell(self._listener)
 
     def _writer_lock(self) -> AbstractContextManager[None]:
-        if self.dialect == "sqlite":
-            return sqlite.writer_lock(self.url)
-        return contextlib.nullcontext()
+        if self.dialect != "sqlite":
+            return contextlib.nullcontext()
+        if self._file_lock is None:
+            self._file_lock = sqlite.writer_lock(self.url)  # looks at the disk
+        return self._file_lock
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:

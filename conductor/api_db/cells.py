@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import uuid
 from datetime import datetime
 from typing import Any
 
@@ -11,8 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from conductor.api_db import facts_seq, models
-from conductor.api_db.unique import unique_or
+from conductor.api_db import models, reached
 from objects.cell_mapping import CELL0_UUID, CellMapping
 
 
@@ -34,51 +32,28 @@ def create_cell(
     cell_uuid: str | None = None,
 ) -> CellMapping:
     """Store a cell. Raises CellExists for a taken name or UUID, Invalid for a bad value."""
-    chosen = cell_uuid or str(uuid.uuid4())
-    _check_values(name=name, transport_url=transport_url)
-    if chosen == CELL0_UUID or session.get(models.Cell, chosen) is not None:
-        raise exception.CellExists(field="UUID", value=chosen)
-    _check_name_is_free(session, name)
-    row = models.Cell(
-        uuid=chosen, name=name, transport_url=transport_url, disabled=disabled, created_at=now,
-        updated_at=None,
+    row = _CELLS.create(
+        session, name=name, transport_url=transport_url, disabled=disabled, chosen_uuid=cell_uuid,
+        now=now,
     )  # fmt: skip
-    with unique_or(session, exception.CellExists(field="name", value=name)):
-        session.add(row)
-    facts_seq.raise_seq(session)
     return _to_object(row)
 
 
 def list_cells(session: Session) -> list[CellMapping]:
     """Return all cells ordered by name; cell0 is not among them."""
-    rows = session.scalars(sa.select(models.Cell).order_by(models.Cell.name))
-    return [_to_object(row) for row in rows]
+    return [_to_object(row) for row in _CELLS.list_all(session)]
 
 
 def get_cell(session: Session, cell: str) -> CellMapping:
     """Find by UUID, else by name. Raises CellNotFound."""
-    return _to_object(_get_row(session, cell))
+    return _to_object(_CELLS.get(session, cell))
 
 
 def update_cell(
     session: Session, cell: str, values: dict[str, Any], *, now: datetime
 ) -> CellMapping:
     """Change name, transport_url, disabled. Raises CellNotFound, CellExists, Invalid."""
-    if unknown := sorted(values.keys() - {"name", "transport_url", "disabled"}):
-        raise exception.Invalid(
-            reason=f"a cell has no {', '.join(unknown)}; allowed: name, transport_url, disabled"
-        )
-    row = _get_row(session, cell)
-    _check_values(**{key: value for key, value in values.items() if key != "disabled"})
-    if values.get("name", row.name) != row.name:
-        _check_name_is_free(session, values["name"])
-    for key, value in values.items():
-        setattr(row, key, value)
-    row.updated_at = now
-    with unique_or(session, exception.CellExists(field="name", value=row.name)):
-        session.add(row)
-    facts_seq.raise_seq(session)
-    return _to_object(row)
+    return _to_object(_CELLS.update(session, cell, values, now=now))
 
 
 def delete_cell(session: Session, cell: str, *, force: bool = False) -> None:
@@ -88,7 +63,7 @@ def delete_cell(session: Session, cell: str, *, force: bool = False) -> None:
     (unless forced), it has living instances (always), or mappings of deleted ones are left (unless
     forced).
     """
-    row = _get_row(session, cell)
+    row = _CELLS.get(session, cell)
     if not force:
         _refuse_if(row, DeleteRefused.HOSTS, _count_hosts(session, row.uuid))
     _refuse_if(row, DeleteRefused.INSTANCES, _count_living(session, row.uuid))
@@ -96,9 +71,7 @@ def delete_cell(session: Session, cell: str, *, force: bool = False) -> None:
         _refuse_if(row, DeleteRefused.LEFTOVERS, _count_mapped(session, row.uuid))
     for model in (models.HostMapping, models.InstanceMapping, models.Cleanup):
         session.execute(sa.delete(model).where(model.cell_uuid == row.uuid))
-    session.delete(row)
-    session.flush()
-    facts_seq.raise_seq(session)
+    _CELLS.remove(session, row)
 
 
 _REASONS = {
@@ -110,44 +83,23 @@ _REASONS = {
 
 def _refuse_if(row: models.Cell, because: DeleteRefused, count: int) -> None:
     if count:
-        raise exception.CellInUse(
-            cell=row.name, reason=_REASONS[because].format(count=count), because=because.value
-        )
+        _CELLS.refuse(row, because, _REASONS[because].format(count=count))
 
 
 def _count_hosts(session: Session, cell_uuid: str) -> int:
-    return _count(session, models.HostMapping.cell_uuid == cell_uuid)
+    return reached.count(session, models.HostMapping.cell_uuid == cell_uuid)
 
 
 def _count_living(session: Session, cell_uuid: str) -> int:
-    return _count(
+    return reached.count(
         session,
         models.InstanceMapping.cell_uuid == cell_uuid,
         models.InstanceMapping.queued_for_delete.is_(False),
-    ) + _count(session, models.BuildSelection.cell_uuid == cell_uuid)
+    ) + reached.count(session, models.BuildSelection.cell_uuid == cell_uuid)
 
 
 def _count_mapped(session: Session, cell_uuid: str) -> int:
-    return _count(session, models.InstanceMapping.cell_uuid == cell_uuid)
-
-
-def _count(session: Session, *where: sa.ColumnElement[bool]) -> int:
-    return session.scalars(sa.select(sa.func.count()).where(*where)).one()
-
-
-def _get_row(session: Session, cell: str) -> models.Cell:
-    row = (
-        session.get(models.Cell, cell)
-        or session.scalars(sa.select(models.Cell).where(models.Cell.name == cell)).one_or_none()
-    )
-    if row is None:
-        raise exception.CellNotFound(cell=cell)
-    return row
-
-
-def _check_name_is_free(session: Session, name: str) -> None:
-    if session.scalars(sa.select(models.Cell.uuid).where(models.Cell.name == name)).first():
-        raise exception.CellExists(field="name", value=name)
+    return reached.count(session, models.InstanceMapping.cell_uuid == cell_uuid)
 
 
 def _check_values(**values: str) -> None:
@@ -164,3 +116,14 @@ def _to_object(row: models.Cell) -> CellMapping:
     return CellMapping.from_values(
         uuid=row.uuid, name=row.name, transport_url=row.transport_url, disabled=row.disabled
     )
+
+
+_CELLS = reached.Kind(
+    models.Cell,
+    "cell",
+    not_found=exception.CellNotFound,
+    exists=exception.CellExists,
+    in_use=exception.CellInUse,
+    check=_check_values,
+    taken=frozenset({CELL0_UUID}),
+)

@@ -38,6 +38,19 @@ _IS_IN_NO_MOVE = ~sa.exists().where(
 )
 
 
+_RESIZING = (
+    sa.select(models.InstanceMapping.instance_uuid, models.InstanceMapping.cell_uuid)
+    .where(
+        models.InstanceMapping.is_resizing.is_(True),
+        models.InstanceMapping.zone_path.is_(None),
+        models.InstanceMapping.queued_for_delete.is_(False),
+        models.InstanceMapping.instance_uuid > sa.bindparam("after"),
+        _IS_IN_NO_MOVE,
+    )
+    .order_by(models.InstanceMapping.instance_uuid)
+    .limit(sa.bindparam("limit"))
+)
+
 _FOUND = (  # built once: that costs more than to run it
     sa.select(models.InstanceMapping)
     .where(models.InstanceMapping.instance_uuid.in_(sa.bindparam("uuids", expanding=True)))
@@ -239,25 +252,13 @@ def replace_size(
     return result.rowcount > 0
 
 
-def list_resizing(session: Session, *, after: str, limit: int) -> list[InstanceMapping]:
-    """Return instances here that count with the larger of two flavors, by UUID, from one on.
+def list_resizing(session: Session, *, after: str, limit: int) -> list[tuple[str, str | None]]:
+    """Return instances here that count with the larger of two flavors, with their cells.
 
-    Those for which hosts are still to be found are left out.
+    By UUID, from one on. Those for which hosts are still to be found are left out.
     """
-    mapping = models.InstanceMapping
-    query = (
-        sa.select(mapping)
-        .where(
-            mapping.is_resizing.is_(True),
-            mapping.zone_path.is_(None),
-            mapping.queued_for_delete.is_(False),
-            mapping.instance_uuid > after,
-            _IS_IN_NO_MOVE,
-        )
-        .order_by(mapping.instance_uuid)
-        .limit(limit)
-    )
-    return [_to_object(row) for row in session.scalars(query)]
+    found = session.execute(_RESIZING, {"after": after, "limit": limit})
+    return [(uuid, cell_uuid) for uuid, cell_uuid in found]
 
 
 def list_forgettable(session: Session, *, deleted_before: datetime, limit: int) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import re
-import uuid
 from datetime import datetime
 from typing import Any
 
@@ -12,8 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from conductor.api_db import facts_seq, models
-from conductor.api_db.unique import unique_or
+from conductor.api_db import models, reached
 from objects.child_zone import ChildZone
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}")
@@ -36,30 +34,21 @@ def create_zone(
     zone_uuid: str | None = None,
 ) -> ChildZone:
     """Store a zone. Raises ZoneExists for a taken name or UUID, Invalid for a bad value."""
-    chosen = zone_uuid or str(uuid.uuid4())
-    _check_values(name=name, transport_url=transport_url)
-    if session.get(models.Zone, chosen) is not None:
-        raise exception.ZoneExists(field="UUID", value=chosen)
-    _check_name_is_free(session, name)
-    row = models.Zone(
-        uuid=chosen, name=name, transport_url=transport_url, disabled=disabled, created_at=now,
-        updated_at=None,
+    row = _ZONES.create(
+        session, name=name, transport_url=transport_url, disabled=disabled, chosen_uuid=zone_uuid,
+        now=now,
     )  # fmt: skip
-    with unique_or(session, exception.ZoneExists(field="name", value=name)):
-        session.add(row)
-    facts_seq.raise_seq(session)
     return _to_object(row)
 
 
 def list_zones(session: Session) -> list[ChildZone]:
     """Return all child zones ordered by name, disabled ones too."""
-    rows = session.scalars(sa.select(models.Zone).order_by(models.Zone.name))
-    return [_to_object(row) for row in rows]
+    return [_to_object(row) for row in _ZONES.list_all(session)]
 
 
 def get_zone(session: Session, zone: str) -> ChildZone:
     """Find by UUID, else by name. Raises ZoneNotFound."""
-    return _to_object(_get_row(session, zone))
+    return _to_object(_ZONES.get(session, zone))
 
 
 def update_zone(session: Session, zone: str, values: dict[str, Any], *, now: datetime) -> ChildZone:
@@ -67,23 +56,12 @@ def update_zone(session: Session, zone: str, values: dict[str, Any], *, now: dat
 
     A zone keeps its name as long as servers live there: their mappings have it.
     """
-    if unknown := sorted(values.keys() - {"name", "transport_url", "disabled"}):
-        raise exception.Invalid(
-            reason=f"a zone has no {', '.join(unknown)}; allowed: name, transport_url, disabled"
-        )
-    row = _get_row(session, zone)
-    _check_values(**{key: value for key, value in values.items() if key != "disabled"})
-    if values.get("name", row.name) != row.name:
-        _check_name_is_free(session, values["name"])
+
+    def refuse_if_used(row: models.Zone) -> None:
         _refuse_if(row, DeleteRefused.SERVERS, _count_living(session, row.name))
         _refuse_if(row, DeleteRefused.LEFTOVERS, _count_mapped(session, row.name))
-    for key, value in values.items():
-        setattr(row, key, value)
-    row.updated_at = now
-    with unique_or(session, exception.ZoneExists(field="name", value=row.name)):
-        session.add(row)
-    facts_seq.raise_seq(session)
-    return _to_object(row)
+
+    return _to_object(_ZONES.update(session, zone, values, now=now, before_rename=refuse_if_used))
 
 
 def delete_zone(session: Session, zone: str, *, force: bool = False) -> None:
@@ -92,7 +70,7 @@ def delete_zone(session: Session, zone: str, *, force: bool = False) -> None:
     Raises ZoneNotFound, and ZoneInUse with the reason in ``kwargs["because"]``: servers live there
     or are on their way (always), or mappings of deleted ones are left (unless forced).
     """
-    row = _get_row(session, zone)
+    row = _ZONES.get(session, zone)
     _refuse_if(row, DeleteRefused.SERVERS, _count_living(session, row.name))
     if not force:
         _refuse_if(row, DeleteRefused.LEFTOVERS, _count_mapped(session, row.name))
@@ -102,9 +80,7 @@ def delete_zone(session: Session, zone: str, *, force: bool = False) -> None:
             .where(_is_below(model.zone_path, row.name))
             .execution_options(synchronize_session=False)
         )
-    session.delete(row)
-    session.flush()
-    facts_seq.raise_seq(session)
+    _ZONES.remove(session, row)
 
 
 _REASONS = {
@@ -115,24 +91,18 @@ _REASONS = {
 
 def _refuse_if(row: models.Zone, because: DeleteRefused, count: int) -> None:
     if count:
-        raise exception.ZoneInUse(
-            zone=row.name, reason=_REASONS[because].format(count=count), because=because.value
-        )
+        _ZONES.refuse(row, because, _REASONS[because].format(count=count))
 
 
 def _count_living(session: Session, name: str) -> int:
     mapping, walk = models.InstanceMapping, models.ZoneWalk
-    return _count(
+    return reached.count(
         session, _is_below(mapping.zone_path, name), mapping.queued_for_delete.is_(False)
-    ) + _count(session, _is_below(walk.path, name))
+    ) + reached.count(session, _is_below(walk.path, name))
 
 
 def _count_mapped(session: Session, name: str) -> int:
-    return _count(session, _is_below(models.InstanceMapping.zone_path, name))
-
-
-def _count(session: Session, *where: sa.ColumnElement[bool]) -> int:
-    return session.scalars(sa.select(sa.func.count()).where(*where)).one()
+    return reached.count(session, _is_below(models.InstanceMapping.zone_path, name))
 
 
 def _is_below(path: Any, name: str) -> sa.ColumnElement[bool]:
@@ -141,21 +111,6 @@ def _is_below(path: Any, name: str) -> sa.ColumnElement[bool]:
         path == name, path.startswith(f"{name}/", autoescape=True)
     )
     return below
-
-
-def _get_row(session: Session, zone: str) -> models.Zone:
-    row = (
-        session.get(models.Zone, zone)
-        or session.scalars(sa.select(models.Zone).where(models.Zone.name == zone)).one_or_none()
-    )
-    if row is None:
-        raise exception.ZoneNotFound(zone=zone)
-    return row
-
-
-def _check_name_is_free(session: Session, name: str) -> None:
-    if session.scalars(sa.select(models.Zone.uuid).where(models.Zone.name == name)).first():
-        raise exception.ZoneExists(field="name", value=name)
 
 
 def _check_values(**values: str) -> None:
@@ -173,3 +128,13 @@ def _to_object(row: models.Zone) -> ChildZone:
         uuid=row.uuid, name=row.name, transport_url=row.transport_url, disabled=row.disabled,
         created_at=row.created_at, updated_at=row.updated_at,
     )  # fmt: skip
+
+
+_ZONES = reached.Kind(
+    models.Zone,
+    "zone",
+    not_found=exception.ZoneNotFound,
+    exists=exception.ZoneExists,
+    in_use=exception.ZoneInUse,
+    check=_check_values,
+)

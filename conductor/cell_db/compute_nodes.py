@@ -29,6 +29,15 @@ def list_hosts(session: Session) -> list[str]:
     return list(session.scalars(query))
 
 
+def uuids_by_host(session: Session) -> dict[str, list[str]]:
+    """Return host -> UUIDs of its nodes, sorted."""
+    query = sa.select(models.ComputeNode.host, models.ComputeNode.uuid)
+    found: dict[str, list[str]] = {}
+    for host, uuid in session.execute(query.order_by(models.ComputeNode.uuid)):
+        found.setdefault(host, []).append(uuid)
+    return found
+
+
 def list_all(session: Session, *, cell_uuid: str | None) -> list[ComputeNode]:
     """Return all compute nodes, ordered by host and node, with ``num_instances`` counted here."""
     query = sa.select(models.ComputeNode).order_by(models.ComputeNode.host, models.ComputeNode.node)

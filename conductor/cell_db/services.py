@@ -47,6 +47,12 @@ def list_all(
     ]
 
 
+def list_hosts(session: Session) -> list[str]:
+    """Return the hosts that have a compute service."""
+    query = sa.select(models.Service.host).where(models.Service.binary == COMPUTE)
+    return list(session.scalars(query))
+
+
 def list_turned(
     session: Session, *, up: bool, now: datetime, down_time_seconds: float, limit: int
 ) -> list[str]:
@@ -93,8 +99,7 @@ def states_by_hosts(session: Session, hosts: Collection[str]) -> dict[str, Servi
 
 def is_carried_by(session: Session, host: str, agent: str) -> bool:
     """Tell whether the compute service of ``host`` belongs to ``agent``."""
-    row = find_by_hosts(session, [host]).get(host)
-    return row is not None and row.agent == agent
+    return session.execute(_AGENT, {"host": host}).scalar() == agent
 
 
 def has_agent(session: Session, agent: str) -> bool:
@@ -274,6 +279,9 @@ _WAYS_TURNED = (
     sa.select(models.Service.is_up.is_(False)).where(_IS_COMPUTE, _HAS_COME | _HAS_GONE).distinct()
 )
 _BY_HOSTS = sa.select(models.Service).where(_IS_AMONG)
+_AGENT = sa.select(_TABLE.c.agent).where(
+    _TABLE.c.binary == COMPUTE, _TABLE.c.host == sa.bindparam("host")
+)
 _STATES = sa.select(
     models.Service.host, models.Service.is_up, models.Service.disabled, models.Service.version
 ).where(_IS_AMONG)

@@ -157,10 +157,9 @@ class Delete(base.Task[models.InstanceDelete]):
         hosts = {work.instance.host for work in works if work.instance.host is not None}
         with self._database.reader() as session:
             moves = migrations.find_unfinished(session, [work.uuid for work in works])
-            others = [(move.instance_uuid, host) for move in moves for host in _ends(move)]
-            others += [(work.uuid, host) for work in works for host in work.row.other_hosts or ()]
+            others = _other_ends(works, moves)
             found = services.find_by_hosts(session, hosts | {host for _uuid, host in others})
-        self._clear_other_ends(context, works, dict.fromkeys(others), found)
+        self._clear_other_ends(context, works, others, found)
         lost = []
         for work in works:
             if work.instance.host is None:
@@ -214,16 +213,22 @@ class Delete(base.Task[models.InstanceDelete]):
     def _free(self, context: RequestContext, works: list[Work]) -> list[Lease]:
         """Release the allocations for good, then mark the instances as deleted.
 
-        What a copy's instance holds is released by the cell that has it.
+        What a copy's instance holds is released by the cell that has it. Other hosts are told once
+        more: nobody answers for them, and a word that was lost would leave a guest there until its
+        agent compares.
         """
         ours = [work.uuid for work in works if not work.instance.hidden]
         with self._database.reader() as session:
-            moves = migrations.find_unfinished(session, ours)
-        consumers = ours + [move.uuid for move in moves]
+            moves = migrations.find_unfinished(session, [work.uuid for work in works])
+            others = _other_ends(works, moves)
+            hosts = {host for _uuid, host in others}
+            found = services.find_by_hosts(session, hosts) if hosts else {}
+        self._clear_other_ends(context, works, others, found)
+        consumers = ours + [move.uuid for move in moves if move.instance_uuid in ours]
         if consumers:
             self._placement.release(context, dict.fromkeys(consumers, FENCE_FINAL))
-        hosts = self._database.run_in_writer(lambda session: self._bury(session, works))
-        for uuid, host in hosts.items():
+        buried = self._database.run_in_writer(lambda session: self._bury(session, works))
+        for uuid, host in buried.items():
             self._on_gone(host, uuid)
         return []
 
@@ -240,6 +245,13 @@ class Delete(base.Task[models.InstanceDelete]):
         for uuid in uuids:
             LOG.info("%s: deleted", uuid)
         return {work.uuid: instance.host for work, instance, _row in ours if instance.host}
+
+
+def _other_ends(works: Sequence[Work], moves: Sequence[models.Migration]) -> list[tuple[str, str]]:
+    """Return where each instance was, or was to be: where it is comes along if a move names it."""
+    ends = [(move.instance_uuid, host) for move in moves for host in _ends(move)]
+    ends += [(work.uuid, host) for work in works for host in work.row.other_hosts or ()]
+    return list(dict.fromkeys(ends))
 
 
 def _ends(move: models.Migration) -> list[str]:

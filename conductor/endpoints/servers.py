@@ -7,10 +7,10 @@ from typing import Any
 
 from armillary.context import RequestContext
 from conductor.acceptance import Acceptance
+from conductor.builds import Builds
 from conductor.endpoints.exposed import exposed
 from conductor.server_operations import ServerOperations
 from conductor.servers import Servers
-from conductor.tasks.build import Builds
 from conductor.tasks.delete import Deletes
 from conductor.zones.elsewhere import Elsewhere
 from objects.instance import Instance

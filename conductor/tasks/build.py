@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import logging
 import math
-import threading
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
-from armillary import exception, measures
-from armillary.concurrency import WorkerPool, WorkerPoolFull
+from armillary import exception
 from armillary.context import RequestContext, admin_context
 from conductor import group_members, mapping, selection_rows, stored_contexts, traces
 from conductor.api_db import (
@@ -30,9 +27,8 @@ from conductor.api_db import (
 )
 from conductor.api_db import traces as traces_db
 from conductor.api_db.build_requests import Pending
-from conductor.api_db.models import Reservation as ReservationRow
 from conductor.api_db.reservations import Reservation, Stage
-from conductor.build_group import MAPPING_SECONDS, BuildGroup
+from conductor.build_group import MAPPING_SECONDS
 from conductor.cell_rpcapi import CellConductorAPI
 from conductor.leases import Lease
 from conductor.links import Asked
@@ -51,7 +47,6 @@ from conductor.tasks.base import (
 )
 from conductor.zones import companions
 from conductor.zones.companions import Waits
-from conductor.zones.pauses import Pauses
 from conductor.zones.walk import Walks
 from objects.allocation import FENCE_STEP
 from objects.build_request import BuildRequest
@@ -69,8 +64,8 @@ T = TypeVar("T")
 FIRST_FENCE = FENCE_STEP
 
 _STAGES_MAX = 4
-_FAILURE_LENGTH_MAX = 15_000
-_CHOOSING_MAX = 1  # groups for which hosts are looked for at a time; the next one grows meanwhile
+FAILURE_LENGTH_MAX = 15_000
+"""Characters of what work on a reservation ran into that are stored."""
 
 
 class BuildTask:
@@ -162,10 +157,13 @@ class BuildTask:
             )
 
     def release_former_claims(self) -> None:
-        """Free what a try of unknown outcome has claimed, and refuse what it may claim yet."""
+        """Free what a try of unknown outcome has claimed, and refuse what it may claim yet.
+
+        By a fence below that of the claims to come: what is delivered late must not free those.
+        """
         if self._takes > 1:
             self._parts.placement.release(
-                admin_context(), dict.fromkeys(self._living(), self._reservation.fence)
+                admin_context(), dict.fromkeys(self._living(), self._reservation.fence - 1)
             )
 
     def select_destinations(self) -> None:
@@ -325,7 +323,7 @@ class BuildTask:
     def _note_what_it_waits_for(self, reason: str) -> None:
         if reason != self._reservation.failure:
             LOG.info("%s: %s", self._lease.key, reason)
-            self._write(lambda session: self._lock(session, failure=reason[:_FAILURE_LENGTH_MAX]))
+            self._write(lambda session: self._lock(session, failure=reason[:FAILURE_LENGTH_MAX]))
 
     def _selections(self) -> dict[str, dict[str, Any]]:
         """Return instance -> the row with its selections; each host is put into wire form once."""
@@ -336,7 +334,7 @@ class BuildTask:
 
     def _decide_to_bury(self, reason: GivenUp) -> None:
         LOG.info("%s: given up: %s", self._lease.key, reason.details)
-        verdict = {"message": reason.message, "details": reason.details[:_FAILURE_LENGTH_MAX]}
+        verdict = {"message": reason.message, "details": reason.details[:FAILURE_LENGTH_MAX]}
         trace = self._failed_trace or DecisionTrace.from_values(
             request_id=self._context.request_id,
             created_at=moment(self._parts.now()),
@@ -500,165 +498,3 @@ STEPS: dict[str, Sequence[Step[BuildTask]]] = {
     Stage.WALKING: WALK,
     Stage.BURYING: BURY,
 }
-
-
-class Builds:
-    """Has reservations worked on by a bounded number of workers: new ones, and those left lying."""
-
-    def __init__(
-        self,
-        parts: Parts,
-        workers: WorkerPool,
-        clean_up: Callable[[Sequence[str]], None],
-        watch: Watch = base.unwatched,
-    ) -> None:
-        self._parts = parts
-        self._workers = workers
-        self._clean_up = clean_up
-        self._watch = watch
-        self._guard = threading.Lock()
-        self._waiting: deque[Lease] = deque()
-        self._choosing = 0
-        self._walking = Pauses(parts.now)
-
-    def begin(self, lease: Lease) -> bool:
-        """Have a new reservation worked on, soon, with others that wait when its turn comes.
-
-        False when all are busy: another conductor may take it up.
-        """
-        self._parts.keeper.keep(lease)
-        with self._guard:
-            self._waiting.append(lease)
-        if self._submit(self._choose_for_all):
-            return True
-        with self._guard:
-            if lease not in self._waiting:
-                return True  # somebody found it there all the same
-            self._waiting.remove(lease)
-        self._give_back(lease)
-        return False
-
-    def resume(self, reservation_ids: Sequence[str]) -> None:
-        """Take up reservations that nobody works on, as many as there are workers for."""
-        for reservation_id in reservation_ids:
-            lease = self._take(reservation_id)
-            if lease is None:
-                continue
-            LOG.info("%s: taken up again", reservation_id)
-            self._parts.keeper.keep(lease)
-            if not self._submit(self.work, lease):
-                self._give_back(lease)
-                return
-
-    def work(self, lease: Lease, answer: Answer | None = None) -> None:
-        """Work on a reservation now; on any failure leave it to be taken up after a pause.
-
-        ``answer`` is what a scheduler answered to it already.
-        """
-        task = BuildTask(self._parts, lease, self._clean_up, self._watch, answer)
-        try:
-            task.run()
-            if task.waits_for_zones:
-                self._walking.add(lease)
-                return
-        except LeaseLost:
-            measures.lease_lost()
-            LOG.warning("%s: another conductor works on it now", lease.key)
-        except Exception as error:
-            self._put_off({lease: error}, task.retry_in_seconds)
-        finally:
-            if not task.waits_for_zones:
-                self._walking.forget(lease)
-                self._parts.keeper.drop(lease)
-
-    def walk_on(self) -> None:
-        """Go on with reservations that wait for other zones, as far as there are workers."""
-        for lease in self._walking.due():
-            if not self._submit(self.work, lease):
-                self._walking.add(lease)
-
-    # Those that wait
-
-    def _choose_for_all(self) -> None:
-        """Take all that waits, and what comes meanwhile, as far as finding hosts."""
-        while leases := self._next_group():
-            try:
-                if len(leases) == 1:
-                    self._go_on(self.work, leases[0])
-                else:
-                    self._work_together(leases)
-            finally:
-                with self._guard:
-                    self._choosing -= 1
-
-    def _next_group(self) -> list[Lease]:
-        """Return what waits, unless enough are at it; whoever is looks again when it is done."""
-        with self._guard:
-            if self._choosing >= _CHOOSING_MAX or not self._waiting:
-                return []
-            self._choosing += 1
-            count = min(len(self._waiting), self._parts.conf.conductor.build_batch_size_max)
-            return [self._waiting.popleft() for _ in range(count)]
-
-    def _work_together(self, leases: Sequence[Lease]) -> None:
-        group = BuildGroup(self._parts, leases, self._clean_up, self._watch)
-        group.choose()
-        for one in group.alone:
-            self._go_on(self.work, one.lease, one.answer)
-        self._go_on(self._end_together, group, leases)
-
-    def _end_together(self, group: BuildGroup, leases: Sequence[Lease]) -> None:
-        try:
-            group.hand_over()
-            if group.failed:
-                self._put_off(group.failed, self._parts.conf.conductor.retry_pause_seconds)
-        finally:
-            for lease in set(leases).difference(one.lease for one in group.alone):
-                self._parts.keeper.drop(lease)
-
-    def _go_on(self, work: Callable[..., None], *args: Any) -> None:
-        """Have something done by another worker, so that what waits need not; or do it now."""
-        if not self._submit(work, *args):
-            work(*args)
-
-    def _submit(self, work: Callable[..., None], *args: Any) -> bool:
-        try:
-            self._workers.submit(work, *args)
-        except (WorkerPoolFull, RuntimeError):  # the latter when this process is about to end
-            return False
-        return True
-
-    # Leases
-
-    def _give_back(self, lease: Lease) -> None:
-        self._parts.keeper.drop(lease)
-        self._let_go({lease: None}, 0.0)
-
-    def _put_off(self, failed: Mapping[Lease, Exception], pause_seconds: float) -> None:
-        for lease, error in failed.items():
-            LOG.warning("%s: outcome unknown, will be tried again: %s", lease.key, error)
-            LOG.debug("%s: because of", lease.key, exc_info=error)
-        self._let_go({lease: str(error) for lease, error in failed.items()}, pause_seconds)
-
-    def _take(self, reservation_id: str) -> Lease | None:
-        return self._parts.database.run_in_writer(
-            lambda session: self._parts.reservations.take(
-                session, reservation_id, fence=ReservationRow.fence + FENCE_STEP
-            )
-        )
-
-    def _let_go(self, failures: Mapping[Lease, str | None], pause_seconds: float) -> None:
-        """Give leases back, each with what its work ran into, if anything."""
-
-        def write(session: Session) -> None:
-            for lease, failure in failures.items():
-                said = {} if failure is None else {"failure": failure[:_FAILURE_LENGTH_MAX]}
-                self._parts.reservations.let_go(
-                    session, lease, retry_in_seconds=pause_seconds, **said
-                )
-
-        try:
-            self._parts.database.run_in_writer(write)
-        except exception.DatabaseUnavailable as error:
-            keys = ", ".join(lease.key for lease in failures)
-            LOG.warning("%s: leases run out by themselves: %s", keys, error)

@@ -34,6 +34,7 @@ from conductor.tasks.base import (
     Step,
     Watch,
 )
+from objects.allocation import ALTERNATE_PLACE, TRY_FENCES
 from objects.decision_trace import DecisionTrace
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
@@ -54,8 +55,8 @@ TOLD_AS = {
     "unshelve": "unshelve_instance",
 }
 """What operators know an operation by that finds no host."""
-CLAIM_FENCES = 98
-"""So many tries to schedule have a fence of their own, between that of the hold and alternates."""
+TRIES_MAX = (ALTERNATE_PLACE - 1) // TRY_FENCES
+"""So many tries to schedule have fences of their own, between that of the hold and the cell's."""
 SENTENCE_LENGTH_MAX = 15_000
 """Characters of why there is no host in lists of decisions; the trace has all of them."""
 
@@ -121,10 +122,12 @@ class MoveTask:
     # Steps
 
     def check_deadline(self) -> None:
-        """Give up what could not be scheduled for too long."""
+        """Give up what could not be scheduled for too long, or too often to try once more."""
         limit = timedelta(seconds=self._parts.conf.conductor.scheduling_deadline_seconds)
         if moment(self._parts.now()) >= self._move.accepted_at + limit:
             raise GivenUp(TOO_LATE, f"Not scheduled within {limit.total_seconds():.0f} s")
+        if self._move.takes > TRIES_MAX:
+            raise GivenUp(TOO_LATE, f"Not scheduled in {TRIES_MAX} tries")
 
     def read_instance(self) -> None:
         """Read what is to move, and what has to be asked for it."""
@@ -161,10 +164,13 @@ class MoveTask:
                 raise GivenUp(REFUSED, error.message) from error
 
     def release_former_claims(self) -> None:
-        """Free what a try of unknown outcome has claimed, and refuse what it may claim yet."""
+        """Free what a try of unknown outcome has claimed, and refuse what it may claim yet.
+
+        By a fence below that of the claim to come: what is delivered late must not free that.
+        """
         if self._move.takes > 1 and self._move.operation not in CLAIMED_LATER:
             self._parts.placement.release(
-                admin_context(), {self._move.instance_uuid: self._claim_fence}
+                admin_context(), {self._move.instance_uuid: self._claim_fence - 1}
             )
 
     def select_destinations(self) -> None:
@@ -295,7 +301,7 @@ class MoveTask:
 
     @property
     def _claim_fence(self) -> int:
-        return self._fence + min(self._move.takes, CLAIM_FENCES)
+        return self._fence + TRY_FENCES * self._move.takes - 1
 
     @property
     def _patience_seconds(self) -> float:

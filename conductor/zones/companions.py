@@ -74,7 +74,10 @@ def reason_to_give_up(
 
 
 def _find(session: Session, members: Sequence[str], reservation_id: str) -> Companions:
-    """Sort the members of other requests; who has a host is none of them."""
+    """Sort the members of other requests; who has a host is none of them.
+
+    Nor is who was deleted: that one is no member any more.
+    """
     request, walk, chosen = models.BuildRequest, models.ZoneWalk, models.BuildSelection
     rows = session.execute(
         sa.select(request.instance_uuid, request.reservation_id, request.created_at, walk.state)
@@ -82,7 +85,6 @@ def _find(session: Session, members: Sequence[str], reservation_id: str) -> Comp
         .outerjoin(chosen, chosen.instance_uuid == request.instance_uuid)
         .where(
             request.instance_uuid.in_(members),
-            request.is_deleting.is_(False),
             chosen.instance_uuid.is_(None),
         )
         .order_by(request.created_at, request.reservation_id, request.instance_uuid)

@@ -151,7 +151,7 @@ class FilterScheduler(SchedulerDriver):
         if crowded:
             # What was in their way may not have been claimed after all.
             self._unclaimed.wait_until_settled(_SETTLE_SECONDS_MAX)
-            again = self._decisions([decisions[index].as_known() for index in crowded])
+            again = self._decisions([decisions[index].for_second_look() for index in crowded])
             self._decide_and_claim(again)
             for index, decision in zip(crowded, again, strict=True):
                 decisions[index] = decision

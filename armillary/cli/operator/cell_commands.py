@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any
 
 from cliff.command import Command
@@ -13,33 +12,25 @@ from cliff.show import ShowOne
 
 from armillary import exception
 from armillary.cli.buses import bus_maker
-from armillary.cli.operator.databases import open_api
-from armillary.db import Database
-from armillary.masking import mask_passwords
+from armillary.cli.operator.reached_records import (
+    COLUMNS,
+    ApiDatabaseCommand,
+    add_ability,
+    add_if_missing,
+    exit_code_of,
+    given,
+    row_of,
+)
 from conductor import discovery
 from conductor.api_db import cells
 from conductor.cells import Cells
-from objects.cell_mapping import CellMapping
 
-# What scripts know from the field: the cell is unknown, has hosts, living instances, leftovers.
-EXIT_UNKNOWN_CELL = 1
+# What scripts know from the field: the cell has hosts, living instances, leftovers.
 EXIT_BY_REASON = {"hosts": 2, "instances": 3, "leftovers": 4}
 
-COLUMNS = ("UUID", "Name", "Disabled", "Transport URL")
 
-
-def _row(cell: CellMapping) -> tuple[Any, ...]:
-    return (cell.uuid, cell.name, cell.disabled, mask_passwords(cell.transport_url))
-
-
-class _CellCommand:
-    """What all of these have: the API database."""
-
-    app: Any
-
-    @cached_property
-    def database(self) -> Database:
-        return open_api(self.app.conf)
+class _CellCommand(ApiDatabaseCommand):
+    """What those have that ask cells, too."""
 
     def find_uuid(self, cell: str | None) -> str | None:
         """Return the UUID of a cell given by UUID or name. Raises CellNotFound."""
@@ -53,7 +44,7 @@ class _CellCommand:
         return Cells(self.app.conf, self.database, bus_maker(self.app.conf, "armillary-manage"))
 
 
-class CellCreate(_CellCommand, ShowOne):
+class CellCreate(ApiDatabaseCommand, ShowOne):
     """Register a cell: a broker and a database with a conductor of their own.
 
     Write the UUID and the same transport URL into the [cell] section of its conductor.
@@ -65,9 +56,7 @@ class CellCreate(_CellCommand, ShowOne):
         parser.add_argument("--transport-url", required=True, help="the cell's broker")
         parser.add_argument("--uuid", help="a UUID of your own; default: a new one")
         parser.add_argument("--disabled", action="store_true", help="no new servers for now")
-        parser.add_argument(
-            "--if-missing", action="store_true", help="be content when it exists already"
-        )
+        add_if_missing(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
@@ -86,18 +75,18 @@ class CellCreate(_CellCommand, ShowOne):
                 raise
             with self.database.reader() as session:
                 cell = cells.get_cell(session, parsed_args.name)
-        return COLUMNS, _row(cell)
+        return COLUMNS, row_of(cell)
 
 
-class CellList(_CellCommand, Lister):
+class CellList(ApiDatabaseCommand, Lister):
     """List the cells; passwords are masked."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         with self.database.reader() as session:
-            return COLUMNS, [_row(cell) for cell in cells.list_cells(session)]
+            return COLUMNS, [row_of(cell) for cell in cells.list_cells(session)]
 
 
-class CellUpdate(_CellCommand, ShowOne):
+class CellUpdate(ApiDatabaseCommand, ShowOne):
     """Change a cell. Services take it over by themselves."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -105,33 +94,17 @@ class CellUpdate(_CellCommand, ShowOne):
         parser.add_argument("cell", help="UUID or name")
         parser.add_argument("--name", help="new name")
         parser.add_argument("--transport-url", help="new address of the broker")
-        group = parser.add_mutually_exclusive_group()
-        group.add_argument(
-            "--disable", dest="disabled", action="store_const", const=True,
-            help="no new servers; those that live there go on",
-        )  # fmt: skip
-        group.add_argument(
-            "--enable", dest="disabled", action="store_const", const=False, help="new servers again"
-        )
+        add_ability(parser, disable_help="no new servers; those that live there go on")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
-        wanted = {
-            "name": parsed_args.name,
-            "transport_url": parsed_args.transport_url,
-            "disabled": parsed_args.disabled,
-        }
-        values = {key: value for key, value in wanted.items() if value is not None}
-        if not values:
-            raise exception.Invalid(
-                reason="nothing to change; give --name, --transport-url, --disable or --enable"
-            )
+        values = given(parsed_args, "name", "transport_url", "disabled")
         with self.database.writer() as session:
             cell = cells.update_cell(session, parsed_args.cell, values, now=datetime.now(UTC))
-        return COLUMNS, _row(cell)
+        return COLUMNS, row_of(cell)
 
 
-class CellDelete(_CellCommand, Command):
+class CellDelete(ApiDatabaseCommand, Command):
     """Remove a cell.
 
     Exit codes: 1 no such cell, 2 hosts are mapped to it, 3 servers live in it (not even with
@@ -147,16 +120,11 @@ class CellDelete(_CellCommand, Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        try:
+        def remove() -> None:
             with self.database.writer() as session:
                 cells.delete_cell(session, parsed_args.cell, force=parsed_args.force)
-        except exception.CellNotFound as error:
-            self.app.LOG.error(error)  # noqa: TRY400 - a line, no traceback
-            return EXIT_UNKNOWN_CELL
-        except exception.CellInUse as error:
-            self.app.LOG.error(error)  # noqa: TRY400 - a line, no traceback
-            return EXIT_BY_REASON[error.kwargs["because"]]
-        return 0
+
+        return exit_code_of(self.app, remove, EXIT_BY_REASON)
 
 
 class CellDiscoverHosts(_CellCommand, Lister):

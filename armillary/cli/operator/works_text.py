@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from armillary.cli.commands.columns import printable
 from armillary.cli.operator.unfinished_works import Found
-from conductor.cell_tasks.operations.engine import FOREVER
+from conductor.cell_tasks.operations.passage import FOREVER
 from conductor.unfinished import Group, Work
 
 HEADINGS = ("Table", "Operation", "Stage", "Count", "Free", "Oldest")

@@ -10,15 +10,15 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from conductor.cell_db import host_seq, models
-from objects.allocation import FENCE_STEP, OPERATION_FENCE
+from objects.allocation import ALTERNATE_PLACE, FENCE_STEP, OPERATION_FENCE
 from objects.base import ArmillaryObject
 from objects.selection import Selection
 
 HOLD = 0
 CLAIM = 1
-ALTERNATE = 100
+ALTERNATE = ALTERNATE_PLACE
 GIVE_BACK = 900
-"""Places of an operation's writes to placement in its row of fences."""
+"""Places of an operation's writes to placement in its row of fences; see ``ALTERNATE_PLACE``."""
 
 
 @dataclasses.dataclass(frozen=True)

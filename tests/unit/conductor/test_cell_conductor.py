@@ -179,7 +179,9 @@ def test_what_a_super_conductor_asks_for_is_answered(running: Running) -> None:
     assert running.api.find_instance_hosts(context, [instance.uuid]) == {instance.uuid: "a"}
     [action] = running.api.list_instance_actions(context, instance.uuid)
     assert [event.host for event in action.events] == ["a"]
-    assert [node.host for node in running.api.list_compute_nodes(context)] == ["a"]
+    [node] = running.api.list_compute_nodes(context)
+    assert node.host == "a"
+    assert running.api.list_known_hosts(context) == {"a": [node.uuid]}
     [service] = running.api.list_services(context)
     assert (service.host, service.up) == ("a", True)
 

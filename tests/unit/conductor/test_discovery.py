@@ -8,6 +8,7 @@ import pytest
 from armillary import exception
 from conductor.api_db import cells as cells_db
 from conductor.api_db import host_mappings, quotas, request_specs
+from conductor.cell_rpcapi import CellConductorAPI
 from conductor.discovery import Discovered, discover_hosts, map_instances
 from objects.service import Service
 from tests import builders
@@ -36,6 +37,21 @@ def test_new_hosts_are_mapped_once(plane: ControlPlane) -> None:
     assert nodes["cell1-host1"] == [the_cell(plane).nodes[0].uuid]
 
 
+def test_an_older_cell_is_asked_for_all_it_knows(
+    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A conductor of before 1.5 does not know the question for names alone."""
+    monkeypatch.setattr(CellConductorAPI, "can_send", lambda self, version: version != "1.5")
+    cell = the_cell(plane)
+    add_conductor(cell)
+    cell.nodes.remove(cell.add_host("late"))
+    found = discover(plane)
+    assert found.new_hosts == {"cell1": ["cell1-host1", "cell1-host2", "late"]}
+    with plane.database.reader() as session:
+        nodes = host_mappings.list_node_uuids(session, cell.uuid)
+    assert (nodes["cell1-host1"], nodes["late"]) == ([cell.nodes[0].uuid], [])
+
+
 def test_a_host_is_known_before_its_first_node(plane: ControlPlane) -> None:
     """Its service reports first; the node is a change then."""
     cell = the_cell(plane)
@@ -48,10 +64,14 @@ def test_a_host_is_known_before_its_first_node(plane: ControlPlane) -> None:
 
 def test_services_that_are_no_hosts_are_left_out(plane: ControlPlane) -> None:
     """A conductor runs no instances."""
-    the_cell(plane).services.append(
+    add_conductor(the_cell(plane))
+    assert "c" not in discover(plane).new_hosts["cell1"]
+
+
+def add_conductor(cell: CellConductor) -> None:
+    cell.services.append(
         Service.from_values(uuid=builders.a_uuid(), host="c", binary="armillary-conductor")
     )
-    assert "c" not in discover(plane).new_hosts["cell1"]
 
 
 def test_a_disabled_cell_is_not_asked(plane: ControlPlane) -> None:
@@ -65,7 +85,7 @@ def test_a_disabled_cell_is_not_asked(plane: ControlPlane) -> None:
 def test_a_silent_cell_is_named_and_the_others_are_discovered(plane: ControlPlane) -> None:
     """The next look may find more."""
     plane.add_cell("cell2")
-    plane.bus_of(the_cell_named(plane, "cell1")).fail("list_services", TIMEOUT)
+    plane.bus_of(the_cell_named(plane, "cell1")).fail("list_known_hosts", TIMEOUT)
     found = discover(plane)
     assert (list(found.new_hosts), found.down_cells) == (["cell2"], ["cell1"])
 

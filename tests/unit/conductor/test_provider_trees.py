@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,14 +13,11 @@ from armillary.context import admin_context
 from armillary.db import Database
 from conductor.cell_db import models
 from conductor.providers import digest
-from placement.db import provider_families
 from placement.engine import PlacementEngine
 from placement.manager import PlacementManager
 from placement.provider_record import ProviderFilters
-from placement.rpcapi import PlacementAPI
 from tests import builders
 from tests.fixtures.cell import Cell, a_node, node_uuid
-from tests.fixtures.direct_bus import Killed
 from tests.fixtures.placement import placement_conf
 
 GPU = "CUSTOM_GPU"
@@ -199,162 +195,3 @@ def test_a_host_without_parts_is_told_as_ever(cell: Cell) -> None:
     assert cell.placement.providers[node_uuid("a")].keys() == {
         "uuid", "name", "inventories", "traits", "managed_custom_traits"
     }  # fmt: skip
-
-
-# Another shape ------------------------------------------------------------------------------------
-
-SLOT = "CUSTOM_SLOT"
-SLOTS = {SLOT: {"total": 4, "max_unit": 4}}
-
-
-def a_node_with(**inventories: Any) -> dict[str, Any]:
-    """Return the inventories of a host, with these beside the usual ones."""
-    return {**a_node("a").inventories, **inventories}
-
-
-def in_cells(total: int) -> list[dict[str, Any]]:
-    """Return two NUMA cells that have slots."""
-    slots = {SLOT: {"total": total, "max_unit": total}}
-    return [a_child(f"a_NUMA{number}", inventories=slots) for number in (0, 1)]
-
-
-def reshaped(cell: Cell, *children: dict[str, Any], **values: Any) -> str | None:
-    """Report host a as an agent does that has just started; return the error."""
-    node = a_node("a", child_providers=list(children), **values)
-    (result,) = cell.nodes.report(admin_context(), "a", [node], reshape=[node.uuid])
-    error: str | None = result["error"]
-    return error
-
-
-def held(engine: PlacementEngine) -> dict[str, dict[str, dict[str, int]]]:
-    """Return provider -> class -> amount, of each consumer."""
-    items = engine.allocations.list(marker=None, limit=100)
-    found = engine.allocations.get([item["consumer_uuid"] for item in items])
-    return {
-        consumer: {uuid: item["resources"] for uuid, item in providers.items()}
-        for consumer, providers in found.items()
-    }
-
-
-def hold_slots(engine: PlacementEngine, *amounts: int) -> list[str]:
-    """Let consumers hold slots of the host, and a CPU; return them in the order of their UUIDs."""
-    consumers = sorted(builders.a_uuid() for _ in amounts)
-    for consumer, amount in zip(consumers, amounts, strict=True):
-        allocations = {node_uuid("a"): {"resources": {SLOT: amount, "VCPU": 1}}}
-        (result,) = engine.claims.claim(
-            [builders.a_claim("", consumer_uuid=consumer, allocations=allocations)]
-        )
-        assert result.is_claimed, result.reason
-    return consumers
-
-
-def test_a_tree_in_use_takes_another_shape_with_what_is_allocated(
-    cell: Cell, engine: PlacementEngine
-) -> None:
-    """When the agent starts, and only then; from the host to its cells."""
-    report(cell, inventories=a_node_with(**SLOTS))
-    one, two = hold_slots(engine, 2, 2)
-    cells = in_cells(2)
-    assert SLOT in str(report(cell, *cells))
-    assert set(tree(engine)) == {"a"}
-    before = {one: engine.holders.get([node_uuid("a")])[node_uuid("a")][one]["generation"]}
-    assert reshaped(cell, *cells) is None
-    assert held(engine) == {
-        one: {node_uuid("a"): {"VCPU": 1}, cells[0]["uuid"]: {SLOT: 2}},
-        two: {node_uuid("a"): {"VCPU": 1}, cells[1]["uuid"]: {SLOT: 2}},
-    }
-    after = engine.holders.get([node_uuid("a")])[node_uuid("a")][one]["generation"]
-    assert after == before[one] + 1
-    assert SLOT not in engine.inventories.get(node_uuid("a")).inventories
-    stood = held(engine)
-    assert [reshaped(cell, *cells), report(cell, *cells)] == [None, None]
-    assert held(engine) == stood
-
-
-def test_a_tree_in_use_goes_back_to_its_former_shape(cell: Cell, engine: PlacementEngine) -> None:
-    """What would go with its parts moves to what stays; the parts are gone."""
-    cells = in_cells(2)
-    report(cell, inventories=a_node_with(**SLOTS))
-    one, two = hold_slots(engine, 2, 2)
-    reshaped(cell, *cells)
-    assert reshaped(cell, inventories=a_node_with(**SLOTS)) is None
-    assert held(engine) == {uuid: {node_uuid("a"): {"VCPU": 1, SLOT: 2}} for uuid in (one, two)}
-    assert tree(engine) == {"a": None}
-
-
-@pytest.mark.parametrize("total", [1, 2])
-def test_a_shape_without_room_is_refused_as_a_whole(
-    cell: Cell, engine: PlacementEngine, total: int
-) -> None:
-    """An amount stays together; nothing of tree and allocations changes."""
-    report(cell, inventories=a_node_with(**SLOTS))
-    hold_slots(engine, 1, 3)
-    stood = held(engine)
-    assert SLOT in str(reshaped(cell, *in_cells(total), traits=["CUSTOM_NEW"]))
-    assert (held(engine), tree(engine)) == (stood, {"a": None})
-    assert "CUSTOM_NEW" not in traits(engine, node_uuid("a"))
-    assert reshaped(cell, *in_cells(3)) is None
-
-
-def test_what_placement_reshaped_before_its_answer_was_lost_is_confirmed(
-    cell: Cell, engine: PlacementEngine
-) -> None:
-    """The agent says it again, and the conductor's own tries need no leave any more."""
-    report(cell, inventories=a_node_with(**SLOTS))
-    hold_slots(engine, 2)
-    cells = in_cells(2)
-    cell.top_bus.fail("set_providers", AWAY, when_done=True)
-    assert "placement does not answer" in str(reshaped(cell, *cells))
-    stood = held(engine)
-    assert cell.providers.confirm_pending() == 1
-    assert reshaped(cell, *cells) is None
-    assert held(engine) == stood
-
-
-def test_a_conductor_that_dies_before_it_tells_placement_loses_nothing(
-    cell: Cell, engine: PlacementEngine
-) -> None:
-    """It stored the new shape: alone it is refused, with the agent's next report it is taken."""
-    report(cell, inventories=a_node_with(**SLOTS))
-    (one,) = hold_slots(engine, 2)
-    cells = in_cells(2)
-    cell.top_bus.fail("set_providers", AWAY)
-    reshaped(cell, *cells)
-    assert cell.providers.confirm_pending() == 1
-    assert set(tree(engine)) == {"a"}
-    assert reshaped(cell, *cells) is None
-    assert held(engine)[one][cells[0]["uuid"]] == {SLOT: 2}
-
-
-@pytest.mark.parametrize("written", [1, 2])
-def test_placement_that_dies_in_the_middle_has_done_nothing(
-    cell: Cell, engine: PlacementEngine, monkeypatch: pytest.MonkeyPatch, written: int
-) -> None:
-    """Both shapes, and the move between them, are one transaction."""
-    report(cell, inventories=a_node_with(**SLOTS))
-    hold_slots(engine, 2)
-    stood = held(engine)
-    store, count = provider_families.store, itertools.count()
-
-    def die(*args: Any) -> None:
-        if next(count) == written:  # the first one is of the try without a move
-            raise Killed("placement")
-        store(*args)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(provider_families, "store", die)
-        with pytest.raises(Killed):
-            reshaped(cell, *in_cells(2))
-    assert (held(engine), tree(engine)) == (stood, {"a": None})
-    assert reshaped(cell, *in_cells(2)) is None
-
-
-def test_an_older_placement_is_asked_for_no_move(
-    cell: Cell, engine: PlacementEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It would not know the word; the tree keeps its shape."""
-    report(cell, inventories=a_node_with(**SLOTS))
-    hold_slots(engine, 2)
-    monkeypatch.setattr(PlacementAPI, "can_send", lambda self, version: version != "1.4")
-    assert SLOT in str(reshaped(cell, *in_cells(2)))
-    assert set(tree(engine)) == {"a"}

@@ -129,7 +129,41 @@ def test_those_that_wait_hold_up_no_others(
     cell.instances[uuids[0]] = cell.instances[uuids[0]].with_values(
         vm_state="active", flavor=flavor
     )
+    plane.clock.advance(resized_sizes.PAUSE_SECONDS_MAX)
     assert plane.resized_sizes.settle() == 1  # the looks begin anew
+
+
+def questions(plane: ControlPlane, cell: CellConductor, *, seconds: int) -> int:
+    """Return how often a cell is asked in so many seconds, with a look in each."""
+    asked: list[None] = []
+    for _ in range(seconds):
+        plane.bus_of(cell).meanwhile("get_instance", lambda: asked.append(None))
+    for _ in range(seconds):
+        plane.resized_sizes.settle()
+        plane.clock.advance(1.0)
+    plane.bus_of(cell).acts.clear()
+    return len(asked)
+
+
+def test_one_that_waits_for_its_user_is_asked_for_less_and_less(
+    plane: ControlPlane, cell: CellConductor
+) -> None:
+    """It may wait for days; at most half a minute passes from one question to the next."""
+    resized(plane)
+    assert questions(plane, cell, seconds=60) == 6
+    assert questions(plane, cell, seconds=60) == 2
+
+
+@pytest.mark.parametrize("operation", ["confirm_resize", "revert_resize"])
+def test_one_that_is_ended_is_asked_for_at_the_next_look(
+    plane: ControlPlane, cell: CellConductor, operation: str
+) -> None:
+    """Its user, who has waited long, has the quota back at once."""
+    (uuid,) = resized(plane)
+    questions(plane, cell, seconds=60)
+    plane.operate(uuid, operation)
+    cell.end_resize(uuid, flavor=cell.build_requests[0].instance.flavor)
+    assert plane.resized_sizes.settle() == 1
 
 
 def test_a_deleted_one_counts_nothing(plane: ControlPlane, cell: CellConductor) -> None:
@@ -166,5 +200,6 @@ def test_every_engine_counts_alike(any_plane: ControlPlane) -> None:
     assert any_plane.resized_sizes.settle() == 0
     any_plane.settle()
     cell.end_resize(second, flavor=small)
+    any_plane.clock.advance(resized_sizes.PAUSE_SECONDS_MAX)
     assert any_plane.resized_sizes.settle() == 1
     assert usage(any_plane) == (5, 2560)

@@ -46,6 +46,15 @@ def test_living_instances_are_counted_on_their_node(database: Database) -> None:
     assert [node.attributes["num_instances"] for node in nodes] == [2, 0]
 
 
+def test_uuids_are_listed_by_host(database: Database) -> None:
+    """A host may have several nodes."""
+    second = node_uuid("second of b")
+    add(database, values("b"), values("a"), values("b", uuid=second, node="second"))
+    with database.reader() as session:
+        found = compute_nodes.uuids_by_host(session)
+    assert found == {"a": [node_uuid("a")], "b": sorted([node_uuid("b"), second])}
+
+
 def test_columns_are_set_by_uuid(database: Database) -> None:
     """Many nodes, each its own values; the others stay."""
     add(database, values("a"), values("b"), values("c"))

@@ -7,11 +7,12 @@ from typing import Any
 
 import oslo_messaging
 import pytest
+import sqlalchemy as sa
 
 from armillary import exception
-from conductor.api_db import move_traces, moves
+from conductor.api_db import models, move_traces, moves
 from conductor.tasks import base, move
-from objects.allocation import FENCE_STEP, OPERATION_FENCE
+from objects.allocation import ALTERNATE_PLACE, FENCE_STEP, OPERATION_FENCE, TRY_FENCES
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from tests.fixtures.control_plane import CellConductor, ControlPlane, a_user, an_admin
@@ -70,7 +71,7 @@ def an_instance(plane: ControlPlane, operation: str = "migrate") -> str:
     if operation == "unshelve":
         state = {"vm_state": "shelved_offloaded", "host": None, "node": None}
         cell.instances[uuid] = cell.instances[uuid].with_values(**state)
-        plane.placement.release(an_admin(), {uuid: 0})
+        del plane.placement.held[uuid]
     return uuid
 
 
@@ -363,7 +364,7 @@ def test_an_answer_that_never_came_is_asked_for_again(plane: ControlPlane) -> No
     plane.settle()
     assert_moved(plane, uuid, "migrate")
     row = OPERATION_FENCE + FENCE_STEP
-    assert plane.scheduler.fences == [row + 1, row + 2]
+    assert plane.scheduler.fences == [row + 1, row + 1 + TRY_FENCES]
 
 
 def test_a_claim_that_comes_too_late_is_refused(plane: ControlPlane) -> None:
@@ -380,6 +381,27 @@ def test_a_claim_that_comes_too_late_is_refused(plane: ControlPlane) -> None:
     assert plane.placement.held == {}
     plane.placement.held = held
     assert_as_before(plane, uuid, "migrate")
+
+
+def test_one_that_was_tried_too_often_is_given_up(plane: ControlPlane) -> None:
+    """No try shares a fence with another one, or with what its cell claims: so they are counted."""
+    uuid = an_instance(plane)
+    plane.conf.set_override("scheduling_deadline_seconds", 86_400, group="conductor")
+    plane.bus.fail("select_destinations", TIMEOUT, when_done=True, times=100)
+    plane.scheduler.fences.clear()
+    start(plane, uuid, "migrate")
+    with plane.database.writer() as session:
+        session.execute(sa.update(models.Move).values(takes=move.TRIES_MAX - 2))
+    plane.settle()
+    assert_as_before(plane, uuid, "migrate")
+    fault = the_cell(plane).outcomes[migration_of(plane)]
+    assert isinstance(fault, InstanceFault)
+    assert fault.details == f"Not scheduled in {move.TRIES_MAX} tries"
+    row = OPERATION_FENCE + FENCE_STEP
+    used = [fence - row for fence in plane.scheduler.fences]
+    assert used == sorted(set(used))
+    assert len(used) == 3
+    assert used[-1] + TRY_FENCES <= ALTERNATE_PLACE
 
 
 @pytest.mark.parametrize("when_done", [False, True], ids=["lost", "unanswered"])

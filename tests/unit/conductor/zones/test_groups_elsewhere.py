@@ -6,8 +6,10 @@ import pytest
 
 from armillary import exception
 from conductor import group_members
-from conductor.api_db import server_groups
+from conductor.api_db import build_requests, server_groups
 from conductor.moments import moment
+from conductor.zones import companions
+from objects.allocation import FENCE_STEP
 from objects.decision_trace import DecisionTrace
 from objects.instance_group import InstanceGroup
 from tests.fixtures.control_plane import a_user
@@ -218,6 +220,9 @@ def test_one_that_waits_may_be_deleted(root: Zone, first: tuple[InstanceGroup, s
         show(root, second)
     assert root.places(second) == []
     assert root.left_walks() == [uuid]
+    left = [each.partition(": ") for each in root.left()]
+    assert [name for table, _, name in left if table == "build_requests"] == [uuid]
+    assert [table for table, _, _ in left].count("reservations") == 1
 
 
 def test_one_that_waits_is_taken_up_by_another_conductor(
@@ -258,6 +263,32 @@ def test_of_requests_at_the_same_time_the_first_goes_as_if_alone(root: Zone) -> 
     (asked_for,) = (spec for spec in root.scheduler.specs if spec.instance_uuid == one)
     assert asked_for.instance_group is not None
     assert asked_for.instance_group.members == [one]
+
+
+def test_one_behind_that_was_given_a_host_is_told_of(root: Zone) -> None:
+    """The first one has to go there."""
+    group = a_group(root, "affinity")
+    (one,) = root.create(1, hints={"group": [group.uuid]})
+    root.clock.advance(1)
+    (other,) = root.create(1, hints={"group": [group.uuid]})
+    assert told_of(root, group, one) == {one}
+    chosen = root.scheduler.hosts[0]
+    row = {
+        "instance_uuid": other, "cell_uuid": chosen.cell_uuid, "fence": FENCE_STEP,
+        "selections": [chosen.obj_to_primitive()],
+    }  # fmt: skip
+    with root.database.writer() as session:
+        build_requests.store_selections(session, [row])
+    assert told_of(root, group, one) == {one, other}
+
+
+def told_of(root: Zone, group: InstanceGroup, asking: str) -> set[str]:
+    """Return the members that a scheduler is told of in the request of one of them."""
+    known = refreshed(root, group.obj_clone())
+    with root.database.reader() as session:
+        (request,) = build_requests.list_build_requests(session, [asking])
+        companions.leave_out_those_behind(session, known, request.reservation_id)
+    return set(known.members)
 
 
 def test_the_scheduler_is_told_where_members_are_below(root: Zone) -> None:

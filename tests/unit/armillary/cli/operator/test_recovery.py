@@ -17,7 +17,7 @@ from armillary.cli.operator.unfinished_works import CELL
 from armillary.db import Database
 from conductor.api_db import models as api
 from conductor.cell_db import models as cell
-from conductor.cell_tasks.operations.engine import FOREVER
+from conductor.cell_tasks.operations.passage import FOREVER
 from objects.allocation import FENCE_STEP
 from tests import builders
 from tests.fixtures.databases import ON_ALL_THREE, fresh_database, sqlite_with_tables

@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterator
 
+import oslo_messaging
 import pytest
 
 from armillary import exception
@@ -126,6 +127,16 @@ def test_a_delete_at_any_moment_leaves_nothing(stage: Stage, name: str) -> None:
     assert number > 5
 
 
+def test_a_word_to_the_other_host_that_is_lost_is_said_again(stage: Stage) -> None:
+    """Nobody waits for its answer; the guest there would stay until its agent compares."""
+    cell = stage.play(STORIES["resize"])
+    cell.cell_bus.fail("delete_instance", oslo_messaging.MessagingTimeout("lost"))
+    cell.ask_delete(cell.uuid)
+    cell.settle()
+    assert all(cell.uuid in agent.deleted for agent in (cell.agents["a"], cell.agents["b"]))
+    check_deleted(cell)
+
+
 def check_deleted(cell: OperatedCell) -> None:
     """Hold what is true when an instance is gone."""
     move = cell.migration(MOVE)
@@ -179,7 +190,7 @@ def live_migrating(stage: Stage, at: str) -> OperatedCell:
 def test_a_live_migration_is_aborted_while_it_copies(stage: Stage) -> None:
     """The guest goes on where it ran, and nothing is left at the destination."""
     cell = live_migrating(stage, "copy")
-    cell.operations.abort(admin_context(), cell.uuid, MOVE)
+    cell.operations.answers.abort(admin_context(), cell.uuid, MOVE)
     cell.settle()
     dataclasses.replace(STORIES["live-copy-fails"], status="cancelled").check(cell)
 
@@ -189,9 +200,9 @@ def test_a_live_migration_that_copies_nothing_is_not_aborted(stage: Stage) -> No
     for at in ("prepare", "complete"):
         cell = live_migrating(stage, at)
         with pytest.raises(exception.InstanceInvalidState, match="not being copied"):
-            cell.operations.abort(admin_context(), cell.uuid, MOVE)
+            cell.operations.answers.abort(admin_context(), cell.uuid, MOVE)
     with pytest.raises(exception.MigrationNotFound):
-        cell.operations.abort(admin_context(), cell.uuid, cell.uuid)
+        cell.operations.answers.abort(admin_context(), cell.uuid, cell.uuid)
     cell.settle()
     STORIES["live"].check(cell)
 

@@ -42,7 +42,7 @@ def status(cell: Cell) -> str:
 
 def progress(cell: Cell, made: str, *, agent: str = "a", sequence: int = 0) -> None:
     [row] = cell.rows(models.InstanceOperation)
-    cell.operations.progressed(
+    cell.operations.answers.progressed(
         agent, "a", made, sequence or row.sequence, total_mb=512, remaining_mb=512
     )
 
@@ -61,7 +61,7 @@ def test_it_is_queued_until_its_source_tells_of_progress(cell: Cell) -> None:
 def test_a_queued_one_can_be_aborted(cell: Cell) -> None:
     """Its agent answers that it did not begin, and the instance stays where it is."""
     made = copying(cell)
-    cell.operations.abort(admin_context(), made, MOVE)
+    cell.operations.answers.abort(admin_context(), made, MOVE)
     cell.settle()
     assert status(cell) == MigrationStatus.CANCELLED
     cell.check(made, "active", "a")
