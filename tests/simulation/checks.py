@@ -69,14 +69,25 @@ class Checks:
 
     # When all is quiet
 
+    def is_quiet(self) -> bool:
+        """Tell whether nothing is still to be done; looks no further than at the first."""
+        return next(self._left(), None) is None
+
     def left(self) -> list[str]:
         """Return what is still to be done."""
-        found = [
-            f"{database}.{table}: {row}"
-            for database, tables in _INTENTS.items()
-            for table in tables
-            for row in self._rows(database, table)
-        ]
+        return list(self._left())
+
+    def _left(self) -> Iterator[str]:
+        for database, tables in _INTENTS.items():
+            for table in tables:
+                for row in self._rows(database, table):
+                    yield f"{database}.{table}: {row}"
+        for agent in AGENTS:
+            yield from (f"{agent} reports {row}" for row in self._journal(agent, "outbox"))
+            yield from (f"{agent} is ordered {row}" for row in self._open_orders(agent))
+            for row in self._journal(agent, "instances"):
+                if row["state"] in ("building", "deleting"):
+                    yield f"{agent} works on {row['uuid']} {row['state']}"
         waiting = {
             row["instance_uuid"]
             for cell in CELLS
@@ -84,19 +95,9 @@ class Checks:
             if row["status"] == "finished"  # for its user: for as long as that takes
         }
         for agent in AGENTS:
-            found += [
-                f"{agent} looks again at {uuid}"
-                for uuid in self._world.undecided(agent)
-                if uuid not in waiting
-            ]
-            found += [f"{agent} reports {row}" for row in self._journal(agent, "outbox")]
-            found += [f"{agent} is ordered {row}" for row in self._open_orders(agent)]
-            found += [
-                f"{agent} works on {row['uuid']} {row['state']}"
-                for row in self._journal(agent, "instances")
-                if row["state"] in ("building", "deleting")
-            ]
-        return found
+            for uuid in self._world.undecided(agent):
+                if uuid not in waiting:
+                    yield f"{agent} looks again at {uuid}"
 
     def check(self, accepted: set[str]) -> None:
         """Note everything that is not as it must be when nothing is left to do."""

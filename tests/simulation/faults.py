@@ -24,7 +24,7 @@ class Faults:
         self._lost = 0.02 * scale
         self._twice = 0.04 * scale
         self._slow = 0.06 * scale
-        self._seconds_between = 2.0 / scale if scale else None
+        self._seconds_between = 1.2 / scale if scale else None
 
     def _fate(self, sender: str, method: str) -> list[float]:
         """Return after how many seconds a message arrives, once for each time that it does."""
@@ -61,6 +61,13 @@ class Faults:
     def stop(self) -> None:
         """Let nothing more go wrong; what is broken stays so for its time."""
         self._is_on = False
+
+    def are_left(self, world: World) -> bool:
+        """Tell whether a process is away or cut off, or will be."""
+        return any(broker.cut for broker in world.brokers.values()) or any(
+            not process.is_alive or process.effects_left is not None
+            for process in world.processes.values()
+        )
 
     def mend(self, world: World) -> None:
         """Mend what is broken."""

@@ -230,6 +230,9 @@ class Lock:
         self._waiting: list[SimThread] = []
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if not self._is_locked:  # hardly ever does one wait for another
+            self._is_locked = True
+            return True
         deadline = None if timeout is None or timeout < 0 else HUB.now + timeout
         while self._is_locked:
             me = HUB.current
@@ -252,7 +255,8 @@ class Lock:
         if not self._is_locked:
             raise RuntimeError("release unlocked lock")
         self._is_locked = False
-        self._call_next()
+        if self._waiting:
+            self._call_next()
 
     def locked(self) -> bool:
         return self._is_locked
@@ -264,6 +268,52 @@ class Lock:
     def _call_next(self) -> None:
         if not self._is_locked and self._waiting:
             HUB.wake(self._waiting.pop(0))
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_error: object) -> None:
+        self.release()
+
+
+class RLock:
+    """``threading.RLock`` among simulated threads, with what a condition asks of one."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._owner: object = None
+        self._count = 0
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        me = HUB.current or _MAIN
+        if self._owner is me:
+            self._count += 1
+            return True
+        if not self._lock.acquire(blocking, timeout):
+            return False
+        self._owner = me
+        self._count = 1
+        return True
+
+    def release(self) -> None:
+        if self._owner is not (HUB.current or _MAIN):
+            raise RuntimeError("cannot release un-acquired lock")
+        self._count -= 1
+        if not self._count:
+            self._owner = None
+            self._lock.release()
+
+    def _release_save(self) -> int:
+        count, self._count, self._owner = self._count, 0, None
+        self._lock.release()
+        return count
+
+    def _acquire_restore(self, count: int) -> None:
+        self._lock.acquire()
+        self._count, self._owner = count, HUB.current or _MAIN
+
+    def _is_owned(self) -> bool:
+        return self._owner is (HUB.current or _MAIN)
 
     def __enter__(self) -> bool:
         return self.acquire()
@@ -347,7 +397,7 @@ def install() -> None:
     time.monotonic = time.perf_counter = HUB.monotonic
     time.sleep = _sleep  # type: ignore[assignment]
     for name, value in {
-        "Lock": Lock, "_allocate_lock": Lock, "_CRLock": None, "Thread": Thread,
+        "Lock": Lock, "_allocate_lock": Lock, "RLock": RLock, "Thread": Thread,
         "get_ident": _ident, "current_thread": _current_thread, "_time": HUB.monotonic,
         "_after_fork": lambda: None,
     }.items():  # fmt: skip

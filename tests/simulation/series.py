@@ -67,7 +67,7 @@ def _run_all(
         done += 1
         if status:
             failed.append(seed)
-    cpu = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    cpu = _used_seconds()
     sys.stderr.write(f"{done} runs, {cpu:.0f} s of CPU time, {len(failed)} failed {failed}\n")
     return 1 if failed else 0
 
@@ -105,8 +105,13 @@ def _say(outcome: Outcome, *, is_json: bool) -> None:
 
 
 def _is_spent(cpu_seconds_max: float | None) -> bool:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    return cpu_seconds_max is not None and used >= cpu_seconds_max
+    return cpu_seconds_max is not None and _used_seconds() >= cpu_seconds_max
+
+
+def _used_seconds() -> float:
+    """Return the CPU time of all runs that are over."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _write(line: str) -> None:

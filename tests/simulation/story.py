@@ -12,7 +12,7 @@ from tests.simulation.hub import HUB
 from tests.simulation.world import FLAVORS, Server, World, a_user
 
 SERVERS_MAX = 10
-PAUSE_SECONDS_MEAN = 0.8
+PAUSE_SECONDS_MEAN = 0.6
 LIST_LIMIT = 200
 
 ALWAYS = ("delete", "force_delete", "rebuild", "lock", "unlock")
@@ -44,10 +44,14 @@ class Story:
         self.requests = 0
         self.accepted = set(accepted)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether all was asked for, and answered."""
+        return not self._is_telling and not self._under_way
+
     def left(self) -> list[str]:
         """Return what is not over yet."""
-        is_over = not self._is_telling and not self._under_way
-        return [] if is_over else [f"{self._under_way} requests of users"]
+        return [] if self.is_over else [f"{self._under_way} requests of users"]
 
     def begin(self) -> None:
         HUB.spawn(self._tell, name="story", process=self._world.user)

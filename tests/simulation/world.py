@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ import objects
 from armillary.conf import register_all
 from armillary.context import RequestContext
 from armillary.db import Database, engines, sqlite
-from armillary.periodic import PeriodicRunner, PeriodicTask
+from armillary.periodic import PeriodicRunner
 from compute_agent import manager as agent_module
 from compute_agent.journal import Journal
 from compute_agent.virt.simulated import FILE_NAME, SimulatedDriver
@@ -63,15 +64,16 @@ OPTIONS: dict[tuple[str | None, str], Any] = {
     (None, "report_interval"): 4,
     (None, "service_down_time"): 10,
     (None, "shelved_offload_time"): -1,
-    ("conductor", "lease_seconds"): 8.0,
+    ("conductor", "lease_seconds"): 6.0,
     ("conductor", "recovery_interval_seconds"): 3.0,
     ("conductor", "retry_pause_seconds"): 0.5,
-    ("conductor", "step_timeout_seconds"): 10.0,
+    ("conductor", "step_timeout_seconds"): 7.0,
     ("conductor", "discover_hosts_interval_seconds"): 30.0,
     ("cell", "host_push_interval_seconds"): 2.0,
+    ("cell", "service_watch_interval_seconds"): 4.0,
     ("cell", "self_heal_interval_seconds"): 30.0,
     ("compute", "guest_poll_interval_seconds"): 10.0,
-    ("rpc", "response_timeout_seconds"): 10.0,
+    ("rpc", "response_timeout_seconds"): 7.0,
     ("simulated", "build_delay_seconds_max"): 2.0,
     ("simulated", "operation_delay_seconds_max"): 1.0,
     ("quota", "instances"): -1,
@@ -79,6 +81,9 @@ OPTIONS: dict[tuple[str | None, str], Any] = {
     ("quota", "ram"): -1,
 }
 
+
+OF_ZONES = frozenset({"walk-on", "settle-doubts", "settle-sizes", "find-gone"})
+"""Periodic tasks that look for servers in other zones: there are none here."""
 
 _LIVING = "SELECT uuid, vm_state, task_state, flavor FROM instances WHERE deleted_at IS NULL"
 _TO_BE_BUILT = "SELECT instance_uuid, 'building', 'scheduling', '{}' FROM build_requests"
@@ -111,8 +116,11 @@ class SimDatabase(Database):
             url = str(self.url)
             if url not in self.shared:
                 self.shared[url] = engines.create_engine(self.url, self.options, self.name)
+                # Readers begin nothing: nobody writes while one reads, and events cost time.
+                self.shared[url]._has_events = False
             self._engine = self.shared[url]
             self._writers = self._engine.execution_options(**{sqlite.WRITE_OPTION: True})
+            self._writers._has_events = True
         return self._engine
 
     @classmethod
@@ -124,6 +132,11 @@ class SimDatabase(Database):
     def check_version(self, schema_package: str) -> None:
         """Take it for granted: all are of this release."""
 
+    def peek(self, statement: str) -> tuple[Any, ...]:
+        """Return what was committed last, as from outside."""
+        row = memory.kept(str(self.url.database)).execute(statement).fetchone()
+        return tuple(row)
+
     @contextlib.contextmanager
     def _writer(self) -> Iterator[Any]:
         HUB.effect(f"writes to {self.name}")
@@ -131,6 +144,18 @@ class SimDatabase(Database):
             yield session
         self.on_commit()
         HUB.effect(f"wrote to {self.name}")
+
+
+class _Clock:
+    """Waits for the next turn of a periodic task, and for nothing else: processes end by dying."""
+
+    def monotonic(self) -> float:
+        return HUB.monotonic()
+
+    def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
+        if timeout_seconds > 0:
+            HUB.park(timeout_seconds)
+        return event.is_set()
 
 
 class SimJournal(Journal):
@@ -247,7 +272,7 @@ class World:
 
     def api(self) -> SuperConductorAPI:
         """Return what a user asks with."""
-        return SuperConductorAPI(self.bus(TOP, self.user), timeout_seconds=10.0)
+        return SuperConductorAPI(self.bus(TOP, self.user), timeout_seconds=7.0)
 
     def bus(self, broker: str, process: Process) -> SimBus:
         return SimBus(self.brokers[broker], process)
@@ -290,8 +315,8 @@ class World:
         manager.start()
         for server in manager.servers():
             server.start()
-        tasks: list[PeriodicTask] = list(manager.periodic_tasks())
-        PeriodicRunner(tasks, dice=random.Random()).start()
+        tasks = [task for task in manager.periodic_tasks() if task.name not in OF_ZONES]
+        PeriodicRunner(tasks, _Clock(), random.Random()).start()
 
     def _bury(self, process: Process) -> None:
         for broker in self.brokers.values():
@@ -300,6 +325,9 @@ class World:
             close()
 
     def _conf(self, process: Process, **more: Any) -> cfg.ConfigOpts:
+        """Return the options of a process, the same for all that ever have its name."""
+        if process.name in self._confs:
+            return self._confs[process.name]
         conf = cfg.ConfigOpts()
         conffixture.ConfFixture(conf)
         register_all(conf)
