@@ -73,6 +73,7 @@ def _conf(zone: dict[str, Any]) -> cfg.ConfigOpts:
             ("conductor", "lease_seconds"): 15.0 * pace,
             ("conductor", "recovery_interval_seconds"): 2.0 * pace,
             ("conductor", "discover_hosts_interval_seconds"): 2.0 * pace,
+            ("cell", "host_push_interval_seconds"): 0.2 * pace,
             ("scheduler", "driver"): "zone_scheduler" if zone["is_parent"] else "filter_scheduler",
             ("scheduler", "in_process"): not zone["scheduler"],
             ("zones", "name"): name,

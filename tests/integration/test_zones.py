@@ -65,7 +65,9 @@ def root(zones: dict[str, ZoneDeployment]) -> ZoneDeployment:
 def nothing_is_left(root: ZoneDeployment) -> Iterator[None]:
     """Delete what a test that failed has left, so that the next one begins with nothing."""
     yield
-    delete(root, *(server["id"] for server in root.servers()))
+    for server in root.servers():
+        root.request("DELETE", f"/servers/{server['id']}")
+    wait_for(lambda: not root.servers(), "nothing is left", PATIENCE_SECONDS, 0.3)
 
 
 @pytest.fixture(scope="module")
