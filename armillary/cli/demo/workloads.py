@@ -33,8 +33,12 @@ def command_line(mark: str) -> str:
 
 
 def find(mark: str) -> list[Workload]:
-    """Return the workloads that run now, by process id."""
-    return [_look_at(process) for process in _processes(mark)]
+    """Return the workloads that run now, by process id.
+
+    A child of one looks just like it until it has become a command of the script.
+    """
+    found = {process.pid: process for process in _processes(mark)}
+    return [_look_at(one) for one in found.values() if _parent_of(one) not in found]
 
 
 def kill(mark: str) -> None:
@@ -53,6 +57,13 @@ def _processes(mark: str) -> Iterator[psutil.Process]:
             continue  # ended meanwhile, or not ours to look at
         if words[-1:] == [mark] and words[:2] == [SHELL, "-c"]:
             yield process
+
+
+def _parent_of(process: psutil.Process) -> int:
+    try:
+        return process.ppid()
+    except psutil.Error:
+        return 0  # ended meanwhile
 
 
 def _look_at(process: psutil.Process) -> Workload:

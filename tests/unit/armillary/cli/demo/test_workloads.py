@@ -49,6 +49,16 @@ def test_only_workloads_with_the_mark_are_found(mark: str, start: Start) -> None
     assert shlex.split(found.command) == ["/bin/sh", "-c", workloads.SCRIPT, mark]
 
 
+def test_a_child_that_is_no_other_command_yet_is_not_counted(mark: str, start: Start) -> None:
+    """Between a shell's fork and its child's exec there are two that look alike."""
+    script = "(echo begun; while :; do sleep 1; done); true"
+    mine = start(shlex.join(["/bin/sh", "-c", script, mark]))
+    try:
+        assert [found.pid for found in workloads.find(mark)] == [mine.pid]
+    finally:
+        workloads.kill(mark)
+
+
 def test_a_memory_limit_is_shown(mark: str, start: Start) -> None:
     """Of the process itself, where no cgroup has one."""
     start(workloads.command_line(mark), "ulimit -d 65536;")

@@ -126,6 +126,11 @@ class CellConductor:
         return self.nodes
 
     @rpc.expose
+    def list_known_hosts(self, context: RequestContext) -> dict[str, list[str]]:
+        nodes = {node.host: [node.uuid] for node in self.nodes}
+        return {service.host: nodes.get(service.host, []) for service in self.services}
+
+    @rpc.expose
     def list_instances(
         self, context: RequestContext, filters: dict[str, Any], limit: int,
         marker: dict[str, str] | None,
