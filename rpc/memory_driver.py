@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from oslo_config import cfg
-from oslo_messaging import TransportURL
 from oslo_messaging._drivers import impl_rabbit
 from oslo_messaging._drivers.common import Timeout
-from oslo_messaging.transport import RPCTransport
 
 from rpc import patience
 
 _WAIT_SECONDS_MAX = 60.0
-
-
-def make_transport(
-    conf: cfg.ConfigOpts, url: TransportURL, allowed_remote_exmods: Sequence[str]
-) -> RPCTransport:
-    """Return a transport to the broker of this process that the URL names."""
-    driver = _Driver(
-        conf,
-        url,
-        default_exchange=conf.control_exchange,
-        allowed_remote_exmods=list(allowed_remote_exmods),
-    )
-    return RPCTransport(driver)
 
 
 class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
@@ -60,7 +43,7 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
         self.connection.transport.waiter.call()
 
 
-class _Driver(impl_rabbit.RabbitDriver):  # type: ignore[misc]
+class Driver(impl_rabbit.RabbitDriver):  # type: ignore[misc]
     """The driver with such connections."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

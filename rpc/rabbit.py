@@ -17,7 +17,7 @@ import functools
 import logging
 import socket
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from amqp import exceptions as amqp_exceptions
@@ -27,7 +27,6 @@ from oslo_messaging import MessageUndeliverable, TransportOptions, TransportURL
 from oslo_messaging._drivers import impl_rabbit
 from oslo_messaging._drivers.amqp import AMQPDestinationNotFound
 from oslo_messaging._drivers.common import PURPOSE_LISTEN, Timeout
-from oslo_messaging.transport import RPCTransport
 
 from rpc import broker_tls, declaring, patience, topics
 
@@ -40,19 +39,6 @@ _FOR_THE_CALLER = (AMQPDestinationNotFound, MessageUndeliverable, Timeout)
 _CLASSIC = {"x-queue-type": "classic"}
 """Said, since a virtual host may have another kind as its default."""
 _MUST_BE_ROUTED = TransportOptions(at_least_once=True)
-
-
-def make_transport(
-    conf: cfg.ConfigOpts, url: TransportURL, allowed_remote_exmods: Sequence[str]
-) -> RPCTransport:
-    """Return a transport to RabbitMQ by this driver."""
-    driver = _Driver(
-        conf,
-        url,
-        default_exchange=conf.control_exchange,
-        allowed_remote_exmods=list(allowed_remote_exmods),
-    )
-    return RPCTransport(driver)
 
 
 class _TopicConsumer(impl_rabbit.Consumer):  # type: ignore[misc]
@@ -303,7 +289,7 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
             super().declare_fanout_consumer(topic, callback)
 
 
-class _Driver(impl_rabbit.RabbitDriver):  # type: ignore[misc]
+class Driver(impl_rabbit.RabbitDriver):  # type: ignore[misc]
     """The driver of RabbitMQ with such connections."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

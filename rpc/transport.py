@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import oslo_messaging
 import oslo_messaging.opts
 from oslo_concurrency import lockutils
 from oslo_config import cfg
+from oslo_messaging.transport import RPCTransport
 
 from armillary import exception
 from rpc import broker_tls, memory_driver, memory_transport, queue_types, rabbit
@@ -101,16 +102,29 @@ def _name_queues(conf: cfg.ConfigOpts, process_name: str, lock_directory: Path |
     )
 
 
-def _transport(conf: cfg.ConfigOpts, transport_url: str) -> oslo_messaging.RPCTransport:
+def _transport(conf: cfg.ConfigOpts, transport_url: str) -> RPCTransport:
     url = oslo_messaging.TransportURL.parse(conf, transport_url)
     if url.transport == rabbit.SCHEME:
         broker_tls.check(conf)
-        return rabbit.make_transport(conf, url, _ALLOWED_EXCEPTION_MODULES)
+        return _transport_by(rabbit.Driver, conf, url)
     if transport_url.startswith(_EMBEDDED_SCHEME):
-        return memory_driver.make_transport(conf, url, _ALLOWED_EXCEPTION_MODULES)
+        return _transport_by(memory_driver.Driver, conf, url)
     return oslo_messaging.get_rpc_transport(
         conf, url=url, allowed_remote_exmods=_ALLOWED_EXCEPTION_MODULES
     )
+
+
+def _transport_by(
+    driver: Callable[..., Any], conf: cfg.ConfigOpts, url: oslo_messaging.TransportURL
+) -> RPCTransport:
+    """Return a transport by a driver of ours, which the library cannot load by name."""
+    made = driver(
+        conf,
+        url,
+        default_exchange=conf.control_exchange,
+        allowed_remote_exmods=list(_ALLOWED_EXCEPTION_MODULES),
+    )
+    return RPCTransport(made)
 
 
 class Bus:
