@@ -70,7 +70,7 @@ class ResizedSizes:
         self._seen.update(uuids)
         self._after = uuids[-1] if len(uuids) == BATCH_SIZE else ""
         if not self._after:
-            for uuid in self._waiting.keys() - self._seen:
+            for uuid in set(self._waiting) - self._seen:  # a copy: others may hurry one meanwhile
                 self._waiting.pop(uuid, None)
             self._seen = set()
 
