@@ -103,15 +103,23 @@ def _note(decision: Decision, wanted: Wanted, result: AnyResult) -> None:
     chooser = decision.board.chooser
     if result.is_claimed:
         wanted.is_claimed, wanted.was_held = True, is_held_before(result)
+        if wanted.was_held and len(decision.instances) > 1:
+            # The same request came twice. The other one may yet fail for another instance, and
+            # release this claim: nothing may be built on it.
+            decision.error = _in_other_hands(result)
     elif result.status in (ClaimStatus.CONFLICT, ClaimStatus.FENCED):
         # Somebody else acts for the instance: a delete, or another worker with this request.
         # Whoever that is releases by a higher fence; releasing here could take theirs away.
-        decision.error = exception.Conflict(
-            reason=f"instance {result.consumer_uuid} is in other hands: "
-            f"{result.reason or result.status}"
-        )
+        decision.error = _in_other_hands(result)
     else:
         host = chooser.hosts.value("host", wanted.position)
         LOG.info("%s: claim on %s refused: %s", wanted.instance_uuid, host, result.reason)
         decision.trace.refused(wanted.instance_uuid, host, result.reason)
         chooser.refuse(wanted.position, wanted.instance_uuid)
+
+
+def _in_other_hands(result: AnyResult) -> exception.Conflict:
+    return exception.Conflict(
+        reason=f"instance {result.consumer_uuid} is in other hands: "
+        f"{result.reason or result.status}"
+    )

@@ -364,16 +364,18 @@ def test_claims_that_stand_are_released_when_the_request_fails() -> None:
     assert facts["trace"].sentence.startswith("Only 1 of 2 instances found room: 1 of 2 hosts")
 
 
-def test_what_the_same_request_claimed_before_stays_when_it_fails_now() -> None:
-    """It came twice: the answer of the first may be the one that is heard."""
+@pytest.mark.parametrize("refusals", [0, 9], ids=["finds room", "finds none"])
+def test_of_several_none_is_placed_by_what_the_same_request_claimed_before(refusals: int) -> None:
+    """It came twice: the first may be heard, or may fail for another one and release the claim."""
     hosts = some_hosts(1)
     placement = ArrayPlacement(hosts)
     first = a_uuid()
     select(a_driver(hosts, placement=placement), uuids=[first])
-    placement.refusals[hosts[0].uuid] = 9
-    with pytest.raises(exception.NoValidHost):
+    placement.refusals[hosts[0].uuid] = refusals
+    with pytest.raises(exception.Conflict, match=f"instance {first} is in other hands"):
         select(a_driver(hosts, placement=placement), uuids=[first, a_uuid()])
-    assert (list(placement.consumers), placement.released) == ([first], [])
+    assert first in placement.consumers
+    assert placement.released == []
 
 
 def test_an_instance_in_other_hands_ends_the_request_and_releases_nothing() -> None:
