@@ -5,8 +5,9 @@ a cell with an agent of simulated hosts, a super conductor; the root with two sc
 API), in a few processes. Each zone has two virtual hosts, for its top and its cell, on a RabbitMQ
 of the bench's; parents reach children through a proxy that counts bytes and can be cut.
 
-First zones are added at a fixed size and requests are measured at each number of zones; then parts
-die: hosts, one of the root's schedulers, a child zone, a link.
+First zones are added at a fixed size, and requests are measured at each number of zones: such as
+every zone can serve, and such as only the large hosts of one leaf can. Then parts die: hosts, one
+of the root's schedulers, a child zone, a link.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from typing import Any
 
 from armillary import exception
 from armillary.cli.buses import bus_maker
-from armillary.context import RequestContext, admin_context
+from armillary.context import admin_context
 from objects.allocation import FENCE_STEP
 from objects.flavor import Flavor
 from objects.local_resources import local_resources_of
 from objects.request_spec import RequestSpec
 from scheduler.rpcapi import SchedulerAPI
 from tests.bench.markdown import machine, print_table
-from tests.bench.zones_tree import Tree, Zone, running_tree
+from tests.bench.zones_tree import MEMORY_MB, Tree, Zone, running_tree
 from tests.fixtures.asking import wait_for
 from tests.fixtures.embedded import embedded_conf
 
@@ -51,16 +52,21 @@ class Decided:
     late: int
     """Zones that did not answer, over all requests."""
 
-    def cells(self) -> list[str]:
-        """Return it as cells of a table."""
+    @property
+    def times(self) -> str:
+        """The least, the median and the most milliseconds."""
         low, middle, high = (
             min(self.milliseconds), statistics.median(self.milliseconds), max(self.milliseconds)
         )  # fmt: skip
+        return f"{low:.0f} / {middle:.0f} / {high:.0f}"
+
+    def cells(self) -> list[str]:
+        """Return it as cells of a table."""
         return [
             f"{self.zones_asked:.1f}",
             f"{2 * self.zones_asked:.0f}",
             f"{self.bytes_each / 1024:.1f}",
-            f"{low:.0f} / {middle:.0f} / {high:.0f}",
+            self.times,
         ]
 
 
@@ -73,7 +79,7 @@ class Bench:
         conf = embedded_conf(folder / "asking", {(None, "host"): "bench"})
         self._bus = bus_maker(conf, "bench")(tree.root.top_url)
         self._scheduler = SchedulerAPI(self._bus, timeout_seconds=60)
-        self._spec = _spec()
+        self._small, self._large = _spec("small", 512), _spec("large", MEMORY_MB + 1)
         self._flavor = tree.api.create_flavor("small", vcpus=1, ram=512)
 
     def close(self) -> None:
@@ -86,15 +92,19 @@ class Bench:
         time.sleep(IDLE_SECONDS)
         return (self.tree.bytes_of_links() - before) / (time.perf_counter() - began)
 
-    def decide(self, idle_bytes_per_second: float = 0.0) -> Decided:
-        """Ask for a host again and again; nothing is claimed where zones are asked."""
+    def decide(self, idle_bytes_per_second: float = 0.0, *, is_large: bool = False) -> Decided:
+        """Ask for a host again and again; nothing is claimed where zones are asked.
+
+        ``is_large``: for more than a host has anywhere but in one leaf.
+        """
+        spec = self._large if is_large else self._small
         times, asked, failed, late = [], [], 0, 0
         claims = not self.tree.known()  # a root alone would claim
         before, began = self.tree.bytes_of_links(), time.perf_counter()
         for _ in range(self._rounds):
             started = time.perf_counter()
             try:
-                zones = self._decide(dry_run=claims)
+                zones = self._decide(spec, dry_run=claims)
                 asked.append(sum(zone["outcome"] == "asked" for zone in zones))
                 late += sum(zone["outcome"] in LATE for zone in zones)
             except exception.ArmillaryError:
@@ -117,9 +127,9 @@ class Bench:
             active += status == "ACTIVE"
         return active, statistics.median(times)
 
-    def _decide(self, *, dry_run: bool) -> list[dict[str, Any]]:
+    def _decide(self, spec: RequestSpec, *, dry_run: bool) -> list[dict[str, Any]]:
         found = self._scheduler.select_destinations(
-            _context(), self._spec, [str(uuid.uuid4())], fences=[FENCE_STEP],
+            admin_context(), spec, [str(uuid.uuid4())], fences=[FENCE_STEP],
             takes_zones=True, dry_run=dry_run,
         )  # fmt: skip
         zones: list[dict[str, Any]] = found.trace.zones
@@ -191,10 +201,12 @@ def _grow(bench: Bench, options: argparse.Namespace) -> None:
         idle = bench.idle_bytes_per_second()
         bench.decide()
         decided = bench.decide(idle)
+        few = bench.decide(is_large=True) if joined else None
         active, seconds = bench.create(options.creates)
         rows.append(
             [
                 f"{zones}", f"{zones * options.hosts:,}", *decided.cells(),
+                f"{few.zones_asked:.1f}" if few else "", few.times if few else "",
                 f"{idle / 1024 / max(zones - 1, 1):.2f}",
                 f"{active} of {options.creates}", f"{seconds:.2f}",
             ]
@@ -203,6 +215,7 @@ def _grow(bench: Bench, options: argparse.Namespace) -> None:
         f"Zones are added, {options.hosts} hosts each, {options.rounds} requests",
         [
             "zones", "hosts", "asked", "messages", "KiB a request", "decision, ms",
+            "asked, if one leaf can serve it", "decision, ms",
             "KiB/s a link, idle", "ACTIVE", "s to ACTIVE",
         ],
         rows,
@@ -299,15 +312,11 @@ def _seconds_until(condition: Any) -> float:
     return time.monotonic() - began
 
 
-def _spec() -> RequestSpec:
+def _spec(name: str, memory_mb: int) -> RequestSpec:
     flavor = Flavor.from_values(
-        flavorid="small", name="small", vcpus=1, memory_mb=512, root_gb=1, extra_specs={}
+        flavorid=name, name=name, vcpus=1, memory_mb=memory_mb, root_gb=1, extra_specs={}
     )
     return RequestSpec.from_values(
         local_resources_of(flavor, None, {}), project_id="p", user_id="u", flavor=flavor,
         num_instances=1,
     )  # fmt: skip
-
-
-def _context() -> RequestContext:
-    return admin_context()

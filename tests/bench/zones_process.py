@@ -25,7 +25,7 @@ from armillary.cli.buses import bus_maker  # noqa: E402
 from armillary.service import ServiceGroup  # noqa: E402
 from tests.fixtures.embedded import embedded_conf  # noqa: E402
 
-SIZE = "vcpus=64:memory_mb=262144:disk_gb=2000"
+SIZE = "vcpus=64:memory_mb={memory_mb}:disk_gb=2000"
 
 
 def main() -> int:
@@ -79,12 +79,15 @@ def _conf(zone: dict[str, Any]) -> cfg.ConfigOpts:
             ("zones", "name"): name,
             ("zones", "push_seconds"): zone["push_seconds"],
             ("zones", "select_timeout_seconds"): zone["select_timeout_seconds"],
-            ("simulated", "hosts"): [f"name={zone['host']}-{{1..{zone['hosts']}}}:{SIZE}"]
-            if zone["hosts"]
-            else [],
+            ("simulated", "hosts"): [_hosts(zone)] if zone["hosts"] else [],
             ("simulated", "build_delay_seconds_max"): 0.0,
         },
     )
+
+
+def _hosts(zone: dict[str, Any]) -> str:
+    size = SIZE.format(memory_mb=zone["memory_mb"])
+    return f"name={zone['host']}-{{1..{zone['hosts']}}}:{size}"
 
 
 def _services(conf: cfg.ConfigOpts, zone: dict[str, Any]) -> list[tuple[str, Any]]:

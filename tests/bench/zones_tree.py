@@ -28,6 +28,9 @@ START_SECONDS_MAX = 600.0
 SELECT_TIMEOUT_SECONDS = 5.0
 PUSH_SECONDS = 2.0
 ROOT = "z"
+LARGE = "z1.1"
+"""The zone whose hosts have twice the memory of all others."""
+MEMORY_MB = 262_144
 
 
 @dataclass
@@ -54,6 +57,7 @@ class Zone:
             "top_url": self.top_url,
             "cell_url": self.cell_url,
             "hosts": self.hosts,
+            "memory_mb": MEMORY_MB * (2 if self.name == LARGE else 1),
             "cell_uuid": str(uuid.uuid5(uuid.NAMESPACE_URL, self.name)),
             "is_parent": bool(self.children),
             "scheduler": self.parent is None,
