@@ -67,7 +67,7 @@ HISTORY: tuple[ServiceVersion, ...] = (
     ServiceVersion(
         5,
         {
-            "scheduler": "1.4", "conductor": "1.6", "cell_conductor": "1.5", "compute": "1.2",
+            "scheduler": "1.4", "conductor": "1.7", "cell_conductor": "1.5", "compute": "1.2",
             "placement": "1.4",
         },
         "audits that heal, trees that take another shape",

@@ -18,7 +18,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor import stored_contexts
-from conductor.api_db import cell_changes, cleanups, instance_mappings
+from conductor.api_db import cell_changes, cleanups, instance_mappings, moves
 from conductor.api_db.cell_changes import CellChange
 from conductor.cells import Cells
 from conductor.tasks.delete import Deletes
@@ -139,12 +139,15 @@ class CellChanges:
 
     def known(self, migration_uuids: Sequence[str]) -> list[str]:
         """Return those of these moves that have not ended. Raises Invalid for too many."""
-        if len(migration_uuids) > ASKED_MAX:
-            raise exception.Invalid(
-                reason=f"{len(migration_uuids)} moves were named, at most {ASKED_MAX} may be"
-            )
+        _check_count(migration_uuids)
         with self._database.reader() as session:
             return sorted(cell_changes.known(session, migration_uuids))
+
+    def sought(self, migration_uuids: Sequence[str]) -> list[str]:
+        """Return those of these moves that hosts are sought for. Raises Invalid for too many."""
+        _check_count(migration_uuids)
+        with self._database.reader() as session:
+            return sorted(moves.known(session, migration_uuids))
 
     def _find(self, migration_uuid: str, instance_uuid: str) -> CellChange:
         with self._database.reader() as session:
@@ -167,3 +170,10 @@ def _not_moving(instance_uuid: str, migration_uuid: str) -> exception.Conflict:
         reason=f"instance {instance_uuid} does not change its cell in migration {migration_uuid}; "
         "it is over, or the instance is being deleted"
     )
+
+
+def _check_count(migration_uuids: Sequence[str]) -> None:
+    if len(migration_uuids) > ASKED_MAX:
+        raise exception.Invalid(
+            reason=f"{len(migration_uuids)} moves were named, at most {ASKED_MAX} may be"
+        )

@@ -27,11 +27,12 @@ class SuperConductorAPI(RpcClient):
     groups only. Version history: 1.0 initial; 1.1 find_orphans, sync_aggregate;
     1.2 dry_run, with_hosts in explain_server; 1.3 operations on servers, their console and
     migrations; 1.4 decision_of in explain_server, report_service,
-    get_oldest_services; 1.5 zones, moves between cells; 1.6 list_cell_servers.
+    get_oldest_services; 1.5 zones, moves between cells; 1.6 list_cell_servers;
+    1.7 list_moves.
     """
 
     TOPIC = "conductor"
-    VERSION = "1.6"
+    VERSION = "1.7"
 
     # Servers
 
@@ -646,6 +647,16 @@ class SuperConductorAPI(RpcClient):
         """
         result: list[str] = self._call(
             context, "list_cell_changes", version="1.5", migration_uuids=list(migration_uuids)
+        )
+        return result
+
+    def list_moves(self, context: RequestContext, migration_uuids: Sequence[str]) -> list[str]:
+        """Return those of these moves (1,000 at most) that hosts are still sought for; since 1.7.
+
+        Raises Invalid.
+        """
+        result: list[str] = self._call(
+            context, "list_moves", version="1.7", migration_uuids=list(migration_uuids)
         )
         return result
 

@@ -136,7 +136,7 @@ TABLE: dict[str, dict[str, tuple[Allowed, ...]]] = {
             """,
             CELL_ITSELF,
         ),
-        **_each("list_cell_changes", CELL),
+        **_each("list_cell_changes list_moves", CELL),
     },
     "zone": _each("select_hosts create get_attempts cancel forward refresh", PARENT_ZONE),
     "zone_summaries": _each("update_summary", CHILD_ZONE_ITSELF),

@@ -1,4 +1,4 @@
-"""Between cells: what the conductor of one has to say to that of another."""
+"""What the conductor of a cell has to say to that of another, and to ask of moves."""
 
 from __future__ import annotations
 
@@ -78,3 +78,7 @@ class CellChangesEndpoint:
         self, context: RequestContext, migration_uuids: Sequence[str]
     ) -> list[str]:
         return self._changes.known(migration_uuids)
+
+    @exposed
+    def list_moves(self, context: RequestContext, migration_uuids: Sequence[str]) -> list[str]:
+        return self._changes.sought(migration_uuids)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from armillary.cli.commands.columns import printable
 from armillary.cli.operator.unfinished_works import Found
-from conductor.cell_tasks.operations.passage import FOREVER
+from conductor.cell_tasks.operations.moving import SCHEDULE
 from conductor.unfinished import Group, Work
 
 HEADINGS = ("Table", "Operation", "Stage", "Count", "Free", "Oldest")
@@ -48,11 +48,11 @@ def _of_work(work: Work, now_seconds: float) -> list[str]:
 
 
 def _state(work: Work, now_seconds: float) -> str:
-    if work.lease_expires_at >= FOREVER:
-        return "waits for the super conductor"
     if work.lease_expires_at <= now_seconds:
         return "nobody works on it, the next look takes it up"
     until = _moment(datetime.fromtimestamp(work.lease_expires_at, UTC))
+    if work.lease_owner is None and work.stage == SCHEDULE:
+        return f"waits for the super conductor, which is asked after it at {until}"
     if work.lease_owner is None:
         return f"put off until {until}"
     return f"held by {printable(work.lease_owner)} until {until}"

@@ -22,7 +22,7 @@ from compute_agent.rpcapi import ComputeAPI
 from conductor import stored_contexts
 from conductor.cell_db import actions, copies, instances, migrations, models, operations, services
 from conductor.cell_tasks import base
-from conductor.cell_tasks.operations import orders
+from conductor.cell_tasks.operations import orders, waiting
 from conductor.cell_tasks.operations.answers import Answers
 from conductor.cell_tasks.operations.flow import (
     AgentStage,
@@ -93,14 +93,16 @@ class Operations(base.Task[models.InstanceOperation]):
             now=now,
             may_convict=may_convict,
         )
+        self._top = top
         self._others = OtherCells(conf, database, top)
         self._parts = Parts(conf, placement, self._others)
         self._compute = compute
         self._flows = flows
         self._on_rest = on_rest
         self._passage = Passage(
-            flows, now=now, hold=self._hold_anew, pause_seconds=self._pause_seconds
-        )
+            flows, now=now, hold=self._hold_anew, pause_seconds=self._pause_seconds,
+            ask_seconds=conf.conductor.lease_seconds,
+        )  # fmt: skip
         self.answers = Answers(
             database=database,
             passage=self._passage,
@@ -112,7 +114,7 @@ class Operations(base.Task[models.InstanceOperation]):
 
     @property
     def steps(self) -> Mapping[str, Callable[[RequestContext, list[Work]], list[Lease]]]:
-        return {ORDER: self._order, ACT: self._act}
+        return {ORDER: self._order, ACT: self._act, WAIT: self._ask_after}
 
     # What is asked
 
@@ -432,6 +434,25 @@ class Operations(base.Task[models.InstanceOperation]):
         leases = self._database.run_in_writer(write)
         if not leases:
             self._on_rest(work.uuid)
+        return leases
+
+    def _ask_after(self, context: RequestContext, works: list[Work]) -> list[Lease]:
+        """Wait on for the super conductor where it still seeks hosts; undo the rest."""
+        moves = {str(work.row.migration_uuid) for work in works}
+        sought = waiting.sought(self._top, context, moves)
+        self._give_back([work for work in works if work.row.migration_uuid in sought])
+        lost = [work for work in works if work.row.migration_uuid not in sought]
+        return self._database.run_in_writer(lambda session: self._take_back(session, lost))
+
+    def _take_back(self, session: Session, works: Sequence[Work]) -> list[Lease]:
+        leases: list[Lease] = []
+        for work, instance, row in self._lock_ours(session, works):
+            stage = self._passage.stage_of(row)
+            assert isinstance(stage, SuperStage)
+            LOG.warning("%s: nobody seeks hosts for its %s", work.uuid, row.operation)
+            rows = self._passage.rows(session, instance, row)
+            rows.note(fault=waiting.taken_back(work.uuid).obj_to_primitive())
+            leases += self._passage.enter(rows, stage.failed)
         return leases
 
     def _takes_orders(self, service: models.Service | None) -> bool:

@@ -29,9 +29,6 @@ from objects.instance_fault import InstanceFault
 
 LOG = logging.getLogger(__name__)
 
-FOREVER = 1e12
-"""The end of a lease that nobody here is to take up, in seconds since 1970."""
-
 _PHASES = {None: "start", actions.SUCCESS: "end", actions.ERROR: "error"}
 """How far a host is with an order -> how that is told."""
 
@@ -40,7 +37,8 @@ class Passage:
     """Takes operations through the stages of their flows.
 
     ``hold`` gives a locked row a new holder and returns its lease; ``pause_seconds`` says how long
-    to wait after so many tries.
+    to wait after so many tries. What waits for the super conductor is to be asked for after
+    ``ask_seconds``.
     """
 
     def __init__(
@@ -50,11 +48,13 @@ class Passage:
         now: Now,
         hold: Callable[[models.InstanceOperation], Lease],
         pause_seconds: Callable[[int], float],
+        ask_seconds: float,
     ) -> None:
         self._flows = flows
         self._now_seconds = now
         self._hold = hold
         self._pause_seconds = pause_seconds
+        self._ask_seconds = ask_seconds
 
     def stage_of(self, row: models.InstanceOperation) -> Stage:
         """Return the stage that an operation is at."""
@@ -79,7 +79,8 @@ class Passage:
         stage.begun(rows)
         rows.instance.updated_at = rows.now
         if isinstance(stage, SuperStage):
-            row.lease_owner, row.lease_expires_at = None, FOREVER
+            row.lease_owner = None
+            row.lease_expires_at = self._now_seconds() + self._ask_seconds
             return []
         if isinstance(stage, AgentStage):
             self._number_order(rows)

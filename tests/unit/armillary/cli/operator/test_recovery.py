@@ -17,7 +17,6 @@ from armillary.cli.operator.unfinished_works import CELL
 from armillary.db import Database
 from conductor.api_db import models as api
 from conductor.cell_db import models as cell
-from conductor.cell_tasks.operations.passage import FOREVER
 from objects.allocation import FENCE_STEP
 from tests import builders
 from tests.fixtures.databases import ON_ALL_THREE, fresh_database, sqlite_with_tables
@@ -212,7 +211,10 @@ def test_a_cleanup_is_as_old_as_the_users_delete(run: Run, databases: dict[str, 
         ({"lease_owner": "host1/7", "lease_expires_at": 9e9}, "held by host1/7 until 2255-03-14"),
         ({"lease_owner": None, "lease_expires_at": 9e9}, "put off until 2255-03-14"),
         ({"lease_owner": "host1/7", "lease_expires_at": 1.0}, "nobody works on it"),
-        ({"lease_owner": None, "lease_expires_at": FOREVER}, "waits for the super conductor"),
+        (
+            {"stage": "schedule", "lease_owner": None, "lease_expires_at": 9e9},
+            "waits for the super conductor, which is asked after it at 2255-03-14",
+        ),
     ],
     ids=["held", "put off", "ran out", "elsewhere"],
 )
@@ -222,7 +224,8 @@ def test_text_says_who_has_it(
     """With instance, operation, stage and tries."""
     add(databases["cell"], an_operation(instance_uuid=UUID, **lease))
     line = run("recovery").out.splitlines()[-1]
-    assert line.startswith(f"  {UUID}  instance_operations live_migrate: copy since ")
+    stage = lease.get("stage", "copy")
+    assert line.startswith(f"  {UUID}  instance_operations live_migrate: {stage} since ")
     assert "tries 2; " in line
     assert words in line
 

@@ -9,6 +9,8 @@ from armillary.context import RequestContext, admin_context
 from tests.fixtures.operated_cell import OperatedCell
 from tests.fixtures.operation_stories import MOVE, STORIES, Stage
 
+LIVE = {"migration_uuid": MOVE, "migration_type": "live-migration"}
+
 
 def ask(cell: OperatedCell, context: RequestContext, operation: str, **arguments: object) -> None:
     """Do what begin_operation does, and what follows."""
@@ -40,3 +42,41 @@ def test_an_unshelve_that_comes_again_does_not_begin_for_ever(stage: Stage) -> N
     with pytest.raises(exception.InstanceInvalidState, match="for it is over"):
         ask(cell, context, "unshelve", migration_uuid=MOVE)
     assert cell.operation is None
+
+
+def test_a_move_that_was_refused_and_comes_again_is_taken_back(stage: Stage) -> None:
+    """Whoever asked heard no, so nobody seeks hosts for it; the server must not wait for ever."""
+    cell = stage.set(STORIES["live"])
+    context = admin_context()
+    cell.operate(cell.uuid, "reboot")
+    with pytest.raises(exception.InstanceInvalidState, match="it is rebooting"):
+        ask(cell, context, "live_migrate", **LIVE)
+    cell.top.forgotten.add(MOVE)
+    cell.settle()
+    ask(cell, context, "live_migrate", **LIVE)
+    cell.recover()
+    cell.settle()
+    assert cell.operation is None
+    cell.check(cell.uuid, "active", "a")
+
+
+def test_a_move_is_waited_for_as_long_as_hosts_are_sought(stage: Stage) -> None:
+    """However often it is asked after, by conductors that may and may not ask."""
+    cell = stage.set(STORIES["live"])
+    cell.operate(cell.uuid, "live_migrate", **LIVE)
+    cell.recover()
+    cell.top_bus.fail(
+        "list_moves",
+        exception.RpcVersionTooOld(topic="conductor", method="list_moves", needed="1.7", cap="1.6"),
+    )
+    cell.recover()
+    cell.top_bus.fail("list_moves", exception.RpcTimeout(
+        method="list_moves", topic="conductor", timeout_seconds=1
+    ))  # fmt: skip
+    cell.recover()
+    assert cell.operation is not None
+    assert cell.operation.stage == "schedule"
+    cell.schedule(cell.uuid, MOVE, "b")
+    cell.settle()
+    assert cell.operation is None
+    assert cell.row(cell.uuid).host == "b"
