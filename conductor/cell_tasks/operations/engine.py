@@ -442,6 +442,8 @@ class Operations(base.Task[models.InstanceOperation]):
         sought = waiting.sought(self._top, context, moves)
         self._give_back([work for work in works if work.row.migration_uuid in sought])
         lost = [work for work in works if work.row.migration_uuid not in sought]
+        if not lost:
+            return []
         return self._database.run_in_writer(lambda session: self._take_back(session, lost))
 
     def _take_back(self, session: Session, works: Sequence[Work]) -> list[Lease]:

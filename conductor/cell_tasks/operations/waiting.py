@@ -12,6 +12,9 @@ from objects.instance_fault import InstanceFault
 
 LOG = logging.getLogger(__name__)
 
+ASKED_MAX = 1000
+"""So many moves are asked after in one call."""
+
 
 def sought(
     top: SuperConductorAPI, context: RequestContext, migration_uuids: Collection[str]
@@ -21,8 +24,10 @@ def sought(
     A wish that was taken back, as this cell had refused it, may be delivered once more and fit
     then: nobody would ever go on with it. Raises what a call does that is not answered.
     """
+    uuids = sorted(migration_uuids)
+    parts = [uuids[start : start + ASKED_MAX] for start in range(0, len(uuids), ASKED_MAX)]
     try:
-        return set(top.list_moves(context, sorted(migration_uuids)))
+        return {uuid for part in parts for uuid in top.list_moves(context, part)}
     except exception.RpcVersionTooOld as error:
         LOG.debug("%d moves were not asked after: %s", len(migration_uuids), error)
         return set(migration_uuids)
