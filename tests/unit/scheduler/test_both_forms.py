@@ -32,6 +32,8 @@ from tests.fleets import (
 
 EXAMPLES = 120
 """Fleets and requests that all plugins are asked about; making these takes most of the time."""
+ROUNDS_MAX = 4
+"""So often as many are made, as long as something that can be said was never said by chance."""
 
 INSTANCES = [f"00000000-0000-0000-0000-{number:012}" for number in range(6)]
 CHOSEN = "00000000-0000-0000-0000-000000000009"
@@ -306,8 +308,12 @@ def test_a_plugin_answers_for_all_hosts_what_it_answers_for_each() -> None:
         check = example(*in_a_group(policy))(check)
     for hint in ("same_host", "different_host"):
         check = example(*with_hint(hint))(check)
-    check()
-    same = {name: answers for name, answers in said.items() if len(answers) == 1}
+    same: dict[str, set[bool]] = {}
+    for _round in range(ROUNDS_MAX):
+        check()
+        same = {name: answers for name, answers in said.items() if len(answers) == 1}
+        if len(same) == 1 and told_apart == EVERY_WEIGHER.keys():
+            break
     assert same == {"AllHostsFilter": {True}}
     assert told_apart == EVERY_WEIGHER.keys()
 
