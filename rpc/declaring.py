@@ -24,6 +24,16 @@ class NotThereYet(amqp_exceptions.RecoverableChannelError):  # type: ignore[misc
         )
 
 
+class HomeIsDown(amqp_exceptions.RecoverableChannelError):  # type: ignore[misc]
+    """What is to be made is there, and out of reach; the driver tries again until it is not.
+
+    So is a stream whose node answers already after a kill, and has not brought it up yet.
+    """
+
+    def __init__(self, name: str, error: Exception) -> None:
+        super().__init__(f"{name} is out of reach, waiting for its node: {error}")
+
+
 def make_exchange(channel: Any, exchange: Exchange) -> None:
     """Make an exchange unless it is there. Raises NotThereYet where the broker refuses that."""
     if exchange.name and not is_exchange(channel, exchange.name):
@@ -31,7 +41,10 @@ def make_exchange(channel: Any, exchange: Exchange) -> None:
 
 
 def make_stream(channel: Any, exchange: Exchange, arguments: dict[str, Any]) -> None:
-    """Make a fanout's exchange and its stream, bound to it. Raises NotThereYet as above."""
+    """Make a fanout's exchange and its stream, bound to it.
+
+    Raises NotThereYet as above, and HomeIsDown.
+    """
     make_exchange(channel, exchange)
     _make(channel, exchange.name, lambda own: _declare_stream(own, exchange.name, arguments))
 
@@ -75,6 +88,8 @@ def _make(channel: Any, name: str, make: Callable[[Any], None]) -> None:
             make(own)
         except amqp_exceptions.AccessRefused as error:
             raise NotThereYet(name) from error
+        except amqp_exceptions.NotFound as error:
+            raise HomeIsDown(name, error) from error
 
 
 @contextmanager
