@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from armillary import exception
 from compute_agent.instance_place import ANYWHERE, InstancePlace
 from compute_agent.pci_devices import PciDevice
+from compute_agent.virt.metrics import Kind
 from objects.instance import Instance
 from objects.numa import HostCell
 
@@ -244,10 +245,10 @@ class ComputeDriver(abc.ABC):
         """Return the PCI devices that instances may have, whether or not one has them."""
         return ()
 
-    def get_cpu_readings(self) -> Readings | None:
-        """Return what is measured of the host's CPUs, for the monitor ``cpu.virt_driver``.
+    def get_readings(self, kind: Kind) -> Readings | None:
+        """Return what is measured of the host, for the monitor ``KIND.virt_driver``.
 
-        The names are ``monitors.cpu_virt_driver.METRICS``. None: this driver measures nothing.
+        The names are those of ``metrics.METRICS``. None: this driver measures nothing of the kind.
         """
         return None
 

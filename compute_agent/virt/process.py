@@ -34,7 +34,8 @@ from compute_agent.virt.driver import (
     HostResources,
     Readings,
 )
-from compute_agent.virt.machine_cpu import CpuMeter
+from compute_agent.virt.machine_meters import MachineMeters
+from compute_agent.virt.metrics import Kind
 from compute_agent.virt.process_guest import DRAFT, TRASH, ProcessGuest, ProcessStatus
 from compute_agent.virt.process_moves import ProcessMoves
 from compute_agent.virt.process_power import ProcessPower
@@ -60,7 +61,7 @@ class ProcessDriver(ComputeDriver):
         self._processor = machine.processor()
         self._host_ip = conf.my_ip or machine.own_address()
         self._locks = NamedLocks()
-        self._cpu_meter = CpuMeter()
+        self._meters = MachineMeters(directory)
         available = frozenset(os.sched_getaffinity(0))
         self._split = CpuSplit(available, frozenset(), is_configured=False)
         self._cells: tuple[HostCell, ...] = ()
@@ -106,8 +107,8 @@ class ProcessDriver(ComputeDriver):
     def get_pci_devices(self) -> Sequence[PciDevice]:
         return self._devices
 
-    def get_cpu_readings(self) -> Readings | None:
-        return self._cpu_meter.read()
+    def get_readings(self, kind: Kind) -> Readings | None:
+        return self._meters.read(kind)
 
     def get_attributes(self) -> dict[str, Any]:
         return {

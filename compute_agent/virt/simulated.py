@@ -24,6 +24,7 @@ from compute_agent.virt.driver import (
     LiveWatch,
     Readings,
 )
+from compute_agent.virt.metrics import METRICS, Kind
 from compute_agent.virt.simulated_guest import SimulatedGuest
 from compute_agent.virt.simulated_hosts import SimulatedHost, parse_hosts
 from compute_agent.virt.simulated_moves import SimulatedMoves
@@ -108,10 +109,10 @@ class SimulatedDriver(ComputeDriver):
     def get_pci_devices(self) -> Sequence[PciDevice]:
         return self._declared.devices
 
-    def get_cpu_readings(self) -> Readings | None:
-        if not self._declared.cpu_metrics:
-            return None
-        return Readings(self._declared.cpu_metrics, self._declared_at)
+    def get_readings(self, kind: Kind) -> Readings | None:
+        declared = self._declared.metrics
+        values = {name: declared[name] for name in METRICS[kind] if name in declared}
+        return Readings(values, self._declared_at) if values else None
 
     def spawn(self, instance: Instance, place: InstancePlace = ANYWHERE) -> GuestInfo:
         guest = self._store.find(self.host, instance.uuid)

@@ -29,14 +29,14 @@ _EXAMPLE = "name=sim-{01..20}:vcpus=16:memory_mb=65536:disk_gb=500"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SimulatedHost:
-    """A host that is only said to be there. ``cpu_metrics`` is what a monitor finds."""
+    """A host that is only said to be there. ``metrics`` are what monitors find."""
 
     name: str
     resources: HostResources
     traits: frozenset[str]
     cells: tuple[HostCell, ...] = ()
     devices: tuple[PciDevice, ...] = ()
-    cpu_metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 def parse_hosts(declarations: Iterable[str]) -> list[SimulatedHost]:

@@ -9,10 +9,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from compute_agent.monitors.cpu_virt_driver import METRICS
 from compute_agent.pci_devices import PciDevice
 from compute_agent.virt.driver import HostResources
 from compute_agent.virt.machine_numa import ordinary_pages
+from compute_agent.virt.metrics import ALL_METRICS
 from objects.numa import HostCell, PagePool
 from objects.pci import DEVICE_TYPES
 
@@ -60,12 +60,12 @@ def devices(text: str, cell_count: int) -> tuple[PciDevice, ...]:
 
 
 def metrics(text: str) -> dict[str, float]:
-    """Return metric -> value of what the monitor ``cpu.virt_driver`` is to find."""
+    """Return metric -> value of what monitors are to find."""
     found: dict[str, float] = {}
     for part in filter(None, text.split("+")):
         name, _, value = part.partition("@")
-        if name not in METRICS:
-            raise ValueError(f"'{name}' is not one of the metrics {', '.join(METRICS)}")
+        if name not in ALL_METRICS:
+            raise ValueError(f"'{name}' is not one of the metrics {', '.join(ALL_METRICS)}")
         found[name] = _number(part, value)
     return found
 

@@ -34,7 +34,8 @@ from compute_agent.virt.libvirt.ownership import Ownership
 from compute_agent.virt.libvirt.peers import UnknownPeer
 from compute_agent.virt.libvirt.qemu_img import DiskError, UnsafeImage
 from compute_agent.virt.libvirt.record import GuestRecord
-from compute_agent.virt.machine_cpu import CpuMeter
+from compute_agent.virt.machine_meters import MachineMeters
+from compute_agent.virt.metrics import Kind
 from objects.instance import Instance
 from objects.numa import HostCell
 
@@ -65,7 +66,7 @@ class LibvirtDriver(ComputeDriver):
         self._conf = conf
         self._library = library
         self._connection = connection.Connection(library, conf.libvirt.connection_uri)
-        self._cpu_meter = CpuMeter()
+        self._meters = MachineMeters(Path(conf.libvirt.instances_path))
         self._devices: tuple[PciDevice, ...] = ()
         self._facts_found: HostFacts | None = None
 
@@ -139,8 +140,8 @@ class LibvirtDriver(ComputeDriver):
     def get_pci_devices(self) -> Sequence[PciDevice]:
         return self._devices
 
-    def get_cpu_readings(self) -> Readings | None:
-        return self._cpu_meter.read()
+    def get_readings(self, kind: Kind) -> Readings | None:
+        return self._meters.read(kind)
 
     @property
     def features(self) -> frozenset[Feature]:

@@ -13,8 +13,9 @@ from oslo_config import cfg
 
 from armillary import exception
 from compute_agent.monitors import HostMonitors, Monitor, MonitorPlugin, load_plugins
-from compute_agent.monitors.cpu_virt_driver import CPUVirtDriver
+from compute_agent.monitors.virt_driver import CPUVirtDriver
 from compute_agent.virt.driver import ComputeDriver, Readings
+from compute_agent.virt.metrics import ALL_METRICS, METRICS, Kind
 from compute_agent.virt.simulated import SimulatedDriver
 from tests.fixtures.agent import agent_conf
 
@@ -95,6 +96,16 @@ def test_a_simulated_host_has_the_metrics_that_it_declares(conf: cfg.ConfigOpts)
     }
     assert values == {"cpu.percent": 0.25, "cpu.frequency": 2400}
     assert HostMonitors(conf, [plugin], a_driver(conf)).metrics() == []
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_each_kind_has_a_monitor_of_its_own(conf: cfg.ConfigOpts, kind: Kind) -> None:
+    """It passes on what the driver measures of that kind, and of no other."""
+    conf.set_override("compute_monitors", [f"{kind}.virt_driver"])
+    declared = "+".join(f"{name}@0.5" for name in ALL_METRICS)
+    monitors = HostMonitors(conf, load_plugins(conf), a_driver(conf, f"{SIZE}:metrics={declared}"))
+    found = {metric["name"]: metric["source"] for metric in monitors.metrics()}
+    assert found == dict.fromkeys(METRICS[kind], f"{kind}.virt_driver")
 
 
 def test_a_monitor_that_fails_is_logged_once_and_left_out(

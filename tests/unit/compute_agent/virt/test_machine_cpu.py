@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from compute_agent.monitors.cpu_virt_driver import METRICS
 from compute_agent.virt.machine_cpu import INTERVAL_SECONDS_MIN, CpuMeter
+from compute_agent.virt.metrics import METRICS, Kind
 
 
 class Machine:
@@ -74,5 +74,5 @@ def test_a_frequency_that_nobody_knows_is_left_out(machine: Machine) -> None:
 def test_this_machine_can_be_measured() -> None:
     """All that is found is known, and the parts are parts."""
     values = CpuMeter().read().values
-    assert set(METRICS) - {"cpu.frequency"} <= set(values) <= set(METRICS)
+    assert set(METRICS[Kind.CPU]) - {"cpu.frequency"} <= set(values) <= set(METRICS[Kind.CPU])
     assert all(0 <= values[name] <= 1 for name in values if name.endswith(".percent"))

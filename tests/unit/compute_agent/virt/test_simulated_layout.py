@@ -22,7 +22,7 @@ def a_host(more: str = "", size: str = SIZE) -> SimulatedHost:
 def test_a_host_has_no_inside_unless_it_is_declared() -> None:
     """Most simulated hosts are just sizes, and their records small."""
     host = a_host()
-    assert (host.cells, host.devices, host.cpu_metrics) == ((), (), {})
+    assert (host.cells, host.devices, host.metrics) == ((), (), {})
 
 
 def test_cells_share_everything_evenly() -> None:
