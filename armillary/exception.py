@@ -263,6 +263,16 @@ class JournalCorrupt(ConfigurationError):
     )
 
 
+class JournalDiskFull(ConfigurationError):
+    """The agent's journal has no room to be written in."""
+
+    template = (
+        "The journal %(path)s cannot be written: its file system has %(free_kib)d KiB left, and "
+        "%(needed_kib)d are needed to start. Make room there and start again: nothing that the "
+        "journal holds is lost, and instances run on."
+    )
+
+
 # Things by name -----------------------------------------------------------------------------------
 
 

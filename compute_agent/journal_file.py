@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -15,6 +16,8 @@ from armillary import exception
 from compute_agent import journal_schema
 
 BUSY_TIMEOUT_SECONDS = 30.0
+ROOM_BYTES_MIN = 1024**2
+"""Less room than this is a full disk: SQLite alone needs some 70 KiB to begin to write."""
 
 
 class JournalFile:
@@ -37,6 +40,7 @@ class JournalFile:
         """Open or make it. Raises JournalCorrupt with the way out, ConfigurationError if used."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._check_room()
             self._become_owner()
             self._connection = self._connect()
             self._serial = self._last_serial(self._connection)
@@ -45,6 +49,7 @@ class JournalFile:
             raise
         except Exception as error:  # of SQLite, of the system, of an object that cannot be read
             self.close()
+            self._check_room()  # it may have been taken since
             raise self._corrupt(error) from error
 
     def close(self) -> None:
@@ -86,6 +91,14 @@ class JournalFile:
                 yield cursor
             finally:
                 cursor.close()
+
+    def _check_room(self) -> None:
+        """Raise JournalDiskFull where the first orders could not be written down."""
+        free = shutil.disk_usage(self._path.parent).free
+        if free < ROOM_BYTES_MIN:
+            raise exception.JournalDiskFull(
+                path=str(self._path), free_kib=free // 1024, needed_kib=ROOM_BYTES_MIN // 1024
+            )
 
     def _become_owner(self) -> None:
         """Hold a lock for as long as this process lives and has the journal open."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -485,6 +486,23 @@ def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(exception.JournalCorrupt, match="file"):
         Journal(tmp_path / "file" / "journal.sqlite").open()
+
+
+def test_a_full_disk_stops_the_agent_with_the_way_out(
+    journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not that it be moved away: what it holds is whole, and there when there is room again."""
+    kept = running(journal)
+    journal.close()
+    usage = shutil.disk_usage(tmp_path)
+    with monkeypatch.context() as full:
+        full.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=3 * 1024))
+        with pytest.raises(exception.JournalDiskFull, match=r"has 3 KiB left.*Make room there"):
+            Journal(tmp_path / "journal.sqlite").open()
+    again = Journal(tmp_path / "journal.sqlite")
+    again.open()
+    assert entry(again, kept) is not None
+    again.close()
 
 
 def test_a_second_agent_on_the_same_file_is_refused(journal: Journal, tmp_path: Path) -> None:
