@@ -59,9 +59,8 @@ class ClaimRounds:
     def clean_up(self, decision: Decision) -> None:
         """Forget what was chosen for a request that failed; release what it has claimed.
 
-        Unless somebody else acts for it, or nobody knows what was claimed: then whoever asked takes
-        care of it. What stood before belongs to the same request, that came twice: its other answer
-        may be the one that is heard.
+        Unless somebody else acts for it, as when it came twice, or nobody knows what was claimed:
+        then whoever asked takes care of it.
         """
         if decision.is_dry_run or decision.board is None:
             return

@@ -102,8 +102,8 @@ def _note(decision: Decision, wanted: Wanted, result: AnyResult) -> None:
     assert decision.board is not None
     chooser = decision.board.chooser
     if result.is_claimed:
-        wanted.is_claimed, wanted.was_held = True, is_held_before(result)
-        if wanted.was_held and len(decision.instances) > 1:
+        wanted.is_claimed = True
+        if is_held_before(result) and len(decision.instances) > 1:
             # The same request came twice. The other one may yet fail for another instance, and
             # release this claim: nothing may be built on it.
             decision.error = _in_other_hands(result)

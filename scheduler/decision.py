@@ -75,11 +75,7 @@ class Decision:
     @property
     def claimed(self) -> dict[str, int]:
         """The instances whose claims this decision has written, with their fences."""
-        return {
-            each.instance_uuid: each.fence
-            for each in self.instances
-            if each.is_claimed and not each.was_held
-        }
+        return {each.instance_uuid: each.fence for each in self.instances if each.is_claimed}
 
     @property
     def positions(self) -> list[int]:

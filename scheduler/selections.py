@@ -224,8 +224,6 @@ class Wanted:
     fence: int
     position: int = -1
     is_claimed: bool = False
-    was_held: bool = False
-    """Its claim stood already: the same request came twice, and the other one has written it."""
 
 
 def spread_of(claim_round: int) -> int:
