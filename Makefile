@@ -2,12 +2,18 @@
 
 VENV   := .venv
 PYTEST := $(VENV)/bin/python -m pytest
-# What is marked as long is left to `make long`.
-SHORT  := $(PYTEST) -m 'not long'
+TIMED  := $(PYTEST) --durations=15 --durations-min=0.5
+# What is marked as long is left to `make long`. Each group of tests leaves its closing lines, which are printed last.
+GROUPS := $(VENV)/groups
+SHORT   = $(PYTEST) -m 'not long' --left-out-log $(VENV)/left-out --closing-lines $(GROUPS)/$(@:test-%=%) \
+	--failed-folder $(VENV)/failed/$(@:test-%=%)
 PIP    := $(VENV)/bin/python -m pip -qq --disable-pip-version-check
 
 # Of the unit tests, one for each of two cores: each collects all tests for itself.
 WORKERS := 2
+
+# How long `make check` begins tests for, beside those of what changed.
+SECONDS_LEFT := 75
 
 # Stamp files: the environment is made once, and brought up to date when what it depends on changes.
 MADE   := $(VENV)/.made
@@ -22,6 +28,9 @@ REST        := armillary-placement-rest
 
 # libvirt's library is compiled, with headers that not every machine has; its tests are left out where it is missing.
 LIBVIRT     := $(if $(shell pkg-config --exists libvirt 2>/dev/null && echo yes),$(VENV)/.installed-libvirt)
+
+# Tests start hundreds of programs, each of which would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -41,47 +50,56 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 
 ##### Testing it
 
-.PHONY: test check unit functional integration long libvirt conformance conformance-serve-cmd fuzz faults simulation bench bench-builds bench-placement bench-scheduling
+.PHONY: test check wheel unit functional integration long libvirt conformance conformance-serve-cmd fuzz faults mutants simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(LIBVIRT) $(HARNESS) ## Run all tests; the closing lines say what was left out for a missing service
-	@rm -f $(VENV)/left-out
-	@$(MAKE) --no-print-directory -j 3 --output-sync=line test-deployments test-faults test-units
+	@rm -rf $(VENV)/left-out $(GROUPS)
+	@$(MAKE) --no-print-directory -j 3 --output-sync=line test-deployments test-faults test-units; outcome=$$?; \
+		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
 
 # Services of many processes mostly wait, unit tests compute: side by side they take little longer than the longest. What
 # waits has deadlines, and asks again and again while it waits, so it goes first, and few at a time; the unit tests take what
 # is left of both cores.
 .PHONY: test-deployments test-faults test-units
 test-deployments:
-	$(SHORT) --left-out-log $(VENV)/left-out --ignore tests/integration/placement --ignore tests/integration/libvirt \
-		tests/functional tests/integration
+	$(SHORT) --ignore tests/integration/placement --ignore tests/integration/libvirt tests/functional tests/integration
 
 test-faults:
-	ARMILLARY_CONFORMANCE=$(CONFORMANCE) nice -n 5 $(SHORT) --left-out-log $(VENV)/left-out \
+	ARMILLARY_CONFORMANCE=$(CONFORMANCE) nice -n 5 $(SHORT) \
 		tests/faults tests/integration/placement tests/conformance tests/simulation
 
 test-units:
-	nice -n 10 $(SHORT) -n $(WORKERS) --left-out-log $(VENV)/left-out tests/unit
+	nice -n 10 $(SHORT) -n $(WORKERS) tests/unit
 
-check: format lint unit ## Before each commit: format, lint, types, imports and unit tests
+check: format lint $(LIBVIRT) ## Before each commit, in 3 minutes: format, lint, the unit tests of what changed, others while there is time
+	$(TIMED) -n $(WORKERS) --budget-seconds $(SECONDS_LEFT) tests/unit
+
+wheel: $(TEST) ## Build the wheel, install it away from the tree, and run the demo from it
+	tools/check_wheel.sh $(VENV)
 
 unit: $(TEST) $(LIBVIRT) ## Run the unit tests
-	$(PYTEST) -n $(WORKERS) tests/unit
+	$(TIMED) -n $(WORKERS) tests/unit
 
 functional: $(TEST) ## Run the whole system in one process
-	$(PYTEST) tests/functional
+	$(TIMED) tests/functional
 
 integration: $(TEST) $(LIBVIRT) ## Run real processes on RabbitMQ, PostgreSQL and MariaDB
-	$(PYTEST) tests/integration
+	$(TIMED) tests/integration
 
-long: $(TEST) $(LIBVIRT) ## Run what `make test` leaves out for its length: more kills, layouts, backends, guests, all effects
-	$(PYTEST) -m long tests/functional tests/integration tests/faults
-	$(PYTEST) tests/integration/libvirt
-	ARMILLARY_EVERY_EFFECT=1 $(PYTEST) -n $(WORKERS) tests/unit/conductor tests/unit/compute_agent
+# Nothing is sampled here, and nothing has to be quick.
+long: export ARMILLARY_EVERY_EFFECT := 1
+long: TIMED += --run-minutes-max 240
+long: $(TEST) $(LIBVIRT) $(HARNESS) ## Run what `make test` leaves out for its length: more kills, layouts, backends, guests, all effects
+	$(TIMED) -m long --ignore tests/integration/placement tests/functional tests/integration
+	ARMILLARY_CONFORMANCE=$(CONFORMANCE) $(TIMED) \
+		tests/faults tests/integration/placement tests/conformance tests/simulation
+	$(TIMED) tests/integration/libvirt
+	$(TIMED) -n $(WORKERS) tests/unit
 
 libvirt: $(TEST) $(LIBVIRT) ## Run virtual machines, by libvirt's test driver and under emulation
-	$(PYTEST) tests/unit/compute_agent/virt/libvirt tests/integration/libvirt
+	$(TIMED) tests/unit/compute_agent/virt/libvirt tests/integration/libvirt
 
 conformance: $(TEST) $(HARNESS) ## Run the Placement API's public test-suite against our REST API
-	ARMILLARY_CONFORMANCE=$(CONFORMANCE) $(PYTEST) tests/conformance
+	ARMILLARY_CONFORMANCE=$(CONFORMANCE) $(TIMED) tests/conformance
 
 conformance-serve-cmd: ## Print the command that serves our REST API to the harness
 	@if [ -x $(VENV)/bin/$(REST) ] || ! command -v $(REST) >/dev/null; then \
@@ -90,7 +108,7 @@ conformance-serve-cmd: ## Print the command that serves our REST API to the harn
 	echo "exec $$program --host 127.0.0.1 --port {port} --state-dir {workdir} --config-file {conf}"
 
 fuzz: $(TEST) ## Send 10,000 odd requests to our REST API
-	ARMILLARY_FUZZ_CASES=10000 $(PYTEST) tests/conformance/test_fuzz.py
+	ARMILLARY_FUZZ_CASES=10000 $(PYTEST) --run-minutes-max 240 tests/conformance/test_fuzz.py
 
 SEED       ?= 1
 PLANS      ?= 10
@@ -100,6 +118,9 @@ PACE       ?= 1
 faults: $(TEST) ## Play PLANS=10 plans of FAULTS=30 faults over OPERATIONS=300 operations, from SEED=1 on
 	nice -n 5 $(VENV)/bin/python -W ignore -m tests.faults --verbose --seed $(SEED) --plans $(PLANS) \
 		--faults $(FAULTS) --operations $(OPERATIONS) --pace $(PACE)
+
+mutants: $(TEST) ## Put deliberate faults into copies of the code, one at a time: the tests have to notice; ONLY=NAME
+	@nice -n 10 $(VENV)/bin/python -m tools.mutants $(if $(ONLY),--only $(ONLY))
 
 SEEDS ?= 200
 FIRST ?= 1
@@ -125,10 +146,21 @@ format: $(LINT) ## Format the code
 	$(VENV)/bin/ruff format
 
 lint: $(LINT) ## Check style, format, types, imports and that what is generated is up to date
+	@$(MAKE) --no-print-directory -k -j 2 --output-sync=target lint-types lint-style lint-imports lint-samples
+
+# The types take longest by far: they go first, the others beside them.
+.PHONY: lint-types lint-style lint-imports lint-samples
+lint-types:
+	$(VENV)/bin/mypy
+
+lint-style:
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
-	$(VENV)/bin/mypy
+
+lint-imports:
 	$(VENV)/bin/lint-imports --no-logo
+
+lint-samples:
 	$(VENV)/bin/python tools/samples.py --check
 	$(VENV)/bin/python tools/plugin_reference.py --check
 

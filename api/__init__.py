@@ -1,1 +1,1 @@
-"""The HTTP front door: translates requests to RPC, writes nothing, decides nothing."""
+"""HTTP API: translates requests to RPC calls; stores nothing and decides nothing."""

@@ -1,4 +1,4 @@
-"""The WSGI application: middleware in order, routes, errors."""
+"""WSGI application: middleware in order, routes, errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import falcon
 from oslo_config import cfg
 
 from api import errors, openapi
-from api.call import Site
+from api.call import AppState
 from api.dispatch import Endpoint
 from api.event_hub import EventHub
 from api.middleware.authentication import Authentication, make_authenticate
@@ -20,9 +20,9 @@ from api.policies.base import IS_ADMIN
 from api.routes import ROUTES
 from armillary import exception
 from armillary.context import RequestContext
-from armillary.http_server import is_loopback
+from armillary.http.server import is_loopback
 from armillary.policy import Enforcer
-from conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.rpcapi import SuperConductorAPI
 
 App = falcon.App[falcon.Request, falcon.Response]
 
@@ -30,10 +30,10 @@ App = falcon.App[falcon.Request, falcon.Response]
 def make_app(
     conf: cfg.ConfigOpts, *, conductor: SuperConductorAPI, events: EventHub | None = None
 ) -> App:
-    """Return the application, which asks ``conductor`` for everything but for ``events``.
+    """Return the application, which calls ``conductor`` for everything except ``events``.
 
-    Raises ``ConfigurationError`` for a token file or a policy that cannot be used, and for an API
-    without authentication that others than this machine could reach.
+    Raises ``ConfigurationError`` for an invalid token file or policy, and for an API without
+    authentication on a non-loopback address.
     """
     require_authentication_or_loopback(conf)
     enforcer = Enforcer(conf, list_rules())
@@ -51,7 +51,7 @@ def make_app(
     )
     errors.add_to(app)
     app.req_options.strip_url_path_trailing_slash = True
-    site = Site(
+    site = AppState(
         conductor=conductor,
         policy=enforcer,
         max_limit=conf.api.max_limit,
@@ -65,12 +65,12 @@ def make_app(
 
 
 def require_authentication_or_loopback(conf: cfg.ConfigOpts) -> None:
-    """Raise ``ConfigurationError`` when everybody on the network could do everything."""
+    """Raise ``ConfigurationError`` if every client on the network would have full access."""
     if conf.api.auth_strategy == "noauth" and not is_loopback(conf.api.bind_host):
         raise exception.ConfigurationError(
-            reason=f"[api] bind_host {conf.api.bind_host} with auth_strategy noauth would let "
-            "everybody in who reaches it; use auth_strategy = token_file, or a bind_host of this "
-            "machine alone: 127.0.0.1, ::1, localhost"
+            reason=f"[api] bind_host {conf.api.bind_host} with auth_strategy noauth would give "
+            "every client that reaches it full access; use auth_strategy = token_file, or "
+            "a loopback bind_host: 127.0.0.1, ::1, localhost"
         )
 
 

@@ -1,4 +1,4 @@
-"""What a handler is given and what it answers: one checked request, one plain answer."""
+"""Input and output of handlers: a validated request, and a response."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from api.event_hub import EventHub
 from api.links import Links
 from armillary import exception
 from armillary.context import RequestContext
-from conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.rpcapi import SuperConductorAPI
 
 
 class Policy(Protocol):
-    """Decides by the policy file and our defaults; raises ``PolicyNotAuthorized``."""
+    """Authorization by the policy file and defaults; raises ``PolicyNotAuthorized``."""
 
     def authorize(self, rule: str, target: Mapping[str, Any], context: RequestContext) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """What all requests share: made once, when the application is."""
+class AppState:
+    """State shared by all requests, created with the application."""
 
     conductor: SuperConductorAPI
     policy: Policy
@@ -33,13 +33,13 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request whose sender is known and whose parts fit their schemas.
+    """An authenticated request whose parts match their schemas.
 
-    ``path``, ``query`` and ``body`` hold what was sent; ``subject`` is the thing that the path
-    names, where the route loads it to know whose it is.
+    ``path``, ``query`` and ``body`` hold what was sent; ``subject`` is the object of the path, if
+    the route loads it to determine its project.
     """
 
-    site: Site
+    site: AppState
     context: RequestContext
     links: Links
     path: Mapping[str, str] = field(default_factory=dict)
@@ -49,18 +49,18 @@ class Call:
 
     @property
     def conductor(self) -> SuperConductorAPI:
-        """The one service that this API speaks to."""
+        """Client of the super conductor, the only service that this API calls."""
         return self.site.conductor
 
     def authorize(self, rule: str, target: Mapping[str, Any] | None = None) -> None:
         """Raise ``PolicyNotAuthorized`` unless the caller may do this to the target.
 
-        Without a target it is about what belongs to the caller's own project.
+        Without a target, it refers to the caller's own project.
         """
         self.site.policy.authorize(rule, self._own if target is None else target, self.context)
 
     def allows(self, rule: str, target: Mapping[str, Any] | None = None) -> bool:
-        """Tell whether ``authorize`` would let it pass, for answers that show more to some."""
+        """Return whether ``authorize`` would succeed, for responses that show more to some."""
         try:
             self.authorize(rule, target)
         except exception.PolicyNotAuthorized:
@@ -69,7 +69,7 @@ class Call:
 
     @property
     def page_size(self) -> int:
-        """How many things this answer holds at most."""
+        """Maximum number of items in this response."""
         return min(self.query.get("limit", self.site.max_limit), self.site.max_limit)
 
     @property
@@ -79,9 +79,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The body of a successful answer (None: no body) and headers beside the usual ones.
+    """The body of a successful response (None: no body) and additional headers.
 
-    A ``stream`` is sent in the place of a body, piece by piece, until it ends or nobody reads it.
+    A ``stream`` is sent instead of a body, piece by piece, until it ends or the client disconnects.
     """
 
     body: Mapping[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""Between Falcon and a handler: who may, is it well formed, then the handler, then its answer."""
+"""Request dispatch: authorise, validate, call the handler, send the response."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any
 import falcon
 
 from api import validation
-from api.call import Answer, Call, Handler, Site
+from api.call import Answer, AppState, Call, Handler
 from api.links import Links
 from api.validation import Check, Schema
 from armillary import exception
 from armillary.context import RequestContext
 
 NOTHING: Schema = {"type": "object", "additionalProperties": False}
-"""The schema of no parameters at all."""
+"""The schema of no parameters."""
 
 
 def own(call: Call) -> None:
-    """Load nothing: what the request is about belongs to the caller's own project."""
+    """Load nothing: the request refers to the caller's own project."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
     """One method of one path.
 
-    ``rule`` names the policy; None lets everybody in, without a token. ``subject`` loads what the
-    path names, when the policy has to know whose it is. ``body`` None means that no body is taken,
-    ``answer`` None that none is sent.
+    ``rule`` names the policy; None makes the action public, without a token. ``subject`` loads the
+    object of the path, if the policy needs its project. ``body`` None means that no body is
+    accepted, ``answer`` None that none is sent.
     """
 
     handler: Handler
@@ -45,18 +45,18 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A method whose body names, by its only field, one of several actions."""
+    """A method whose body selects one of several actions by its only field."""
 
     actions: Mapping[str, Action]
 
     def choose(self, body: Mapping[str, Any] | None) -> str:
-        """Return the name of the action in a body; raise ``Invalid`` for none, several, unknown."""
+        """Return the name of the action in a body; raise ``Invalid`` unless it is exactly one."""
         known = ", ".join(self.actions)
         if body is None or len(body) != 1:
-            raise validation.invalid("body", body, f"Exactly one field is expected: {known}")
+            raise validation.invalid("body", body, f"Expected exactly one field: {known}")
         (name,) = body
         if name not in self.actions:
-            raise validation.invalid(name[:80], body[name], f"There is no such action: {known}")
+            raise validation.invalid(name[:80], body[name], f"Unknown action: {known}")
         return name
 
 
@@ -65,21 +65,21 @@ Routes = Mapping[str, Mapping[str, Method]]
 
 
 def actions_of(method: Method) -> list[Action]:
-    """Return the actions of a method: one, or those to choose from."""
+    """Return the actions of a method: one, or the alternatives of a choice."""
     return list(method.actions.values()) if isinstance(method, Choice) else [method]
 
 
 class Endpoint:
-    """The resource of one path, as Falcon wants it: an object with ``on_get`` and its like."""
+    """The resource of one path, in Falcon's form: an object with ``on_get`` and so on."""
 
-    def __init__(self, methods: Mapping[str, Method], site: Site) -> None:
+    def __init__(self, methods: Mapping[str, Method], site: AppState) -> None:
         actions = [action for method in methods.values() for action in actions_of(method)]
         self.is_public = all(action.rule is None for action in actions)
         for name, method in methods.items():
             setattr(self, f"on_{name.lower()}", _responder(method, site))
 
 
-def _responder(method: Method, site: Site) -> Callable[..., None]:
+def _responder(method: Method, site: AppState) -> Callable[..., None]:
     if isinstance(method, Action):
         ready = _ReadyAction(method, site)
         return lambda req, resp, **path: ready.respond(req, resp, path)
@@ -88,9 +88,9 @@ def _responder(method: Method, site: Site) -> Callable[..., None]:
 
 
 class _ReadyAction:
-    """An action whose schemas were compiled."""
+    """An action with compiled schemas."""
 
-    def __init__(self, action: Action, site: Site) -> None:
+    def __init__(self, action: Action, site: AppState) -> None:
         self._action = action
         self._site = site
         self._query = Check(action.query)
@@ -115,7 +115,7 @@ class _ReadyAction:
         if self._body is not None:
             self._body.body({} if body is None else body)
         elif body is not None:
-            raise exception.Invalid("This request takes no body.")
+            raise exception.Invalid("This request does not accept a body.")
         return body or {}
 
     def _call(
@@ -131,13 +131,13 @@ class _ReadyAction:
 
 
 def _context(req: falcon.Request) -> RequestContext:
-    """Return who asks; on a path for everybody that is nobody."""
+    """Return the request context; on a public path it is anonymous."""
     known: RequestContext | None = getattr(req.context, "caller", None)
     return known or RequestContext(request_id=req.context.request_id)
 
 
 def _target(subject: Any) -> Mapping[str, Any] | None:
-    """Return whose a thing is, as policy rules ask for it."""
+    """Return the owner of an object, as policy target."""
     if subject is None or isinstance(subject, Mapping):
         return subject
     return {"project_id": subject.project_id, "user_id": subject.user_id}

@@ -1,4 +1,4 @@
-"""From errors to answers: one table from families to status, and the Compute API's error shape."""
+"""Mapping of errors to HTTP responses: one table of families, the Compute API's error format."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from armillary import exception
 LOG = logging.getLogger(__name__)
 
 STATUS_OF_FAMILY: tuple[tuple[type[exception.ArmillaryError], int], ...] = (
-    # The first that fits counts.
+    # The first match applies.
     (exception.Unauthorized, 401),
-    (exception.RpcVersionTooOld, 503),  # in the family Invalid, but not the caller's mistake
+    (exception.RpcVersionTooOld, 503),  # in the family Invalid, but not the client's fault
     (exception.ConfigurationError, 500),  # likewise
     (exception.NotFound, 404),
     (exception.Exists, 409),
@@ -43,17 +43,17 @@ NAME_OF_STATUS = {
 }
 OTHER_NAME = "computeFault"
 
-# What happened inside is for the log; the caller learns what it means for the request.
+# Internal details are logged; the client learns what the error means for the request.
 MESSAGE_OF_STATUS = {
-    500: "An unexpected error occurred. Tell the administrators the request id {request_id}.",
-    503: "A part of the service cannot be reached now. Try again later. Request id: {request_id}.",
-    504: "No answer came in time: the request may have been carried out or not. Look before you "
-    "repeat it. Request id: {request_id}.",
+    500: "An unexpected error occurred. Report the request id {request_id} to the administrators.",
+    503: "A part of the service is unavailable. Try again later. Request id: {request_id}.",
+    504: "The request timed out: it may have been executed or not. Check before you repeat it. "
+    "Request id: {request_id}.",
 }
 
 MESSAGE_OF_ROUTING = {
     404: "There is nothing at this path.",
-    405: "The path has no such method; the header Allow names those it has.",
+    405: "The path does not support this method; the header Allow lists those that it supports.",
 }
 
 RETRY_AFTER_SECONDS = 10
@@ -73,10 +73,15 @@ def fault(status: int, message: str) -> dict[str, Any]:
     return {name: {"code": status, "message": message}}
 
 
+def refusal(status: int, detail: str) -> tuple[dict[str, str], bytes]:
+    """Return headers and body of an error response made outside the application."""
+    return {"Content-Type": falcon.MEDIA_JSON}, json.dumps(fault(status, detail)).encode()
+
+
 def handle_armillary_error(
     req: falcon.Request, resp: falcon.Response, error: exception.ArmillaryError, params: Any
 ) -> None:
-    """Answer what the system knows by name."""
+    """Answer an error of Armillary."""
     status = status_of(error)
     if status < 500:
         _answer(resp, status, error.message)
@@ -91,7 +96,7 @@ def handle_armillary_error(
 def handle_http_error(
     req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, params: Any
 ) -> None:
-    """Answer what Falcon or a middleware found: no such path, a body of the wrong kind."""
+    """Answer an error of Falcon or a middleware: unknown path, invalid body."""
     message = error.description or MESSAGE_OF_ROUTING.get(error.status_code) or str(error.title)
     _answer(resp, error.status_code, message, _headers(error))
 
@@ -99,13 +104,13 @@ def handle_http_error(
 def handle_unexpected(
     req: falcon.Request, resp: falcon.Response, error: Exception, params: Any
 ) -> None:
-    """Answer what nobody thought of: the traceback goes to the log, nothing of it to the caller."""
+    """Answer an unexpected error: the traceback is logged, the client learns nothing of it."""
     LOG.exception("%s failed", _request_id(req), exc_info=error)
     _answer_server_error(req, resp, 500)
 
 
 def add_to(app: falcon.App[falcon.Request, falcon.Response]) -> None:
-    """Let ``app`` answer every error in this way."""
+    """Make ``app`` answer every error in this format."""
     app.add_error_handler(Exception, handle_unexpected)
     app.add_error_handler(falcon.HTTPError, handle_http_error)
     app.add_error_handler(exception.ArmillaryError, handle_armillary_error)

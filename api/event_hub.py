@@ -1,7 +1,7 @@
-"""Who follows events at this process: one reader of the feed, a bounded queue for each follower.
+"""Event followers of this process: one reader of the feed, and a bounded queue per follower.
 
-The reader is connected while somebody follows and not longer, so an API that nobody watches costs
-nothing. As a server among the API's servers it ends the streams when the process is to end.
+The reader is connected only while there are followers, so an API without followers costs nothing.
+The hub is one of the API's servers, so that it can end the streams when the process stops.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from armillary import exception, measures
+from armillary import exception, service_metrics
 
 LOG = logging.getLogger(__name__)
 
 ALIVE_SECONDS = 10.0
-"""A follower who heard nothing for so long is told that there was nothing."""
+"""Seconds without an event after which a follower gets a keep-alive."""
 
 MAJOR = "1"
-"""Of the feed's version: lines of another one are not understood here."""
+"""Major version of the feed; lines of other versions are not supported."""
 
 EVENT = "event"
 NOTICE = "notice"
 ALIVE = "alive"
 
-TOO_SLOW = "Events come faster than they are read here: some are lost, and the stream ends."
-BROKER_LOST = "The message broker is away; what happens until it is back is not shown."
+TOO_SLOW = "Events arrive faster than this client reads them: some are lost, and the stream ends."
+BROKER_LOST = "The message broker is unavailable; events until it is back are not shown."
 CONNECTED = "Following events."
-ENDING = "This API process ends; others may go on."
+ENDING = "This API process is stopping; other processes may still serve events."
 
 Line = Mapping[str, Any]
 
 
 class Reader(Protocol):
-    """The feed, as ``rpc.event_feed.FeedReader`` reads it."""
+    """The feed, as read by ``rpc.event_feed.FeedReader``."""
 
     def run(
         self,
@@ -49,15 +49,15 @@ class Reader(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which events somebody follows; what is None does not matter, ``types`` are patterns."""
+class EventFilter:
+    """Filter of a follower; None matches everything, ``types`` are patterns."""
 
     server: str | None = None
     host: str | None = None
     types: tuple[str, ...] = ()
 
     def fits(self, line: Line) -> bool:
-        """Tell whether a line of the feed is wanted."""
+        """Return whether a line of the feed matches."""
         if self.server is not None and not self._is_about_server(line):
             return False
         if self.host is not None and self.host not in str(line.get("host") or "").split(", "):
@@ -67,15 +67,17 @@ class Wanted:
 
     def _is_about_server(self, line: Line) -> bool:
         named = {line.get("server"), *(line.get("servers") or ())}
-        if line.get("server"):  # else the name is that of an aggregate or a group
+        if line.get("server"):  # otherwise the name is that of an aggregate or a group
             named.add(line.get("name"))
         return self.server in named
 
 
 class Follower:
-    """One who follows: iterate for (kind, line); ends when it was too slow, or the hub closes."""
+    """A follower: iterate for (kind, line); ends if it was too slow, or the hub closes."""
 
-    def __init__(self, wanted: Wanted, size_max: int, leave: Callable[[Follower], None]) -> None:
+    def __init__(
+        self, wanted: EventFilter, size_max: int, leave: Callable[[Follower], None]
+    ) -> None:
         self._wanted = wanted
         self._leave = leave
         self._waiting: queue.Queue[tuple[str, Line]] = queue.Queue(size_max)
@@ -85,7 +87,7 @@ class Follower:
         try:
             while True:
                 try:
-                    yield self._waiting.get(timeout=self._patience_seconds)
+                    yield self._waiting.get(timeout=self._keepalive_seconds)
                 except queue.Empty:
                     if self._last is not None:
                         break
@@ -95,40 +97,43 @@ class Follower:
             self.close()
 
     def close(self) -> None:
-        """Follow no longer. Idempotent."""
+        """Stop following. Idempotent."""
         self._leave(self)
 
     def offer(self, line: Line) -> None:
-        """Have it read, when it is wanted; one who does not keep up is sent away."""
+        """Queue a line if it matches; disconnect the follower if its queue is full."""
         if self._last is None and self._wanted.fits(line):
             self._put(EVENT, line)
 
     def notice(self, message: str) -> None:
-        """Have it read a word about the stream itself."""
+        """Queue a notice about the stream itself."""
         if self._last is None:
             self._put(NOTICE, {"message": message})
 
     def end(self, message: str) -> None:
-        """Let it read what waits, then this, then nothing more."""
+        """Deliver what is queued, then this notice, then end the stream."""
         self._last = {"message": message, "last": True}
-        with contextlib.suppress(queue.Full):  # then it is awake
+        with contextlib.suppress(queue.Full):  # already awake
             self._waiting.put_nowait((ALIVE, {}))
 
     def _put(self, kind: str, line: Line) -> None:
         try:
             self._waiting.put_nowait((kind, line))
         except queue.Full:
-            measures.follower_dropped()
-            LOG.warning("A follower of events is sent away: %d wait for it", self._waiting.qsize())
+            service_metrics.follower_dropped()
+            LOG.warning(
+                "Disconnecting a slow follower of events: %d are queued for it",
+                self._waiting.qsize(),
+            )
             self.end(TOO_SLOW)
 
     @property
-    def _patience_seconds(self) -> float:
+    def _keepalive_seconds(self) -> float:
         return ALIVE_SECONDS if self._last is None else 0.001
 
 
 class EventHub:
-    """Spreads the feed among followers. A server: ``stop`` ends all streams."""
+    """Distribute the feed to followers. As a server, ``stop`` ends all streams."""
 
     def __init__(self, reader: Reader, *, followers_max: int, queue_size_max: int) -> None:
         self._reader = reader
@@ -140,30 +145,30 @@ class EventHub:
         self._is_connected = False
         self._is_stopping = False
 
-    def follow(self, wanted: Wanted) -> Follower:
+    def follow(self, wanted: EventFilter) -> Follower:
         """Return a new follower.
 
-        Raises Conflict when there are too many, Unavailable when the process is about to end.
+        Raises Conflict if there are too many, Unavailable if the process is stopping.
         """
         with self._guard:
             if self._is_stopping:
-                raise exception.Unavailable(reason="this API process is about to end")
+                raise exception.Unavailable(reason="this API process is stopping")
             if len(self._followers) >= self._followers_max:
                 raise exception.Conflict(
-                    reason=f"{len(self._followers)} follow events at this API process already, "
-                    f"[notifications] followers_max is {self._followers_max}"
+                    reason=f"{len(self._followers)} clients follow events at this API process "
+                    f"already, [notifications] followers_max is {self._followers_max}"
                 )
-            follower = Follower(wanted, self._queue_size_max, self._left)
+            follower = Follower(wanted, self._queue_size_max, self._remove)
             self._followers.add(follower)
             if self._end_of_reading is None:
                 self._start_reading()
             elif self._is_connected:
                 follower.notice(CONNECTED)
-        measures.follower_came()
+        service_metrics.follower_came()
         return follower
 
     def start(self) -> None:
-        """Have nothing to do before somebody follows."""
+        """Nothing to start: the reader connects with the first follower."""
 
     def stop(self) -> None:
         """End all streams."""
@@ -174,7 +179,7 @@ class EventHub:
             follower.end(ENDING)
 
     def wait(self) -> None:
-        """Have nothing to wait for: the streams are requests in hand of the HTTP server."""
+        """Nothing to wait for: the streams are requests of the HTTP server."""
 
     def _start_reading(self) -> None:
         end = self._end_of_reading = threading.Event()
@@ -182,7 +187,7 @@ class EventHub:
 
         def take(message: dict[str, Any]) -> None:
             if not end.is_set():
-                self._spread(message)
+                self._distribute(message)
 
         def note(is_connected: bool) -> None:
             if not end.is_set():
@@ -193,7 +198,7 @@ class EventHub:
         )
         thread.start()
 
-    def _left(self, follower: Follower) -> None:
+    def _remove(self, follower: Follower) -> None:
         with self._guard:
             if follower not in self._followers:
                 return
@@ -201,9 +206,9 @@ class EventHub:
             if not self._followers and self._end_of_reading is not None:
                 self._end_of_reading.set()
                 self._end_of_reading = None
-        measures.follower_went()
+        service_metrics.follower_went()
 
-    def _spread(self, message: dict[str, Any]) -> None:
+    def _distribute(self, message: dict[str, Any]) -> None:
         if str(message.get("version")).partition(".")[0] != MAJOR:
             return
         followers = self._now()

@@ -1,4 +1,4 @@
-"""Addresses of things, as answers name them, and pages of long lists."""
+"""Links in responses, and pagination."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Links:
     query: Mapping[str, Any]
 
     def version(self) -> list[Link]:
-        """Return where this version of the API begins."""
+        """Return the link to the root of this API version."""
         return [{"rel": "self", "href": f"{self.prefix}{VERSION_PATH}/"}]
 
     def of(self, collection: str, identifier: str) -> list[Link]:
-        """Return the two links that every thing has."""
+        """Return the two links of an object."""
         below = f"{collection}/{quote(identifier, safe='')}"
         return [
             {"rel": "self", "href": f"{self.prefix}{VERSION_PATH}/{below}"},
@@ -37,11 +37,11 @@ class Links:
         ]
 
     def bookmark(self, collection: str, identifier: str) -> list[Link]:
-        """Return the link of a thing that stands inside another."""
+        """Return the link of an object embedded in another."""
         return self.of(collection, identifier)[1:]
 
     def next_page(self, marker: str) -> list[Link]:
-        """Return the link to what comes after ``marker``, with the request's other parameters."""
+        """Return the link to the items after ``marker``, with the request's other parameters."""
         query = urlencode({**self.query, "marker": marker})
         return [{"rel": "next", "href": f"{self.prefix}{self.path}?{query}"}]
 
@@ -49,7 +49,7 @@ class Links:
 def page(
     items: Sequence[T], key: Callable[[T], str], limit: int, marker: str | None
 ) -> tuple[list[T], str | None]:
-    """Cut a page out of a whole list; return it and the marker of the next one, or None at the end.
+    """Return one page of a whole list, and the marker of the next page, or None at the end.
 
     Raises ``Invalid`` for a marker that is not in the list.
     """
@@ -57,7 +57,7 @@ def page(
     if marker is not None:
         positions = [number for number, item in enumerate(items) if key(item) == marker]
         if not positions:
-            raise invalid("marker", marker, "No such thing is in this list")
+            raise invalid("marker", marker, "It is not in this list")
         start = positions[0] + 1
     cut = list(items[start : start + limit])
     has_more = start + limit < len(items)

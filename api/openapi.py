@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from routes and schemas; ``python -m api.openapi`` prints it."""
+"""OpenAPI document, generated from routes and schemas; ``python -m api.openapi`` prints it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def document(routes: Routes = ROUTES) -> Document:
         "info": {
             "title": version.PRODUCT,
             "version": version.version_string(),
-            "description": "Servers on a fleet of hosts, in the shapes and on the paths of the "
-            "OpenStack Compute API 2.1. What is Armillary's own begins with 'armillary'.",
+            "description": "Servers on a fleet of hosts, with formats and paths of the OpenStack "
+            "Compute API 2.1. Names of Armillary's extensions begin with 'armillary'.",
         },
         "security": [{SECURITY_SCHEME: []}],
         "paths": {path: _path_item(path, methods) for path, methods in routes.items()},
@@ -98,7 +98,7 @@ def _operation(method: Method) -> Document:
 
 
 def operation_id(action: Action) -> str:
-    """Return the name of an action: noun and verb, as its handler is called."""
+    """Return the name of an action: noun and verb, from its handler."""
     return f"{_noun(action)}-{action.handler.__name__}"
 
 
@@ -123,7 +123,7 @@ def _body(method: Method) -> Any:
 
 
 def _successes(actions: list[Action]) -> Document:
-    """Return the answers by status; of actions with the same one they are alike."""
+    """Return the responses by status; actions with the same status have equal responses."""
     return {str(action.status): _success(action) for action in reversed(actions)}
 
 
@@ -132,7 +132,7 @@ def _success(action: Action) -> Document:
         "description": "Done." if action.status != 202 else "Accepted.",
         "headers": {
             request_id.HEADER: {
-                "description": "The id of this request, as it stands in all logs.",
+                "description": "The id of this request, as it appears in all logs.",
                 "schema": {"type": "string"},
             }
         },
@@ -148,19 +148,19 @@ def _error_statuses() -> list[int]:
 
 
 _DESCRIPTIONS = {
-    400: "The request breaks a rule; the message names field and rule. Nothing was changed.",
+    400: "The request is invalid; the message names the field and the rule. Nothing was changed.",
     401: "The request needs a valid token.",
     403: "The policy or a quota does not allow it.",
-    404: "What the path names does not exist, or is not the caller's.",
-    405: "The path has no such method.",
-    406: "The version that was asked for is not served.",
-    409: "It exists already, is in use, or was changed meanwhile.",
+    404: "The object of the path does not exist, or belongs to another project.",
+    405: "The path does not support this method.",
+    406: "The requested version is not supported.",
+    409: "It exists already, is in use, or was changed concurrently.",
     411: "The body has no Content-Length.",
     413: "The body is too large.",
     415: "The body is not application/json.",
-    500: "An unexpected error; the request id leads to it in the logs.",
-    503: f"A part of the service is out of reach; try again after {RETRY_AFTER_SECONDS} seconds.",
-    504: "No answer came in time; the outcome is unknown.",
+    500: "An unexpected error; search the logs for the request id.",
+    503: f"A part of the service is unavailable; try again after {RETRY_AFTER_SECONDS} seconds.",
+    504: "The request timed out; the outcome is unknown.",
 }
 
 
@@ -174,7 +174,7 @@ def _microversion_parameter() -> Document:
         "name": microversion.HEADER,
         "in": "header",
         "required": False,
-        "description": f"The version of the Compute API; {microversion.MAX_VERSION} is served.",
+        "description": f"Version of the Compute API; {microversion.MAX_VERSION} is supported.",
         "schema": {"type": "string"},
     }
 

@@ -1,4 +1,4 @@
-"""The table of contents: path, method, handler, policy, schemas."""
+"""Route table: path, method, handler, policy, schemas."""
 
 from __future__ import annotations
 
@@ -423,8 +423,7 @@ ROUTES: Routes = {
             query=limit_schemas.SHOW_QUERY,
         ),
     },
-    #
-    # What the Compute API does not have
+    #  Not part of the Compute API
     "/v2.1/armillary/servers/{server_id}/explain": {
         "GET": Action(
             explanation.show,

@@ -1,4 +1,4 @@
-"""The actions of a server's path: their names, handlers, policies and schemas."""
+"""Actions on a server's path: names, handlers, policies and schemas."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ def _plain(name: str, operation: str, rule: str, summary: str) -> Action:
 
 ACTIONS = Choice(
     {
-        "os-start": _plain("os-start", "start", policies.START, "Start the server, which is off."),
-        "os-stop": _plain("os-stop", "stop", policies.STOP, "Stop the server; it keeps its place."),
+        "os-start": _plain("os-start", "start", policies.START, "Start the server."),
+        "os-stop": _plain(
+            "os-stop", "stop", policies.STOP, "Stop the server; it keeps its host and resources."
+        ),
         "reboot": _action(server_action.reboot, policies.REBOOT, schemas.REBOOT),
         "rebuild": _action(server_action.rebuild, policies.REBUILD, schemas.REBUILD),
         "resize": _action(server_action.resize, policies.RESIZE, schemas.RESIZE),
@@ -29,13 +31,13 @@ ACTIONS = Choice(
             "confirmResize",
             "confirm_resize",
             policies.CONFIRM_RESIZE,
-            "Give up what is kept at the source of a resize or migration.",
+            "Confirm a resize or migration: release the resources at the source.",
         ),
         "revertResize": _plain(
             "revertResize",
             "revert_resize",
             policies.REVERT_RESIZE,
-            "Go back to the source of a resize or migration.",
+            "Revert a resize or migration: return to the source.",
         ),
         "migrate": _action(server_action.migrate, policies.MIGRATE, schemas.MIGRATE),
         "os-migrateLive": _action(
@@ -43,13 +45,16 @@ ACTIONS = Choice(
         ),
         "evacuate": _action(server_action.evacuate, policies.EVACUATE, schemas.EVACUATE),
         "shelve": _plain(
-            "shelve", "shelve", policies.SHELVE, "Put the server away: off now, off its host later."
+            "shelve",
+            "shelve",
+            policies.SHELVE,
+            "Shelve the server: stop it now, and offload it from its host later.",
         ),
         "shelveOffload": _plain(
             "shelveOffload",
             "shelve_offload",
             policies.SHELVE_OFFLOAD,
-            "Take the shelved server off its host now.",
+            "Offload the shelved server from its host now.",
         ),
         "unshelve": _action(server_action.unshelve, policies.UNSHELVE, schemas.UNSHELVE),
         "lock": _action(server_action.lock, policies.LOCK, schemas.LOCK),
@@ -58,13 +63,13 @@ ACTIONS = Choice(
             "restore",
             "restore",
             policies.RESTORE,
-            "Bring back the deleted server, which is kept for a while.",
+            "Restore the soft-deleted server.",
         ),
         "forceDelete": _plain(
             "forceDelete",
             "force_delete",
             policies.FORCE_DELETE,
-            "Delete the server at once, also where it would be kept for a while.",
+            "Delete the server at once, without soft delete.",
         ),
         "os-getConsoleOutput": Action(
             server_action.console_output,

@@ -1,4 +1,4 @@
-"""Hold what a caller sent against a schema; one sentence names the field and the rule it breaks."""
+"""Validation against JSON schemas, with one sentence per error that names field and rule."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from armillary import exception
 Schema = Mapping[str, Any]
 
 RULE_KEYWORD = "x-rule"
-"""In a schema: the sentence for the caller, in place of what the keyword that failed would say."""
+"""Schema keyword: the error message, instead of that of the failed keyword."""
 
 VALUE_CHARACTERS_MAX = 80
 MESSAGE_CHARACTERS_MAX = 400
 PATH_PARAMETER_CHARACTERS_MAX = 255
 
 FORMAT_RULES = {
-    "name": "A name must be printable and have no space at its ends",
-    "address": "It is not an IP address such as 192.0.2.1 or 2001:db8::1",
-    "uuid": "It is not a UUID such as 4b1f3f6c-8d1a-4c43-9a59-0e2d9b0f5c11",
+    "name": "A name must be printable, without surrounding spaces",
+    "address": "It must be an IP address such as 192.0.2.1 or 2001:db8::1",
+    "uuid": "It must be a UUID such as 4b1f3f6c-8d1a-4c43-9a59-0e2d9b0f5c11",
 }
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -61,7 +61,7 @@ def _is_integer(checker: object, value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-# 1.0 is an integer to JSON schema, but not to a database: whoever means 1 may write 1.
+# JSON schema accepts 1.0 as an integer, but databases do not: clients must write 1.
 _Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
     jsonschema.Draft202012Validator,
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
@@ -69,33 +69,33 @@ _Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
 
 
 class Check:
-    """One schema, made ready once."""
+    """One compiled schema."""
 
     def __init__(self, schema: Schema) -> None:
         self._properties: Mapping[str, Schema] = schema.get("properties", {})
         self._validator = _Validator(schema, format_checker=_formats)
 
     def body(self, value: Any) -> None:
-        """Raise ``Invalid`` unless ``value`` fits."""
+        """Raise ``Invalid`` unless ``value`` is valid."""
         error = best_match(self._validator.iter_errors(value))
         if error is not None:
             raise exception.Invalid(_sentence(error))
 
     def query(self, parameters: Mapping[str, str | list[str]]) -> dict[str, Any]:
-        """Return the parameters with the types of the schema; raise ``Invalid`` unless they fit."""
+        """Return the parameters with the types of the schema; raise ``Invalid`` if invalid."""
         values = {
             name: _converted(value, self._properties.get(name, {}))
             for name, value in parameters.items()
         }
         for name, value in values.items():
             if not all(is_clean(text) for text in (name, value) if isinstance(text, str)):
-                raise invalid(name[:VALUE_CHARACTERS_MAX], value, "It holds a NUL")
+                raise invalid(name[:VALUE_CHARACTERS_MAX], value, "It contains a NUL")
         self.body(values)
         return values
 
 
 def check_path(parameters: Mapping[str, str]) -> None:
-    """Raise ``Invalid`` for a part of the path that can name nothing."""
+    """Raise ``Invalid`` for a part of the path that cannot be a name."""
     for name, value in parameters.items():
         if len(value) > PATH_PARAMETER_CHARACTERS_MAX:
             limit = f"It is longer than {PATH_PARAMETER_CHARACTERS_MAX} characters"
@@ -105,14 +105,14 @@ def check_path(parameters: Mapping[str, str]) -> None:
 
 
 def invalid(field: str, value: Any, rule: str) -> exception.Invalid:
-    """Return the error that names a field, its value (cut short) and the rule it breaks."""
+    """Return an error with the field, its value (truncated) and the violated rule."""
     return exception.Invalid(
         f"Invalid input for field/attribute {field}. Value: {_shown(value)}. {rule}"
     )
 
 
 def _converted(value: str | list[str], schema: Schema) -> Any:
-    """Return what a query parameter means where its schema says more than text; else as it is."""
+    """Return a query parameter's value in the type of its schema, else as text."""
     if not isinstance(value, str):
         return value
     if schema.get("type") == "integer" and _INTEGER.fullmatch(value):
@@ -130,7 +130,7 @@ def _sentence(error: ValidationError) -> str:
 
 
 def _field_and_value(error: Any) -> tuple[str, Any]:
-    """Return the field at fault: for one too many or one missing, that one and not its parent."""
+    """Return the field at fault; for an unknown or missing one, that field and not its parent."""
     parts = [str(part) for part in error.absolute_path]
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
         known = error.schema.get("properties", {})
@@ -148,18 +148,20 @@ def _rule(error: Any) -> str:
     if error.validator == "format":
         return FORMAT_RULES[error.validator_value]
     if error.validator == "maxLength":
-        return f"It has {len(error.instance)} characters, at most {error.validator_value} are taken"
+        return (
+            f"It has {len(error.instance)} characters; at most {error.validator_value} are allowed"
+        )
     if error.validator == "maxProperties":
-        return f"It has {len(error.instance)} fields, at most {error.validator_value} are taken"
+        return f"It has {len(error.instance)} fields; at most {error.validator_value} are allowed"
     if error.validator == "maxItems":
-        return f"It has {len(error.instance)} items, at most {error.validator_value} are taken"
+        return f"It has {len(error.instance)} items; at most {error.validator_value} are allowed"
     if error.validator == "additionalProperties":
-        return "Additional properties are not allowed: there is no such field here"
+        return "Additional properties are not allowed: unknown field"
     return _without_long_value(str(error.message), repr(error.instance))
 
 
 def _without_long_value(message: str, value: str) -> str:
-    """Return jsonschema's sentence, which begins with the value, without repeating a long one."""
+    """Return jsonschema's message, which begins with the value, without a long value."""
     if len(value) > VALUE_CHARACTERS_MAX and message.startswith(value):
         return f"It{message.removeprefix(value)}"
     return message

@@ -1,1 +1,1 @@
-"""Shared ground of all Armillary services."""
+"""Common foundation of all Armillary services."""

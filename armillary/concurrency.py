@@ -1,7 +1,7 @@
-"""The one place that tells threads from eventlet: the backend, and bounded pools of workers.
+"""Concurrency backend (threads or eventlet) and bounded worker pools.
 
-Only the standard library is imported on top of this file, because ``bootstrap`` must patch it
-before anything else is loaded.
+Imports only the standard library at module level, because ``bootstrap`` must patch it before
+anything else is loaded.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ T = TypeVar("T")
 
 _SECTION = re.compile(r"^\[(?P<name>[^\]]+)\]")
 _OPTION = re.compile(r"^concurrency_backend\s*[=:]\s*(?P<value>\S*)")
-_selected: str | None = None  # of this process: what is patched cannot be undone
+_selected: str | None = None  # per process: patching cannot be undone
 
 
 def bootstrap(argv: Sequence[str], binary: str | None = None) -> str:
-    """Choose the backend of this process, patch what it needs, and return its name.
+    """Select the backend of this process, patch what it needs, and return its name.
 
-    Every console script calls this before it imports anything else. The backend is, in this order:
+    Every console script calls this before it imports anything else. The backend is the first of:
     the environment variable ``ARMILLARY_CONCURRENCY_BACKEND``; ``[DEFAULT] concurrency_backend`` in
-    the configuration files that ``argv`` names, else in the usual places of ``binary`` (the
-    program's name unless given); threading. An unknown value in a file counts as threading here:
-    ``conf.loader`` refuses it a moment later, with the file's name. An unknown value in the
+    the configuration files that ``argv`` names, else in the default locations of ``binary`` (the
+    program's name unless given); threading. An unknown value in a file counts as threading here;
+    ``conf.loader`` rejects it shortly after with the file's name. An unknown value in the
     environment ends the program.
     """
     global _selected
@@ -49,9 +49,9 @@ def bootstrap(argv: Sequence[str], binary: str | None = None) -> str:
     if wanted == EVENTLET:
         import eventlet
 
-        eventlet.monkey_patch()  # makes psycopg2 give way, too, when it waits for PostgreSQL
+        eventlet.monkey_patch()  # makes psycopg2 yield while it waits for PostgreSQL
     else:
-        # oslo imports eventlet anyway; its resolver is of no use to threads, and slow to import.
+        # oslo imports eventlet anyway; its resolver is useless to threads, and slow to import.
         os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")
     _init_oslo_service(wanted)
     _selected = wanted
@@ -59,22 +59,22 @@ def bootstrap(argv: Sequence[str], binary: str | None = None) -> str:
 
 
 def backend() -> str:
-    """Return the backend of this process; threading when nobody called ``bootstrap``."""
+    """Return the backend of this process; threading if ``bootstrap`` was not called."""
     return _selected or THREADING
 
 
 def is_bootstrapped() -> bool:
-    """Tell whether ``bootstrap`` chose this process's backend (in tests nobody does)."""
+    """Return whether ``bootstrap`` selected this process's backend; it does not run in tests."""
     return _selected is not None
 
 
 def rpc_executor() -> str:
-    """Return oslo.messaging's name for the executor that goes with the backend."""
+    """Return oslo.messaging's name for the executor of the backend."""
     return backend()
 
 
 def init_backend() -> None:
-    """Tell oslo.service the backend in a process that never called ``bootstrap``."""
+    """Initialise oslo.service's backend in a process that never called ``bootstrap``."""
     if _selected is None:
         _init_oslo_service(THREADING)
 
@@ -86,7 +86,7 @@ def _init_oslo_service(name: str) -> None:
 
 
 def silence_eventlet_deprecations() -> None:
-    """Keep quiet about eventlet's end: it is the operator's choice, and said in the manual."""
+    """Silence eventlet's deprecation warning: operators choose eventlet, and the manual says so."""
     warnings.filterwarnings("ignore", message=r"(?s).*\beventlet")  # case does not matter
 
 
@@ -109,7 +109,7 @@ def _from_files(argv: Sequence[str], binary: str) -> str:
 
 
 def _values_in(path: Path) -> Iterator[str]:
-    """Yield the values in one file; one that cannot be read is the loader's to refuse."""
+    """Yield the values in one file; ``conf.loader`` reports one that cannot be read."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -123,15 +123,15 @@ def _values_in(path: Path) -> Iterator[str]:
 
 
 class WorkerPoolFull(Exception):
-    """All workers of a pool are busy and its queue is at its limit; the work was not taken."""
+    """All workers of a pool are busy and its queue is full; the work was not accepted."""
 
 
 class WorkerPool:
     """A fixed number of workers with a bounded queue; threads, or green threads under eventlet.
 
-    ``submit`` never blocks: it raises ``WorkerPoolFull`` when ``queue_size_max`` calls wait
-    already, so that the caller decides what an overload means. Workers are daemons: a process may
-    end at any time.
+    ``submit`` never blocks: it raises ``WorkerPoolFull`` when ``queue_size_max`` calls are waiting,
+    so that the caller decides how to handle overload. Workers are daemons: the process may end at
+    any time.
     """
 
     def __init__(self, size: int, name: str, queue_size_max: int = 1000) -> None:
@@ -145,14 +145,16 @@ class WorkerPool:
         self._pending: dict[Future[Any], None] = {}
         self._workers: list[threading.Thread] = []
         self._closed = False
-        from armillary import measures  # not before the backend is chosen
+        from armillary import service_metrics
 
-        measures.watch_pool(name, self._queue)
+        service_metrics.watch_pool(name, self._queue)
 
     def submit(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run ``fn`` soon; raise ``WorkerPoolFull`` or, after ``shutdown``, ``RuntimeError``."""
+        """Schedule ``fn``; raise ``WorkerPoolFull`` or, after ``shutdown``, ``RuntimeError``."""
         if not self._slots.acquire(blocking=False):
-            raise WorkerPoolFull(f"pool {self.name} has {len(self._pending)} calls in hand")
+            raise WorkerPoolFull(
+                f"Pool {self.name} is full: {len(self._pending)} calls are running or waiting"
+            )
         future: Future[T] = Future()
         with self._changed:
             if self._closed:
@@ -164,10 +166,10 @@ class WorkerPool:
         return future
 
     def shutdown(self, wait_seconds: float) -> bool:
-        """Take no more work, wait for what was taken, then cancel what has not begun.
+        """Reject new work, wait for accepted work, then cancel what has not begun.
 
-        Return whether everything ended in time; what still runs is left to end by itself or with
-        the process.
+        Return whether everything ended in time; what still runs may end on its own or with the
+        process.
         """
         deadline = time.monotonic() + wait_seconds
         with self._changed:
@@ -209,7 +211,7 @@ class WorkerPool:
         try:
             result = fn()
         except BaseException as error:
-            self._slots.release()  # before the caller knows, who may submit at once
+            self._slots.release()  # before the result is set: the caller may submit again at once
             future.set_exception(error)
         else:
             self._slots.release()

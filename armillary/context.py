@@ -1,4 +1,4 @@
-"""Who asks, in which request: the context that travels with every message."""
+"""Request context: identity and request ID that accompany every message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from oslo_context import context as oslo_context
 
 
 class RequestContext(oslo_context.RequestContext):
-    """Security and tracing facts of one request; plain values only, it crosses every process."""
+    """Security and tracing data of one request; plain values only, since it crosses processes."""
 
     FROM_DICT_EXTRA_KEYS = ["instance_uuid"]  # noqa: RUF012 - a list in the base class
 
@@ -27,14 +27,14 @@ class RequestContext(oslo_context.RequestContext):
         return RequestContext.from_dict({**self.to_dict(), "instance_uuid": instance_uuid})
 
     def elevated(self) -> RequestContext:
-        """Return a copy with the administrator's rights, for work of a service's own."""
+        """Return a copy with administrator rights, for a service's internal work."""
         values = self.to_dict()
         roles = sorted({*values.get("roles", ()), "admin"})
         return RequestContext.from_dict({**values, "roles": roles, "is_admin": True})
 
 
 def admin_context(request_id: str | None = None) -> RequestContext:
-    """Return the context of work that no user asked for (periodic tasks, recovery)."""
+    """Return the context of work without a user request (periodic tasks, recovery)."""
     return RequestContext(
         user_id="armillary",
         project_id="armillary",

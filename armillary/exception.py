@@ -1,7 +1,8 @@
-"""Every error a caller can act on, one class a fact, in families that a border can map.
+"""Errors that callers can act on: one class per fact, in families that map to HTTP statuses.
 
-oslo.messaging rebuilds an error on the caller's side from its arguments, and does so for classes of
-this module only: an error that crosses a process is defined here, and its facts are plain values.
+oslo.messaging rebuilds an error on the caller's side from its arguments, and only if its class is
+in this module. An error that crosses processes must therefore be defined here, with plain values as
+its facts.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 class ArmillaryError(Exception):
     """Root of all errors. The facts are kept in ``kwargs``.
 
-    The message is made from them unless given.
+    Unless a message is given, it is built from the facts.
     """
 
     template = "An unexpected error occurred."
@@ -34,43 +35,43 @@ class ArmillaryError(Exception):
 
 
 class NotFound(ArmillaryError):
-    """Family: what was named does not exist."""
+    """Family: the named object does not exist."""
 
     template = "%(what)s was not found."
 
 
 class Exists(ArmillaryError):
-    """Family: what was to be made is there already."""
+    """Family: the object to create exists already."""
 
     template = "%(what)s exists already."
 
 
 class Conflict(ArmillaryError):
-    """Family: somebody else was faster, or the state does not allow it; read again and decide."""
+    """Family: a concurrent change or the current state forbids it; read again and decide."""
 
     template = "The request conflicts with the current state: %(reason)s"
 
 
 class InUse(Conflict):
-    """Family: it cannot go away while something depends on it."""
+    """Family: the object cannot be removed while something depends on it."""
 
     template = "%(what)s is in use: %(reason)s"
 
 
 class Invalid(ArmillaryError):
-    """Family: the input breaks a rule; nothing was changed."""
+    """Family: the input is invalid; nothing was changed."""
 
     template = "Invalid input: %(reason)s"
 
 
 class Unavailable(ArmillaryError):
-    """Family: a part of the system cannot be reached now; try again later."""
+    """Family: a part of the system is unreachable; retry later."""
 
     template = "The service is unavailable: %(reason)s"
 
 
 class Forbidden(ArmillaryError):
-    """Family: the caller may not do this."""
+    """Family: the caller is not allowed to do this."""
 
     template = "This is not allowed: %(reason)s"
 
@@ -79,7 +80,7 @@ class Forbidden(ArmillaryError):
 
 
 class ConfigurationError(Invalid):
-    """A service cannot start with this configuration; the message is one line for the operator."""
+    """The service cannot start with this configuration; the message is one line for operators."""
 
     template = "Configuration error: %(reason)s"
 
@@ -96,55 +97,55 @@ class PluginNotFound(ConfigurationError):
 
 
 class RpcTimeout(Unavailable):
-    """No answer came in time: the outcome is unknown, the work may have been done."""
+    """The call timed out: its outcome is unknown, the work may have been done."""
 
     template = "No answer to %(method)s on %(topic)s within %(timeout_seconds)s s; outcome unknown."
 
 
 class RpcAnswerRefused(RpcTimeout):
-    """An answer came that does not prove to be from who serves the topic: as good as none."""
+    """The response was not signed by a service of the topic; handled like a missing response."""
 
-    template = "The answer to %(method)s on %(topic)s is not believed: %(reason)s; outcome unknown."
+    template = "The answer to %(method)s on %(topic)s was rejected: %(reason)s; outcome unknown."
 
 
 class RpcUnavailable(Unavailable):
-    """The broker or every server of a topic is out of reach: the work was not handed over."""
+    """The broker or every consumer of a topic is unreachable: the message was not delivered."""
 
     template = "%(method)s on %(topic)s could not be sent: %(reason)s"
 
 
 class RpcFailed(ArmillaryError):
-    """The other side broke while doing it, and logged why; what it had done by then is unknown."""
+    """The called service failed unexpectedly and logged the error; the outcome is unknown."""
 
     template = "%(method)s on %(topic)s failed unexpectedly: %(reason)s"
 
 
 class RpcVersionTooOld(Invalid):
-    """The peer, or its cap in [upgrade_levels], cannot do what is asked."""
+    """The peer, or its cap in [upgrade_levels], does not support the request."""
 
     template = "%(topic)s %(method)s needs version %(needed)s, the peer is capped at %(cap)s."
 
 
 class ServiceTooOld(Conflict):
-    """A service is of a release that this one does not work with."""
+    """A service is too old to work with this release."""
 
     template = (
-        "%(binary)s on %(host)s is of service version %(version)s; the oldest that is supported "
-        "is %(oldest)s: upgrade it first, step by step"
+        "%(binary)s on %(host)s has service version %(version)s, but the oldest supported "
+        "version is %(oldest)s; upgrade it first, one release at a time"
     )
 
 
 class HostTooOld(Conflict):
-    """The agents of some hosts do not know yet what they would have to do."""
+    """The agents of some hosts do not support the operation yet."""
 
     template = (
-        "%(operation)s needs agents of service version %(needed)s or later; older are those of "
-        "%(hosts)s: upgrade armillary-compute there, or wait until that is done"
+        "%(operation)s requires agents of service version %(needed)s or later; older ones "
+        "run on %(hosts)s; upgrade armillary-compute there, or wait until it is upgraded"
     )
 
 
 class DatabaseUnavailable(Unavailable):
-    """A database does not answer; the message names it without its password."""
+    """A database does not respond; the message names it without its password."""
 
     template = "The %(name)s database is unavailable: %(reason)s"
 
@@ -159,13 +160,13 @@ class PolicyNotAuthorized(Forbidden):
 
 
 class Unauthorized(ArmillaryError):
-    """The caller did not prove who it is."""
+    """The caller is not authenticated."""
 
     template = "The request needs a valid token."
 
 
 class QuotaExceeded(Forbidden):
-    """A project would go over one of its limits."""
+    """The request would exceed one of the project's limits."""
 
     template = (
         "Quota exceeded for %(resource)s: requested %(requested)s, but already used %(used)s "
@@ -177,7 +178,7 @@ class QuotaExceeded(Forbidden):
 
 
 class NoValidHost(ArmillaryError):
-    """No host fits.
+    """No host fits the request.
 
     ``reason`` is one sentence for the operator, ``trace`` the decision trace (primitive).
     """
@@ -192,9 +193,9 @@ class MaxRetriesExceeded(NoValidHost):
 
 
 class RequestFilterFailed(ArmillaryError):
-    """A request filter rules the request out; the scheduler answers NoValidHost."""
+    """A request filter rejects the request; the scheduler answers NoValidHost."""
 
-    template = "A request filter refused the request: %(reason)s"
+    template = "A request filter rejected the request: %(reason)s"
 
 
 class UnsupportedPolicy(Invalid):
@@ -204,7 +205,7 @@ class UnsupportedPolicy(Invalid):
 
 
 class InvalidNUMATopology(Invalid):
-    """Extra specs or image properties ask for CPUs, memory or devices in a way that cannot be."""
+    """Extra specs or image properties request an invalid topology of CPUs, memory or devices."""
 
     template = "%(key)s of %(source)s is %(found)s; allowed: %(allowed)s"
 
@@ -213,63 +214,63 @@ class InvalidNUMATopology(Invalid):
 
 
 class BuildFailed(ArmillaryError):
-    """The driver could not build the instance here; another host may."""
+    """The driver could not build the instance on this host; another host may succeed."""
 
     template = "Build of instance %(instance_uuid)s failed on %(host)s: %(reason)s"
 
 
 class BuildAborted(ArmillaryError):
-    """The build cannot work anywhere; trying other hosts is pointless."""
+    """The build cannot succeed on any host; do not retry."""
 
     template = "Build of instance %(instance_uuid)s was aborted: %(reason)s"
 
 
 class ComputeResourcesUnavailable(BuildFailed):
-    """The host cannot set the resources aside that the instance needs."""
+    """The host cannot claim the resources that the instance needs."""
 
     template = "Insufficient compute resources on %(host)s: %(reason)s"
 
 
 class GroupPolicyViolation(BuildFailed):
-    """The late check found that this host breaks the server group's policy."""
+    """The late check on the host found a violation of the server group's policy."""
 
     template = "Server group policy %(policy)s forbids %(host)s for instance %(instance_uuid)s."
 
 
 class OperationUnsupported(Invalid):
-    """A host's driver cannot do what was asked; nothing was changed."""
+    """A host's driver does not support the operation; nothing was changed."""
 
     template = "Host %(host)s cannot %(operation)s: %(reason)s"
 
 
 class OperationFailed(Conflict):
-    """A host tried what was asked and could not; the guest is as it was before."""
+    """A host tried the operation and failed; the guest is in its previous state."""
 
     template = "%(operation)s of instance %(instance_uuid)s failed on host %(host)s: %(reason)s"
 
 
 class LiveMigrationAborted(Conflict):
-    """A live migration was ended on request; the guest runs on where it was."""
+    """A live migration was aborted on request; the guest still runs on the source."""
 
     template = "The live migration of instance %(instance_uuid)s was aborted."
 
 
 class JournalCorrupt(ConfigurationError):
-    """The agent's journal cannot be read; the message says what to do."""
+    """The agent's journal cannot be read; the message says how to recover."""
 
     template = (
         "The journal %(path)s cannot be read (%(reason)s). Move it away and restart: "
-        "running instances are taken over from the driver and the cell conductor."
+        "running instances are recovered from the driver and the cell conductor."
     )
 
 
 class JournalDiskFull(ConfigurationError):
-    """The agent's journal has no room to be written in."""
+    """The agent's journal cannot be written because its file system is full."""
 
     template = (
-        "The journal %(path)s cannot be written: its file system has %(free_kib)d KiB left, and "
-        "%(needed_kib)d are needed to start. Make room there and start again: nothing that the "
-        "journal holds is lost, and instances run on."
+        "The journal %(path)s cannot be written: its file system has %(free_kib)d KiB "
+        "left, but %(needed_kib)d KiB are needed to start. Free some space and start "
+        "again: the journal is intact, and instances keep running."
     )
 
 
@@ -277,19 +278,19 @@ class JournalDiskFull(ConfigurationError):
 
 
 class InstanceNotFound(NotFound):
-    """No cell, and no build request, has this instance."""
+    """No cell and no build request has this instance."""
 
     template = "Instance %(instance_uuid)s could not be found."
 
 
 class InstanceInvalidState(Conflict):
-    """An instance is in no state for what was asked; it may be later."""
+    """The instance is not in a state that allows the operation; it may be later."""
 
     template = "Server %(instance_uuid)s cannot %(operation)s: %(reason)s."
 
 
 class InstanceLocked(Conflict):
-    """An instance is locked, and the caller is no administrator."""
+    """The instance is locked, and the caller is not an administrator."""
 
     template = "Server %(instance_uuid)s is locked; unlock it first."
 
@@ -301,11 +302,11 @@ class MigrationNotFound(NotFound):
 
 
 class DecisionNotFound(NotFound):
-    """No decision about this server that is kept was made for this request."""
+    """No decision about this server is stored for this request."""
 
     template = (
         "No decision about server %(instance_uuid)s was made for request %(request_id)s, "
-        "or it is not kept any more."
+        "or it is no longer stored."
     )
 
 
@@ -334,7 +335,7 @@ class ImageExists(Exists, Conflict):
 
 
 class AvailabilityZoneNotFound(Invalid):
-    """No aggregate names this zone, and it is not the default one."""
+    """No aggregate defines this zone, and it is not the default zone."""
 
     template = "The requested availability zone %(zone)s is not available; known: %(known)s"
 
@@ -370,7 +371,7 @@ class AggregateInUse(InUse):
 
 
 class HostInOtherZone(Conflict):
-    """A host is in at most one availability zone."""
+    """A host can be in only one availability zone."""
 
     template = "Host %(host)s is in availability zone %(zone)s already."
 
@@ -418,7 +419,7 @@ class CellInUse(InUse):
 
 
 class CellUnavailable(Unavailable):
-    """A cell is out of reach for now."""
+    """A cell is unreachable for now."""
 
     template = "Cell %(cell)s did not answer: %(reason)s"
 
@@ -436,19 +437,19 @@ class ZoneExists(Exists, Conflict):
 
 
 class ZoneInUse(InUse):
-    """The zone has servers of this one."""
+    """Servers of this deployment run in the zone."""
 
     template = "Zone %(zone)s is in use: %(reason)s"
 
 
 class ZoneUnavailable(Unavailable):
-    """A zone is out of reach for now; what it was asked to do may have been done."""
+    """A zone is unreachable for now; what it was asked to do may have been done."""
 
     template = "Zone %(zone)s did not answer: %(reason)s"
 
 
 class StaleZoneAttempt(Conflict):
-    """An attempt to build in a zone was cancelled there, or a later one has come."""
+    """The attempt to build in a zone was cancelled there, or superseded by a later one."""
 
     template = "Attempt %(attempt)s for %(instance_uuid)s was refused: %(reason)s"
 
@@ -469,7 +470,7 @@ class ResourceProviderInUse(InUse):
 
 
 class ResourceProviderHasChildren(InUse):
-    """A provider with children cannot be deleted: they come first."""
+    """A provider with children cannot be deleted; delete the children first."""
 
     template = (
         "Unable to delete parent resource provider %(provider)s: It has child resource providers."
@@ -483,28 +484,28 @@ class ResourceProviderExists(Exists, Conflict):
 
 
 class ProviderParentRefused(Invalid):
-    """A provider cannot be put under this parent, or not by this version of the API."""
+    """The provider cannot have this parent, or not with this version of the API."""
 
     template = "Unable to %(action)s resource provider %(provider)s: %(reason)s"
 
 
 class ResourceProviderGenerationConflict(Conflict):
-    """Somebody else wrote to the provider since it was read."""
+    """The provider was changed by another writer since it was read."""
 
     template = (
-        "Resource provider %(provider)s changed meanwhile (resource provider generation conflict); "
-        "read it again."
+        "Resource provider %(provider)s was changed by another writer (resource provider "
+        "generation conflict); read it again."
     )
 
 
 class ResourceClassNotFound(NotFound):
-    """Neither a standard class nor a custom one that was made."""
+    """The class is neither standard nor an existing custom one."""
 
     template = "No such resource class %(resource_class)s."
 
 
 class TraitNotFound(NotFound):
-    """Neither standard traits nor custom ones that were made."""
+    """The traits are neither standard nor existing custom ones."""
 
     template = "No such trait(s): %(traits)s."
 
@@ -516,7 +517,7 @@ class InventoryInUse(InUse):
 
 
 class InventoryNotFound(NotFound):
-    """The provider has nothing of this class."""
+    """The provider has no inventory of this class."""
 
     template = "No inventory of class %(resource_class)s for %(provider)s."
 
@@ -534,49 +535,49 @@ class ResourceClassExists(Exists, Conflict):
 
 
 class ResourceClassInUse(InUse):
-    """A resource class that some provider has an inventory of cannot be deleted."""
+    """A resource class that is used in an inventory cannot be deleted."""
 
     template = "Class is in use in inventory: %(resource_class)s."
 
 
 class TraitInUse(InUse):
-    """A trait that some provider has cannot be deleted."""
+    """A trait that is used by a provider cannot be deleted."""
 
     template = "The trait %(trait)s is in use by a resource provider."
 
 
 class StandardName(Invalid):
-    """A standard resource class or trait stays as it is."""
+    """A standard resource class or trait cannot be changed."""
 
     template = "Cannot %(verb)s standard %(kind)s %(name)s."
 
 
 class InvalidInventory(Invalid):
-    """An inventory breaks a rule of its own."""
+    """An inventory is invalid."""
 
     template = "Invalid inventory for %(resource_class)s on provider %(provider)s: %(reason)s"
 
 
 class InvalidResourceQuery(Invalid):
-    """A question for candidates that cannot be answered."""
+    """A query for allocation candidates is invalid."""
 
     template = "Invalid resource query: %(reason)s"
 
 
 class ConsumerGenerationConflict(Conflict):
-    """Somebody else wrote to the consumer since it was read."""
+    """The consumer was changed by another writer since it was read."""
 
-    template = "Consumer %(consumer)s changed meanwhile; read it again."
+    template = "Consumer %(consumer)s was changed by another writer; read it again."
 
 
 class ConsumerNotFound(NotFound):
-    """The consumer holds nothing."""
+    """The consumer has no allocations."""
 
     template = "No consumer %(consumer)s found."
 
 
 class CapacityExceeded(Conflict):
-    """A provider has less of a class than is asked of it, or gives it out in other portions."""
+    """A provider has too little of a class, or the amount violates its inventory's unit rules."""
 
     template = (
         "Unable to allocate inventory: %(resource_class)s on resource provider %(provider)s: "
@@ -585,7 +586,7 @@ class CapacityExceeded(Conflict):
 
 
 class NothingToAllocate(CapacityExceeded):
-    """A provider has nothing at all of a class that is asked of it."""
+    """A provider has no inventory of a requested class."""
 
     template = (
         "Unable to allocate inventory: Inventory for '%(resource_class)s' on resource provider "

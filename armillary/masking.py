@@ -1,4 +1,4 @@
-"""Hide passwords in URLs and texts, so that no log line, error or report carries one."""
+"""Password masking in URLs and other text, for logs, errors and reports."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _QUERY_SECRET = re.compile(
 def mask_passwords(text: object) -> str:
     """Return ``str(text)`` with ``***`` for the password of every URL in it.
 
-    Knows the form of transport URLs, too, with several ``user:password@host`` between commas, and
-    passwords among the query's arguments.
+    Handles transport URLs with several ``user:password@host`` separated by commas, and passwords
+    among the query's arguments.
     """
     masked = _URL.sub(lambda match: match["scheme"] + _mask_netloc(match["netloc"]), str(text))
     return _QUERY_SECRET.sub(r"\g<name>***", masked)

@@ -1,4 +1,4 @@
-"""Counters, histograms and gauges by name, and the port on which Prometheus reads them."""
+"""Prometheus counters, histograms and gauges by name, and the port that exposes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT_BUCKETS = prometheus_client.Histogram.DEFAULT_BUCKETS
 
 
 class Metrics:
-    """The metrics of a process; asking for a name twice gives the same one."""
+    """The metrics of a process; requests for the same name return the same metric."""
 
     def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
         self.registry = registry
@@ -59,7 +59,7 @@ class Metrics:
     ) -> prometheus_client.Gauge:
         """Return the gauge ``armillary_<name>``.
 
-        What it shows is set, or asked for with each look: ``set_function``.
+        Its value is set, or computed at each scrape: ``set_function``.
         """
         with self._lock:
             if name not in self._gauges:
@@ -71,14 +71,14 @@ class Metrics:
 
 @functools.cache
 def process_metrics() -> Metrics:
-    """Return the metrics that ``serve`` shows; as with logging, a process has one set."""
+    """Return the metrics that ``serve`` exposes; as with logging, a process has one set."""
     return Metrics(prometheus_client.REGISTRY)
 
 
 def serve(conf: cfg.ConfigOpts, worker: int) -> None:
-    """Show the process's metrics on ``[metrics] port`` plus the worker's number; 0 shows none.
+    """Expose the metrics on ``[metrics] port`` plus the worker's number; port 0 exposes none.
 
-    Raises ``OSError`` when the port is taken.
+    Raises ``OSError`` when the port is in use.
     """
     if conf.metrics.port:
         registry = process_metrics().registry

@@ -1,4 +1,4 @@
-"""Do something every so often: each task in its own thread, never overlapping, never given up."""
+"""Periodic tasks: each in a thread of its own, without overlap, retried after errors."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ LOG = logging.getLogger(__name__)
 
 
 class Clock(Protocol):
-    """Where the runner has its time from; tests give one that does not wait."""
+    """The runner's source of time; tests use one that does not wait."""
 
     def monotonic(self) -> float: ...
 
     def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
-        """Wait for ``event`` at most that long; return whether it is set."""
+        """Wait for ``event`` at most ``timeout_seconds``; return whether it is set."""
         ...
 
 
 class SystemClock:
-    """The real time."""
+    """The system's monotonic clock."""
 
     def monotonic(self) -> float:
         return time.monotonic()
@@ -38,10 +38,10 @@ class PeriodicTask:
     """Call ``fn`` every ``interval_seconds``, from start to start; zero or less turns it off.
 
     The first call comes ``initial_delay_seconds`` after the start, by default a whole interval,
-    plus a random part of ``jitter_seconds``, which keeps a fleet that was started at once from
-    acting at once. A call that takes longer than the interval is followed by the next one at once,
-    and calls that were missed are not made up for. A call that may be broken off at any place, with
-    nothing half-done, need not be waited for at the end (``is_waited_for``).
+    plus a random part of ``jitter_seconds``, so that processes started together do not act
+    together. If a call takes longer than the interval, the next one follows at once; missed calls
+    are not made up for. ``is_waited_for`` is false for a call that may be aborted at any point
+    without leaving work half done; shutdown does not wait for it.
     """
 
     name: str
@@ -63,11 +63,11 @@ class PeriodicRunner:
         self,
         tasks: Sequence[PeriodicTask],
         clock: Clock | None = None,
-        dice: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> None:
         self._tasks = [task for task in tasks if task.is_enabled]
         self._clock = clock or SystemClock()
-        self._dice = dice or random.Random()  # noqa: S311 - spreads load, guards nothing
+        self._rng = rng or random.Random()  # noqa: S311 - spreads load, guards nothing
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -82,7 +82,7 @@ class PeriodicRunner:
             thread.start()
 
     def stop(self, wait_seconds: float = 0.0) -> bool:
-        """Begin no more calls; return whether those under way ended within ``wait_seconds``."""
+        """Begin no more calls; return whether running calls ended within ``wait_seconds``."""
         self._stop.set()
         deadline = time.monotonic() + wait_seconds
         for thread in self._threads:
@@ -101,10 +101,10 @@ class PeriodicRunner:
         delay = task.initial_delay_seconds
         if delay is None:
             delay = task.interval_seconds
-        return delay + self._dice.uniform(0.0, task.jitter_seconds)
+        return delay + self._rng.uniform(0.0, task.jitter_seconds)
 
     def _call(self, task: PeriodicTask) -> None:
         try:
             task.fn()
         except Exception:
-            LOG.exception("Periodic task %s failed; next try in its turn", task.name)
+            LOG.exception("Periodic task %s failed; it runs again at its next interval", task.name)

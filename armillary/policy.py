@@ -1,4 +1,4 @@
-"""May this caller do this? oslo.policy with our rules, asked by name."""
+"""Authorization: oslo.policy with our default rules."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from armillary.context import RequestContext
 
 LOG = logging.getLogger(__name__)
 
-REMEMBER_SECONDS = 1.0
-"""So long is an answer given again without looking whether the policy file changed."""
+CACHE_SECONDS = 1.0
+"""Seconds for which a decision is cached before the policy file is checked for changes."""
 _ANSWERS_MAX = 10_000
 
 
 class Enforcer:
-    """Our rules with the operator's changes in ``[oslo_policy] policy_file`` on top.
+    """Default rules overridden by the operator's in ``[oslo_policy] policy_file``.
 
-    The file is read again when it changed; that shows after ``REMEMBER_SECONDS`` at most. Raises
-    ``ConfigurationError`` when it cannot be read as one. Thread-safe.
+    The file is reloaded when it changes, which takes effect after at most ``CACHE_SECONDS``.
+    Raises ``ConfigurationError`` when it is invalid. Thread-safe.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Enforcer:
         self._answers: dict[str, bool] = {}
         self._answers_until = 0.0
         self._enforcer = policy.Enforcer(conf)
-        self._enforcer.suppress_default_change_warnings = True  # one a rule, at each start
+        self._enforcer.suppress_default_change_warnings = True  # one warning per rule at each start
         self._enforcer.register_defaults(list(rules))
         try:
             self._enforcer.load_rules()
@@ -50,15 +50,15 @@ class Enforcer:
             ) from error
 
     def authorize(self, rule: str, target: Mapping[str, Any], context: RequestContext) -> None:
-        """Return when the rule allows it to ``context``, else raise ``PolicyNotAuthorized``.
+        """Return if the rule allows it to ``context``, else raise ``PolicyNotAuthorized``.
 
-        ``target`` is what it is to be done to, such as ``{"project_id": ...}``.
+        ``target`` describes the object of the request, such as ``{"project_id": ...}``.
         """
         if not self.is_allowed(rule, target, context):
             raise exception.PolicyNotAuthorized(rule=rule)
 
     def is_allowed(self, rule: str, target: Mapping[str, Any], context: RequestContext) -> bool:
-        """Answer the same question, for callers that only leave something out."""
+        """Return whether the rule allows it, for callers that merely omit what is not allowed."""
         credentials = dict(context.to_policy_values())
         question = json.dumps([rule, target, credentials], sort_keys=True, default=str)
         answers = self._fresh_answers()
@@ -70,7 +70,7 @@ class Enforcer:
     def _fresh_answers(self) -> dict[str, bool]:
         now = self._clock()
         if now >= self._answers_until or len(self._answers) >= _ANSWERS_MAX:
-            self._answers, self._answers_until = {}, now + REMEMBER_SECONDS
+            self._answers, self._answers_until = {}, now + CACHE_SECONDS
         return self._answers
 
     def _answer(self, rule: str, target: Mapping[str, Any], context: RequestContext) -> bool:
@@ -78,8 +78,10 @@ class Enforcer:
             return self._ask(rule, target, context)
         except (ValueError, OSError) as error:
             reason = " ".join(str(error).split())
-        LOG.error("The policy file was changed and is broken, the old rules stay: %s", reason)
-        return self._ask(rule, target, context)  # oslo.policy reads each change once
+        LOG.error(
+            "The policy file was changed and is invalid, the old rules stay in force: %s", reason
+        )
+        return self._ask(rule, target, context)  # oslo.policy reads each change only once
 
     def _ask(self, rule: str, target: Mapping[str, Any], context: RequestContext) -> bool:
         return bool(self._enforcer.authorize(rule, dict(target), context))

@@ -1,7 +1,7 @@
-"""The history of the services: what each number in a service's record means.
+"""Service version history: what each number in a service record means.
 
-A release that changes an RPC interface, or that others have to wait for before they rely on it,
-adds a row here; nothing is ever changed in a row of a release that is out.
+A release that changes an RPC interface, or adds behaviour that others rely on, appends a row. Rows
+of past releases never change.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ PLACEMENT = "armillary-placement"
 API = "armillary-api"
 
 AUTO = "auto"
-"""The value of an option of ``[upgrade_levels]`` that goes by the records of the services."""
+"""Value of an ``[upgrade_levels]`` option that derives the cap from the service records."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ServiceVersion:
-    """A version of all services: what they serve, and what it brought.
+    """A service version: the RPC interfaces it serves and what it introduced.
 
     ``interfaces`` are named as in ``[upgrade_levels]``.
     """
@@ -54,7 +54,7 @@ HISTORY: tuple[ServiceVersion, ...] = (
             "scheduler": "1.2", "conductor": "1.4", "cell_conductor": "1.3", "compute": "1.2",
             "placement": "1.2",
         },
-        "agents take the orders of operations; every service has a record",
+        "agents execute the commands of operations; every service has a record",
     ),
     ServiceVersion(
         4,
@@ -70,34 +70,34 @@ HISTORY: tuple[ServiceVersion, ...] = (
             "scheduler": "1.4", "conductor": "1.7", "cell_conductor": "1.5", "compute": "1.2",
             "placement": "1.4",
         },
-        "audits that heal, trees that take another shape",
+        "audits that heal, reshaping of provider trees",
     ),
 )  # fmt: skip
 
 CURRENT_VERSION = HISTORY[-1].number
-"""What the services of this release write into their records."""
+"""The version in the service records of this release."""
 
 OLDEST_SUPPORTED = 1
-"""Services of an older version are refused, and so is a start beside them."""
+"""Services of older versions are rejected, and a service refuses to start next to them."""
 
 REPORTS_OWNER = 2
-"""Since this version agents report the trait OWNER_NOVA."""
+"""Agents report the trait OWNER_NOVA since this version."""
 TAKES_ORDERS = 3
-"""Since this version agents take the orders of operations."""
+"""Agents execute the commands of operations since this version."""
 BEFORE_RECORDS = 2
-"""The last version whose conductors, schedulers and placement left no record."""
+"""The last version whose conductors, schedulers and placement had no service record."""
 
 INTERFACES: tuple[str, ...] = tuple(HISTORY[-1].interfaces)
 
 
 def rpc_version(interface: str, service_version: int) -> str:
-    """Return what services of this version serve; unknown numbers count as the nearest known."""
+    """Return the RPC version of a service version; unknown numbers map to the nearest known."""
     known = [row for row in HISTORY if row.number <= service_version]
     return (known[-1] if known else HISTORY[0]).interfaces[interface]
 
 
 def rpc_versions(interface: str) -> list[str]:
-    """Return all versions that an interface ever had in a release, the oldest first."""
+    """Return all released versions of an interface, oldest first."""
     return list(dict.fromkeys(row.interfaces[interface] for row in HISTORY))
 
 

@@ -1,4 +1,4 @@
-"""Which Armillary this is."""
+"""Version of Armillary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def version_string() -> str:
 
 
 class VersionInfo:
-    """The same in the form that oslo.reports asks for."""
+    """Version in the form that oslo.reports expects."""
 
     def vendor_string(self) -> str:
         return PRODUCT

@@ -1,1 +1,1 @@
-"""The compute agent: carries workloads on a host and reports what it has."""
+"""The compute agent: runs guests on a host and reports its resources and state."""

@@ -1,4 +1,4 @@
-"""The agent's endpoint: takes orders from the cell conductor, wires the parts that obey."""
+"""RPC endpoint of the agent: receives commands from the cell conductor and wires the components."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext
 from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
-from compute_agent import collectors
-from compute_agent.allocation_ratios import AllocationRatios
-from compute_agent.claims import Claims
-from compute_agent.contact import Contact
-from compute_agent.host_places import misplaced
-from compute_agent.instance_work import InstanceWork
-from compute_agent.journal import Journal, Kind, Report
+from compute_agent.host import collectors
+from compute_agent.host.allocation_ratios import AllocationRatios
+from compute_agent.host.claims import Claims
+from compute_agent.host.host_topology import misplaced
+from compute_agent.host.node_identity import NodeIdentity
+from compute_agent.host.provider_config import ProviderConfig
+from compute_agent.host.resource_tracker import ResourceTracker
+from compute_agent.journal.journal import Journal, Kind, Report
 from compute_agent.monitors import HostMonitors, load_plugins
-from compute_agent.node_identity import NodeIdentity
-from compute_agent.order_work import OrderWork
-from compute_agent.orders import Orders
-from compute_agent.outbox import SENDERS, Outbox
-from compute_agent.provider_config import ProviderConfig
-from compute_agent.reconcile import Reconciler
-from compute_agent.reporter import Reporter
-from compute_agent.resource_tracker import ResourceTracker
+from compute_agent.reporting.conductor_lease import ConductorLease
+from compute_agent.reporting.outbox import SENDERS, Outbox
+from compute_agent.reporting.reconcile import Reconciler
+from compute_agent.reporting.reporter import Reporter
+from compute_agent.reporting.staleness_check import StalenessCheck
 from compute_agent.rpcapi import ComputeAPI
-from compute_agent.second_thoughts import SecondThoughts
 from compute_agent.virt.driver import ComputeDriver
-from compute_agent.work_queue import WorkQueue
-from conductor.cell_rpcapi import AgentObjects, CellConductorAPI
+from compute_agent.work.build_commands import BuildCommands
+from compute_agent.work.command_execution import CommandExecution
+from compute_agent.work.instance_work import InstanceWork
+from compute_agent.work.work_queue import WorkQueue
+from conductor.cell_conductor.rpcapi import AgentObjects, CellConductorAPI
 from objects.base import Binding
 from objects.instance import Instance
 from objects.instance_order import InstanceOrder
@@ -49,21 +49,21 @@ LOG = logging.getLogger(__name__)
 _expected = rpc.expected_exceptions(exception.ArmillaryError)
 
 REPORT_TIMEOUT_SECONDS = 15.0
-"""A report is sent again sooner than other calls: it may be taken twice."""
+"""Timeout of reports. It is shorter than for other calls, because reports are idempotent."""
 RESUME_INTERVAL_SECONDS = 10.0
 PRUNE_INTERVAL_SECONDS = 3600.0
 NAMED_MAX = 10
-"""So many instances are named in a warning."""
+"""Maximum number of instances listed in a warning."""
 TALK_STOP_SECONDS_MAX = 2.0
-"""Whoever waits for an answer when the agent stops is not waited for: it is asked again later."""
+"""Maximum seconds to wait at shutdown for pending calls; they are repeated after the restart."""
 
 
 class ComputeManager:
-    """One agent and the hosts it carries, one driver each.
+    """One agent and the hosts that it manages, with one driver each.
 
-    ``cell_bus`` is its own: objects that arrive on it are bound to the conductor in its name. The
-    state directory is that of the journal. Two agents, in one process or in two, need a journal
-    each; hosts of one machine may share the state directory.
+    ``cell_bus`` must not be shared: objects that arrive on it are bound to the conductor under this
+    agent's name. The journal's directory is the state directory. Each agent needs its own journal;
+    hosts of one machine may share the state directory.
     """
 
     def __init__(
@@ -113,25 +113,25 @@ class ComputeManager:
             agent=agent,
             node_uuid=self._identity.node_uuid,
         )
-        self._contact = Contact(conf)
-        thoughts = SecondThoughts(self._contact, self._conductor, agent)
+        self._contact = ConductorLease(conf)
+        staleness_check = StalenessCheck(self._contact, self._conductor, agent)
         self._work = InstanceWork(
             journal=self._journal,
             drivers=self._drivers,
             claims=self._claims,
             queue=self._queue,
             outbox=self._outbox,
-            thoughts=thoughts,
+            staleness_check=staleness_check,
             on_change=self._touch,
         )
-        self._orders = Orders(
+        self._orders = BuildCommands(
             journal=self._journal,
             drivers=self._drivers,
             work=self._work,
             outbox=self._outbox,
             on_change=self._touch,
         )
-        self._order_work = OrderWork(
+        self._order_work = CommandExecution(
             conf,
             journal=self._journal,
             drivers=self._drivers,
@@ -140,7 +140,7 @@ class ComputeManager:
             outbox=self._outbox,
             conductor=self._conductor,
             agent=agent,
-            thoughts=thoughts,
+            staleness_check=staleness_check,
             on_change=self._touch,
             on_unwanted=self._doubt,
         )
@@ -155,12 +155,12 @@ class ComputeManager:
         )
         self._reporter: Reporter | None = None
 
-    # What a service runs --------------------------------------------------------------------------
+    # Service interface ----------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Open the journal, take up hosts and what was left lying; wait for no conductor.
+        """Open the journal, initialise hosts and resume unfinished work; do not wait for RPC.
 
-        Raises ConfigurationError (JournalCorrupt, too) with what to do about it.
+        Raises ConfigurationError (including JournalCorrupt) with instructions.
         """
         provider_config = ProviderConfig.load(self._conf)
         self._journal.open()
@@ -176,14 +176,14 @@ class ComputeManager:
         self._outbox.start()
         self._reconciler.start()
         self._reporter.start()
-        LOG.info("Agent %s carries %d hosts", self._agent, len(self._drivers))
+        LOG.info("Agent %s started; number of hosts: %d", self._agent, len(self._drivers))
 
     def servers(self) -> list[RpcServer]:
-        """Return the server that takes orders under the agent's name."""
+        """Return the RPC server that receives commands under the agent's name."""
         return [self._bus.server(ComputeAPI.TOPIC, self._agent, [self], version=ComputeAPI.VERSION)]
 
     def periodic_tasks(self) -> list[PeriodicTask]:
-        """Return what is done every so often. The threads of its own begin in ``start``."""
+        """Return the periodic tasks; ``start`` starts the agent's own threads."""
         assert self._reporter is not None, "start() comes first"
         return [
             PeriodicTask(
@@ -191,15 +191,15 @@ class ComputeManager:
                 initial_delay_seconds=0.0,
             ),
             PeriodicTask(
-                "note_ended_guests", self._conf.compute.guest_poll_interval_seconds,
-                self._work.note_ended_guests,
+                "report_stopped_guests", self._conf.compute.guest_poll_interval_seconds,
+                self._work.report_stopped_guests,
             ),
             PeriodicTask("resume_work", RESUME_INTERVAL_SECONDS, self._resume),
             PeriodicTask("prune_journal", PRUNE_INTERVAL_SECONDS, self._journal.prune),
         ]  # fmt: skip
 
     def stop(self, grace_seconds: float) -> None:
-        """End own threads; what is not done by then goes on at the next start. Guests stay."""
+        """Stop the agent's threads. Unfinished work resumes at the next start; guests stay."""
         deadline = time.monotonic() + grace_seconds
 
         def remaining() -> float:
@@ -210,7 +210,7 @@ class ComputeManager:
 
         self._reconciler.stop(soon())
         if not self._queue.shutdown(remaining()):
-            LOG.info("Agent %s leaves work in hand to its next start", self._agent)
+            LOG.info("Agent %s resumes unfinished work at its next start", self._agent)
         if self._reporter is not None:
             self._reporter.stop(soon())
         self._outbox.stop(soon())
@@ -220,17 +220,17 @@ class ComputeManager:
         self._journal.close()
 
     def reload(self) -> None:
-        """Report all hosts with the options as they are now."""
+        """Report all hosts with the current options."""
         if self._reporter is not None:
             self._reporter.touch_all()
 
-    # What the cell conductor calls ----------------------------------------------------------------
+    # Calls from the cell conductor ----------------------------------------------------------------
 
     @rpc.expose
     def build_instance(
         self, context: RequestContext, instance: Instance, request_spec: RequestSpec
     ) -> None:
-        """Build soon, and report how it went; see ``ComputeAPI``."""
+        """Queue a build and report its result; see ``ComputeAPI``."""
         self._orders.build(context, instance, request_spec)
 
     @rpc.expose
@@ -240,31 +240,31 @@ class ComputeManager:
         instances: Sequence[Instance],
         request_specs: Sequence[RequestSpec],
     ) -> None:
-        """Build several soon; see ``ComputeAPI``."""
+        """Queue several builds; see ``ComputeAPI``."""
         self._orders.build_all(context, list(zip(instances, request_specs, strict=True)))
 
     @rpc.expose
     def delete_instance(self, context: RequestContext, instance_uuid: str, host: str) -> None:
-        """Destroy soon, and report it; see ``ComputeAPI``."""
+        """Queue a delete and report it; see ``ComputeAPI``."""
         self._orders.delete(instance_uuid, host)
 
     @rpc.expose
     def forget_attempt(
         self, context: RequestContext, instance_uuid: str, host: str, attempt: int
     ) -> None:
-        """Destroy soon and in silence what an attempt left; see ``ComputeAPI``."""
+        """Queue the cleanup of an attempt, without a report; see ``ComputeAPI``."""
         self._orders.forget(instance_uuid, host, attempt)
 
     @rpc.expose
     def carry_out(self, context: RequestContext, order: InstanceOrder) -> None:
-        """Do one step of an operation, and answer; see ``ComputeAPI``."""
+        """Execute one step of an operation and send the answer; see ``ComputeAPI``."""
         self._order_work.take(context, order)
 
     @rpc.expose
     def abort_order(
         self, context: RequestContext, instance_uuid: str, host: str, sequence: int
     ) -> None:
-        """End a live migration in hand; see ``ComputeAPI``."""
+        """Abort a live migration; see ``ComputeAPI``."""
         self._order_work.abort(instance_uuid, host, sequence)
 
     @rpc.expose
@@ -272,25 +272,25 @@ class ComputeManager:
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, host: str, lines: int | None
     ) -> str:
-        """Return what a guest wrote last; see ``ComputeAPI``."""
+        """Return the end of a guest's console output; see ``ComputeAPI``."""
         driver = self._drivers.get(host)
         if driver is None:
             raise exception.HostNotFound(host=host)
         return driver.get_console_output(instance_uuid, lines=lines)
 
-    # Within ---------------------------------------------------------------------------------------
+    # Internals ------------------------------------------------------------------------------------
 
     def _warn_of_misplaced(self, driver: ComputeDriver) -> None:
         uuids = misplaced(driver, self._journal.list_entries(host=driver.host))
         if uuids:
             LOG.warning(
-                "Host %s does not give away any more the CPUs or devices that %d instances have; "
+                "Host %s no longer offers the CPUs or devices of some of its instances (%d); "
                 "delete these, or restore cpu_dedicated_set and device_spec: %s",
                 driver.host, len(uuids), ", ".join(uuids[:NAMED_MAX]),
             )  # fmt: skip
 
     def _note_stale(self, report: Report) -> None:
-        """Leave nothing of what came too late; an order's remains are found by comparing."""
+        """Clean up after a stale report; the reconciler finds the remains of a stale command."""
         self._orders.forget_stale(report)
         if report.kind is Kind.ORDER_ANSWERED:
             self._doubt(report.host, report.instance_uuid)

@@ -1,4 +1,4 @@
-"""Client of compute agents over RPC."""
+"""RPC client of compute agents."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _OBJECTS_OF_1_0 = {
     "RequestSpec": "1.0",
     "SchedulerLimits": "1.0",
 }
-"""What an agent of 1.0 knows, where that is older than what is made here."""
+"""Objects for which a 1.0 agent needs an older version."""
 
 
 class ComputeAPI(RpcClient):
     """An agent, on its cell's broker, by its name (``Service.agent``).
 
-    All but get_console_output are casts: reports come back.
+    All methods except get_console_output are casts: the agent reports the results.
     Version history: 1.0 initial; 1.1 adds carry_out, abort_order and
     get_console_output, and build_instance takes Instance and RequestSpec 1.1; 1.2 adds
     build_instances.
@@ -37,9 +37,9 @@ class ComputeAPI(RpcClient):
     ) -> None:
         """Build on ``instance.host`` / ``instance.node``, as attempt ``instance.attempt``.
 
-        The agent answers with build_succeeded or build_failed. The same attempt twice is built once
-        and reported again; a lower attempt than one that was seen is ignored. Raises Invalid for
-        what an agent of before 1.1 cannot be asked.
+        The agent answers with build_succeeded or build_failed. A repeated attempt is built once and
+        reported again; an attempt lower than one already seen is ignored. Raises Invalid if an
+        agent before 1.1 does not support the request.
         """
         is_older = not self.can_send_to(agent, "1.1")
 
@@ -61,9 +61,9 @@ class ComputeAPI(RpcClient):
         instances: Sequence[Instance],
         request_specs: Sequence[RequestSpec],
     ) -> None:
-        """Ask for several builds, each as ``build_instance`` does; a spec for each instance.
+        """Request several builds, each as ``build_instance`` does, with one spec per instance.
 
-        Raises RpcVersionTooOld for an agent of before 1.2.
+        Raises RpcVersionTooOld for an agent before 1.2.
         """
         self._cast(
             context,
@@ -79,14 +79,14 @@ class ComputeAPI(RpcClient):
     ) -> None:
         """Destroy the instance on ``host``.
 
-        The agent reports instance_deleted, also when it has none.
+        The agent reports instance_deleted even if there is none.
         """
         self._cast(context, "delete_instance", server=agent, instance_uuid=instance_uuid, host=host)
 
     def forget_attempt(
         self, context: RequestContext, agent: str, instance_uuid: str, host: str, attempt: int
     ) -> None:
-        """Destroy what is left of an attempt that was given to another host.
+        """Destroy the remains of an attempt that moved to another host.
 
         Nothing is reported.
         """
@@ -100,18 +100,18 @@ class ComputeAPI(RpcClient):
         )
 
     def carry_out(self, context: RequestContext, agent: str, order: InstanceOrder) -> None:
-        """Do one step of an operation on ``order.host``, and answer with order_answered.
+        """Execute one step of an operation on ``order.host``; the agent sends order_answered.
 
-        The same order twice is done once and answered again; one with a lower sequence than was
-        seen for the instance on that host is ignored. Raises RpcVersionTooOld for an agent of
-        before 1.1.
+        A repeated command is executed once and answered again; one with a lower sequence number
+        than already seen for the instance on that host is ignored. Raises RpcVersionTooOld for an
+        agent before 1.1.
         """
         self._cast(context, "carry_out", version="1.1", server=agent, order=order)
 
     def abort_order(
         self, context: RequestContext, agent: str, instance_uuid: str, host: str, sequence: int
     ) -> None:
-        """End a live migration in hand, if it still can be; the order itself is answered."""
+        """Abort a live migration if still possible; its own command is answered."""
         self._cast(
             context,
             "abort_order",
@@ -131,7 +131,7 @@ class ComputeAPI(RpcClient):
         *,
         lines: int | None,
     ) -> str:
-        """Return what a guest wrote last to its console. Raises what the driver raises."""
+        """Return the end of a guest's console output. Raises what the driver raises."""
         result: str = self._call(
             context,
             "get_console_output",

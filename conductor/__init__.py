@@ -1,1 +1,1 @@
-"""Super and cell conductors: owners of the API and cell databases and of every workflow."""
+"""Super and cell conductors: they own the API and cell databases and run every workflow."""

@@ -1,4 +1,4 @@
-"""Versioned objects: the wire and domain model of all services. Imports none of them."""
+"""Versioned objects: the domain model and wire format of all services, which import it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _MODULES = (
     "allocation_candidates",
     "build_request",
     "cell_mapping",
-    "child_zone",
-    "claim_batch",
+    "zones.child_zone",
+    "packed.claim_batch",
     "compute_node",
-    "decision_trace",
+    "traces.decision_trace",
     "destinations",
     "flavor",
     "host_mapping",
@@ -26,20 +26,20 @@ _MODULES = (
     "instance_mapping",
     "instance_order",
     "migration",
-    "provider_uuids",
+    "packed.provider_uuids",
     "request_spec",
     "resource_query",
-    "scheduling_batch",
+    "packed.scheduling_batch",
     "selection",
     "server_record",
     "service",
-    "zone_answer",
-    "zone_query",
-    "zone_summary",
+    "zones.zone_answer",
+    "zones.zone_query",
+    "zones.zone_summary",
 )
 
 
 def register_all() -> None:
-    """Import every object module, so that all of them can be received. Idempotent."""
+    """Import every object module, so that all objects can be deserialised. Idempotent."""
     for module in _MODULES:
         importlib.import_module(f"objects.{module}")

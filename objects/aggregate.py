@@ -1,4 +1,4 @@
-"""Aggregate: a set of hosts with metadata, among it their availability zone."""
+"""Aggregate: a set of hosts with metadata, which may name an availability zone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ AVAILABILITY_ZONE_KEY = "availability_zone"
 
 @base.ArmillaryObjectRegistry.register
 class Aggregate(base.ArmillaryObject):
-    """A set of hosts; mirrored to placement under the same UUID. Metadata values are text."""
+    """A set of hosts, mirrored to placement under the same UUID. Metadata values are strings."""
 
     VERSION = "1.0"
 
@@ -35,5 +35,5 @@ class Aggregate(base.ArmillaryObject):
 
     @property
     def availability_zone(self) -> str | None:
-        """The zone that this aggregate's hosts are in, if it names one."""
+        """The availability zone that this aggregate names for its hosts, if any."""
         return self.metadata.get(AVAILABILITY_ZONE_KEY)

@@ -1,7 +1,7 @@
-"""The keys of an aggregate's metadata that the scheduler reads as more than text.
+"""Aggregate metadata keys that the scheduler interprets, with their validation.
 
-The API refuses values that it could not read; what was stored earlier it says in its log, once, and
-goes by the configured value.
+The API rejects invalid values. For invalid values stored earlier, the scheduler logs a warning once
+and uses the configured value.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 import uuid
 from collections.abc import Iterator, Mapping
 
-from objects import extra_specs
+from objects.extra_specs import extra_specs
 
 ROUTED_NETWORK = "routed_network"
 MULTIPLIER_SUFFIX = "_weight_multiplier"
@@ -20,9 +20,9 @@ TRAIT_PREFIX = "trait:"
 
 
 def mistakes(metadata: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
-    """Yield each key whose value cannot be read, and what is wrong, without its full stop.
+    """Yield each key with an invalid value, and the reason, without a full stop.
 
-    None, which removes a key, is right.
+    None, which removes a key, is valid.
     """
     for key, text in sorted(metadata.items()):
         rule = None if text is None else _mistake(key, text)
@@ -32,13 +32,13 @@ def mistakes(metadata: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
 
 def _mistake(key: str, text: str) -> str | None:
     if key.endswith(MULTIPLIER_SUFFIX):
-        return None if _is_finite(text) else "It is a number, such as 2.0 or -1"
+        return None if _is_finite(text) else "It must be a number, such as 2.0 or -1"
     if key in RATIOS:
-        return None if _is_finite(text) and float(text) > 0 else "It is a number above 0"
+        return None if _is_finite(text) and float(text) > 0 else "It must be a number above 0"
     if key in COUNTS:
-        return None if extra_specs.amount(text) is not None else "It is a whole number from 0"
+        return None if extra_specs.amount(text) is not None else "It must be a whole number from 0"
     if key == ROUTED_NETWORK:
-        return None if all(map(_is_uuid, text.split(","))) else "It lists UUIDs of networks"
+        return None if all(map(_is_uuid, text.split(","))) else "It must list UUIDs of networks"
     if key.startswith(TRAIT_PREFIX):
         return extra_specs.mistake(key, text)
     return None

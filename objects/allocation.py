@@ -1,38 +1,38 @@
-"""AllocationClaim and ClaimResult: a write to placement for one consumer, and how it went."""
+"""AllocationClaim and ClaimResult: a write to placement for one consumer, and its outcome."""
 
 from __future__ import annotations
 
 from objects import base, fields
 
 FENCE_STEP = 1000
-"""A take-over by the super conductor raises the fence by this.
+"""Increment of the fence each time a super conductor takes the request.
 
-Attempts within the cell count up by one.
+Attempts within the cell increment it by one.
 """
 
 OPERATION_FENCE = 10_000_000
-"""Fences of operations on instances begin here, above those of builds and repairs."""
+"""First fence of operations on instances, above those of builds and repairs."""
 
 ALTERNATE_PLACE = 690
-"""From this place on, in an operation's row of fences, its cell claims: two for each host.
+"""Position of the cell's first claim in an operation's range of fences; two per host.
 
-Below it are those of the super conductor: that of the hold, then ``TRY_FENCES`` for each try to
-find a host.
+The positions below belong to the super conductor: the hold's, then ``TRY_FENCES`` for each try
+to find a host.
 """
 
 TRY_FENCES = 2
-"""A scheduler's claims have the fence that it is given, those of its second look the next one.
+"""Fences per scheduling try: the scheduler's claims use the given one, its retry the next.
 
-So each release has a fence below that of every claim that comes after it: one that is delivered
-late, or once more, frees nothing that was claimed since.
+Each release therefore has a fence below that of every later claim: a release that is delivered
+late, or twice, frees nothing that was claimed since.
 """
 
 FENCE_FINAL = 2**31 - 1
-"""The fence of a consumer that is being deleted: no claim comes after it."""
+"""The fence of a consumer that is being deleted: no claim is accepted after it."""
 
 
 def fence_at_rest(operations_total: int) -> int:
-    """Return the fence of a write to an instance at rest.
+    """Return the fence of a write for an instance without a running operation.
 
     It is above all of the instance's operations so far, and below those of its next one.
     """
@@ -40,27 +40,28 @@ def fence_at_rest(operations_total: int) -> int:
 
 
 class ClaimStatus:
-    """The outcomes of a claim; all but CLAIMED left nothing behind."""
+    """Outcomes of a claim; all except CLAIMED leave the allocations unchanged."""
 
     CLAIMED = "claimed"
     NO_CAPACITY = "no_capacity"
     NO_PROVIDER = "no_provider"
     CONFLICT = "conflict"
-    """The consumer holds other allocations and the claim was not to replace them."""
+    """The consumer holds other allocations, and the claim does not replace them."""
     FENCED = "fenced"
-    """A later attempt, or a delete, was here first."""
+    """A later attempt, or a delete, has already written."""
 
 
-HELD_BEFORE = "the consumer holds this already"
-"""The reason of a claim that stands without having written anything."""
+ALREADY_HELD = "the consumer holds this already"
+"""Reason of a successful claim that did not have to write anything."""
 
 
 @base.ArmillaryObjectRegistry.register
 class AllocationClaim(base.ArmillaryObject):
     """Allocations to write for one consumer, all or nothing.
 
-    Writing the same allocations twice succeeds twice. ``replace`` swaps what the consumer holds for
-    these in one step. A claim with a lower ``fence`` than was seen for the consumer is refused.
+    Writing the same allocations twice succeeds both times. ``replace`` swaps the consumer's
+    allocations for these atomically. A claim is refused if its ``fence`` is below the highest one
+    seen for the consumer.
     """
 
     VERSION = "1.0"
@@ -86,9 +87,9 @@ class AllocationClaim(base.ArmillaryObject):
 
 @base.ArmillaryObjectRegistry.register
 class ClaimResult(base.ArmillaryObject):
-    """How one claim of a batch went: a word of ``ClaimStatus`` and a sentence for refusals.
+    """Outcome of one claim: a value of ``ClaimStatus``, with a reason if it was refused.
 
-    A claim that stands has none, or ``HELD_BEFORE``.
+    A successful claim has no reason, or ``ALREADY_HELD``.
     """
 
     VERSION = "1.0"
@@ -105,5 +106,5 @@ class ClaimResult(base.ArmillaryObject):
 
     @property
     def is_claimed(self) -> bool:
-        """Whether the allocations stand."""
+        """Whether the claim was successful."""
         return self.status == ClaimStatus.CLAIMED

@@ -1,7 +1,7 @@
 """AllocationCandidates: placement's answer as columns.
 
-Where each candidate is one provider, one template claims on any of them; else each candidate names
-its template and the providers that fill it.
+If each candidate is one provider, a single template claims on any of them. Otherwise each candidate
+names its template and the providers that fill it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from oslo_utils import versionutils
 from objects import base, fields
 
 AllocationRequest = dict[str, dict[str, dict[str, int]]]
-"""Provider -> "resources" -> class -> amount: what a claim takes."""
+"""Provider -> "resources" -> class -> amount: the allocations of a claim."""
 
 _PER_CANDIDATE = ("total", "reserved", "used", "ratio")
 _SINCE_1_1 = (
@@ -25,27 +25,26 @@ _SINCE_1_1 = (
 
 @base.ArmillaryObjectRegistry.register
 class AllocationCandidates(base.ArmillaryObject):
-    """The ways that fit, n of them, and what there is of the k resource classes asked for.
+    """The n candidates that fit, and the inventories of the k requested resource classes.
 
-    ``provider_uuids`` are the hosts: for each candidate the root of the tree that it is in. The
-    candidates of a host need not stand together. ``amounts`` has shape (k,): all that is asked for
-    (the scheduler joins answers to different questions: then it has a row for each candidate).
-    ``total``, ``reserved``, ``used`` (int64) and ``ratio`` (float64) have shape (n, k), before the
-    request; where several providers give to a candidate of a class, theirs together. ``ruled_out``
-    is described in ``DecisionTrace``; ``providers_total`` counts all providers that have an
-    inventory.
+    ``provider_uuids`` are the hosts: for each candidate the root of its provider tree. The
+    candidates of a host need not be adjacent. ``amounts`` has shape (k,): the total request (the
+    scheduler joins answers to different queries; then it has a row for each candidate). ``total``,
+    ``reserved``, ``used`` (int64) and ``ratio`` (float64) have shape (n, k), before the request; if
+    several providers serve a class of a candidate, they are summed. ``ruled_out`` is described in
+    ``DecisionTrace``; ``providers_total`` counts all providers that have an inventory.
 
-    Unless every candidate is its host alone, ``templates`` lists what is taken: for each provider
-    (slot) a dict of class -> amount. Candidate i fills the template ``template_of[i]`` with the
-    providers ``slot_uuids[s]``, s being its share of ``slots``: one for each slot of its template,
-    candidate after candidate.
+    Unless every candidate is its root provider alone, ``templates`` lists the allocations: for
+    each provider (slot) a dict of class -> amount. Candidate i fills the template
+    ``template_of[i]`` with the providers ``slot_uuids[s]``, where s are its entries of ``slots``:
+    one for each slot of its template, candidate after candidate.
 
-    Columns and lists are to be read: rows that are alike may be one row in memory, and answers may
-    share a list. Whoever uses something up does so in a copy.
+    Columns and lists are read-only: equal rows may share memory, and answers may share a list. Copy
+    them before changing anything.
 
-    On the wire ``provider_ids`` may stand in the place of ``provider_uuids``, and ``slot_ids`` in
-    that of ``slot_uuids``, with ``provider_check`` over all; the client puts the UUIDs back
-    (``objects.provider_uuids``).
+    On the wire ``provider_ids`` may replace ``provider_uuids``, and ``slot_ids`` may replace
+    ``slot_uuids``, with ``provider_check`` as a checksum; the client restores the UUIDs
+    (``objects.packed.provider_uuids``).
 
     Version history: 1.0 initial; 1.1 adds templates, template_of, slots, slot_uuids, slot_ids,
     provider_ids, provider_check, and packs the columns.
@@ -88,14 +87,14 @@ class AllocationCandidates(base.ArmillaryObject):
     slots: np.ndarray | None
     slot_uuids: list[str]
     slot_ids: np.ndarray | None
-    meaning_of_ids = cast("object", None)
-    """Set by the client that put the UUIDs back: ids of two answers with the same one mean the same
-    providers. It does not travel."""
+    id_mapping = cast("object", None)
+    """Set by the client that restored the UUIDs: in two answers with the same object, equal ids
+    mean the same providers. It is not sent."""
 
-    def put_uuids(self, uuids_of: Mapping[str, list[str]]) -> None:
-        """Put UUIDs of roles ("provider", "slot") in the place of ids; no change is pending then.
+    def restore_uuids(self, uuids_of: Mapping[str, list[str]]) -> None:
+        """Replace ids by the UUIDs of roles ("provider", "slot"); marks nothing as changed.
 
-        The lists are taken as they are, they may belong to several answers. The hosts' ids stay.
+        The lists are not copied and may be shared by several answers. The hosts' ids are kept.
         """
         for role, uuids in uuids_of.items():
             setattr(self, f"_obj_{role}_uuids", uuids)
@@ -103,19 +102,19 @@ class AllocationCandidates(base.ArmillaryObject):
         self.obj_reset_changes(recursive=False)
 
     @property
-    def is_plain(self) -> bool:
-        """Whether every candidate is its host alone."""
+    def is_flat(self) -> bool:
+        """Whether every candidate is its root provider alone."""
         return not self.templates
 
     def allocation_request(self, provider_uuid: str) -> AllocationRequest:
-        """Return what claims this request on one host, by the first of its candidates."""
-        if self.is_plain:
+        """Return the allocations of a claim on one host, using the first of its candidates."""
+        if self.is_flat:
             return {provider_uuid: {"resources": self._amounts()}}
-        return self.requester()(self.provider_uuids.index(provider_uuid))
+        return self.request_builder()(self.provider_uuids.index(provider_uuid))
 
-    def requester(self) -> Callable[[int], AllocationRequest]:
-        """Return a function from the index of a candidate to what claims it."""
-        if self.is_plain:
+    def request_builder(self) -> Callable[[int], AllocationRequest]:
+        """Return a function from a candidate's index to the allocations of its claim."""
+        if self.is_flat:
             uuids, amounts = self.provider_uuids, self._amounts()
             return lambda index: {uuids[index]: {"resources": dict(amounts)}}
         template_of, slots, starts = self._filled()
@@ -131,9 +130,9 @@ class AllocationCandidates(base.ArmillaryObject):
 
         return request
 
-    def plain_only(self) -> AllocationCandidates:
-        """Return the candidates that are their host alone, in the plain form."""
-        if self.is_plain:
+    def flat_only(self) -> AllocationCandidates:
+        """Return the candidates that are their root provider alone, in the plain form."""
+        if self.is_flat:
             return self
         is_single = [len(template) == 1 for template in self.templates]
         template_of, slots, starts = self._filled()
@@ -150,13 +149,13 @@ class AllocationCandidates(base.ArmillaryObject):
         )
 
     def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Leave out what a receiver of 1.0 cannot be told: all but hosts alone."""
+        """Leave out what 1.0 cannot express: all candidates but root providers alone."""
         super().obj_make_compatible(primitive, target_version)
         if versionutils.convert_version_to_tuple(target_version) >= (1, 1):
             return
         for name in _SINCE_1_1:
             primitive.pop(name, None)
-        plain, uuids, column = self.plain_only(), fields.StringColumnField(), fields.ColumnField()
+        plain, uuids, column = self.flat_only(), fields.StringColumnField(), fields.ColumnField()
         primitive["provider_uuids"] = uuids.to_primitive(self, "", plain.provider_uuids)
         for name in ("amounts", *_PER_CANDIDATE):
             primitive[name] = column.to_primitive(self, name, getattr(plain, name))
@@ -165,7 +164,7 @@ class AllocationCandidates(base.ArmillaryObject):
         return dict(zip(self.resource_classes, self.amounts.tolist(), strict=True))
 
     def _filled(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return ``template_of``, ``slots``, and where each candidate's share of these begins."""
+        """Return ``template_of``, ``slots``, and the offset of each candidate in ``slots``."""
         assert self.template_of is not None
         assert self.slots is not None
         sizes = np.array([len(template) for template in self.templates])[self.template_of]

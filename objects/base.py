@@ -1,4 +1,4 @@
-"""The base of all versioned objects: namespace, registry, remotable binding, plain conversion."""
+"""Base of all versioned objects: namespace, registry, remotable binding, plain conversion."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ remotable = ovo.remotable
 _SCALARS = (str, int, float, type(None))
 _UNSET = object()
 _ATTRIBUTE = "_obj_"
-"""What the library puts before a field's name where it keeps the value."""
+"""Prefix of the attributes in which oslo.versionedobjects keeps field values."""
 _PLAIN: dict[type[Any], type] = {
     ovo_fields.StringField: str,
     ovo_fields.IntegerField: int,
     ovo_fields.BooleanField: bool,
     ovo_fields.FloatField: float,
 }
-"""Fields whose values, when they are of just this type, travel as they are."""
+"""Field types whose values of exactly this type need no conversion."""
 _CLASSES_MAX = 1000
-"""So many names and versions are remembered with the class that they stand for."""
+"""Maximum number of cached classes by name and version."""
 _HOLD_OBJECTS = (ovo_fields.ObjectField, ovo_fields.ListOfObjectsField)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _FieldPlan:
-    """What reading and writing have to know of a field, found out once for a class."""
+    """Cached facts about a field for serialisation and deserialisation."""
 
     name: str
     attribute: str
     field: Any
     plain: type | None
-    """Values of just this type travel as they are."""
+    """Values of exactly this type need no conversion."""
     is_nullable: bool
     holds_objects: bool
 
 
 @dataclasses.dataclass(frozen=True)
 class Binding:
-    """Where the remotable methods of an object run; exactly one of the two is set.
+    """Where an object's remotable methods run; exactly one of the two is set.
 
-    ``indirection`` sends ``object_action`` to the conductor; ``store`` does the work here, in the
-    conductor that owns the database.
+    ``indirection`` sends ``object_action`` to the conductor. ``store`` runs the method locally, in
+    the conductor that owns the database.
     """
 
     indirection: Any = None
@@ -57,7 +57,7 @@ class ArmillaryObjectRegistry(ovo.VersionedObjectRegistry):
     """Registry of all objects; the newest version of each is also found by its name."""
 
     def registration_hook(self, cls: type[ovo.VersionedObject], index: int) -> None:
-        """Let fields be read in one step: it is done far more often than anything else."""
+        """Install fast getters for the fields, as they are read far more often than set."""
         for name in cls.fields:
             slow = getattr(cls, name)
             setattr(cls, name, property(_reader(name), slow.fset, slow.fdel))
@@ -73,14 +73,14 @@ class ArmillaryObject(ovo.VersionedObject):
     OBJ_PROJECT_NAMESPACE = "armillary"
 
     store: Any = None
-    """What the body of a remotable method calls; set by :meth:`bind` in the owning conductor."""
+    """Implementation of remotable methods; set by :meth:`bind` in the owning conductor."""
 
     _plans: Sequence[_FieldPlan] = ()
     _classes: ClassVar[dict[tuple[str, str], type[ovo.VersionedObject]]] = {}
-    """What ``obj_class_from_name`` found."""
+    """Cache of ``obj_class_from_name``."""
 
     def bind(self, binding: Binding) -> Self:
-        """Say where remotable methods of this object, and of those inside it, run."""
+        """Set where remotable methods of this object, and of nested objects, run."""
         self.indirection_api = binding.indirection
         self.store = binding.store
         for plan in self._plans:
@@ -92,7 +92,7 @@ class ArmillaryObject(ovo.VersionedObject):
 
     @classmethod
     def primitive_key(cls, field: str) -> str:
-        """Return the key of the wire form that holds name, version, data and so on."""
+        """Return the key of the wire form for a part, such as name, version or data."""
         return cls._obj_primitive_key(field)
 
     @classmethod
@@ -102,7 +102,7 @@ class ArmillaryObject(ovo.VersionedObject):
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any] | None = None, **more: Any) -> Self:
-        """Make an object from plain values, with no change pending; other keys are ignored."""
+        """Make an object from plain values, with no changes pending; unknown keys are ignored."""
         merged = {**(values or {}), **more}
         made = cls(**{key: value for key, value in merged.items() if key in cls.fields})
         made.obj_set_defaults_quietly()
@@ -116,20 +116,20 @@ class ArmillaryObject(ovo.VersionedObject):
                 continue
             if field.default is not ovo_fields.UnspecifiedDefault:
                 if isinstance(field.default, _SCALARS):
-                    setattr(self, f"_obj_{name}", field.default)  # as it is: it is what it is for
+                    setattr(self, f"_obj_{name}", field.default)  # immutable, so no copy
                 else:
                     setattr(self, name, copy.deepcopy(field.default))
             elif field.nullable:
                 setattr(self, f"_obj_{name}", None)
 
     def obj_attr_is_set(self, attrname: str) -> bool:
-        """Tell whether a field has a value; a shorter way to what the library does very often."""
+        """Return whether a field has a value; a faster version of the library's method."""
         if attrname in self.fields:
             return f"_obj_{attrname}" in self.__dict__
         return bool(super().obj_attr_is_set(attrname))
 
     def obj_what_changed(self) -> set[str]:
-        """Return the changed fields; a shorter way to what the library does very often."""
+        """Return the changed fields; a faster version of the library's method."""
         changes = {name for name in self._changed_fields if name in self.fields}
         for plan in self._plans:
             value = self.__dict__.get(plan.attribute) if plan.holds_objects else None
@@ -140,7 +140,7 @@ class ArmillaryObject(ovo.VersionedObject):
     def obj_to_primitive(
         self, target_version: str | None = None, version_manifest: dict[str, str] | None = None
     ) -> dict[str, Any]:
-        """Return the wire form; of the own version by a shorter way than the library's."""
+        """Return the wire form; faster than the library for the object's own version."""
         if version_manifest or target_version not in (None, self.VERSION):
             older: dict[str, Any] = super().obj_to_primitive(target_version, version_manifest)
             return older
@@ -166,7 +166,7 @@ class ArmillaryObject(ovo.VersionedObject):
 
     @classmethod
     def obj_class_from_name(cls, objname: str, objver: str) -> type[ovo.VersionedObject]:
-        """Return the class for a name and version; one that was found once is at hand."""
+        """Return the class for a name and version, cached."""
         key = objname, objver
         found = ArmillaryObject._classes.get(key)
         if found is None:
@@ -179,9 +179,9 @@ class ArmillaryObject(ovo.VersionedObject):
 
     @classmethod
     def _obj_from_primitive(cls, context: Any, objver: str, primitive: dict[str, Any]) -> Self:
-        """Set newer fields of what an older peer sent, or stored, to their defaults.
+        """Deserialise; fields that an older peer or record lacks get their defaults.
 
-        Each value is read and checked as the library does it, but not noted as a change first.
+        Each value is validated as the library does, but without marking it as changed first.
         """
         made = cls()
         made._context = context
@@ -214,9 +214,9 @@ class ArmillaryObject(ovo.VersionedObject):
         }
 
     def is_equal(self, other: ArmillaryObject, *, but: Collection[str] = ()) -> bool:
-        """Tell whether both are of one class and have the same fields set to equal values.
+        """Return whether both have the same class and the same fields set to equal values.
 
-        The fields named in ``but`` do not count.
+        The fields named in ``but`` are ignored.
         """
         if self is other:
             return True

@@ -1,4 +1,4 @@
-"""BuildRequest: an accepted request for one instance that no cell has taken over yet."""
+"""BuildRequest: an accepted request for one instance that no cell has accepted yet."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from objects.selection import Selection
 
 @base.ArmillaryObjectRegistry.register
 class BuildRequest(base.ArmillaryObject):
-    """What show and list read until the instance is in a cell.
+    """A pending build, shown by the API until the instance is in a cell.
 
-    ``selections`` is empty until the scheduler answered, then the chosen host and its alternates;
-    they are handed to the cell as they stand here. ``fence`` orders all writes to placement for
+    ``selections`` is empty until the scheduler has answered, then the chosen host and its
+    alternates, which are handed to the cell unchanged. ``fence`` orders all writes to placement for
     this instance.
     """
 

@@ -9,7 +9,7 @@ CELL0_UUID = "00000000-0000-0000-0000-000000000000"
 
 @base.ArmillaryObjectRegistry.register
 class CellMapping(base.ArmillaryObject):
-    """How the super conductor reaches a cell. ``transport_url`` holds a secret: never log it."""
+    """A cell and how to reach it. ``transport_url`` contains a secret: never log it."""
 
     VERSION = "1.0"
 

@@ -1,4 +1,4 @@
-"""ComputeNode: a hypervisor as its agent reports it; its UUID is that of its resource provider."""
+"""ComputeNode: a hypervisor as its agent reports it; its UUID is its resource provider's."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from objects import base, fields
 
 @base.ArmillaryObjectRegistry.register
 class ComputeNode(base.ArmillaryObject):
-    """What a host has and uses.
+    """A node's resources and usage.
 
     ``attributes`` holds the values declared in ``host_attributes`` that the agent collects, by
     name. ``inventories`` maps a resource class to total, reserved, min_unit, max_unit, step_size
     (integers) and allocation_ratio (float); ``traits`` are trait names. ``child_providers`` are the
-    parts of the host that placement counts apart, parents before their children: dicts of uuid,
-    name, parent_uuid (the node's or another part's), inventories and traits. These three go to
-    placement through the cell conductor.
+    nested resource providers, parents before their children: dicts of uuid, name, parent_uuid (the
+    node's or another child's), inventories and traits. These three go to placement through the cell
+    conductor.
 
     Version history: 1.0 initial; 1.1 adds child_providers.
     """
@@ -51,7 +51,7 @@ class ComputeNode(base.ArmillaryObject):
     updated_at: datetime | None
 
     def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Leave out the parts: an older receiver knows the host as a whole only."""
+        """Leave out child providers: an older receiver knows the host as a whole only."""
         super().obj_make_compatible(primitive, target_version)
         if versionutils.convert_version_to_tuple(target_version) < (1, 1):
             primitive.pop("child_providers", None)

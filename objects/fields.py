@@ -1,4 +1,4 @@
-"""Field types beside oslo's own: JSON values, columns of numbers, texts, UUIDs; closed words."""
+"""Field types in addition to oslo's: JSON, columns of numbers, strings or UUIDs, and enums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from oslo_versionedobjects.fields import (
     StringField,
 )
 
-from objects import packing
+from objects.packed import packing
 
 __all__ = [
     "BooleanField",
@@ -87,10 +87,10 @@ _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 
 
 class UUID(fields.UUID):
-    """A UUID as the library has it; one in the usual form is known by its looks.
+    """oslo's UUID field with a fast path for the usual form.
 
-    The library makes an object of each and touches the process's warnings, which takes fifty times
-    as long and is not for several threads.
+    oslo creates an object for each UUID and changes the process's warning filters, which takes
+    fifty times as long and is not thread-safe.
     """
 
     def coerce(self, obj: Any, attr: str, value: Any) -> str:
@@ -106,14 +106,14 @@ class UUIDField(fields.AutoTypedField[Any]):
 
 
 class DateTime(fields.DateTime):
-    """A moment as the library has it; one in UTC, as nearly all are, by a shorter way."""
+    """oslo's DateTime field with a fast path for UTC."""
 
     def from_primitive(self, obj: Any, attr: str, value: Any) -> datetime:
         if isinstance(value, str) and len(value) == _UTC_LENGTH and value[-1] == "Z":
             try:
                 return self.coerce(obj, attr, datetime.fromisoformat(value))
             except ValueError:
-                pass  # the library says what is wrong with it, or knows what it means
+                pass  # the library parses it or reports the error
         found: datetime = super().from_primitive(obj, attr, value)
         return found
 
@@ -128,7 +128,7 @@ _YEAR_OF_FOUR_DIGITS = 1000
 
 
 class DateTimeField(fields.AutoTypedField[Any]):
-    """A moment with its zone, in whole seconds on the wire."""
+    """An aware datetime, in whole seconds on the wire."""
 
     AUTO_TYPE = DateTime()
 
@@ -137,19 +137,19 @@ _JSON_TYPES = (dict, list, str, int, float, bool, type(None))
 
 
 class _JSON(fields.FieldType[Any]):
-    """A JSON-ready value (dict, list, text, number, true, false, null) that travels as it is."""
+    """A JSON value (dict, list, string, number, true, false, null), sent unchanged."""
 
     @staticmethod
     def coerce(obj: Any, attr: str, value: Any) -> Any:
         if not isinstance(value, _JSON_TYPES):
-            raise ValueError(  # noqa: TRY004 - what coerce is to raise
-                f"{attr} takes a JSON value, not {type(value).__name__}"
+            raise ValueError(  # noqa: TRY004 - required of coerce
+                f"{attr} must be a JSON value, not {type(value).__name__}"
             )
         return value
 
 
 class JSONField(fields.AutoTypedField[Any]):
-    """A JSON-ready value, not checked further."""
+    """A JSON value without further validation."""
 
     AUTO_TYPE = _JSON()
 
@@ -161,7 +161,7 @@ class _Column(fields.FieldType[Any]):
     def coerce(obj: Any, attr: str, value: Any) -> np.ndarray:
         array = np.asarray(value)
         if array.dtype.kind not in "ifb":
-            raise ValueError(f"{attr} takes numbers, not {array.dtype}")
+            raise ValueError(f"{attr} must be numbers, not {array.dtype}")
         return array
 
     @staticmethod
@@ -178,7 +178,7 @@ class _Column(fields.FieldType[Any]):
         raw = base64.b64decode(value["data"])
         dtype = np.dtype(value["dtype"])
         if dtype.kind not in "ifb":
-            raise ValueError(f"{attr} takes numbers, not {dtype}")
+            raise ValueError(f"{attr} must be numbers, not {dtype}")
         return np.frombuffer(raw, dtype=dtype).reshape(value["shape"]).copy()
 
     @staticmethod
@@ -193,13 +193,13 @@ class ColumnField(fields.AutoTypedField[Any]):
 
 
 class _PackedColumn(_Column):
-    """Columns of int64, float64 or bool, in as few bytes as ``objects.packing`` needs."""
+    """Columns of int64, float64 or bool, compressed by ``objects.packed.packing``."""
 
     @staticmethod
     def coerce(obj: Any, attr: str, value: Any) -> np.ndarray:
         array = _Column.coerce(obj, attr, value)
         if array.ndim not in (1, 2):
-            raise ValueError(f"{attr} takes one or two dimensions, not {array.ndim}")
+            raise ValueError(f"{attr} must have one or two dimensions, not {array.ndim}")
         return array if array.dtype in _PACKED_TYPES else array.astype(_WIDEST[array.dtype.kind])
 
     @staticmethod
@@ -218,18 +218,18 @@ _PACKED_TYPES = frozenset(_WIDEST.values())
 
 
 class PackedColumnField(fields.AutoTypedField[Any]):
-    """Numbers as in ``ColumnField``, for answers that are large and whose time counts."""
+    """Numbers as in ``ColumnField``, compressed for large, time-critical answers."""
 
     AUTO_TYPE = _PackedColumn()
 
 
 class _StringColumn(fields.FieldType[Any]):
-    """Many short texts without line breaks, as one text on the wire: cheap at ten thousand."""
+    """Many short strings without line breaks, joined on the wire; cheap for ten thousand."""
 
     @staticmethod
     def coerce(obj: Any, attr: str, value: Any) -> list[str]:
         if isinstance(value, str) or not hasattr(value, "__iter__"):
-            raise ValueError(f"{attr} takes a list of texts")
+            raise ValueError(f"{attr} must be a list of strings")
         return list(value)
 
     @staticmethod
@@ -242,7 +242,7 @@ class _StringColumn(fields.FieldType[Any]):
             return []
         items: list[str] = value["text"].split("\n")
         if len(items) != value["count"]:
-            raise ValueError(f"{attr} holds {len(items)} texts, {value['count']} were announced")
+            raise ValueError(f"{attr} has {len(items)} strings instead of {value['count']}")
         return items
 
     @staticmethod
@@ -251,13 +251,13 @@ class _StringColumn(fields.FieldType[Any]):
 
 
 class StringColumnField(fields.AutoTypedField[Any]):
-    """Texts without line breaks (UUIDs, host names), one for each row."""
+    """Strings without line breaks (UUIDs, host names), one for each row."""
 
     AUTO_TYPE = _StringColumn()
 
 
 class _UUIDColumn(_StringColumn):
-    """Many UUIDs, 16 bytes each on the wire; a text that is none goes as it is."""
+    """Many UUIDs, 16 bytes each on the wire; other strings are sent unchanged."""
 
     @staticmethod
     def to_primitive(obj: Any, attr: str, value: list[str]) -> dict[str, Any]:
@@ -271,13 +271,13 @@ class _UUIDColumn(_StringColumn):
 
 
 class UUIDColumnField(fields.AutoTypedField[Any]):
-    """UUIDs as texts, one for each row."""
+    """UUIDs as strings, one for each row."""
 
     AUTO_TYPE = _UUIDColumn()
 
 
 class VmStateField(fields.BaseEnumField):
-    """What an instance is. ``stopped``: it is off, by wish or because its process ended."""
+    """State of an instance. ``stopped``: powered off by request, or its process ended."""
 
     class _Type(fields.Enum):
         def __init__(self) -> None:
@@ -287,7 +287,7 @@ class VmStateField(fields.BaseEnumField):
 
 
 class TaskStateField(fields.BaseEnumField):
-    """What is being done to an instance now; null when nothing is."""
+    """The task running on an instance; null if there is none."""
 
     class _Type(fields.Enum):
         def __init__(self) -> None:

@@ -9,7 +9,7 @@ from objects import base, fields
 
 @base.ArmillaryObjectRegistry.register
 class Flavor(base.ArmillaryObject):
-    """How much an instance asks for: vCPUs, memory in MiB, disks in GiB, swap in MiB."""
+    """Requested resources: vCPUs, memory in MiB, disks in GiB, swap in MiB."""
 
     VERSION = "1.0"
 
@@ -45,5 +45,5 @@ class Flavor(base.ArmillaryObject):
 
     @property
     def disk_gb(self) -> int:
-        """Root and ephemeral disk, GiB (swap not counted, as the host's free disk is reckoned)."""
+        """Root and ephemeral disk in GiB; swap is excluded, as in the host's free disk."""
         return self.root_gb + self.ephemeral_gb

@@ -1,7 +1,7 @@
-"""The one declaration of what is known of a host.
+"""Declaration of all host attributes.
 
-Agent, host table and zone summaries derive from it. A new attribute is one new line in
-``HOST_ATTRIBUTES`` plus its collector.
+Agent, host table and zone summaries derive from it. A new attribute needs a line in
+``HOST_ATTRIBUTES`` and a collector.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Kind(enum.Enum):
 
 
 class Collector(enum.Enum):
-    """Who reports an attribute."""
+    """The component that reports an attribute."""
 
     TRACKER = "tracker"  # the agent's resource tracker, from inventory and its instances
     DRIVER = "driver"  # the driver's description of the host
@@ -31,7 +31,7 @@ class Collector(enum.Enum):
 
 
 class Rollup(enum.Enum):
-    """How a zone summarises an attribute over its hosts."""
+    """How a zone aggregates an attribute over its hosts."""
 
     SUM = "sum"
     MAX = "max"
@@ -42,10 +42,7 @@ class Rollup(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostAttribute:
-    """One thing known of a host.
-
-    Its name everywhere, type, unit, reporter, and how zones sum it up.
-    """
+    """An attribute of a host: its name, type, unit, collector, and aggregation in zones."""
 
     name: str
     kind: Kind
@@ -59,7 +56,7 @@ def _declare(*lines: tuple[str, Kind, str, Collector, Rollup, Any]) -> tuple[Hos
     return tuple(HostAttribute(*line) for line in lines)
 
 
-# Names and meanings are those that filters, weighers and capability queries know in the field.
+# Names and meanings are those that established filters, weighers and capability queries use.
 HOST_ATTRIBUTES = _declare(
     ("vcpus_total", Kind.INT, "vCPU", Collector.TRACKER, Rollup.SUM, 0),
     ("vcpus_used", Kind.INT, "vCPU", Collector.TRACKER, Rollup.SUM, 0),

@@ -1,4 +1,4 @@
-"""HostMapping: which cell a host is in."""
+"""HostMapping: the cell of a host."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from objects import base, fields
 
 @base.ArmillaryObjectRegistry.register
 class HostMapping(base.ArmillaryObject):
-    """Written by discovery; a host is in exactly one cell."""
+    """The cell of a host, set by discovery; a host is in exactly one cell."""
 
     VERSION = "1.0"
 

@@ -1,7 +1,4 @@
-"""HostStateBatch.
-
-Host states as columns, pushed from a cell to the schedulers in the order of a sequence.
-"""
+"""HostStateBatch: host states as columns, sent by a cell to the schedulers in sequence."""
 
 from __future__ import annotations
 
@@ -14,11 +11,11 @@ from objects import base, fields
 class HostStateBatch(base.ArmillaryObject):
     """All rows of one cell that changed after ``first_seq`` up to ``last_seq``, or all (``full``).
 
-    A receiver at sequence s applies a batch with first_seq <= s < last_seq or ``full``; it ignores
-    one with last_seq <= s (unless full); first_seq > s is a gap: it asks the cell for what came
-    after s. ``attributes`` maps every name in ``host_attributes`` to a list, one value for each
-    row; ``removed`` holds UUIDs of nodes that are gone. An empty batch (first_seq == last_seq) is a
-    sign of life.
+    A receiver at sequence s applies a batch with first_seq <= s < last_seq or ``full``. It ignores
+    one with last_seq <= s (unless full). If first_seq > s there is a gap, and it asks the cell for
+    the changes after s. ``attributes`` maps every name in ``host_attributes`` to a list, one value
+    for each row; ``removed`` holds UUIDs of removed nodes. An empty batch (first_seq == last_seq)
+    is a heartbeat.
     """
 
     VERSION = "1.0"

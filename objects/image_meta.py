@@ -1,4 +1,4 @@
-"""ImageMeta: what an instance is made from."""
+"""ImageMeta: the image of an instance."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class ImageMeta(base.ArmillaryObject):
     """An image as scheduler and drivers see it.
 
     For the ``process`` driver an image names a program: ``properties["process_command"]`` is a
-    command line in shell quoting, ``properties["process_environment"]`` a JSON object of texts,
-    ``properties["process_restart"]`` when it is started again. For ``libvirt``
+    command line in shell quoting, ``properties["process_environment"]`` a JSON object of strings,
+    ``properties["process_restart"]`` its restart policy. For ``libvirt``
     ``properties["libvirt_disk_file"]`` names a file below ``[libvirt] images_path``.
     """
 

@@ -1,4 +1,4 @@
-"""Instance: a workload, from the moment it was asked for until it is gone."""
+"""Instance: a workload, from its request until it is purged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from oslo_utils import versionutils
 
-from objects import base, fields, version_by_need
+from objects import base, fields, minimal_version
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance_fault import InstanceFault
@@ -22,21 +22,21 @@ _TASK_STATES_BEFORE = ("scheduling", "spawning", "deleting")
 
 OWNER = "owner"
 ADMIN = "admin"
-"""Who locked an instance."""
+"""Values of ``locked_by``: who locked an instance."""
 
 
 @base.ArmillaryObjectRegistry.register
-class Instance(version_by_need.VersionByNeed):
-    """A process, a VM or a simulated workload.
+class Instance(minimal_version.MinimalVersion):
+    """A process, a virtual machine or a simulated workload.
 
-    ``attempt`` counts builds (1 is the first host); a report about another attempt than the current
-    one is late and ignored. ``exit_code`` is that of an ended process. ``locked``: only
-    administrators may change it; ``locked_by`` is "owner" or "admin". ``operations_total`` numbers
-    operations. ``zone`` is the path to the zone that it lives in ("eu/eu-1"), as the zone that was
-    asked sees it; null for one that lives there. Nobody stores it.
+    ``attempt`` counts builds (1 is the first host); reports about earlier attempts are stale and
+    ignored. ``exit_code`` is that of an ended process. ``locked``: only administrators may change
+    the instance; ``locked_by`` is "owner" or "admin". ``operations_total`` numbers operations.
+    ``zone`` is the path to the instance's zone ("eu/eu-1") relative to the zone that was asked;
+    null if it is in that zone. It is never stored.
 
     Version history: 1.0 initial; 1.1 adds locked and locked_reason, and the states of operations;
-    1.2 adds locked_by and operations_total; 1.3 adds zone, and travels as 1.2 without one.
+    1.2 adds locked_by and operations_total; 1.3 adds zone, and is sent as 1.2 without one.
     """
 
     VERSION = "1.3"
@@ -108,13 +108,13 @@ class Instance(version_by_need.VersionByNeed):
     deleted_at: datetime | None
 
     SAVEABLE = frozenset({"task_state", "power_state"})
-    """What a host may write about its own instances with ``save``.
+    """Fields that a host may write for its own instances with ``save``.
 
-    The rest goes through reports.
+    Other fields change through reports.
     """
 
     def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Leave out what is newer; say the nearest that 1.0 knows of a state."""
+        """Leave out newer fields; map newer states to the nearest ones of 1.0."""
         super().obj_make_compatible(primitive, target_version)
         version = versionutils.convert_version_to_tuple(target_version)
         if version >= (1, 3):
@@ -138,15 +138,15 @@ class Instance(version_by_need.VersionByNeed):
     def save(self) -> None:
         """Write the changed fields through the cell conductor.
 
-        Only for the instance's own host and current attempt; raises ``Conflict`` when it has moved
-        on, and ``Invalid`` for a field that is not in ``SAVEABLE``.
+        Only for the instance's own host and current attempt: raises ``Conflict`` if the instance
+        has moved on, and ``Invalid`` for a field that is not in ``SAVEABLE``.
         """
         self.store.save_instance(self._context, self)
         self.obj_reset_changes(recursive=False)
 
     @base.remotable
     def refresh(self) -> None:
-        """Read all fields again. Raises ``InstanceNotFound`` when it is gone."""
+        """Read all fields again. Raises ``InstanceNotFound`` if it is deleted."""
         current = self.store.get_instance(self._context, self.uuid)
         for name in self.fields:
             if current.obj_attr_is_set(name):

@@ -1,4 +1,4 @@
-"""InstanceAction and its events: what was done to an instance, by which request."""
+"""InstanceAction and its events: requested operations on an instance, and their steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from objects import base, fields
 
 @base.ArmillaryObjectRegistry.register
 class InstanceActionEvent(base.ArmillaryObject):
-    """One step of an action on one host. ``result`` is Success, Error, or null while it runs."""
+    """A step of an action on one host. ``result`` is Success, Error, or null while it runs."""
 
     VERSION = "1.0"
 
@@ -34,7 +34,7 @@ class InstanceActionEvent(base.ArmillaryObject):
 
 @base.ArmillaryObjectRegistry.register
 class InstanceAction(base.ArmillaryObject):
-    """What a user asked of an instance (create, delete …) and how it went."""
+    """An action requested by a user (create, delete …) and its outcome."""
 
     VERSION = "1.0"
 

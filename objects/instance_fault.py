@@ -1,4 +1,4 @@
-"""InstanceFault: why a try at an instance failed."""
+"""InstanceFault: why an attempt failed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from objects import base, fields
 
 @base.ArmillaryObjectRegistry.register
 class InstanceFault(base.ArmillaryObject):
-    """One failed attempt. ``message`` is for the user, ``details`` for administrators only."""
+    """A failed attempt. ``message`` is for the user, ``details`` for administrators only."""
 
     VERSION = "1.0"
 

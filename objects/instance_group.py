@@ -1,4 +1,4 @@
-"""InstanceGroup: instances that want to be together or apart (a server group)."""
+"""InstanceGroup: a server group with an affinity or anti-affinity policy."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import Any
 
 from oslo_utils import versionutils
 
-from objects import base, fields, version_by_need
+from objects import base, fields, minimal_version
 
 AFFINITY = "affinity"
 POLICIES = (AFFINITY, "anti-affinity", "soft-affinity", "soft-anti-affinity")
 
 
 @base.ArmillaryObjectRegistry.register
-class InstanceGroup(version_by_need.VersionByNeed):
-    """A server group. ``hosts`` are those of its members when it was read.
+class InstanceGroup(minimal_version.MinimalVersion):
+    """A server group. ``hosts`` are its members' hosts when it was read.
 
-    ``zone_paths`` are the ways to zones below, names joined by slashes, where members of an
-    affinity group live or are being built: its next one has to go there. For the scheduler of the
-    zone where the group is known.
+    ``zone_paths`` are paths to child zones, names joined by slashes, where members of an affinity
+    group are or are being built: the next member has to go there. They are for the scheduler of the
+    group's own zone.
 
-    Version history: 1.0 initial; 1.1 adds zone_paths, and travels as 1.0 without these.
+    Version history: 1.0 initial; 1.1 adds zone_paths, and is sent as 1.0 if that is empty.
     """
 
     VERSION = "1.1"
@@ -50,12 +50,12 @@ class InstanceGroup(version_by_need.VersionByNeed):
     zone_paths: list[str]
 
     def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Leave out where members are in other zones: an older receiver knows of no zones."""
+        """Leave out members' zones: an older receiver does not know zones."""
         super().obj_make_compatible(primitive, target_version)
         if versionutils.convert_version_to_tuple(target_version) < (1, 1):
             primitive.pop("zone_paths", None)
 
     @property
     def max_server_per_host(self) -> int:
-        """How many members one host may run under anti-affinity."""
+        """Maximum number of members on one host under anti-affinity."""
         return int(self.rules.get("max_server_per_host", 1))

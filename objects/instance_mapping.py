@@ -1,4 +1,4 @@
-"""InstanceMapping: which cell or zone an instance is in."""
+"""InstanceMapping: the cell or zone of an instance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from objects import base, fields
 class InstanceMapping(base.ArmillaryObject):
     """``cell_uuid`` is null while no cell has the instance, ``zone_path`` unless a zone has it.
 
-    Version history: 1.0 initial; 1.1 adds zone_path. It does not leave the super conductor.
+    Version history: 1.0 initial; 1.1 adds zone_path. It never leaves the super conductor.
     """
 
     VERSION = "1.1"

@@ -1,4 +1,4 @@
-"""InstanceOrder: one step of an operation on an instance, told to the agent of a host."""
+"""InstanceOrder: a command to a host's agent, one step of an operation on an instance."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from objects.request_spec import RequestSpec
 
 
 class Verb(enum.StrEnum):
-    """What an agent may be told; each may be done twice."""
+    """Verbs of commands; each is idempotent."""
 
     POWER_OFF = "power_off"
     POWER_ON = "power_on"
     REBOOT = "reboot"
     REBUILD = "rebuild"
-    """Destroy the guest, and build it anew on the same host, perhaps from another image."""
+    """Destroy the guest and recreate it on the same host, perhaps from another image."""
     CLAIM = "claim"
-    """Set aside what the instance needs on a host where it is to arrive."""
+    """Claim the instance's resources on its destination host."""
     SPAWN = "spawn"
-    """Build the guest of an instance that has arrived; it was claimed for before."""
+    """Build the guest of an instance on its destination, after ``CLAIM``."""
     DETACH = "detach"
-    """Power the guest off, and answer what another host needs to take it over."""
+    """Power the guest off; answer with what another host needs to take it over."""
     ATTACH = "attach"
     """Take over a guest that was detached on another host."""
     RESIZE = "resize"
-    """Give the guest another flavor on the host where it is; what it had is kept for it."""
+    """Change the guest's flavor on its host; its former resources are kept for a revert."""
     SETTLE = "settle"
-    """Give up what was kept for a guest that was resized on its host."""
+    """Release the resources kept for a guest that was resized on its host."""
     DROP = "drop"
-    """Destroy what is here of the instance, and give up its resources."""
+    """Destroy what this host has of the instance, and release its resources."""
     KEEP = "keep"
-    """What was to leave stays: power it on again if it was on."""
+    """Cancel a detach: keep the guest, and power it on again if it was on."""
     DESCRIBE_LIVE = "describe_live"
     PREPARE_LIVE = "prepare_live"
     LIVE_MIGRATE = "live_migrate"
@@ -42,11 +42,11 @@ class Verb(enum.StrEnum):
 
 @base.ArmillaryObjectRegistry.register
 class InstanceOrder(base.ArmillaryObject):
-    """An order to one host.
+    """A command to one host.
 
-    ``sequence`` grows with each order for an instance; an older one than was seen is late and
-    ignored, the same one again is answered again. ``instance`` is as the step has to see it: its
-    flavor, image, host and attempt. ``request_spec`` says what is to be claimed.
+    ``sequence`` increases with each command for an instance. Agents ignore a command older than the
+    latest one, and answer a repeated one again. ``instance`` has the flavor, image, host and
+    attempt that the step needs. ``request_spec`` says what to claim.
     """
 
     VERSION = "1.0"

@@ -1,4 +1,4 @@
-"""Migration: one move of an instance, or its resize; while it lasts it may hold allocations."""
+"""Migration: a move or resize of an instance; until it ends it may hold allocations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from objects.flavor import Flavor
 
 
 class MigrationType(enum.StrEnum):
-    """Why an instance moves."""
+    """The kind of move."""
 
     RESIZE = "resize"
     MIGRATION = "migration"
@@ -19,25 +19,25 @@ class MigrationType(enum.StrEnum):
 
 
 class MigrationStatus(enum.StrEnum):
-    """How far it is, in the words that operators know."""
+    """Status of a migration, in Nova's terms."""
 
     ACCEPTED = "accepted"
     PRE_MIGRATING = "pre-migrating"
     PREPARING = "preparing"
     MIGRATING = "migrating"
     QUEUED = "queued"
-    """A live migration that waits until its host has room for another one."""
+    """A live migration that waits until its host can run another one."""
     RUNNING = "running"
     POST_MIGRATING = "post-migrating"
     FINISHED = "finished"
-    """Waits to be confirmed or reverted."""
+    """Waiting to be confirmed or reverted."""
     CONFIRMING = "confirming"
     REVERTING = "reverting"
     CONFIRMED = "confirmed"
     REVERTED = "reverted"
     COMPLETED = "completed"
     DONE = "done"
-    """An evacuation whose source has not been heard of since."""
+    """An evacuation whose source host has not returned yet."""
     CANCELLED = "cancelled"
     ERROR = "error"
 
@@ -52,14 +52,14 @@ ENDED = frozenset(
         MigrationStatus.ERROR,
     }
 )
-"""Statuses of a migration that needs nothing any more."""
+"""Statuses of migrations that need no further work."""
 
 
 @base.ArmillaryObjectRegistry.register
 class Migration(base.ArmillaryObject):
-    """A move; its UUID is the consumer that holds the source's allocation meanwhile.
+    """A move; its UUID is the consumer that holds the source allocation until it ends.
 
-    Memory, of a live migration, is in MiB.
+    Memory amounts, for live migrations, are in MiB.
     """
 
     VERSION = "1.0"
@@ -106,5 +106,5 @@ class Migration(base.ArmillaryObject):
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing is to be done for it any more."""
+        """Whether it needs no further work."""
         return self.status in ENDED

@@ -1,4 +1,4 @@
-"""RequestSpec and its parts: what was asked for, as the scheduler sees it."""
+"""RequestSpec and its parts: the request as the scheduler sees it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from oslo_utils import versionutils
 
 from armillary import exception
-from objects import base, fields, version_by_need
+from objects import base, fields, minimal_version
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance_group import InstanceGroup
@@ -16,15 +16,15 @@ REBUILD = "rebuild"
 
 
 @base.ArmillaryObjectRegistry.register
-class Destination(version_by_need.VersionByNeed):
-    """Where the user wants it: a host, perhaps a node, perhaps within one cell.
+class Destination(minimal_version.MinimalVersion):
+    """The requested destination: a host, perhaps a node, perhaps within one cell.
 
-    Filters still run. With ``allow_cross_cell_move`` the cell is where a move comes from: others
-    are allowed, and less liked. ``node_uuid`` names the node by its UUID; with ``own_zone_only`` no
-    other zone is asked.
+    Filters still run. With ``allow_cross_cell_move`` the cell is the source of a move: other cells
+    are allowed, but less preferred. ``node_uuid`` names the node by its UUID. With
+    ``own_zone_only`` no other zone is asked.
 
     Version history: 1.0 initial; 1.1 adds allow_cross_cell_move; 1.2 adds node_uuid and
-    own_zone_only, and travels as 1.1 without these.
+    own_zone_only, and is sent as 1.1 if they are not set.
     """
 
     VERSION = "1.2"
@@ -48,12 +48,12 @@ class Destination(version_by_need.VersionByNeed):
     own_zone_only: bool
 
     @property
-    def names_a_host(self) -> bool:
-        """Whether one host, or one node, alone is wanted."""
+    def is_single_host(self) -> bool:
+        """Whether it names a single host or node."""
         return bool(self.host or self.node or self.node_uuid)
 
     def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Leave a move within its cell: that is where an older receiver looks for a host."""
+        """Restrict a move to its cell, where an older receiver looks for a host."""
         super().obj_make_compatible(primitive, target_version)
         if _is_before(target_version, (1, 2)):
             for name in self.NEWEST_FIELDS:
@@ -64,9 +64,9 @@ class Destination(version_by_need.VersionByNeed):
 
 @base.ArmillaryObjectRegistry.register
 class SchedulerLimits(base.ArmillaryObject):
-    """Limits that filters wrote for the chosen host, held against the local claim.
+    """Limits that filters set for the chosen host, checked by the local claim.
 
-    ``numa_topology`` holds the ratios that a fit into NUMA cells has to keep.
+    ``numa_topology`` holds the overcommit ratios for fitting into NUMA cells.
 
     Version history: 1.0 initial; 1.1 adds numa_topology.
     """
@@ -86,7 +86,7 @@ class SchedulerLimits(base.ArmillaryObject):
     numa_topology: dict[str, Any] | None
 
     def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Leave out the limits of cells: an older receiver fits nothing into cells."""
+        """Leave out the limits of NUMA cells, which an older receiver does not use."""
         super().obj_make_compatible(primitive, target_version)
         if _is_before(target_version, (1, 1)):
             primitive.pop("numa_topology", None)
@@ -94,7 +94,7 @@ class SchedulerLimits(base.ArmillaryObject):
 
 @base.ArmillaryObjectRegistry.register
 class SchedulerRetries(base.ArmillaryObject):
-    """How often a build was tried, and on which hosts."""
+    """Number of build attempts, and their hosts."""
 
     VERSION = "1.0"
 
@@ -109,7 +109,7 @@ class SchedulerRetries(base.ArmillaryObject):
 
 @base.ArmillaryObjectRegistry.register
 class RequestLevelParams(base.ArmillaryObject):
-    """What request filters ask of the provider that serves the request; empty means no demand.
+    """Constraints that request filters add for the provider of a request; empty: none.
 
     ``member_of`` is a list of lists: the provider is in at least one aggregate of each inner list.
     """
@@ -131,13 +131,13 @@ class RequestLevelParams(base.ArmillaryObject):
 
 @base.ArmillaryObjectRegistry.register
 class RequestSpec(base.ArmillaryObject):
-    """One for each instance; those of one request are equal but for ``instance_uuid``.
+    """The request for one instance; specs of one request differ only in ``instance_uuid``.
 
     ``numa_topology`` is the wire form of ``objects.numa.InstanceTopology``, ``pci_requests`` a list
-    of those of ``objects.pci.PciRequest``. ``requested_networks`` is a list of dicts with
-    ``network`` (UUID) and ``remote_managed``. ``check_type`` is "rebuild" when the question is
-    whether an instance may stay on its host with another image. ``is_bfv``: its root disk is a
-    volume, which takes nothing of a host's disk.
+    of those of ``objects.pci.pci.PciRequest``. ``requested_networks`` is a list of dicts with
+    ``network`` (UUID) and ``remote_managed``. ``check_type`` is "rebuild" to check whether an
+    instance may stay on its host with another image. ``is_bfv``: its root disk is a volume, which
+    uses no disk of the host.
 
     Version history: 1.0 initial; 1.1 adds numa_topology, pci_requests, requested_networks,
     check_type and is_bfv.
@@ -204,37 +204,37 @@ class RequestSpec(base.ArmillaryObject):
     def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
         """Leave out what a receiver of 1.0 does not know.
 
-        Raises ``Invalid`` where the receiver would do something else without it: it would pin
-        nothing, pass no device, or place an instance that only asks whether it may stay.
+        Raises ``Invalid`` if the receiver would act differently without it: it would not pin CPUs,
+        not pass devices through, or place an instance that is only being checked.
         """
         super().obj_make_compatible(primitive, target_version)
         if not _is_before(target_version, (1, 1)):
             return
         lost = [name for name in ("numa_topology", "pci_requests", "check_type")
                 if primitive.pop(name, None)]  # fmt: skip
-        primitive.pop("is_bfv", None)  # it asks for the root disk, too: too much, never too little
+        primitive.pop("is_bfv", None)  # it then requests the root disk, too: never too little
         networks = primitive.pop("requested_networks", None) or []
         if any(network.get("remote_managed") for network in networks):
             lost.append("requested_networks")
         if lost:
             raise exception.Invalid(
-                reason=f"a request with {' and '.join(lost)} cannot be given to a service that "
-                f"knows RequestSpec {target_version} only; upgrade it, and what "
-                "[upgrade_levels] says of it"
+                reason=f"a request with {' and '.join(lost)} cannot be sent to a service that "
+                f"only knows RequestSpec {target_version}; upgrade the service, and its "
+                "[upgrade_levels]"
             )
 
     @property
     def is_rebuild_check(self) -> bool:
-        """Whether nothing is to be placed: only filters that run on rebuild are asked."""
+        """Whether only filters that run on rebuild are evaluated, and nothing is placed."""
         return self.check_type == REBUILD
 
     @property
     def is_forced(self) -> bool:
-        """Whether hosts or nodes were forced: filters are skipped, capacity and claim are not."""
+        """Whether hosts or nodes are forced: filters are skipped, capacity and claim are not."""
         return bool(self.force_hosts or self.force_nodes)
 
     def hint(self, name: str) -> list[str]:
-        """Return a scheduler hint as a list of texts; absent is an empty list."""
+        """Return a scheduler hint as a list of strings, empty if absent."""
         value: Any = self.scheduler_hints.get(name, [])
         return [value] if isinstance(value, str) else list(value)
 

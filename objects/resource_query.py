@@ -1,4 +1,4 @@
-"""ResourceQuery: what is asked of placement, by request groups."""
+"""ResourceQuery: a query for allocation candidates, as request groups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from objects import base, fields
 
 @base.ArmillaryObjectRegistry.register
 class RequestGroup(base.ArmillaryObject):
-    """Resources that one provider (tree) has to serve, and the qualities it needs.
+    """Resources to be provided by one provider (tree), and its required properties.
 
     ``suffix`` is empty for the unnumbered group. ``required_traits`` is a list of lists: at least
     one trait of each inner list; ``member_of`` likewise for aggregates.
@@ -40,12 +40,12 @@ class RequestGroup(base.ArmillaryObject):
 
 @base.ArmillaryObjectRegistry.register
 class ResourceQuery(base.ArmillaryObject):
-    """A question for allocation candidates. ``limit`` null means all.
+    """A query for allocation candidates. ``limit`` null means all.
 
     ``root_required`` and ``root_forbidden`` are traits of the root of each candidate's tree. The
-    groups of one list in ``same_subtree`` (their suffixes) are served below a provider that serves
-    one of them. Unless ``is_nested`` no two providers of a tree are combined, as clients expect
-    that know of no trees.
+    groups of one list in ``same_subtree`` (their suffixes) are provided below a provider that
+    serves one of them. Unless ``is_nested``, no two providers of a tree are combined, as clients
+    without support for nested providers expect.
 
     Version history: 1.0 initial; 1.1 adds root_required, root_forbidden, same_subtree, is_nested.
     """
@@ -71,9 +71,9 @@ class ResourceQuery(base.ArmillaryObject):
     is_nested: bool
 
     def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Ask the only group for the root's traits: a receiver of 1.0 knows no trees.
+        """Move the root's traits to the only group: a receiver of 1.0 does not know trees.
 
-        It refuses several groups itself, so that ``same_subtree`` is never missed.
+        It refuses several groups itself, so ``same_subtree`` is never ignored.
         """
         super().obj_make_compatible(primitive, target_version)
         if versionutils.convert_version_to_tuple(target_version) >= (1, 1):

@@ -1,4 +1,4 @@
-"""Selection: a host chosen for an instance, with what is needed to claim and build there."""
+"""Selection: a host chosen for an instance, with the data to claim and build there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ServerRecord: all that one cell tells another of an instance that moves between them."""
+"""ServerRecord: the data that one cell sends another about an instance moving between them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from objects.migration import Migration
 
 ACTIONS_MAX = 200
 FAULTS_MAX = 100
-"""So many actions and faults, the newest, go along."""
+"""Maximum numbers of actions and faults that are sent, the newest ones."""
 
 
 @base.ArmillaryObjectRegistry.register
 class ServerRecord(base.ArmillaryObject):
-    """An instance, the migration that it is in, and what happened to it so far.
+    """An instance, its current migration, and its history.
 
-    ``facts`` is what ends the move: its two ends, each with the UUID of its cell. ``orders_total``
-    is the number of the last order to an agent. ``actions`` (newest first) and ``faults`` (oldest
-    first) are empty unless the whole instance is handed over.
+    ``facts`` has the data to end the move: both ends, each with the UUID of its cell.
+    ``orders_total`` is the number of the last command to an agent. ``actions`` (newest first) and
+    ``faults`` (oldest first) are empty unless the instance is handed over.
     """
 
     VERSION = "1.0"

@@ -1,4 +1,4 @@
-"""Service: a process of a kind on a host, and whether it is alive."""
+"""Service: a process on a host, and whether it is up."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from objects import base, fields
 
 @base.ArmillaryObjectRegistry.register
 class Service(base.ArmillaryObject):
-    """A service record. ``agent`` is the RPC server name under which the host is reached.
+    """A service record. ``agent`` is the RPC server name of the host's agent.
 
-    One agent process may carry many hosts, so ``agent`` and ``host`` differ there. ``up`` is worked
-    out by the owner of the record when it is read: not forced down, and seen within
-    ``service_down_time`` seconds. ``armillary.service_history`` says what a ``version`` means.
+    One agent process may serve many hosts; then ``agent`` and ``host`` differ. ``up`` is computed
+    by the record's owner when it is read: not forced down, and with a heartbeat within
+    ``service_down_time`` seconds. ``armillary.service_history`` documents the values of
+    ``version``.
     """
 
     VERSION = "1.0"

@@ -1,1 +1,1 @@
-"""Placement: who has what, who took it, and where a request fits."""
+"""Placement: inventories of resource providers, allocations of consumers, allocation candidates."""

@@ -1,4 +1,4 @@
-"""The parts of placement over one database, once in a process; RPC and REST stand on them."""
+"""The placement engine of a process over one database; RPC and REST are built on it."""
 
 from __future__ import annotations
 
@@ -15,35 +15,34 @@ from oslo_utils import timeutils
 
 from armillary.db import Database
 from objects.allocation_candidates import AllocationCandidates
-from objects.provider_uuids import ProviderUUIDs
+from objects.packed.provider_uuids import ProviderUUIDs
 from objects.resource_query import ResourceQuery
-from placement import capabilities, packed_candidates
-from placement import query as queries
-from placement.aggregates import AggregateWriter
-from placement.allocations import AllocationReader
-from placement.candidates import find_candidates
+from placement.candidates import capabilities, find_candidates, rpc_candidates
+from placement.candidates import query as queries
+from placement.candidates.explanations import Explainer
 from placement.candidates.result import Found
 from placement.candidates.strategy import Strategy
-from placement.claims import ClaimWriter
-from placement.columns import Numbers
-from placement.consumer_writes import ConsumerWriter
-from placement.explanations import Explainer
-from placement.holders import Holders
-from placement.inventories import InventoryWriter
-from placement.ledger_commit import LedgerCommit
-from placement.provider_table import ProviderTable
-from placement.providers import ProviderWriter
-from placement.pruning import Pruner
-from placement.reshaper import Reshaper
-from placement.resource_classes import ResourceClasses
-from placement.resource_providers import ResourceProviders
-from placement.table_keeper import TableKeeper
-from placement.traits import Traits
-from placement.usages import UsageReader
+from placement.ledger.allocations import AllocationReader
+from placement.ledger.claims import ClaimWriter
+from placement.ledger.consumer_audit import ConsumerAudit
+from placement.ledger.consumer_writes import ConsumerWriter
+from placement.ledger.ledger_commit import LedgerCommit
+from placement.ledger.reshaper import Reshaper
+from placement.ledger.retention import Pruner
+from placement.ledger.usages import UsageReader
+from placement.providers.aggregates import AggregateWriter
+from placement.providers.columns import Numbers
+from placement.providers.inventories import InventoryWriter
+from placement.providers.provider_table import ProviderTable
+from placement.providers.provider_writes import ProviderWriter
+from placement.providers.resource_classes import ResourceClasses
+from placement.providers.resource_providers import ResourceProviders
+from placement.providers.table_cache import TableCache
+from placement.providers.traits import Traits
 
 
 class PlacementEngine:
-    """What placement can do; any number of engines may work on one database."""
+    """All operations of placement; any number of engines can share one database."""
 
     def __init__(
         self,
@@ -51,13 +50,13 @@ class PlacementEngine:
         database: Database,
         *,
         clock: Callable[[], dt.datetime] = timeutils.utcnow,
-        dice: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> None:
         self._conf = conf
         self._database = database
-        self._dice = dice or random.SystemRandom()
-        keeper = TableKeeper(database)
-        self._keeper = keeper
+        self._rng = rng or random.SystemRandom()
+        table_cache = TableCache(database)
+        self._table_cache = table_cache
         commit = LedgerCommit(
             database,
             batch_size_max=conf.placement.claim_batch_size_max,
@@ -71,19 +70,19 @@ class PlacementEngine:
         self.inventories = InventoryWriter(database, clock)
         self.resource_classes = ResourceClasses(database, clock)
         self.traits = Traits(database, clock)
-        self.resource_providers = ResourceProviders(database, keeper, clock)
+        self.resource_providers = ResourceProviders(database, table_cache, clock)
         self.aggregates = AggregateWriter(database, clock)
         self.allocations = AllocationReader(database)
-        self.holders = Holders(database, commit)
-        self.usages = UsageReader(database, keeper)
-        self._explainer = Explainer(database, keeper)
+        self.holders = ConsumerAudit(database, commit)
+        self.usages = UsageReader(database, table_cache)
+        self._explainer = Explainer(database, table_cache)
         self.pruner = Pruner(
             database, keep_seconds=conf.placement.forget_after_seconds, clock=clock
         )
 
     def table(self) -> AbstractContextManager[ProviderTable]:
-        """Lend the table of all providers, as new as the database is now."""
-        return self._keeper.table()
+        """Return a context with the table of all providers, as current as the database."""
+        return self._table_cache.table()
 
     def get_candidates(self, query: ResourceQuery, *, by_id: bool = False) -> AllocationCandidates:
         """Return the candidates as columns. Raises ``InvalidResourceQuery``."""
@@ -91,40 +90,40 @@ class PlacementEngine:
 
         def work(table: ProviderTable) -> AllocationCandidates:
             found = find_candidates(table, parsed, strategy)
-            return packed_candidates.pack(table, query, found, by_id=by_id)
+            return rpc_candidates.pack(table, query, found, by_id=by_id)
 
-        return self._keeper.answer(work)
+        return self._table_cache.answer(work)
 
     def get_provider_uuids(self, ids: Numbers) -> ProviderUUIDs:
-        """Return the UUIDs of providers by the database's ids; those there are."""
-        with self._keeper.table() as table:
+        """Return the UUIDs of providers by database id; skip unknown ids."""
+        with self._table_cache.table() as table:
             rows = np.flatnonzero(np.isin(table.ids, ids) & table.is_there)
             return ProviderUUIDs.from_values(ids=table.ids[rows], uuids=table.uuids[rows].tolist())
 
     @contextlib.contextmanager
     def candidates(self, query: ResourceQuery) -> Iterator[tuple[ProviderTable, Found]]:
-        """Lend the provider table with the candidates found in it, as its rows.
+        """Yield the provider table with the candidates found in it, as rows.
 
         Raises ``InvalidResourceQuery``.
         """
         parsed, strategy = queries.parse(query), self._strategy()
-        with self._keeper.table() as table:
+        with self._table_cache.table() as table:
             yield table, find_candidates(table, parsed, strategy)
 
     def get_summary(self, excluded: Sequence[str], without_traits: Sequence[str]) -> dict[str, Any]:
-        """Return what all providers can do at most, as ``capabilities.summarize`` says."""
+        """Return the capabilities of all providers: see ``capabilities.summarize``."""
 
         def work(table: ProviderTable) -> dict[str, Any]:
             return capabilities.summarize(table, excluded=excluded, without_traits=without_traits)
 
-        return self._keeper.answer(work)
+        return self._table_cache.answer(work)
 
     def explain(self, query: ResourceQuery) -> dict[str, Any]:
-        """Return what stands in the way of candidates. Raises ``InvalidResourceQuery``."""
+        """Explain why there are no candidates. Raises ``InvalidResourceQuery``."""
         return self._explainer.explain(query)
 
     def ping(self) -> None:
-        """Raise ``DatabaseUnavailable`` unless the database answers."""
+        """Raise ``DatabaseUnavailable`` unless the database responds."""
         self._database.ping()
 
     def _strategy(self) -> Strategy:
@@ -134,8 +133,8 @@ class PlacementEngine:
             candidates_max=None
             if conf.max_allocation_candidates < 0
             else conf.max_allocation_candidates,
-            dice=self._new_dice() if conf.randomize_allocation_candidates else None,
+            rng=self._new_rng() if conf.randomize_allocation_candidates else None,
         )
 
-    def _new_dice(self) -> np.random.Generator:
-        return np.random.default_rng(self._dice.getrandbits(64))  # one is for one thread only
+    def _new_rng(self) -> np.random.Generator:
+        return np.random.default_rng(self._rng.getrandbits(64))  # a generator is not thread-safe

@@ -1,4 +1,4 @@
-"""Placement's RPC endpoint: unpacks a call, gives it to the engine, packs the answer."""
+"""RPC endpoint of placement: unpacks a call, calls the engine, packs the result."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from armillary.db import Database
 from armillary.periodic import PeriodicTask
 from objects.allocation import AllocationClaim, ClaimResult
 from objects.allocation_candidates import AllocationCandidates
-from objects.claim_batch import ClaimAnswers, ClaimBatch
-from objects.provider_uuids import ProviderUUIDs
+from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
+from objects.packed.provider_uuids import ProviderUUIDs
 from objects.resource_query import ResourceQuery
 from placement.engine import PlacementEngine
 from placement.rpcapi import PlacementAPI
@@ -28,9 +28,9 @@ SCHEMA = "placement.db.schema"
 
 
 class PlacementManager:
-    """Serves placement on the top broker, any number of them on one database.
+    """Serve placement on the top broker; any number of processes can share one database.
 
-    What its methods promise is in ``PlacementAPI``.
+    ``PlacementAPI`` documents its methods.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, *, top_bus: Bus, database: Database) -> None:
@@ -41,9 +41,9 @@ class PlacementManager:
         self.engine = PlacementEngine(conf, database)
 
     def start(self) -> None:
-        """Wait for the database; the table of providers is loaded when it is first asked for.
+        """Wait for the database; the provider table is loaded on first use.
 
-        Raises ConfigurationError when the database's tables are not those of this release.
+        Raises ConfigurationError if the schema version of the database is not that of this release.
         """
         if self._database.wait_until_available(self._stopping):
             self._database.check_version(SCHEMA)
@@ -56,7 +56,7 @@ class PlacementManager:
         ]
 
     def periodic_tasks(self) -> list[PeriodicTask]:
-        """Return the task that forgets."""
+        """Return the pruning task."""
         interval = self._conf.placement.prune_interval_seconds
         prune = self.engine.pruner.prune
         return [
@@ -64,11 +64,11 @@ class PlacementManager:
         ]
 
     def stop(self, grace_seconds: float) -> None:
-        """Wait no longer for the database; calls in hand end by themselves."""
+        """Stop waiting for the database; calls in progress end by themselves."""
         self._stopping.set()
 
     def reload(self) -> None:
-        """Do nothing: options that may change are read when they are needed."""
+        """Do nothing: mutable options are read when needed."""
 
     @rpc.expose
     @rpc.expected_exceptions(exception.Invalid)

@@ -8,8 +8,8 @@ from typing import Any
 from armillary.context import RequestContext
 from objects.allocation import ClaimResult
 from objects.allocation_candidates import AllocationCandidates
-from objects.claim_batch import AnyClaim, AnyResult, Claim, ClaimAnswers, ClaimBatch
-from objects.provider_uuids import Ids, ProviderUUIDs, UUIDBook, complete
+from objects.packed.claim_batch import AnyClaim, AnyResult, Claim, ClaimAnswers, ClaimBatch
+from objects.packed.provider_uuids import Ids, ProviderUUIDs, UUIDCache, complete
 from objects.resource_query import ResourceQuery
 from rpc.client import RpcClient
 from rpc.transport import Bus
@@ -18,7 +18,7 @@ _FAMILY = frozenset({"children", "former_children"})
 
 
 class PlacementAPI(RpcClient):
-    """Placement, on the top broker. Any number of processes answer; all from the same truth.
+    """Client of placement on the top broker. Any process may answer, all from one database.
 
     Version history: 1.0 initial; 1.1 get_allocation_candidates takes by_id and queries of trees,
     adds explain_candidates, get_provider_uuids, get_aggregate_members, updated_at in
@@ -32,12 +32,12 @@ class PlacementAPI(RpcClient):
 
     def __init__(self, bus: Bus, **options: Any) -> None:
         super().__init__(bus, **options)
-        self._book = UUIDBook()
+        self._book = UUIDCache()
 
     def get_allocation_candidates(
         self, context: RequestContext, query: ResourceQuery
     ) -> AllocationCandidates:
-        """Return the providers that fit a query; none is a normal answer.
+        """Return the providers that fit a query; an empty result is not an error.
 
         Raises InvalidResourceQuery.
         """
@@ -56,14 +56,14 @@ class PlacementAPI(RpcClient):
         return found
 
     def explain_candidates(self, context: RequestContext, query: ResourceQuery) -> dict[str, Any]:
-        """Return why a query has no candidates, or so few; for people, it takes a little longer.
+        """Explain why a query has no or few candidates; slower than the query itself.
 
-        A dict with ``sentence``, ``has_candidates``, ``providers_total`` (those with an inventory;
-        a tree counts as one), ``providers_left`` (that have something for each part),
-        ``ruled_out`` (as in ``DecisionTrace``), ``root`` (parts) and ``groups``: dicts with
+        Returns a dict with ``sentence``, ``has_candidates``, ``providers_total`` (those with an
+        inventory; a tree counts as one), ``providers_left`` (those that have something for each
+        part), ``ruled_out`` (as in ``DecisionTrace``), ``root`` (parts) and ``groups``: dicts with
         ``suffix``, ``parts`` and ``nearest``. A part is a dict with ``kind``, ``name`` and
-        ``count``, the providers that it alone rules out; for resources also ``asked`` and
-        ``best``. Of the nearest misses each has ``provider`` (uuid, name, root_provider_uuid) and
+        ``count``, the number of providers that it alone rejects; for resources also ``asked`` and
+        ``best``. Each of the nearest misses has ``provider`` (uuid, name, root_provider_uuid) and
         ``lacks``: dicts with ``kind`` and ``name``, for resources also ``asked``, ``free`` and
         ``short``. Raises InvalidResourceQuery.
         """
@@ -86,10 +86,10 @@ class PlacementAPI(RpcClient):
         excluded: Sequence[str] = (),
         without_traits: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """Return what all providers can do at most, for the summary of a zone. Since 1.3.
+        """Return the capabilities of all providers, for a zone summary. Since 1.3.
 
-        That is {"resources": {class: most free on one provider}, "traits": [...], "providers": n},
-        without the trees of ``excluded`` providers (UUIDs of roots; unknown ones do no harm) and
+        Returns {"resources": {class: most free on one provider}, "traits": [...], "providers": n},
+        without the trees of ``excluded`` providers (UUIDs of roots; unknown ones are ignored) and
         those whose root has one of ``without_traits``.
         """
         result: dict[str, Any] = self._call(
@@ -102,9 +102,9 @@ class PlacementAPI(RpcClient):
         return result
 
     def claim(self, context: RequestContext, claims: Sequence[AnyClaim]) -> Sequence[AnyResult]:
-        """Write the claims in one transaction, each succeeding or failing on its own.
+        """Write the claims in one transaction, each accepted or refused independently.
 
-        Results in order.
+        Returns the results in order.
         """
         if not self.can_send("1.2"):
             older = [each.as_object() if isinstance(each, Claim) else each for each in claims]
@@ -116,9 +116,9 @@ class PlacementAPI(RpcClient):
         return answers.unpacked([claim.consumer_uuid for claim in claims])
 
     def release(self, context: RequestContext, consumers: dict[str, int]) -> None:
-        """Drop all allocations of these consumers (UUID -> fence); none there is fine.
+        """Delete all allocations of these consumers (UUID -> fence). Idempotent.
 
-        Claims with a fence below the given one are refused from then on.
+        Claims with a lower fence are refused from then on.
         """
         self._call(context, "release", consumers=consumers)
 
@@ -132,14 +132,15 @@ class PlacementAPI(RpcClient):
         replace: bool = False,
         consumer_type: str | None = None,
     ) -> None:
-        """Give all that consumer ``source`` holds to ``target``, in one step.
+        """Move all allocations of consumer ``source`` to ``target``, atomically.
 
-        What ``target`` holds is given up in the same step with ``replace``; it gets the
-        ``consumer_type`` (such as "MIGRATION"), or keeps that of ``source`` (both since 1.2).
+        With ``replace``, existing allocations of ``target`` are deleted in the same step.
+        ``target`` gets the ``consumer_type`` (such as "MIGRATION"), or that of ``source`` (both
+        since 1.2).
 
-        Doing it twice is fine. Raises ConsumerNotFound when neither holds anything,
-        ConsumerGenerationConflict when ``target`` holds something else and is not to be replaced,
-        RpcVersionTooOld when placement is older than what is asked of it.
+        Idempotent. Raises ConsumerNotFound if neither has allocations, ConsumerGenerationConflict
+        if ``target`` has other allocations and ``replace`` is not set, RpcVersionTooOld if
+        placement is too old for the arguments.
         """
         arguments: dict[str, Any] = {"source": source, "target": target, "fence": fence}
         if not replace and consumer_type is None:
@@ -151,17 +152,17 @@ class PlacementAPI(RpcClient):
     def get_allocations(
         self, context: RequestContext, consumers: Sequence[str]
     ) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
-        """Return consumer -> provider -> "resources" -> class -> amount, of those that hold any."""
+        """Return consumer -> provider -> "resources" -> class -> amount, for consumers with any."""
         result: dict[str, Any] = self._call(context, "get_allocations", consumers=list(consumers))
         return result
 
     def get_provider_allocations(
         self, context: RequestContext, providers: Sequence[str]
     ) -> dict[str, dict[str, dict[str, Any]]]:
-        """Return provider -> consumer -> what it holds, of those providers that are held of.
+        """Return provider -> consumer -> allocations, for providers with any.
 
-        That is a dict with ``generation`` and ``consumer_type`` of the consumer and ``resources``
-        (class -> amount). Since 1.2. Raises Invalid for more than 1000 providers.
+        Allocations are a dict with ``generation`` and ``consumer_type`` of the consumer and
+        ``resources`` (class -> amount). Since 1.2. Raises Invalid for more than 1000 providers.
         """
         result: dict[str, Any] = self._call(
             context, "get_provider_allocations", version="1.2", providers=list(providers)
@@ -169,9 +170,9 @@ class PlacementAPI(RpcClient):
         return result
 
     def release_unchanged(self, context: RequestContext, consumers: Mapping[str, int]) -> list[str]:
-        """Drop all that consumers (UUID -> generation) hold whose generation is still this one.
+        """Delete all allocations of consumers (UUID -> generation) whose generation is unchanged.
 
-        Returns those that hold nothing now; others are left alone. Since 1.2.
+        Returns the consumers without allocations; others are left alone. Since 1.2.
         """
         result: list[str] = self._call(
             context, "release_unchanged", version="1.2", consumers=dict(consumers)
@@ -183,9 +184,9 @@ class PlacementAPI(RpcClient):
     ) -> list[dict[str, Any]]:
         """Return a page of all allocations, ordered by consumer, for audits.
 
-        Each is a dict with consumer_uuid, consumer_type, project_id, user_id, provider_uuid,
+        Each item is a dict with consumer_uuid, consumer_type, project_id, user_id, provider_uuid,
         provider_name, updated_at (of the consumer, ISO text in UTC; since 1.1) and resources (class
-        -> amount). ``marker`` is the last consumer of the page before; a consumer is never split
+        -> amount). ``marker`` is the last consumer of the previous page; a consumer is never split
         over pages.
         """
         result: list[dict[str, Any]] = self._call(
@@ -210,23 +211,24 @@ class PlacementAPI(RpcClient):
     def set_providers(
         self, context: RequestContext, providers: Sequence[dict[str, Any]]
     ) -> list[dict[str, Any]]:
-        """Create or update providers; doing it twice is fine. Results in order, each on its own.
+        """Create or update providers, each independently; return results in order. Idempotent.
 
         A provider is a dict with uuid, name, inventories (as in ``ComputeNode``) and traits (the
-        full set of standard traits; CUSTOM_ traits that somebody else put there survive unless
-        named in ``managed_custom_traits``). An allocation_ratio may be null: then the present value
-        is kept, or ``initial_allocation_ratio`` is used for a new inventory. A result is a dict
-        with uuid, generation, inventories as they now stand, and error (null or a sentence; then
-        nothing was changed for this provider).
+        full set of standard traits; CUSTOM_ traits set by others are kept unless named in
+        ``managed_custom_traits``). An allocation_ratio may be null: then the present value is kept,
+        or ``initial_allocation_ratio`` is used for a new inventory. A result is a dict with uuid,
+        generation, the new inventories, and error (null or a sentence; then nothing was changed for
+        this provider).
 
-        Since 1.2 it may have ``children`` (below it, parents before their children: dicts with
-        uuid, name, parent_uuid, inventories, traits and managed_custom_traits) and
-        ``former_children`` (UUIDs of some told before; those that are no children any more are
-        deleted). All of a tree is taken or nothing. An older placement is not told of children.
+        Since 1.2 it may have ``children`` (its descendants, parents before their children: dicts
+        with uuid, name, parent_uuid, inventories, traits and managed_custom_traits) and
+        ``former_children`` (UUIDs of some reported before; those that are no longer children are
+        deleted). A tree is accepted or refused as a whole. Children are not sent to an older
+        placement.
 
-        Since 1.4 it may say ``reshape``: true. When something is allocated of what would go, and
-        the reported tree has room for it elsewhere, it moves there in the same step; else the
-        report is refused as it is without. An older placement refuses.
+        Since 1.4 it may have ``reshape``: true. If something to be removed has allocations, and the
+        reported tree has room for them elsewhere, they move there in the same transaction;
+        otherwise the report is refused as it is without. An older placement refuses.
         """
         if not self.can_send("1.4"):
             providers = [
@@ -246,22 +248,22 @@ class PlacementAPI(RpcClient):
     def set_trait(
         self, context: RequestContext, provider: str, trait: str, *, present: bool
     ) -> None:
-        """Add or remove one trait of a provider; no change is fine.
+        """Add or remove one trait of a provider. Idempotent.
 
         Raises ResourceProviderNotFound.
         """
         self._call(context, "set_trait", provider=provider, trait=trait, present=present)
 
     def delete_provider(self, context: RequestContext, provider: str) -> None:
-        """Remove a provider; gone already is fine. Raises ResourceProviderInUse."""
+        """Delete a provider. Idempotent. Raises ResourceProviderInUse."""
         self._call(context, "delete_provider", provider=provider)
 
     def set_aggregate_members(
         self, context: RequestContext, aggregate: str, providers: Sequence[str]
     ) -> None:
-        """Make the aggregate hold exactly these providers; unknown ones are skipped.
+        """Set the members of an aggregate to exactly these providers; skip unknown ones.
 
-        Sharing providers that are in it stay.
+        Its sharing providers stay.
         """
         self._call(context, "set_aggregate_members", aggregate=aggregate, providers=list(providers))
 
@@ -270,7 +272,7 @@ class PlacementAPI(RpcClient):
     ) -> dict[str, list[str]]:
         """Return {"members": providers in an aggregate, "unknown": those that do not exist}.
 
-        ``providers`` are those whose existence is asked about.
+        ``providers`` are those whose existence is checked.
         """
         result: dict[str, list[str]] = self._call(
             context,

@@ -1,7 +1,7 @@
-"""Messages between processes: transports, clients, servers. Knows nothing about any service.
+"""RPC between processes: transports, clients and servers, independent of any service.
 
-The only package that imports oslo.messaging. A manager marks what may be called with :func:`expose`
-and what it raises on purpose with :func:`expected_exceptions`.
+The only package that imports oslo.messaging. A manager marks callable methods with :func:`expose`
+and the exceptions that they raise on purpose with :func:`expected_exceptions`.
 """
 
 from __future__ import annotations

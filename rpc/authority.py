@@ -1,8 +1,8 @@
-"""Who may call what, for which object: one table, asked after the signature was verified.
+"""Authorisation of RPC methods: one table of roles and scopes, applied to verified identities.
 
-A method that is not in the table is nobody's. What an agent or a cell conductor speaks for is its
-scope in the trust list; the argument that names it is checked here, and whether an instance is on
-that agent's host is checked by the owner of the instance, the cell conductor, as it always is.
+A method that is missing from the table cannot be called. The scope of an agent or a cell conductor
+is in the trust list, and the argument that must equal it is checked here. Whether an instance is on
+an agent's host is checked by the cell conductor that owns the instance.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ SERVED_BY = {
     "zone": "child_zone",
     "zone_summaries": "parent_zone",
 }
-"""Topic -> role of who answers there; a reply of anybody else is not believed."""
+"""Topic -> role of its servers; a reply from any other role is rejected."""
 
-EVERYBODY = "everybody"
+ANY_ROLE = "everybody"
 
 
 @dataclasses.dataclass(frozen=True)
 class Allowed:
-    """One role, and for roles with a scope which argument has to be that scope."""
+    """An allowed role and, for roles with a scope, the argument that must equal the scope."""
 
     role: str
     scope: Scope | None = None
@@ -45,14 +45,14 @@ def _argument(name: str) -> Scope:
 
 
 def _cell_of_batch(arguments: Arguments) -> Any:
-    """Return the cell that a batch of host states is from, as it is on the wire."""
+    """Return the cell of a batch of host states in wire form."""
     batch = arguments.get("batch")
     data = batch.get("armillary_object.data") if isinstance(batch, Mapping) else None
     return data.get("cell_uuid") if isinstance(data, Mapping) else None
 
 
 def _zone_of_summary(arguments: Arguments) -> Any:
-    """Return the zone that a summary is of, as it is on the wire."""
+    """Return the zone of a summary in wire form."""
     summary = arguments.get("summary")
     data = summary.get("armillary_object.data") if isinstance(summary, Mapping) else None
     return data.get("zone") if isinstance(data, Mapping) else None
@@ -167,25 +167,25 @@ TABLE: dict[str, dict[str, tuple[Allowed, ...]]] = {
         **_each("object_backport_versions", Allowed("compute"), SCHEDULER, CONDUCTOR, API),
     },
 }
-"""Topic -> method -> who may call it. What every server answers is in :data:`BASE`."""
+"""Topic -> method -> allowed callers. Methods of every server are in :data:`BASE`."""
 
-BASE = {"ping": EVERYBODY, "update_trust": EVERYBODY}
-"""What each server answers whoever is trusted; a trust list proves itself by a root's signature."""
+BASE = {"ping": ANY_ROLE, "update_trust": ANY_ROLE}
+"""Methods of every server, for all trusted callers; a root key signs each trust list."""
 
 
-def refusal(
+def refusal_reason(
     identity: Identity, topic: str, namespace: str | None, method: str, arguments: Arguments
 ) -> str | None:
-    """Return why this identity may not do this, None when it may."""
+    """Return why this identity may not make this call, None if it may."""
     if namespace is not None:
-        return None if method in BASE else f"{method} is nobody's"
+        return None if method in BASE else f"no role may call {method}"
     allowed = TABLE.get(topic, {}).get(method, ())
     fitting = [one for one in allowed if one.role == identity.role]
     if not fitting:
         return f"the role {identity.role} may not call {method} on {topic}"
     if all(_is_in_scope(one, identity, arguments) for one in fitting):
         return None
-    return f"{identity.name} speaks for {identity.scope!s:.80} only, and {method} is about another"
+    return f"{identity.name} has the scope {identity.scope!s:.80}; {method} is about another one"
 
 
 def _is_in_scope(allowed: Allowed, identity: Identity, arguments: Arguments) -> bool:
@@ -195,7 +195,7 @@ def _is_in_scope(allowed: Allowed, identity: Identity, arguments: Arguments) -> 
 
 
 def may_answer(identity: Identity, topic: str, server: str | None) -> bool:
-    """Return whether a reply by this identity can be true: it serves the topic, as that server."""
+    """Return whether this identity serves the topic, and under this server name."""
     if identity.role != SERVED_BY.get(topic):
         return False
     return topic != "compute" or server is None or identity.scope == server

@@ -1,8 +1,8 @@
-"""The broker's accounts: one for each role, with what it may do there, as RabbitMQ wants it said.
+"""RabbitMQ accounts: one per role, with the permissions it needs.
 
-The table tells what a role serves, calls and hears on which broker; names of queues and exchanges,
-and so the permissions, follow from that and from ``rpc.topics``. ``rpc.authority`` says the same of
-methods, which a broker does not know.
+The table lists what a role serves, calls and reads on each broker. Names of queues and exchanges,
+and thereby permissions, follow from it and from ``rpc.topics``. ``rpc.authority`` does the same for
+methods, which a broker cannot tell apart.
 """
 
 from __future__ import annotations
@@ -17,79 +17,81 @@ from rpc import event_feed, queue_types, topics
 TOP, CELL = "top", "cell"
 COMPUTE, CELL_CONDUCTOR = "compute", "cell-conductor"
 MONITOR, OPERATOR, PARENT_ZONE = "monitor", "operator", "parent-zone"
-NAMED_AFTER = {COMPUTE: "host", CELL_CONDUCTOR: "cell UUID"}
-"""Roles of which each process has an account of its own, and what that one is named after."""
+ACCOUNT_SCOPES = {COMPUTE: "host", CELL_CONDUCTOR: "cell UUID"}
+"""Roles with an account for each process -> what each account is named after."""
 
 NOTHING = "^$"
 _NO_WILDCARD = "[^#*]+"
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
-    """What a role does on one broker; topics in each case."""
+class BrokerUse:
+    """A role's use of one broker, as topics."""
 
     serves: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
-    """Sent to, and answered by, any of their servers or a named one."""
+    """Topics whose servers it sends to, any or a named one, and gets answers from."""
     tells: tuple[str, ...] = ()
-    """Sent to all their servers at once."""
+    """Topics whose fanout it writes to."""
     hears: tuple[str, ...] = ()
-    """Fanouts that it reads and does not serve."""
+    """Topics whose fanout it reads without serving them."""
     makes_exchanges: bool = False
-    """Whether it may make, and so delete, the exchanges that all use."""
+    """Whether it may create, and so delete, the shared exchanges."""
     writes_events: bool = False
     reads_events: bool = False
 
 
-TABLE: Mapping[str, Mapping[str, Part]] = {
-    "api": {TOP: Part(serves=("api",), calls=("conductor",), reads_events=True)},
+TABLE: Mapping[str, Mapping[str, BrokerUse]] = {
+    "api": {TOP: BrokerUse(serves=("api",), calls=("conductor",), reads_events=True)},
     "conductor": {
-        TOP: Part(
+        TOP: BrokerUse(
             serves=("conductor", "zone"),
             calls=("conductor", "placement", "scheduler"),
             tells=("api", "conductor", "host_states", "placement", "scheduler", "zone_summaries"),
             makes_exchanges=True,
             writes_events=True,
         ),
-        CELL: Part(calls=("cell_conductor",)),
+        CELL: BrokerUse(calls=("cell_conductor",)),
     },
     "scheduler": {
-        TOP: Part(
+        TOP: BrokerUse(
             serves=("scheduler",),
             calls=("conductor", "host_states", "placement"),
             makes_exchanges=True,
             writes_events=True,
         )
     },
-    "placement": {TOP: Part(serves=("placement",), calls=("conductor",), makes_exchanges=True)},
+    "placement": {
+        TOP: BrokerUse(serves=("placement",), calls=("conductor",), makes_exchanges=True)
+    },
     CELL_CONDUCTOR: {
-        TOP: Part(
+        TOP: BrokerUse(
             serves=("host_states",),
             calls=("conductor", "placement"),
             tells=("scheduler",),
             writes_events=True,
         ),
-        CELL: Part(
+        CELL: BrokerUse(
             serves=("cell_conductor",),
             calls=("cell_conductor", "compute"),  # itself, to tell whether it is reached
             tells=("compute",),
             makes_exchanges=True,
         ),
     },
-    COMPUTE: {CELL: Part(serves=("compute",), calls=("cell_conductor",), writes_events=True)},
-    OPERATOR: {TOP: Part(calls=("conductor", "placement"))},
-    PARENT_ZONE: {TOP: Part(calls=("zone",), hears=("zone_summaries",))},
-    MONITOR: {TOP: Part(), CELL: Part()},
+    COMPUTE: {CELL: BrokerUse(serves=("compute",), calls=("cell_conductor",), writes_events=True)},
+    OPERATOR: {TOP: BrokerUse(calls=("conductor", "placement"))},
+    PARENT_ZONE: {TOP: BrokerUse(calls=("zone",), hears=("zone_summaries",))},
+    MONITOR: {TOP: BrokerUse(), CELL: BrokerUse()},
 }
-"""Role -> broker -> what it does there. The parent zone's account is on the child's top broker."""
+"""Role -> broker -> use. A parent zone's account is on the child zone's top broker."""
 
 SERVICES = tuple(role for role in TABLE if role not in {MONITOR, OPERATOR, PARENT_ZONE})
-"""Roles that every deployment has."""
+"""Roles that exist in every deployment."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Access:
-    """Regular expressions of names that may be made, written to, and read from."""
+    """Regular expressions of names that may be configured, written and read."""
 
     configure: str
     write: str
@@ -98,23 +100,25 @@ class Access:
 
 @dataclasses.dataclass(frozen=True)
 class Permissions:
-    """What one account may do on one virtual host."""
+    """Permissions of one account on one virtual host."""
 
     account: str
     access: Access
     by_exchange: Mapping[str, tuple[str, str]]
-    """Topic exchange -> regular expressions of the keys it may write, and may bind for reading."""
+    """Topic exchange -> regular expressions of the routing keys it may write and bind."""
 
 
 def account_name(role: str, scope: str | None = None, prefix: str = "") -> str:
-    """Return the name of an account: a role's, or that of one agent's or one cell's conductor.
+    """Return the name of a role's account, or of one agent's or cell conductor's account.
 
-    Raises Invalid for a role that is unknown, and where the scope is missing or too much.
+    Raises Invalid for an unknown role, and for a missing or superfluous scope.
     """
     if role not in TABLE:
-        raise exception.Invalid(reason=f"no role {role}; there are: {', '.join(sorted(TABLE))}")
-    if (scope is not None) != (role in NAMED_AFTER):
-        wanted = f"of one {NAMED_AFTER[role]}" if role in NAMED_AFTER else "the same everywhere"
+        raise exception.Invalid(reason=f"unknown role {role}; known: {', '.join(sorted(TABLE))}")
+    if (scope is not None) != (role in ACCOUNT_SCOPES):
+        wanted = (
+            f"of one {ACCOUNT_SCOPES[role]}" if role in ACCOUNT_SCOPES else "the same everywhere"
+        )
         raise exception.Invalid(reason=f"the account of {role} is {wanted}")
     return prefix + (role if scope is None else f"{role}-{scope}")
 
@@ -127,7 +131,7 @@ def permissions(
     prefix: str = "",
     control_exchange: str = queue_types.CONTROL_EXCHANGE,
 ) -> Permissions:
-    """Return what a role's account may do on a broker. Raises Invalid where it has none there."""
+    """Return a role's permissions on a broker. Raises Invalid if it has no account there."""
     account = account_name(role, scope, prefix)
     part = TABLE[role].get(broker)
     if part is None:
@@ -140,9 +144,9 @@ def permissions(
 
 @dataclasses.dataclass(frozen=True)
 class _Names:
-    """The names that one part comes to."""
+    """The queue and exchange names that follow from one part."""
 
-    part: Part
+    part: BrokerUse
     broker: str
     account: str
     scope: str | None
@@ -169,12 +173,12 @@ class _Names:
         found = topics.find(topic)
         shared = [re.escape(topic)] if found.has_shared_queue else []
         server = _NO_WILDCARD if self.scope is None else re.escape(self.scope)
-        if topic == "cell_conductor":  # served under the names of machines, not of cells
+        if topic == "cell_conductor":  # its servers are named after machines, not cells
             server = _NO_WILDCARD
         return shared + ([re.escape(f"{topic}.") + server] if found.has_named_queues else [])
 
     def _own_streams(self) -> list[str]:
-        """Return fanouts that it makes: its own with any name that the driver may give them."""
+        """Return the fanouts that it creates, with any suffix that the driver may add."""
         mine = [t for t in self.part.serves if not topics.find(t).is_fanout_made_by_others]
         lent = [other for t in self.part.serves for other in topics.find(t).makes_fanouts_of]
         return [f"{re.escape(topics.fanout(t))}(_.*)?" for t in mine] + [
@@ -189,26 +193,28 @@ class _Names:
 
     # Exchanges ------------------------------------------------------------------------------------
 
-    def _doors(self, names: Iterable[str]) -> list[str]:
+    def _direct_exchanges(self, names: Iterable[str]) -> list[str]:
         return [
-            topics.door(self.control_exchange, topic)
+            topics.direct_exchange(self.control_exchange, topic)
             for topic in names
-            if topics.find(topic).has_door
+            if topics.find(topic).has_direct_exchange
         ]
 
     def _exchanges_it_makes(self) -> list[str]:
         common = [self.control_exchange, topics.replies(self.control_exchange)]
         events = [event_feed.EXCHANGE] if self.part.reads_events else []
         return (
-            (common if self.part.makes_exchanges else []) + self._doors(self.part.serves) + events
+            (common if self.part.makes_exchanges else [])
+            + self._direct_exchanges(self.part.serves)
+            + events
         )
 
     def _exchanges_it_writes(self) -> list[str]:
         part = self.part
-        plain = any(not topics.find(topic).has_door for topic in part.calls)
+        plain = any(not topics.find(topic).has_direct_exchange for topic in part.calls)
         return [
             *([self.control_exchange] if plain else []),
-            *self._doors(part.calls),
+            *self._direct_exchanges(part.calls),
             *([topics.replies(self.control_exchange)] if part.serves else []),
             *(topics.fanout(topic) for topic in part.tells),
             *([event_feed.EXCHANGE] if part.writes_events else []),
@@ -218,7 +224,7 @@ class _Names:
         part = self.part
         return [
             *([self.control_exchange] if part.serves else []),
-            *self._doors(part.serves),
+            *self._direct_exchanges(part.serves),
             *([topics.replies(self.control_exchange)] if part.calls else []),
             *(topics.fanout(topic) for topic in (*part.serves, *part.hears)),
             *([event_feed.EXCHANGE] if part.reads_events else []),
@@ -231,7 +237,7 @@ class _Names:
         candidates = [
             self.control_exchange,
             topics.replies(self.control_exchange),
-            *self._doors(topics.TOPICS),
+            *self._direct_exchanges(topics.TOPICS),
         ]
         return [name for name in candidates if name in used]
 
@@ -245,10 +251,10 @@ class _Names:
         return _any(called), _any(served)
 
     def _is_at(self, exchange: str, topic: str) -> bool:
-        """Tell whether a topic is reached through an exchange; queues with a door are at both."""
+        """Return whether an exchange leads to a topic; topics with a direct exchange use both."""
         if exchange == self.control_exchange:
-            return topic in self.part.serves or not topics.find(topic).has_door
-        return exchange == topics.door(self.control_exchange, topic)
+            return topic in self.part.serves or not topics.find(topic).has_direct_exchange
+        return exchange == topics.direct_exchange(self.control_exchange, topic)
 
     def _replies_it_sends(self) -> list[str]:
         served = set(self.part.serves)
@@ -274,6 +280,6 @@ def _reply_queues(account: str) -> str:
 
 
 def _any(patterns: Iterable[str]) -> str:
-    """Return one expression for all of them, each as a whole name; of none, one for nothing."""
+    """Return one expression that matches any pattern completely; without any, nothing."""
     found = list(dict.fromkeys(patterns))
     return f"^({'|'.join(found)})$" if found else NOTHING

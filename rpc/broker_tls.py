@@ -1,7 +1,7 @@
-"""TLS to the broker, by the options of oslo.messaging's driver, and never without looking closely.
+"""TLS to the broker with the options of oslo.messaging's driver, and with full verification.
 
-The library checks the broker's name only beside an authority of one's own, and finds out that a
-file is missing when it connects, again and again.
+oslo.messaging verifies the broker's name only if a CA file is set, and reports a missing file only
+as repeated connection failures.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ GROUP = "oslo_messaging_rabbit"
 def settings(
     conf: cfg.ConfigOpts, hosts: Sequence[oslo_messaging.TransportHost]
 ) -> dict[str, Any] | bool:
-    """Return kombu's TLS settings for some brokers, False where TLS is off.
+    """Return kombu's TLS settings for the brokers, False if TLS is off.
 
-    The broker has to prove its name, to an authority of ``ssl_ca_file`` or else of this machine.
-    One of several brokers has to prove the name of the one that was tried first: their certificates
-    name all of them.
+    The broker's certificate is verified by ``ssl_ca_file`` or else by the system's CAs, with its
+    host name. With several brokers, each must prove the name of the first one tried: their
+    certificates name all of them.
     """
     options = conf[GROUP]
     if not options.ssl:
@@ -44,7 +44,7 @@ def settings(
 
 
 def check(conf: cfg.ConfigOpts) -> None:
-    """Raise ConfigurationError where TLS is on and one of its files is of no use."""
+    """Raise ConfigurationError if TLS is on and one of its files cannot be used."""
     options = conf[GROUP]
     if not options.ssl:
         return
@@ -53,7 +53,7 @@ def check(conf: cfg.ConfigOpts) -> None:
         _try("ssl_ca_file", options.ssl_ca_file, context.load_verify_locations)
     if options.ssl_key_file and not options.ssl_cert_file:
         raise exception.ConfigurationError(
-            reason=f"[{GROUP}] ssl_key_file is set and ssl_cert_file, which it belongs to, is not"
+            reason=f"[{GROUP}] ssl_key_file is set without ssl_cert_file, which it belongs to"
         )
     if options.ssl_cert_file:
         key = options.ssl_key_file or None
@@ -66,8 +66,8 @@ def _try(option: str, path: str, load: Any) -> None:
     try:
         load(path)
     except (OSError, ssl.SSLError) as error:
-        reason = "there is no such file" if not Path(path).exists() else error.strerror or error
+        reason = "the file does not exist" if not Path(path).exists() else error.strerror or error
         raise exception.ConfigurationError(
-            reason=f"[{GROUP}] {option} {path} cannot be used: {reason}; a PEM file that this "
-            "service may read is expected, and a key that fits its certificate"
+            reason=f"[{GROUP}] {option} {path} cannot be used: {reason}; it must be a PEM file "
+            "that this service can read, and a key must match its certificate"
         ) from error

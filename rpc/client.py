@@ -1,4 +1,4 @@
-"""The calling side of a topic: call, cast, fanout, version caps, and errors a caller can act on."""
+"""RPC client base: call, cast, fanout, version caps, and errors a caller can handle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rpc.version_caps import VersionCap, as_cap, fits
 
 _REMOTE_SUFFIX = "_Remote"
 _TO_A_QUEUE = oslo_messaging.TransportOptions(at_least_once=True)
-"""The broker says so when there is no queue for it: no server of that name was ever there."""
+"""The broker reports when there is no queue, that is, no such server ever existed."""
 _OUTCOMES: tuple[tuple[type[exception.ArmillaryError], str], ...] = (
     (exception.RpcTimeout, "timeout"),
     (exception.RpcUnavailable, "unavailable"),
@@ -26,12 +26,11 @@ _OUTCOMES: tuple[tuple[type[exception.ArmillaryError], str], ...] = (
 class RpcClient:
     """Base of every ``rpcapi`` class, which sets ``TOPIC`` and ``VERSION``.
 
-    A method asks for the version that it came with, so that a newer client still calls an older
-    server: the first one of ``VERSION``'s major part, unless it says otherwise.
+    A method requests the version that introduced it, so that newer clients can call older servers;
+    the default is the first version of ``VERSION``'s major part.
 
-    A call raises ``RpcTimeout`` when no answer came (outcome unknown), ``RpcUnavailable`` when
-    nobody was sent anything, and what the other side raised when that is a class of
-    ``armillary.exception``.
+    A call raises ``RpcTimeout`` if no answer came (outcome unknown), ``RpcUnavailable`` if nothing
+    was sent, and the remote exception if its class is in ``armillary.exception``.
     """
 
     TOPIC: str
@@ -59,13 +58,13 @@ class RpcClient:
         return fits(self._cap.of(None), version)
 
     def can_send_to(self, server: str, version: str) -> bool:
-        """Return whether this one may be."""
+        """Return whether this server may be sent this version."""
         return fits(self._cap.of(server), version)
 
     def ping(
         self, context: RequestContext, *, server: str | None = None, timeout_seconds: float = 5.0
     ) -> None:
-        """Raise ``RpcTimeout`` unless a server answers, ``RpcUnavailable`` if none ever did."""
+        """Raise ``RpcTimeout`` if no server answers, ``RpcUnavailable`` if none ever existed."""
         prepared = self._client.prepare(
             namespace="baseapi",
             version="1.0",
@@ -110,7 +109,7 @@ class RpcClient:
         self._sent(method, 0, lambda: prepared.cast(context, method, **arguments))
 
     def _checked(self, method: str, version: str | None, server: str | None) -> str:
-        """Return the version that a method asks for. Raises RpcVersionTooOld over the cap."""
+        """Return the requested version. Raises RpcVersionTooOld if it exceeds the cap."""
         asked = version or self._version_first
         cap = self._cap.of(server)
         if not fits(cap, asked):
@@ -143,15 +142,15 @@ class RpcClient:
             ) from error
         except oslo_messaging.MessageUndeliverable as error:
             raise exception.RpcUnavailable(
-                method=method, topic=self.TOPIC, reason="it was never served on this broker"
+                method=method, topic=self.TOPIC, reason="no server ever served it on this broker"
             ) from error
         except oslo_messaging.MessageDeliveryFailure as error:
             raise exception.RpcUnavailable(
                 method=method, topic=self.TOPIC, reason=type(error).__name__
             ) from error
         except Exception as error:
-            # oslo.messaging rebuilds built-in errors, too: a bug of the other side is not one of
-            # ours.
+            # oslo.messaging also rebuilds built-in exceptions: a remote bug must not look like one
+            # of this process.
             raise exception.RpcFailed(
                 method=method,
                 topic=self.TOPIC,
@@ -160,7 +159,7 @@ class RpcClient:
 
 
 def _outcome_of(error: exception.ArmillaryError) -> str:
-    """Return how a call ended, in a word."""
+    """Return the outcome label of a failed call."""
     for kind, word in _OUTCOMES:
         if isinstance(error, kind):
             return word
@@ -168,10 +167,10 @@ def _outcome_of(error: exception.ArmillaryError) -> str:
 
 
 def _as_raised(error: exception.ArmillaryError) -> exception.ArmillaryError:
-    """Return a remote error as its own class again.
+    """Convert a remote error to its own class.
 
-    oslo.messaging answers a subclass whose text is the remote traceback, which no caller wants to
-    show.
+    oslo.messaging raises a subclass whose text contains the remote traceback, which callers should
+    not show.
     """
     cls = type(error)
     if cls.__module__ != exception.__name__:

@@ -1,10 +1,9 @@
-"""The event feed: a message to everybody who listens at that moment, kept for nobody.
+"""Event feed: transient messages to all current listeners.
 
-It is an exchange without queues of its own: each reader has a queue for as long as it is connected,
-exclusive and gone with the connection, so nothing fills up where nobody reads. Readers make it:
-where there is none nobody ever listened, and writers, who may not make it, are silent.
-Notifications of oslo.messaging cannot be had so: their queues are declared by the sender, stay,
-and grow.
+The feed is an exchange without queues of its own. Each reader has an exclusive queue for as long as
+it is connected, so nothing accumulates without readers. Readers create the exchange. Until one has,
+there are no listeners, and writers, which may not create it, drop their messages. oslo.messaging's
+notifications cannot do this: the sender declares their queues, which persist and grow.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from kombu.messaging import Consumer, Producer
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.log_once import OutageLog
 from armillary.masking import mask_passwords
-from rpc import broker_tls, declaring, memory_transport
+from armillary.outage_log import OutageLog
+from rpc import broker_tls, declarations, memory_transport
 
 LOG = logging.getLogger(__name__)
 
@@ -37,10 +36,10 @@ CONNECT_SECONDS_MAX = 5.0
 HEARTBEAT_SECONDS = 30
 WAIT_SECONDS = 0.5
 RECONNECT_SECONDS = 1.0
-LOOK_AGAIN_SECONDS = 1.0
-"""How long a writer that found no feed says nothing."""
+RECHECK_SECONDS = 1.0
+"""Seconds that a writer drops messages after it found no feed."""
 WAITING_MESSAGES_MAX = 10_000
-"""In a reader's queue at the broker, which then drops the oldest."""
+"""Maximum length of a reader's queue; the broker drops the oldest messages beyond it."""
 
 _EMBEDDED = "kombu+memory"
 
@@ -50,15 +49,15 @@ def _exchange() -> Exchange:
 
 
 def connection_to(conf: cfg.ConfigOpts, transport_url: str, *, heartbeat: int) -> Connection:
-    """Return a connection, not yet made, as oslo.messaging makes those of this URL.
+    """Return an unconnected connection equivalent to oslo.messaging's for this URL.
 
-    Raises ConfigurationError for a URL that has no usable form.
+    Raises ConfigurationError for a malformed URL.
     """
     try:
         url = oslo_messaging.TransportURL.parse(conf, transport_url)
     except (oslo_messaging.InvalidTransportURL, ValueError) as error:
         raise exception.ConfigurationError(
-            reason="transport_url has no usable form for events: expected "
+            reason="transport_url is malformed for events; expected "
             "rabbit://user:password@host:port/vhost"
         ) from error
     if url.transport == _EMBEDDED:
@@ -82,7 +81,7 @@ def _address(host: oslo_messaging.TransportHost) -> str:
 
 
 class FeedWriter:
-    """Publishes on the feed; connects with the first message. For one thread."""
+    """Publishes on the feed; connects with the first message. Not thread-safe."""
 
     def __init__(self, conf: cfg.ConfigOpts, transport_url: str) -> None:
         self._connection = connection_to(conf, transport_url, heartbeat=0)
@@ -91,7 +90,7 @@ class FeedWriter:
         self._silent_until = 0.0
 
     def publish(self, message: dict[str, Any]) -> None:
-        """Send one message. Raises what kombu raises; a connection that got old is made anew."""
+        """Send one message; reconnect once if the connection is lost. Raises kombu's exceptions."""
         try:
             self._publish(message)
         except self._connection.recoverable_connection_errors:
@@ -99,7 +98,7 @@ class FeedWriter:
             self._publish(message)
 
     def close(self) -> None:
-        """Let go of the connection; the next message makes another."""
+        """Close the connection; the next message opens another."""
         self._producer = None
         with contextlib.suppress(Exception):
             self._connection.release()
@@ -118,28 +117,28 @@ class FeedWriter:
         )
 
     def _find_producer(self) -> Producer | None:
-        """Return a producer; None where there is no feed, or was none a moment ago."""
+        """Return a producer; None if there is no feed, or was none a moment ago."""
         if time.monotonic() < self._silent_until:
             return None
         self._connection.ensure_connection(max_retries=1, timeout=CONNECT_SECONDS_MAX)
         channel = self._connection.channel()
         if self._is_embedded:
             _exchange()(channel).declare()
-        elif not declaring.is_exchange(channel, EXCHANGE):
+        elif not declarations.is_exchange(channel, EXCHANGE):
             channel.close()
-            self._silent_until = time.monotonic() + LOOK_AGAIN_SECONDS
+            self._silent_until = time.monotonic() + RECHECK_SECONDS
             return None
         return Producer(channel, _exchange(), auto_declare=False)
 
 
 class FeedReader:
-    """Reads the feed in the caller's thread until it is told to stop."""
+    """Reads the feed in the caller's thread until stopped."""
 
     def __init__(self, conf: cfg.ConfigOpts, transport_url: str) -> None:
         self._conf = conf
         self._url = transport_url
         self._outage = OutageLog(LOG, "The event feed")
-        connection_to(conf, transport_url, heartbeat=0)  # a bad URL is said now
+        connection_to(conf, transport_url, heartbeat=0)  # fail early on a malformed URL
 
     def run(
         self,
@@ -147,10 +146,10 @@ class FeedReader:
         on_message: Callable[[dict[str, Any]], None],
         on_gap: Callable[[bool], None] = lambda is_connected: None,
     ) -> None:
-        """Call ``on_message`` for each message; what is no JSON object is left out.
+        """Call ``on_message`` for each message; ignore messages that are not JSON objects.
 
-        ``on_gap`` is told when the broker is lost (False) and when it is there (True): what came
-        between is missing. Raises nothing.
+        ``on_gap`` is called with False when the broker is lost and with True when it is connected:
+        messages in between are missing. Raises nothing.
         """
         while not stop.is_set():
             try:
@@ -180,13 +179,13 @@ class FeedReader:
                 channel,
                 [queue],
                 no_ack=True,
-                on_message=lambda message: _hand_on(message, on_message),
+                on_message=lambda message: _deliver_json(message, on_message),
             )
             with consumer:
                 try:
                     yield connection
                 finally:
-                    with contextlib.suppress(Exception):  # the broker does it, the embedded one not
+                    with contextlib.suppress(Exception):  # the embedded broker does not delete it
                         queue(channel).delete()
 
     def _drain(self, connection: Connection, stop: threading.Event) -> None:
@@ -197,7 +196,7 @@ class FeedReader:
                 connection.heartbeat_check()
 
 
-def _hand_on(message: Any, on_message: Callable[[dict[str, Any]], None]) -> None:
+def _deliver_json(message: Any, on_message: Callable[[dict[str, Any]], None]) -> None:
     try:
         document = json.loads(message.body)
     except ValueError:

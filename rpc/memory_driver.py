@@ -1,4 +1,4 @@
-"""The driver for the embedded broker: like that of RabbitMQ; its consumers wait for a call."""
+"""oslo.messaging driver for the embedded broker, with blocking waits instead of polling."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any
 from oslo_messaging._drivers import impl_rabbit
 from oslo_messaging._drivers.common import Timeout
 
-from rpc import patience
+from rpc import polling
 
 _WAIT_SECONDS_MAX = 60.0
 
 
 class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
-    """A connection that looks for messages only when some may have come."""
+    """A connection that polls for messages only after a wake-up."""
 
     _found_nothing_at: int | None = None
-    """The count of calls when it was last seen that there is nothing."""
+    """Number of wake-ups when the queues were last seen empty."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._is_patient = patience.may_wait()
+        self._may_block = polling.may_block()
 
     def consume(self, timeout: float | None = None) -> None:
-        """Consume what is there or comes; ``timeout`` is the library's idea of when to look up."""
-        if not self._is_patient:
+        """Consume available or coming messages; ``timeout`` is the library's poll interval."""
+        if not self._may_block:
             super().consume(timeout)
             return
         waiter = self.connection.transport.waiter
@@ -33,7 +33,7 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
             waiter.wait(calls, _WAIT_SECONDS_MAX)
             return
         try:
-            super().consume(patience.GLANCE_SECONDS)
+            super().consume(polling.UPKEEP_SECONDS)
         except Timeout:
             self._found_nothing_at = calls
             raise
@@ -44,7 +44,7 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
 
 
 class Driver(impl_rabbit.RabbitDriver):  # type: ignore[misc]
-    """The driver with such connections."""
+    """The RabbitMQ driver with these connections."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -1,9 +1,8 @@
-"""The in-memory broker of a deployment in one process.
+"""In-memory broker for a deployment in one process.
 
-Its virtual hosts are apart and its waits don't spin. kombu's own memory transport keeps one set of
-queues for the whole process, whatever the virtual host, and polls them without a pause. This one
-derives from it, keeps a broker for each virtual host, and wakes those who consume from a queue when
-something is put in it.
+kombu's own memory transport has one set of queues for the whole process, whatever the virtual host,
+and polls them without a pause. This transport derives from it, separates virtual hosts, and wakes
+consumers when a message is put in one of their queues.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ import weakref
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from kombu.transport import TRANSPORT_ALIASES, memory, virtual
+from kombu.transport import TRANSPORT_ALIASES, _transport_cache, memory, virtual
 
 _WAIT_SECONDS_MAX = 1.0
 
 
 class _Waiter:
-    """One connection's wait for messages; ``calls`` counts the reasons to look up."""
+    """One connection's wait for messages; ``calls`` counts its wake-ups."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -37,7 +36,7 @@ class _Waiter:
 
 
 class _Broker:
-    """The queues and bindings of one virtual host, and who waits for what is put in which."""
+    """Queues and bindings of one virtual host, with the waiters of each queue."""
 
     def __init__(self) -> None:
         self.state = virtual.BrokerState()
@@ -53,7 +52,7 @@ class _Broker:
             waiter.call()
 
     def call_for(self, queue: str, waiter: _Waiter) -> None:
-        """Call one for each message that is put in a queue from now on."""
+        """Wake a waiter for each message put in a queue from now on."""
         with self._lock:
             self._waiters.setdefault(queue, weakref.WeakSet()).add(waiter)
 
@@ -122,12 +121,12 @@ class Channel(memory.Channel):
             size += 1
 
     def close(self) -> None:
-        # Not memory.Channel.close: that one drops every queue of the process.
+        # Not memory.Channel.close, which drops every queue of the process.
         virtual.Channel.close(self)
 
 
 class Transport(memory.Transport):
-    """kombu's memory transport on a broker for each virtual host."""
+    """kombu's memory transport with a separate broker for each virtual host."""
 
     Channel = Channel
 
@@ -154,5 +153,7 @@ class Transport(memory.Transport):
 
 
 def install() -> None:
-    """Make ``kombu+memory://`` mean this transport in this process. Idempotent."""
+    """Register this transport for ``kombu+memory://`` in this process. Idempotent."""
     TRANSPORT_ALIASES["memory"] = f"{__name__}:Transport"
+    # kombu keeps the class of an alias: its own one, if something asked for it before this.
+    _transport_cache["memory"] = Transport

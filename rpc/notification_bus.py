@@ -1,4 +1,4 @@
-"""Notifications for third parties, through the drivers of oslo.messaging that operators name."""
+"""Notifications for third parties, through oslo.messaging's configured drivers."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from rpc import memory_transport
 
 NOOP = "noop"
 RETRIES = 1
-"""How often a notification is tried again; more wait behind it."""
+"""Maximum number of retries of a notification; others wait meanwhile."""
 
 _EMBEDDED_SCHEME = "kombu+memory:"
 
 
 def url_of(conf: cfg.ConfigOpts) -> str | None:
-    """Return ``[oslo_messaging_notifications] transport_url``, None when nobody set it."""
+    """Return ``[oslo_messaging_notifications] transport_url``, None if it is not set."""
     url: str | None = _options(conf).transport_url
     return url or None
 
 
 def is_noop(url: str) -> bool:
-    """Tell whether a URL says that nothing is to be sent."""
+    """Return whether a URL disables notifications."""
     return url.partition(":")[0] == NOOP
 
 
 def has_driver(conf: cfg.ConfigOpts) -> bool:
-    """Tell whether any driver of ``[oslo_messaging_notifications]`` sends something."""
+    """Return whether any driver of ``[oslo_messaging_notifications]`` sends something."""
     return any(name != NOOP for name in _options(conf).driver)
 
 
@@ -42,7 +42,7 @@ def _options(conf: cfg.ConfigOpts) -> Any:
 
 
 class NotificationBus:
-    """oslo.messaging's notifier on some topics; without any on those of its own options."""
+    """oslo.messaging's notifier for the given topics, or else for those of its own options."""
 
     def __init__(
         self, conf: cfg.ConfigOpts, transport_url: str, topics: Sequence[str] | None = None
@@ -53,7 +53,7 @@ class NotificationBus:
             self._transport = oslo_messaging.get_notification_transport(conf, url=transport_url)
         except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
             raise exception.ConfigurationError(
-                reason="[oslo_messaging_notifications] transport_url has no usable form: expected "
+                reason="[oslo_messaging_notifications] transport_url is malformed; expected "
                 "rabbit://user:password@host:port/vhost"
             ) from error
         self._notifier = oslo_messaging.Notifier(
@@ -68,10 +68,10 @@ class NotificationBus:
         payload: dict[str, Any],
         request_id: str | None,
     ) -> None:
-        """Send one; the drivers log, and do not raise, what keeps them from it."""
+        """Send a notification; the drivers log failures instead of raising."""
         told = getattr(self._notifier.prepare(publisher_id=publisher_id), priority.lower())
         told({"request_id": request_id}, event_type, payload)
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         self._transport.cleanup()

@@ -1,9 +1,8 @@
-"""Queue names that are the same after a restart and never those of another living process.
+"""Queue names that survive a restart and are unique among running processes.
 
-oslo.messaging's queue manager names reply and fanout queues after a host and a process name, and
-counts within one process group only: two services of one kind on one machine would share, and
-steal, their replies. So each process holds a numbered slot under the lock directory for as long as
-it lives.
+oslo.messaging's queue manager builds reply and fanout queue names from a host and a process name,
+with a counter per process group: two services of one kind on one machine would share, and steal,
+each other's replies. So each process locks a numbered slot in the lock directory while it runs.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ _held: dict[tuple[int, Path], tuple[int, str]] = {}
 _identity = amqpdriver.QManager._service_identity
 
 
-def outlive_the_group_leader() -> None:
-    """Let queues be named in a process group whose leader has ended.
+def allow_missing_group_leader() -> None:
+    """Allow queue names in a process group whose leader has ended.
 
-    So it is for what a script leaves running in the background. oslo.messaging knows a service by
-    its group and by when the leader started, which is to tell a number used again; without a leader
-    the number alone has to do.
+    This is the case for processes that a script leaves in the background. oslo.messaging identifies
+    a service by its process group and the leader's start time, which detects a reused group id.
+    Without a leader only the group id is used.
     """
     amqpdriver.QManager._service_identity = staticmethod(_service_identity)
 
@@ -43,7 +42,7 @@ def _service_identity() -> tuple[int, int]:
 
 
 def claim_process_name(base: str, lock_directory: Path) -> str:
-    """Return ``base-N`` with the lowest N that no other living process has. Raises OSError."""
+    """Return ``base-N`` with the lowest N that no other process holds. Raises OSError."""
     key = (os.getpid(), lock_directory / base)
     if key in _held:
         return _held[key][1]

@@ -1,13 +1,13 @@
-"""The driver for RabbitMQ, with another idea of queues for answers, and of messages returned.
+"""RabbitMQ driver with exclusive reply queues and reliable reports of undeliverable messages.
 
-What a topic has on the broker, and who makes it, is told by ``rpc.topics``: here it is done so that
-each process gets on with an account that may do nothing beyond that.
+``rpc.topics`` says what a topic has on the broker and who creates it. This driver implements it
+such that each process needs no further permissions.
 
-The driver would make reply queues like those of calls, replicated and written to disk, or else
-transient and open to all, which newer releases of RabbitMQ refuse. But an answer concerns one
-process, which waits for a while and can go on without. So its queue is exclusive: in memory, gone
-with its connection; answers are not acknowledged. An answer that finds no queue, because the
-connection is just being made anew, is sent again by the driver, for a minute.
+oslo.messaging's reply queues would be replicated and written to disk like those of calls, or
+transient and not exclusive, which newer releases of RabbitMQ refuse. But a reply concerns one
+process, which waits for a limited time and can do without. So its queue is exclusive: in memory and
+deleted with its connection, with no acknowledgements. The driver resends a reply that finds no
+queue, because the connection is being re-established, for up to a minute.
 """
 
 from __future__ import annotations
@@ -28,41 +28,41 @@ from oslo_messaging._drivers import impl_rabbit
 from oslo_messaging._drivers.amqp import AMQPDestinationNotFound
 from oslo_messaging._drivers.common import PURPOSE_LISTEN, Timeout
 
-from rpc import broker_tls, declaring, patience, topics
+from rpc import broker_tls, declarations, polling, topics
 
 LOG = logging.getLogger(__name__)
 
 SCHEME = "rabbit"
 _NO_USER = "guest"
 _FOR_THE_CALLER = (AMQPDestinationNotFound, MessageUndeliverable, Timeout)
-"""What the driver never tries again after, at this place."""
+"""Exceptions that the driver never retries here."""
 _CLASSIC = {"x-queue-type": "classic"}
-"""Said, since a virtual host may have another kind as its default."""
+"""Explicit, since a virtual host may have another default queue type."""
 _MUST_BE_ROUTED = TransportOptions(at_least_once=True)
 
 
 class _TopicConsumer(impl_rabbit.Consumer):  # type: ignore[misc]
-    """Consumes what is sent to a topic, or to one server of it."""
+    """Consumes messages to a topic, or to one server of it."""
 
     def declare(self, conn: _Connection) -> None:
-        declaring.make_exchange(conn.channel, self.exchange)
+        declarations.make_exchange(conn.channel, self.exchange)
         self.exchange.no_declare = True
         super().declare(conn)
-        with contextlib.suppress(declaring.NotThereYet):  # whose answers go there may not be ours
-            declaring.make_exchange(conn.channel, conn.replies_exchange())
+        with contextlib.suppress(declarations.NotDeclaredYet):  # this account may not create it
+            declarations.make_exchange(conn.channel, conn.replies_exchange())
         topic = topics.topic_of(self.routing_key)
-        if topics.find(topic).has_door:
-            _bind_to_door(conn, topic, self.queue, self.routing_key)
+        if topics.find(topic).has_direct_exchange:
+            _bind_to_direct_exchange(conn, topic, self.queue, self.routing_key)
         for other in topics.find(topic).makes_fanouts_of:
             conn.make_fanout(other)
 
 
-class _LentFanoutConsumer(impl_rabbit.Consumer):  # type: ignore[misc]
-    """Consumes a fanout's stream that others make; it makes it only where it is missing."""
+class _SharedFanoutConsumer(impl_rabbit.Consumer):  # type: ignore[misc]
+    """Consumes a fanout's stream that others create; creates it only if it is missing."""
 
     def declare(self, conn: _Connection) -> None:
-        if not declaring.is_queue(conn.channel, self.queue_name):
-            declaring.make_stream(conn.channel, self.exchange, self.queue_arguments)
+        if not declarations.is_queue(conn.channel, self.queue_name):
+            declarations.make_stream(conn.channel, self.exchange, self.queue_arguments)
         self.queue = Queue(
             name=self.queue_name,
             channel=conn.channel,
@@ -76,7 +76,7 @@ class _LentFanoutConsumer(impl_rabbit.Consumer):  # type: ignore[misc]
 
 
 class _ReplyConsumer(impl_rabbit.Consumer):  # type: ignore[misc]
-    """Consumes the answers to one process."""
+    """Consumes the replies to one process."""
 
     queue_name: str
 
@@ -95,14 +95,14 @@ class _ReplyConsumer(impl_rabbit.Consumer):  # type: ignore[misc]
         )
 
     def declare(self, conn: _Connection) -> None:
-        declaring.make_exchange(conn.channel, self.exchange)
+        declarations.make_exchange(conn.channel, self.exchange)
         self.exchange.no_declare = True
         try:
             self._declare(conn)
         except amqp_exceptions.ResourceLocked:
-            # The broker has not noticed yet that a connection of ours is lost, and may take a
-            # minute for it. What is sent there is lost, too.
-            LOG.warning("The broker holds queue %s for an old connection; taking a new name",
+            # The broker may take a minute to notice that an earlier connection of this process is
+            # lost. Messages to its queue are lost, too.
+            LOG.warning("Queue %s is still locked by an old connection; using a new name",
                         self.queue_name)  # fmt: skip
             self.queue_name = _renamed(self.queue_name)
             self._declare(conn)
@@ -123,14 +123,14 @@ class _ReplyConsumer(impl_rabbit.Consumer):  # type: ignore[misc]
 
 
 class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
-    """A connection whose direct consumers, those of answers, have exclusive queues.
+    """A connection whose direct consumers, those for replies, have exclusive queues.
 
-    What the broker returns for want of a queue is said when the broker has confirmed it, too: the
-    driver may leave the confirmation to the next message, and that one's return to the one after.
+    Undeliverable messages are also reported after the broker's confirm: the driver may process a
+    confirm only with the next message, and then report the message after that.
     """
 
     _returned: Exception | None = None
-    _bell: patience.Doorbell | None = None
+    _wakeup: polling.Wakeup | None = None
 
     def __init__(
         self, conf: cfg.ConfigOpts, url: TransportURL, *arguments: Any, **options: Any
@@ -138,14 +138,14 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
         self.control_exchange: str = conf.control_exchange
         self._tls = broker_tls.settings(conf, url.hosts)
         super().__init__(conf, url, *arguments, **options)
-        if self.purpose == PURPOSE_LISTEN and patience.may_wait():
-            self._bell = patience.Doorbell()
+        if self.purpose == PURPOSE_LISTEN and polling.may_block():
+            self._wakeup = polling.Wakeup()
 
     def _fetch_ssl_params(self) -> dict[str, Any] | bool:
         return dict(self._tls) if isinstance(self._tls, dict) else False
 
     def ensure(self, method: Callable[[], Any], *retries: Any, **how: Any) -> Any:
-        """Do it, and prepare for trying again, which takes longer than to do it, if it fails."""
+        """Run ``method``; set up the driver's costly retries only after a failure."""
         if self.channel is None:
             return super().ensure(method, *retries, **how)
         try:
@@ -153,36 +153,36 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
         except _FOR_THE_CALLER:
             raise
         except Exception as error:
-            return super().ensure(_after(error, method), *retries, **how)
+            return super().ensure(_raise_once(error, method), *retries, **how)
 
     def consume(self, timeout: float | None = None) -> None:
-        """Consume what is there or comes; ``timeout`` is the library's idea of when to look up."""
-        source = self._at_rest()
-        if self._bell is None or source is None:
+        """Consume available or coming messages; ``timeout`` is the library's poll interval."""
+        source = self._idle_socket()
+        if self._wakeup is None or source is None:
             super().consume(timeout)
             return
-        woken = self._bell.wait(source, self._poll_timeout)
-        if woken is patience.Woken.BY_BELL:
+        woken = self._wakeup.wait(source, self._poll_timeout)
+        if woken is polling.WakeReason.BY_WAKEUP:
             return
-        is_message = woken is patience.Woken.BY_MESSAGE
-        super().consume(patience.READ_SECONDS if is_message else patience.GLANCE_SECONDS)
+        is_message = woken is polling.WakeReason.BY_MESSAGE
+        super().consume(polling.READ_SECONDS if is_message else polling.UPKEEP_SECONDS)
 
-    def _at_rest(self) -> socket.socket | None:
-        """Return the socket that the next message comes from; None if there is more to do."""
+    def _idle_socket(self) -> socket.socket | None:
+        """Return the socket to wait on; None if there is something to do before waiting."""
         if self._new_tags or self.channel is None or not self.connection.connected:
             return None
         transport = self.channel.connection.transport
-        return None if patience.unread(transport) else transport.sock
+        return None if polling.has_buffered_data(transport) else transport.sock
 
     def stop_consuming(self) -> None:
         super().stop_consuming()
-        if self._bell is not None:
-            self._bell.ring()
+        if self._wakeup is not None:
+            self._wakeup.wake()
 
     def close(self) -> None:
         super().close()
-        if self._bell is not None:
-            self._bell.close()
+        if self._wakeup is not None:
+            self._wakeup.close()
 
     def on_return(self, exception: Any, exchange: str, routing_key: str, message: Any) -> None:
         self._returned = MessageUndeliverable(exception, exchange, routing_key, message)
@@ -191,11 +191,13 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
         self, exchange_name: str, topic: str, msg: Any, timeout: Any = None, retry: Any = None,
         transport_options: Any = None,
     ) -> None:  # fmt: skip
-        """Send to a topic or one server of it: through its door, where its servers know of one."""
+        """Send to a topic or one server of it, through its direct exchange if that exists."""
         name = topics.topic_of(topic)
         publish = self._publish
-        if topics.find(name).has_door:
-            publish = functools.partial(self._publish_at_door, topics.door(exchange_name, name))
+        if topics.find(name).has_direct_exchange:
+            publish = functools.partial(
+                self._publish_to_direct_exchange, topics.direct_exchange(exchange_name, name)
+            )
         self._ensure_publishing(
             publish,
             _topic_exchange(exchange_name, durable=self.durable, auto_delete=self.amqp_auto_delete),
@@ -207,8 +209,8 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
         )
 
     def direct_send(self, msg_id: str, msg: Any) -> None:
-        """Answer, through the exchange that the asking process has bound its queue to."""
-        if not msg_id.startswith(topics.REPLY_PREFIX):  # of a peer of an older release
+        """Send a reply through the exchange that the caller has bound its queue to."""
+        if not msg_id.startswith(topics.REPLY_PREFIX):  # the caller is of an older release
             super().direct_send(msg_id, msg)
             return
         exchange = _topic_exchange(topics.replies(self.control_exchange), passive=True)
@@ -221,19 +223,19 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
         )
 
     def replies_exchange(self) -> Exchange:
-        """Return the exchange that answers go through; who serves makes it, where it may."""
+        """Return the exchange of replies; servers create it if they may."""
         return _topic_exchange(topics.replies(self.control_exchange), durable=True)
 
     def make_replies(self) -> None:
-        """Make that exchange. Raises MessageUndeliverable where we may not, and nobody served."""
+        """Create that exchange. Raises MessageUndeliverable if it is missing and may not be."""
         with self._connection_lock:
             self.ensure(lambda: self._is_made(self.replies_exchange()))
 
     def make_fanout(self, topic: str) -> None:
-        """Make a topic's fanout for servers that may only read it, where it is a stream."""
+        """Create a topic's fanout for servers that may only read it, if it is a stream."""
         if self.rabbit_stream_fanout:
-            consumer = _lent_fanout_consumer(self, topic, _nobody)
-            declaring.make_stream(self.channel, consumer.exchange, consumer.queue_arguments)
+            consumer = _shared_fanout_consumer(self, topic, _ignore)
+            declarations.make_stream(self.channel, consumer.exchange, consumer.queue_arguments)
 
     def _publish(self, exchange: Any, *message: Any, **how: Any) -> None:
         if not self._is_made(exchange):
@@ -243,24 +245,26 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
         if self._returned is not None:
             raise self._returned
 
-    def _publish_at_door(self, name: str, exchange: Any, *message: Any, **how: Any) -> None:
-        """Publish at the exchange of that name, which its servers make; else at the given one."""
-        if name in self._declared_exchanges or declaring.is_exchange(self.channel, name):
+    def _publish_to_direct_exchange(
+        self, name: str, exchange: Any, *message: Any, **how: Any
+    ) -> None:
+        """Publish to the named exchange if its servers have created it; else to ``exchange``."""
+        if name in self._declared_exchanges or declarations.is_exchange(self.channel, name):
             self._declared_exchanges.add(name)
             exchange = _topic_exchange(name, passive=True)
         self._publish(exchange, *message, **how)
 
     def _is_made(self, exchange: Any) -> bool:
-        """Make an exchange where it is missing.
+        """Create an exchange if missing.
 
-        Return False for a fanout that nobody ever listened to and that we may not make. Raises
-        MessageUndeliverable for anything else that we may not make.
+        Returns False for a fanout that has never had a listener and that this account may not
+        create. Raises MessageUndeliverable for anything else that it may not create.
         """
         if exchange.passive or exchange.name in self._declared_exchanges:
             return True
         try:
-            declaring.make_exchange(self.channel, exchange)
-        except declaring.NotThereYet as error:
+            declarations.make_exchange(self.channel, exchange)
+        except declarations.NotDeclaredYet as error:
             if exchange.type == "fanout":
                 return False
             raise MessageUndeliverable(error, exchange.name, None, None) from error
@@ -284,13 +288,13 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
 
     def declare_fanout_consumer(self, topic: str, callback: Callable[[Any], None]) -> None:
         if topics.find(topic).is_fanout_made_by_others and self.rabbit_stream_fanout:
-            self.declare_consumer(_lent_fanout_consumer(self, topic, callback))
+            self.declare_consumer(_shared_fanout_consumer(self, topic, callback))
         else:
             super().declare_fanout_consumer(topic, callback)
 
 
 class Driver(impl_rabbit.RabbitDriver):  # type: ignore[misc]
-    """The driver of RabbitMQ with such connections."""
+    """The RabbitMQ driver with these connections."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -312,8 +316,8 @@ class Driver(impl_rabbit.RabbitDriver):  # type: ignore[misc]
         return name
 
 
-def _after(error: Exception, method: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a function that raises the error when called first, and then does what it is for."""
+def _raise_once(error: Exception, method: Callable[[], Any]) -> Callable[[], Any]:
+    """Return a function that raises ``error`` on the first call, then calls ``method``."""
     errors = [error]
 
     def again() -> Any:
@@ -328,17 +332,17 @@ def _topic_exchange(name: str, **options: Any) -> Exchange:
     return Exchange(name=name, type="topic", **options)
 
 
-def _bind_to_door(conn: _Connection, topic: str, queue: Queue, routing_key: str) -> None:
-    """Bind a queue to its topic's own exchange, too."""
-    exchange = _topic_exchange(topics.door(conn.control_exchange, topic), durable=True)
-    declaring.make_exchange(conn.channel, exchange)
+def _bind_to_direct_exchange(conn: _Connection, topic: str, queue: Queue, routing_key: str) -> None:
+    """Bind a queue to its topic's direct exchange as well."""
+    exchange = _topic_exchange(topics.direct_exchange(conn.control_exchange, topic), durable=True)
+    declarations.make_exchange(conn.channel, exchange)
     queue.bind_to(exchange, routing_key=routing_key)
 
 
 def _topic_consumer(
     conn: _Connection, exchange_name: str, topic: str, callback: Callable[[Any], None] | None
 ) -> _TopicConsumer:
-    """Return the driver's consumer of a topic, in our kind."""
+    """Return the driver's consumer of a topic, in our class."""
     return _TopicConsumer(
         exchange_name=exchange_name,
         queue_name=topic,
@@ -355,12 +359,12 @@ def _topic_consumer(
     )
 
 
-def _lent_fanout_consumer(
+def _shared_fanout_consumer(
     conn: _Connection, topic: str, callback: Callable[[Any], None]
-) -> _LentFanoutConsumer:
+) -> _SharedFanoutConsumer:
     """Return a consumer of the stream of a topic's fanout."""
     name = topics.fanout(topic)
-    return _LentFanoutConsumer(
+    return _SharedFanoutConsumer(
         exchange_name=name,
         queue_name=name,
         routing_key=topic,
@@ -374,10 +378,10 @@ def _lent_fanout_consumer(
     )
 
 
-def _nobody(_message: Any) -> None:
-    """Take a message that never comes."""
+def _ignore(_message: Any) -> None:
+    """Handle a message that never comes."""
 
 
 def _renamed(name: str) -> str:
-    """Return a name that nobody else has, alike up to its last part."""
+    """Return a unique name with the same first parts."""
     return f"{name.rpartition(':')[0]}:{uuid.uuid4().hex}"

@@ -1,4 +1,4 @@
-"""Objects and contexts to wire form and back; older peers get a backport, bindings are put on."""
+"""Serialisation of objects and contexts, with backports for older peers and bindings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rpc.timing import SENT_AT
 
 
 class BackportAPI(Protocol):
-    """Who rewrites an object that is newer than this process knows: the conductor."""
+    """Converts objects of a version newer than this process supports: the conductor's API."""
 
     def object_backport_versions(
         self, context: RequestContext, objinst: Any, object_versions: dict[str, str]
@@ -30,11 +30,11 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
         self._backport = backport
 
     def bind_with(self, binding: Binding) -> None:
-        """Set the binding after construction, for a conductor API that needs this bus itself."""
+        """Set the binding after construction, for a conductor client that needs this bus itself."""
         self._binding = binding
 
     def backport_with(self, backport: BackportAPI) -> None:
-        """Ask this API to rewrite objects that are newer than this process knows."""
+        """Set the API that backports objects of a newer version."""
         self._backport = backport
 
     def serialize_entity(self, context: Any, entity: Any) -> Any:
@@ -73,5 +73,5 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
 
     def deserialize_context(self, context: dict[str, Any]) -> RequestContext:
         made = RequestContext.from_dict(context)
-        made.update_store()  # log lines of this thread belong to this message from now on
+        made.update_store()  # later log lines of this thread belong to this message
         return made

@@ -1,4 +1,4 @@
-"""The serving side of a topic: explicit exposure, a ping, a thread pool with a bound."""
+"""RPC server of a topic: explicit exposure, a ping, a bounded thread pool."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 import oslo_messaging
 from oslo_config import cfg
 
-from rpc.receiving import ReceivingServer
-from rpc.signing import serving
-from rpc.signing.post import Post
+from rpc.signing import dispatch
+from rpc.signing.message_signer import MessageSigner
+from rpc.thread_pool import ReceivingServer
 from rpc.timing import ServerTimes
 
 
 class _BaseEndpoint:
-    """What every service answers."""
+    """Methods of every server."""
 
     target = oslo_messaging.Target(namespace="baseapi", version="1.1")
 
-    def __init__(self, post: Post | None) -> None:
+    def __init__(self, post: MessageSigner | None) -> None:
         self._post = post
 
     @oslo_messaging.expose  # type: ignore[untyped-decorator]
@@ -28,13 +28,13 @@ class _BaseEndpoint:
 
     @oslo_messaging.expose  # type: ignore[untyped-decorator]
     def update_trust(self, context: Any, kind: str, document: str) -> None:
-        """Take over a trust list that is newer than the one here, when a root key signed it."""
+        """Replace the trust list by a newer one that a root key signed."""
         if self._post is not None:
             self._post.take_over(kind, document)
 
 
 class RpcServer:
-    """One topic and server name; what is not marked with ``rpc.expose`` cannot be called."""
+    """Server of one topic under one name; only methods marked ``rpc.expose`` can be called."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class RpcServer:
         version: str,
         executor: str,
         serializer: oslo_messaging.Serializer,
-        post: Post | None = None,
+        post: MessageSigner | None = None,
     ) -> None:
         self.topic = topic
         self.name = server
@@ -59,31 +59,31 @@ class RpcServer:
             [*endpoints, _BaseEndpoint(post)],
             serializer=serializer,
             access_policy=oslo_messaging.ExplicitRPCAccessPolicy,
-            **_kind_of(executor),
+            **_server_options(executor),
         )
         dispatcher = self._server.dispatcher
         timed = ServerTimes(topic).timed(dispatcher.dispatch)
         if post is None:
-            dispatcher.dispatch = serving.unsealed(topic, timed)
+            dispatcher.dispatch = dispatch.unverified(topic, timed)
         else:
-            dispatcher.dispatch = serving.checked(post, post.address(topic, server), timed)
+            dispatcher.dispatch = dispatch.checked(post, post.address(topic, server), timed)
         self._conf = conf
 
     def start(self) -> None:
-        """Declare the queues and consume."""
+        """Declare the queues and start to consume."""
         self._server.start()
 
     def stop(self) -> None:
-        """Take no new message."""
+        """Stop taking messages."""
         self._server.stop()
 
     def wait(self) -> None:
-        """Wait until the messages in hand are done."""
+        """Wait until the received messages are done."""
         self._server.wait()
 
 
-def _kind_of(executor: str) -> dict[str, Any]:
-    """Return what makes the library's server one for this executor."""
+def _server_options(executor: str) -> dict[str, Any]:
+    """Return the arguments for oslo.messaging's server with this executor."""
     if executor == "threading":
         return {"server_cls": ReceivingServer}
     return {"executor": executor}

@@ -1,4 +1,4 @@
-"""How long messages take, on both sides, by topic and method; a few microseconds a message."""
+"""Timing metrics of RPC messages on both sides, by topic and method."""
 
 from __future__ import annotations
 
@@ -8,23 +8,27 @@ from typing import Any
 
 import oslo_messaging
 
-from armillary import measures
+from armillary import service_metrics
 
 SENT_AT = "sent_at"
-"""Key of a message's context: when it was sent, seconds since 1970. Older peers send none."""
+"""Context key of the time a message was sent, in seconds since 1970; older peers omit it."""
 
 UNKNOWN = "unknown"
-"""Stands for methods that are not served: whoever may write to a queue could name any number."""
+"""Label for methods that are not served, to bound the number of labels."""
 
 Seconds = Callable[[], float]
 Outcome = Callable[[], None]
 
 
-class _Kept:
-    """The time and the count of one method, found once: the way through the labels is long."""
+class _MethodMetrics:
+    """Cached metrics of one method, as looking up labels is slow."""
 
     def __init__(
-        self, seconds: measures.Histogram, calls: measures.Counter, topic: str, method: str
+        self,
+        seconds: service_metrics.Histogram,
+        calls: service_metrics.Counter,
+        topic: str,
+        method: str,
     ) -> None:
         self._calls, self._labels = calls, (topic, method)
         self.observe = seconds.here.labels(topic, method).observe
@@ -39,16 +43,16 @@ class _Kept:
 
 
 class ServerTimes:
-    """Times what the dispatcher of one topic does."""
+    """Measures the dispatcher of one topic."""
 
     def __init__(self, topic: str, *, clock: Seconds = time.perf_counter) -> None:
         self._topic = topic
         self._clock = clock
-        self._kept: dict[str, _Kept] = {}
-        self._queued = measures.RPC_QUEUE_SECONDS.here.labels(topic).observe
+        self._kept: dict[str, _MethodMetrics] = {}
+        self._queued = service_metrics.RPC_QUEUE_SECONDS.here.labels(topic).observe
 
     def timed(self, dispatch: Callable[[Any], Any], *, now: Seconds = time.time) -> Any:
-        """Return ``dispatch`` with a clock on it."""
+        """Return ``dispatch`` with time measurement."""
         clock = self._clock
 
         def timed_dispatch(incoming: Any) -> Any:
@@ -70,25 +74,31 @@ class ServerTimes:
     def _ended(self, method: str, outcome: str, seconds: float) -> None:
         kept = self._kept.get(method)
         if kept is None:
-            kept = self._kept[method] = _Kept(
-                measures.RPC_SERVER_SECONDS, measures.RPC_SERVER_CALLS, self._topic, method
+            kept = self._kept[method] = _MethodMetrics(
+                service_metrics.RPC_SERVER_SECONDS,
+                service_metrics.RPC_SERVER_CALLS,
+                self._topic,
+                method,
             )
         kept.ended(outcome, seconds)
 
 
 class ClientTimes:
-    """Times what the clients of one topic wait for."""
+    """Measures the calls and casts of one topic's clients."""
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _MethodMetrics] = {}
 
     def ended(self, method: str, outcome: str, seconds: float) -> None:
-        """Note a call or cast."""
+        """Record a call or cast."""
         kept = self._kept.get(method)
         if kept is None:
-            kept = self._kept[method] = _Kept(
-                measures.RPC_CLIENT_SECONDS, measures.RPC_CLIENT_CALLS, self._topic, method
+            kept = self._kept[method] = _MethodMetrics(
+                service_metrics.RPC_CLIENT_SECONDS,
+                service_metrics.RPC_CLIENT_CALLS,
+                self._topic,
+                method,
             )
         kept.ended(outcome, seconds)
 

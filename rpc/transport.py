@@ -1,4 +1,4 @@
-"""A bus: one broker as one service sees it, and the clients and servers made on it."""
+"""Bus: a service's view of one broker, with the clients and servers made on it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from oslo_messaging.transport import RPCTransport
 
 from armillary import exception
 from rpc import broker_tls, memory_driver, memory_transport, queue_types, rabbit
-from rpc.queue_names import claim_process_name, outlive_the_group_leader
+from rpc.queue_names import allow_missing_group_leader, claim_process_name
 from rpc.serializer import ObjectSerializer
 from rpc.server import RpcServer
-from rpc.signing.post import Post
+from rpc.signing.message_signer import MessageSigner
 from rpc.signing.transport import SignedTransport
 
 _ALLOWED_EXCEPTION_MODULES = ["armillary.exception"]
@@ -36,12 +36,12 @@ _EMBEDDED_CHATTER = (
     "Heartbeat support requested",
     "No hostname was supplied",
 )
-"""What the driver says of every connection to the embedded broker, where all of it is meant so."""
+"""Driver messages about every connection to the embedded broker, which need no action."""
 _REPEAT_SECONDS = 60.0
 
 
 class _OncePerMinute(logging.Filter):
-    """Let each broker complaint through once, then once a minute, however often it is repeated."""
+    """Let each repeated broker warning through once a minute."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ _quiet = _OncePerMinute()
 
 
 def quieten_broker_logs() -> None:
-    """Say once, then once a minute, that the broker is away. Idempotent."""
+    """Limit warnings about an unavailable broker to one a minute. Idempotent."""
     for name in _BROKER_LOGGERS:
         logger = logging.getLogger(name)
         if _quiet not in logger.filters:
@@ -72,7 +72,7 @@ def quieten_broker_logs() -> None:
 
 
 def configured_url(conf: cfg.ConfigOpts) -> str:
-    """Return ``[DEFAULT] transport_url``. Raises ConfigurationError when nobody set it."""
+    """Return ``[DEFAULT] transport_url``. Raises ConfigurationError if it is not set."""
     _register_options(conf)
     url: str = conf.transport_url
     if url == _URL_UNSET:
@@ -86,7 +86,7 @@ def configured_url(conf: cfg.ConfigOpts) -> str:
 def _register_options(conf: cfg.ConfigOpts) -> None:
     """Register oslo.messaging's options.
 
-    It does so itself for some of them on ``cfg.CONF`` only.
+    oslo.messaging registers some of them on ``cfg.CONF`` only.
     """
     for group, options in oslo_messaging.opts.list_opts():
         conf.register_opts(options, group=group)
@@ -117,7 +117,7 @@ def _transport(conf: cfg.ConfigOpts, transport_url: str) -> RPCTransport:
 def _transport_by(
     driver: Callable[..., Any], conf: cfg.ConfigOpts, url: oslo_messaging.TransportURL
 ) -> RPCTransport:
-    """Return a transport by a driver of ours, which the library cannot load by name."""
+    """Return a transport with one of our drivers, which oslo.messaging cannot load by name."""
     made = driver(
         conf,
         url,
@@ -132,8 +132,8 @@ class Bus:
 
     The serializer's binding gives received objects their remotable side: a store in the conductor
     that owns them, an RPC indirection elsewhere (see ``objects.base.Binding``). ``lock_directory``
-    is needed where ``[oslo_messaging_rabbit] use_queue_manager`` is on. With a ``post`` messages
-    are signed and checked.
+    is needed if ``[oslo_messaging_rabbit] use_queue_manager`` is on. With a ``post``, messages are
+    signed and verified.
     """
 
     def __init__(
@@ -145,11 +145,11 @@ class Bus:
         serializer: ObjectSerializer | None = None,
         process_name: str = "armillary",
         lock_directory: Path | None = None,
-        post: Post | None = None,
+        post: MessageSigner | None = None,
     ) -> None:
         if transport_url.startswith(_EMBEDDED_SCHEME):
             memory_transport.install()
-        outlive_the_group_leader()
+        allow_missing_group_leader()
         quieten_broker_logs()
         _register_options(conf)
         if not transport_url.startswith(_EMBEDDED_SCHEME) and lock_directory is not None:
@@ -162,7 +162,7 @@ class Bus:
             self.transport = _transport(conf, transport_url)
         except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
             raise exception.ConfigurationError(
-                reason="transport_url has no usable form: expected "
+                reason="transport_url is malformed; expected "
                 "rabbit://user:password@host:port/vhost or kombu+memory:////name"
             ) from error
         self.post = post
@@ -172,7 +172,7 @@ class Bus:
     def server(
         self, topic: str, server: str, endpoints: Iterable[Any], *, version: str = "1.0"
     ) -> RpcServer:
-        """Return a server, not yet started, for one topic and one server name."""
+        """Return an unstarted server for one topic and one server name."""
         return RpcServer(
             self._conf,
             self.transport,
@@ -192,7 +192,7 @@ class Bus:
         version: str,
         timeout_seconds: float | None = None,
     ) -> oslo_messaging.RPCClient:
-        """Return the raw client of a topic; services use :class:`rpc.client.RpcClient`."""
+        """Return oslo.messaging's client of a topic; services use :class:`rpc.client.RpcClient`."""
         return oslo_messaging.get_rpc_client(
             self.transport,
             oslo_messaging.Target(topic=topic, version=version),
@@ -201,5 +201,5 @@ class Bus:
         )
 
     def close(self) -> None:
-        """Drop the connections. Servers must have been stopped."""
+        """Close the connections. Stop the servers first."""
         self.transport.cleanup()

@@ -1,4 +1,4 @@
-"""What a client may send at most: ``[upgrade_levels]``, and the records of the services."""
+"""Version caps of clients: ``[upgrade_levels]``, and the versions of running services."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ _UNKNOWN_THERE = ("UnsupportedVersion", "NoSuchMethod")
 
 
 class VersionCap(Protocol):
-    """The highest version that may be sent, looked at before each message."""
+    """The highest version that may be sent, queried before each message."""
 
     def of(self, server: str | None) -> str | None:
-        """Return it for one server, or for any of the topic; None: there is no cap."""
+        """Return the cap for one server, or for any server of the topic; None: no cap."""
         ...
 
 
 class OldestServices:
-    """The oldest service version of each interface's servers, as far as a process heard of it."""
+    """The oldest service version of each interface's servers known to this process."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._versions: Mapping[str, int] = {}
 
     def take(self, versions: Mapping[str, int]) -> None:
-        """Take over what was heard now: interface, as in ``[upgrade_levels]``, -> version."""
+        """Update with interface, as in ``[upgrade_levels]``, -> version."""
         with self._guard:
             self._versions = {**self._versions, **versions}
 
     def of(self, interface: str) -> int:
-        """Return the version; 0 when nothing is known of any server."""
+        """Return the oldest version; 0 if no server is known."""
         return self._versions.get(interface, 0)
 
 
 class ConfiguredCap:
-    """The cap of one interface, as its option stands.
+    """The cap of one interface by its current option.
 
-    For ``auto``, ``oldest`` gives the service version of a server, 0 when it is not known: then
-    there is no cap.
+    For ``auto``, ``oldest`` returns the service version of a server. If that is 0, unknown, there
+    is no cap.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ConfiguredCap:
     def by_oldest(
         cls, conf: cfg.ConfigOpts, interface: str, oldest: OldestServices
     ) -> ConfiguredCap:
-        """Return the cap of an interface whose servers share one queue."""
+        """Return the cap of an interface whose servers share a queue."""
         return cls(conf, interface, lambda _server: oldest.of(interface))
 
     def of(self, server: str | None) -> str | None:
@@ -68,7 +68,7 @@ class ConfiguredCap:
 
 
 class FixedCap:
-    """A cap that stays as it is."""
+    """A constant cap."""
 
     def __init__(self, version: str | None) -> None:
         self._version = version
@@ -78,23 +78,23 @@ class FixedCap:
 
 
 def as_cap(cap: VersionCap | str | None) -> VersionCap:
-    """Return a cap for what a client was given: a version, or nothing, stays as it is."""
+    """Return a cap object; a version or None becomes a constant cap."""
     return FixedCap(cap) if cap is None or isinstance(cap, str) else cap
 
 
 def is_auto(conf: cfg.ConfigOpts, *interfaces: str) -> bool:
-    """Tell whether any of these goes by the records of the services."""
+    """Return whether the cap of any of these interfaces follows the running services."""
     return any(conf.upgrade_levels[each] == service_history.AUTO for each in interfaces)
 
 
 def allows(conf: cfg.ConfigOpts, interface: str, version: str) -> bool:
-    """Tell whether an option lets a version through, for servers that know it."""
+    """Return whether an option allows a version, for servers that support it."""
     level = conf.upgrade_levels[interface]
     return level == service_history.AUTO or fits(level, version)
 
 
 def fits(cap: str | None, version: str) -> bool:
-    """Tell whether a version may be sent under a cap."""
+    """Return whether a version may be sent under a cap."""
     if cap is None:
         return True
     (major, minor), (cap_major, cap_minor) = _parts(version), _parts(cap)
@@ -102,7 +102,7 @@ def fits(cap: str | None, version: str) -> bool:
 
 
 def is_too_new(error: exception.RpcFailed) -> bool:
-    """Tell whether a call failed because its method is not known on the other side."""
+    """Return whether a call failed because the server does not know the method."""
     return str(error.kwargs.get("reason", "")).startswith(_UNKNOWN_THERE)
 
 

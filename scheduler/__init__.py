@@ -1,1 +1,1 @@
-"""The scheduler: decides which host an instance goes to, and why."""
+"""The scheduler: selects hosts for instances and records why."""

@@ -1,4 +1,4 @@
-"""The scheduler as a service: unpack a call, do one thing, pack the answer."""
+"""The scheduler service: RPC endpoint and wiring."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
-from conductor.cell_rpcapi import HostStatesAPI
-from conductor.rpcapi import SuperConductorAPI
+from conductor.cell_conductor.rpcapi import HostStatesAPI
+from conductor.super_conductor.rpcapi import SuperConductorAPI
 from objects.aggregate import Aggregate
-from objects.decision_trace import DecisionTrace
 from objects.destinations import Destinations
 from objects.host_states import HostStateBatch
+from objects.packed.scheduling_batch import SchedulingAnswers, SchedulingBatch
 from objects.request_spec import RequestSpec
-from objects.scheduling_batch import SchedulingAnswers, SchedulingBatch
-from objects.zone_answer import ZoneAnswer
-from objects.zone_query import ZoneQuery
+from objects.traces.decision_trace import DecisionTrace
+from objects.zones.zone_answer import ZoneAnswer
+from objects.zones.zone_query import ZoneQuery
 from placement.rpcapi import PlacementAPI
 from rpc.server import RpcServer
 from rpc.transport import Bus
 from rpc.version_caps import ConfiguredCap, OldestServices
-from scheduler import answers
 from scheduler.drivers.base import load_driver
-from scheduler.fleet import Fleet
-from scheduler.instance_info import InstanceInfo
-from scheduler.plugin_watch import PluginStuck, PluginWatch
+from scheduler.explain.trace import TraceBuilder
+from scheduler.hosts.host_store import HostStore
+from scheduler.hosts.instance_updates import InstanceInfo
+from scheduler.hosts.state_sync import StateSync
+from scheduler.plugins.plugin_timeouts import PluginTimedOut, PluginTimeouts
+from scheduler.request.expected_allocations import expected_allocations
+from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 from scheduler.rpcapi import OBJECTS_OF_1_0, SchedulerAPI
-from scheduler.scheduling_request import Outcome, SchedulingRequest
-from scheduler.state_sync import StateSync
-from scheduler.trace import TraceBuilder
-from scheduler.ways_to_hold import ways_to_hold
+from scheduler.selection import responses
 from scheduler.zones.links import MakeBus
 from scheduler.zones.service import NOTHING_KNOWN, make_zone_service
 
 LOG = logging.getLogger(__name__)
 
 _SUMMARY_SECONDS = 5.0
-"""So long at most a zone's summary waits for placement's part."""
+"""Maximum seconds that a zone summary waits for placement."""
 
 
 class SchedulerManager:
     """The endpoint of ``SchedulerAPI``. Raises ``ConfigurationError`` for a missing plugin.
 
-    ``oldest`` is what is known of the services that it asks; ``make_bus`` makes a bus to a zone's
-    broker. With ``[scheduler] in_process`` it serves nobody over RPC, and asks the cells for what
-    they would push: see ``scheduler.local``.
+    ``oldest`` tracks the oldest versions of the services called; ``make_bus`` creates a bus to a
+    zone's broker. With ``[scheduler] in_process`` there is no RPC server, and the cells are polled
+    instead of pushing; see ``scheduler.in_process``.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class SchedulerManager:
         self._notifier = notifier
         self._bus = top_bus
         self._started = time.monotonic()
-        self._fleet = Fleet(conf, clock=time.monotonic)
+        self._host_store = HostStore(conf, clock=time.monotonic)
         placement = PlacementAPI(
             top_bus,
             version_cap=ConfiguredCap.by_oldest(conf, "placement", oldest),
@@ -79,15 +79,15 @@ class SchedulerManager:
         )
         self._driver = load_driver(
             conf,
-            fleet=self._fleet,
+            fleet=self._host_store,
             placement=placement,
-            dice=random.Random(),  # noqa: S311 - spreads load, guards nothing
+            rng=random.Random(),  # noqa: S311 - spreads load, guards nothing
             clock=time.perf_counter,
             now=lambda: datetime.now(UTC),
         )
         self._sync = StateSync(
             conf,
-            fleet=self._fleet,
+            fleet=self._host_store,
             super_conductor=SuperConductorAPI(
                 top_bus,
                 version_cap=ConfiguredCap.by_oldest(conf, "conductor", oldest),
@@ -100,7 +100,7 @@ class SchedulerManager:
             driver=self._driver,
             top_bus=top_bus,
             make_bus=make_bus,
-            fleet=self._fleet,
+            fleet=self._host_store,
             placement=PlacementAPI(
                 top_bus,
                 version_cap=ConfiguredCap.by_oldest(conf, "placement", oldest),
@@ -108,13 +108,15 @@ class SchedulerManager:
             ),
             is_ready=lambda: self._sync.wait_ready(0),
         )
-        self._watch = PluginWatch(conf)
-        self._instance_info = InstanceInfo(conf, fleet=self._fleet, ask_cells=self._sync.ask_cells)
+        self._watch = PluginTimeouts(conf)
+        self._instance_info = InstanceInfo(
+            conf, fleet=self._host_store, ask_cells=self._sync.ask_cells
+        )
 
     # The service ----------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to ask for cells, aggregates and hosts, without waiting for them."""
+        """Start to fetch cells, aggregates and hosts, without waiting for them."""
         self._started = time.monotonic()
         self._sync.start()
 
@@ -131,7 +133,7 @@ class SchedulerManager:
         options = self._conf.scheduler
         tasks = [
             PeriodicTask("facts", options.facts_interval_seconds, self._sync.refresh_facts),
-            PeriodicTask("host_states", options.sync_interval_seconds, self._sync.look_after),
+            PeriodicTask("host_states", options.sync_interval_seconds, self._sync.fetch_missing),
             PeriodicTask("driver", options.periodic_task_interval, self._driver.refresh),
         ]
         if options.in_process:
@@ -146,7 +148,7 @@ class SchedulerManager:
         self._notifier.stop(grace_seconds)
 
     def reload(self) -> None:
-        """Ask for the facts; mutable options are read when they are needed."""
+        """Refetch the metadata; mutable options are read on use."""
         self._sync.refresh_facts()
 
     # Calls ----------------------------------------------------------------------------------------
@@ -169,7 +171,7 @@ class SchedulerManager:
         dry_run: bool = False,
         takes_zones: bool = False,
     ) -> Destinations:
-        """Decide, as ``SchedulerAPI`` promises; shortly after a start, wait for the hosts."""
+        """Implement ``SchedulerAPI``; shortly after startup, wait for the hosts."""
         request = SchedulingRequest(
             context, request_spec, instance_uuids, fences, return_alternates, dry_run, takes_zones
         )
@@ -179,25 +181,25 @@ class SchedulerManager:
             raise _as_asked(error, request_spec) from error
 
     def decide(self, request: SchedulingRequest) -> Destinations:
-        """Decide one request; shortly after a start, wait for the hosts. Raises as promised."""
+        """Decide one request; shortly after startup, wait for the hosts. Raises as the API."""
         request.check()
         self._wait_until_ready()
-        self._tell_start(request)
+        self._notify_start(request)
         try:
             (found,) = self._watch.run(request.context, lambda: self._driver.select_many([request]))
-        except PluginStuck as stuck:
+        except PluginTimedOut as stuck:
             raise _stuck(request.context, stuck) from stuck
         if isinstance(found, exception.NoValidHost):
-            self._refuse_too_early_no(found)
+            self._raise_if_premature(found)
         if isinstance(found, Exception):
             raise found
-        self._tell_end(request, found)
+        self._notify_end(request, found)
         return found
 
     @rpc.expose
     @rpc.expected_exceptions(exception.Invalid, exception.Unavailable)
     def select_destinations_many(self, context: RequestContext, batch: SchedulingBatch) -> Any:
-        """Decide all that travelled together, each on its own."""
+        """Decide the requests of a batch, each with its own result."""
         asked = [
             SchedulingRequest(
                 admin_context(each.request_id),
@@ -212,47 +214,47 @@ class SchedulerManager:
         return _answers_as_asked(self.decide_many(asked), batch)
 
     def decide_many(self, asked: Sequence[SchedulingRequest]) -> list[Outcome]:
-        """Decide requests, each on its own. Raises ``Invalid`` when one of them makes no sense."""
+        """Decide requests, each with its own result. Raises ``Invalid`` if any is malformed."""
         for request in asked:
             request.check()
         self._wait_until_ready()
         for request in asked:
-            self._tell_start(request)
+            self._notify_start(request)
         try:
             outcomes = self._watch.run(asked[0].context, lambda: self._driver.select_many(asked))
-        except PluginStuck as stuck:
+        except PluginTimedOut as stuck:
             return [_stuck(each.context, stuck) for each in asked]
         for request, outcome in zip(asked, outcomes, strict=True):
-            self._tell_end(request, outcome)
-        return list(map(self._considered, outcomes))
+            self._notify_end(request, outcome)
+        return list(map(self._unless_premature, outcomes))
 
     @rpc.expose
     def get_ways_to_hold(
         self, context: RequestContext, requests: Sequence[RequestSpec]
     ) -> list[list[dict[str, int]]] | None:
-        """Return the amounts that servers may hold; None where nothing is claimed for them."""
+        """Return the allocations that instances may have; None if the driver does not claim."""
         if not self._driver.uses_allocation_candidates:
             return None
-        return [ways_to_hold(request) for request in requests]
+        return [expected_allocations(request) for request in requests]
 
     @rpc.expose
     @rpc.expected_exceptions(exception.Invalid, exception.Unavailable)
     def select_for_zone(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
-        """Answer a parent's question, which came by this zone's super conductor."""
+        """Answer a parent zone's query, forwarded by this zone's super conductor."""
         return self.answer_parent(context, query)
 
     def answer_parent(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
-        """Return the best hosts of this zone's sub-tree. Raises as promised."""
+        """Return the best hosts of this zone's sub-tree. Raises as the API."""
         if self._zones is None:
             raise exception.Invalid(
-                reason="this deployment is no part of a tree of zones: [zones] name is not set, or "
-                f"[scheduler] driver = {self._conf.scheduler.driver} weighs no hosts"
+                reason="this deployment is not part of a tree of zones: [zones] name is not set, "
+                f"or [scheduler] driver = {self._conf.scheduler.driver} does not weigh hosts"
             )
         zones = self._zones
         self._wait_until_ready()
         try:
             answer: ZoneAnswer = self._watch.run(context, lambda: zones.answer(context, query))
-        except PluginStuck as stuck:
+        except PluginTimedOut as stuck:
             raise exception.Unavailable(reason=str(stuck)) from stuck
         return answer
 
@@ -263,26 +265,26 @@ class SchedulerManager:
 
     @rpc.expose
     def refresh_zones(self, context: RequestContext) -> None:
-        """Push this zone's summary, and have the children push theirs."""
+        """Push this zone's summary, and ask the children to push theirs."""
         if self._zones is not None:
             self._zones.refresh()
 
     def _pull(self) -> None:
-        """Ask all cells for what they would push to a scheduler that can be reached."""
-        self._sync.ask_cells(self._fleet.facts.enabled_cells)
+        """Poll all cells, for a scheduler that receives no pushes."""
+        self._sync.ask_cells(self._host_store.facts.enabled_cells)
         self._note_change()
 
     def _note_change(self) -> None:
         if self._zones is not None:
             self._zones.note_change()
 
-    def _tell_start(self, request: SchedulingRequest) -> None:
+    def _notify_start(self, request: SchedulingRequest) -> None:
         if not (self._notifier.is_silent or request.dry_run):
             self._notifier.select_destinations(
                 request.context, request.request_spec, request.instance_uuids, "start"
             )
 
-    def _tell_end(self, request: SchedulingRequest, outcome: Outcome) -> None:
+    def _notify_end(self, request: SchedulingRequest, outcome: Outcome) -> None:
         if self._notifier.is_silent or request.dry_run or isinstance(outcome, Exception):
             return
         chosen = [outcome.hosts[row[0]].service_host for row in outcome.choices.tolist() if row]
@@ -297,25 +299,25 @@ class SchedulerManager:
                 reason="the scheduler has just started and does not know cells and hosts yet"
             )
 
-    def _considered(self, outcome: Outcome) -> Outcome:
-        """Return an outcome, or Unavailable in the place of a no that comes too early."""
+    def _unless_premature(self, outcome: Outcome) -> Outcome:
+        """Return the outcome, or ``Unavailable`` for a premature ``NoValidHost``."""
         try:
             if isinstance(outcome, exception.NoValidHost):
-                self._refuse_too_early_no(outcome)
+                self._raise_if_premature(outcome)
         except exception.Unavailable as error:
             return error
         if isinstance(outcome, Exception) and not isinstance(outcome, exception.ArmillaryError):
-            LOG.error("A request failed for a reason that nobody expects", exc_info=outcome)
+            LOG.error("A request failed with an unexpected error", exc_info=outcome)
         return outcome
 
-    def _refuse_too_early_no(self, error: exception.NoValidHost) -> None:
-        """Raise Unavailable when hosts that fit may only not be known here yet.
+    def _raise_if_premature(self, error: exception.NoValidHost) -> None:
+        """Raise ``Unavailable`` if suitable hosts may not have been reported here yet.
 
-        A cell that does not answer counts as down once it had ``service_down_time`` to do so.
+        A cell that does not answer within ``service_down_time`` counts as down.
         """
         unknown = DecisionTrace.obj_from_primitive(error.kwargs["trace"]).unknown
         if not unknown and self._driver.uses_allocation_candidates:
-            return  # placement knows them all, whichever are known here
+            return  # placement knows all hosts, even those not reported here yet
         is_young = time.monotonic() - self._started < self._conf.service_down_time
         if is_young and not self._sync.is_complete:
             self._driver.refresh()
@@ -326,47 +328,47 @@ class SchedulerManager:
 
     @rpc.expose
     def update_host_states(self, context: RequestContext, batch: HostStateBatch) -> None:
-        """Take over what a cell pushed."""
-        self._sync.take_batch(batch)
+        """Apply a push from a cell."""
+        self._sync.apply_batch(batch)
         self._note_change()
 
     @rpc.expose
     def update_facts(self, context: RequestContext, facts: dict[str, Any]) -> None:
-        """Take over what the super conductor pushed."""
+        """Apply a push from the super conductor."""
         self._sync.take_facts(facts)
 
     @rpc.expose
     def update_aggregates(
         self, context: RequestContext, aggregates: list[Aggregate], seq: int | None = None
     ) -> None:
-        """Take over changed aggregates."""
+        """Apply changed aggregates."""
         self._sync.take_aggregates(aggregates, [], seq)
 
     @rpc.expose
     def delete_aggregate(
         self, context: RequestContext, aggregate: str, seq: int | None = None
     ) -> None:
-        """Forget an aggregate."""
+        """Remove an aggregate."""
         self._sync.take_aggregates([], [aggregate], seq)
 
     @rpc.expose
     def update_instance_info(self, context: RequestContext, hosts: dict[str, list[str]]) -> None:
-        """Take over which instances have come to hosts."""
+        """Apply instances added to hosts."""
         self._instance_info.update(hosts)
 
     @rpc.expose
     def delete_instance_info(self, context: RequestContext, hosts: dict[str, list[str]]) -> None:
-        """Take over which instances are gone from hosts."""
+        """Apply instances removed from hosts."""
         self._instance_info.delete(hosts)
 
     @rpc.expose
     def sync_instance_info(self, context: RequestContext, hosts: dict[str, list[str]]) -> None:
-        """Compare what hosts have with what is known here."""
+        """Compare complete instance lists with what is known."""
         self._instance_info.sync(hosts)
 
 
-def _stuck(context: RequestContext, stuck: PluginStuck) -> exception.NoValidHost:
-    """Return how a request ends that could not be decided."""
+def _stuck(context: RequestContext, stuck: PluginTimedOut) -> exception.NoValidHost:
+    """Return the error for a request whose decision timed out in a plugin."""
     LOG.info("%s: no valid host: %s", context.request_id, stuck)
     trace = TraceBuilder(
         request_id=context.request_id,
@@ -374,11 +376,11 @@ def _stuck(context: RequestContext, stuck: PluginStuck) -> exception.NoValidHost
         clock=time.perf_counter,
         choices_max=0,
     )
-    return answers.no_valid_host(trace.failed(reason=str(stuck)))
+    return responses.no_valid_host(trace.failed(reason=str(stuck)))
 
 
 def _is_of_1_0(request_spec: RequestSpec) -> bool:
-    """Tell whether who asks knows no newer answers than its question."""
+    """Return whether the caller uses version 1.0 objects."""
     return bool(request_spec.VERSION == "1.0")
 
 
@@ -389,8 +391,8 @@ def _answer_as_asked(found: Destinations, request_spec: RequestSpec) -> Any:
 
 
 def _answers_as_asked(outcomes: Iterable[Outcome], batch: SchedulingBatch) -> Any:
-    answers = SchedulingAnswers.of(outcomes)
-    return answers.obj_to_primitive("1.0") if batch.VERSION == "1.0" else answers
+    responses = SchedulingAnswers.of(outcomes)
+    return responses.obj_to_primitive("1.0") if batch.VERSION == "1.0" else responses
 
 
 def _as_asked(error: exception.NoValidHost, request_spec: RequestSpec) -> exception.NoValidHost:

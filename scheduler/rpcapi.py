@@ -1,4 +1,4 @@
-"""Client of the scheduler over RPC."""
+"""RPC client of the scheduler."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from armillary.context import RequestContext
 from objects.aggregate import Aggregate
 from objects.destinations import Destinations
 from objects.host_states import HostStateBatch
+from objects.packed.scheduling_batch import (
+    Answer,
+    BatchedRequest,
+    SchedulingAnswers,
+    SchedulingBatch,
+)
 from objects.request_spec import RequestSpec
-from objects.scheduling_batch import Answer, BatchedRequest, SchedulingAnswers, SchedulingBatch
-from objects.zone_answer import ZoneAnswer
-from objects.zone_query import ZoneQuery
+from objects.zones.zone_answer import ZoneAnswer
+from objects.zones.zone_query import ZoneQuery
 from rpc.client import RpcClient
 
 OBJECTS_OF_1_0 = {
@@ -23,19 +28,19 @@ OBJECTS_OF_1_0 = {
     "SchedulerLimits": "1.0",
     "Selection": "1.0",
 }
-"""What a caller of 1.0 knows of an answer."""
+"""Object versions that a 1.0 caller understands."""
 
 InstancesOfHosts = Mapping[str, Sequence[str]]
 """Host -> UUIDs of instances."""
 
 
 class SchedulerAPI(RpcClient):
-    """The scheduler, on the top broker. Any number of processes; each can answer everything.
+    """The scheduler, on the top broker. Any number of processes, each able to answer any call.
 
-    Version history: 1.0 initial; 1.1 select_destinations takes RequestSpec 1.1 and answers
+    Version history: 1.0 initial; 1.1 select_destinations takes RequestSpec 1.1 and returns
     SchedulerLimits and DecisionTrace 1.1, adds select_destinations_many, update_aggregates,
     delete_aggregate, update_instance_info, delete_instance_info, sync_instance_info; 1.2
-    select_destinations_many takes SchedulingBatch 1.1 and answers SchedulingAnswers 1.1; 1.3
+    select_destinations_many takes SchedulingBatch 1.1 and returns SchedulingAnswers 1.1; 1.3
     select_destinations takes takes_zones, adds select_for_zone, get_zones, refresh_zones; 1.4 adds
     get_ways_to_hold, select_destinations takes InstanceGroup 1.1.
     """
@@ -55,15 +60,15 @@ class SchedulerAPI(RpcClient):
         takes_zones: bool = False,
         timeout_seconds: float | None = None,
     ) -> Destinations:
-        """Choose and claim a host for each instance, and pick alternates in its cell.
+        """Select and claim a host for each instance, and select alternates in its cell.
 
         All or nothing: raises NoValidHost (``kwargs["trace"]`` is the primitive of the
-        DecisionTrace, ``kwargs["reason"]`` the sentence) with every claim of this call released.
-        ``fences`` are those of the claims, one an instance; a second look claims by the next ones,
-        so what is written later has higher ones. ``dry_run`` claims nothing. With
-        ``takes_zones`` the answer may be ``zone_entries``, with nothing claimed, where other zones
-        have hosts; an older scheduler knows of none. Raises Invalid for what an older scheduler
-        cannot be asked.
+        DecisionTrace, ``kwargs["reason"]`` the sentence) after releasing all claims of this call.
+        ``fences`` are those of the claims, one per instance. A second attempt claims with the next
+        fences, so later writes must use higher ones. ``dry_run`` claims nothing. With
+        ``takes_zones`` the answer may be ``zone_entries``, without claims, if other zones have
+        hosts; older schedulers ignore it. Raises Invalid if an older scheduler does not support the
+        request.
         """
         is_older = not self.can_send("1.1")
         self._check_destination(request_spec)
@@ -92,19 +97,19 @@ class SchedulerAPI(RpcClient):
         return dataclasses.replace(request, request_spec=spec)
 
     def _for_receiver(self, request_spec: RequestSpec) -> RequestSpec:
-        """Leave out in which zones the members of a group are: older schedulers cannot read it."""
+        """Return the spec without its group's zone paths if the receiver is older than 1.4."""
         group = request_spec.instance_group
         if group is None or not group.zone_paths or self.can_send("1.4"):
             return request_spec
         return request_spec.with_values(instance_group=group.with_values(zone_paths=[]))
 
     def _check_destination(self, request_spec: RequestSpec) -> None:
-        """Raise ``Invalid`` for a node's UUID that an older scheduler would not look at."""
+        """Raise ``Invalid`` for a node UUID that an older scheduler would ignore."""
         destination = request_spec.requested_destination
         if destination and destination.node_uuid and not self.can_send("1.3"):
             raise exception.Invalid(
-                reason="a request for a node by its UUID needs schedulers that know version 1.3; "
-                "upgrade them, and what [upgrade_levels] scheduler says"
+                reason="a request for a node by its UUID needs schedulers with RPC version 1.3; "
+                "upgrade the schedulers and raise [upgrade_levels] scheduler"
             )
 
     def select_destinations_many(
@@ -114,10 +119,10 @@ class SchedulerAPI(RpcClient):
         *,
         timeout_seconds: float | None = None,
     ) -> list[Answer]:
-        """Do ``select_destinations`` for many requests in one message (since 1.1), all claiming.
+        """Run ``select_destinations`` for many requests in one message (since 1.1), with claims.
 
-        Each is answered on its own: by its destinations, or by the error that it would have raised.
-        Raises ``Invalid`` when one of them makes no sense, with nothing done for any.
+        Each request gets its own answer: its destinations, or the error that it would have raised.
+        Raises ``Invalid`` if one of them is malformed, before processing any.
         """
         for each in requests:
             self._check_destination(each.request_spec)
@@ -135,11 +140,11 @@ class SchedulerAPI(RpcClient):
     def get_ways_to_hold(
         self, context: RequestContext, requests: Sequence[RequestSpec]
     ) -> list[list[dict[str, int]]] | None:
-        """Return what a server of each request may hold in placement, in one way or another.
+        """Return the allocations that an instance of each request may have in placement.
 
-        A way is class -> amount, of all providers together; there is none for what could not be
-        asked for. None: the driver claims nothing, so that servers need not hold anything. Since
-        1.4.
+        Each alternative is class -> amount, summed over all providers. The list is empty for a
+        request that cannot be expressed as a query. None means that the driver claims nothing, so
+        instances need no allocations. Since 1.4.
         """
         result: list[list[dict[str, int]]] | None = self._call(
             context, "get_ways_to_hold", version="1.4", requests=list(requests)
@@ -155,10 +160,10 @@ class SchedulerAPI(RpcClient):
         *,
         timeout_seconds: float | None = None,
     ) -> ZoneAnswer:
-        """Return the best hosts of this zone and of those below it, for a parent; none claimed.
+        """Return the best hosts of this zone's sub-tree to a parent zone; claim nothing.
 
-        Raises Invalid where this deployment is no part of a tree of zones, or its driver weighs no
-        hosts; Unavailable shortly after a start.
+        Raises Invalid if this deployment is not part of a tree of zones or its driver does not
+        weigh hosts; Unavailable shortly after startup.
         """
         result: ZoneAnswer = self._call(
             context,
@@ -174,7 +179,7 @@ class SchedulerAPI(RpcClient):
 
         ``own`` is the last ZoneSummary, None before the first; ``zones`` has a dict for each child:
         ``name``, ``state`` (online, stale, offline, disabled), ``last_seen`` (ISO 8601, or None)
-        and ``summary`` (the last ZoneSummary that came, or None).
+        and ``summary`` (its last ZoneSummary, or None).
         """
         result: dict[str, Any] = self._call(context, "get_zones", version="1.3")
         return result
@@ -184,25 +189,25 @@ class SchedulerAPI(RpcClient):
         self._call(context, "refresh_zones", version="1.3")
 
     def update_host_states(self, context: RequestContext, batch: HostStateBatch) -> None:
-        """Push changed host states to every scheduler (fanout); may be lost, the sequence tells."""
+        """Push changed host states to all schedulers (fanout); a sequence gap reveals losses."""
         self._cast(context, "update_host_states", fanout=True, batch=batch)
 
     def update_facts(self, context: RequestContext, facts: dict[str, Any]) -> None:
-        """Push cells and aggregates to every scheduler (fanout).
+        """Push cells and aggregates to all schedulers (fanout).
 
         See SuperConductorAPI.get_facts.
         """
         self._cast(context, "update_facts", fanout=True, facts=facts)
 
-    # Small news, since 1.1: an older scheduler is not told, and has the pushed states and facts.
+    # Incremental updates, since 1.1; older schedulers wait for the pushed states and metadata.
 
     def update_aggregates(
         self, context: RequestContext, aggregates: Sequence[Aggregate], *, seq: int | None = None
     ) -> None:
-        """Tell every scheduler (fanout) of new and changed aggregates.
+        """Send new and changed aggregates to all schedulers (fanout).
 
-        ``seq`` is that of the facts which these are the whole change to; None for a sender that
-        does not number them, whose word holds until the next facts.
+        ``seq`` is the metadata version to which this is the complete change. None means that the
+        sender does not number its changes; they then apply until the next full metadata.
         """
         if self.can_send("1.1"):
             self._fan_out(context, "update_aggregates", aggregates=list(aggregates), seq=seq)
@@ -210,28 +215,28 @@ class SchedulerAPI(RpcClient):
     def delete_aggregate(
         self, context: RequestContext, aggregate: str, *, seq: int | None = None
     ) -> None:
-        """Tell every scheduler (fanout) that an aggregate, by its UUID, is gone; ``seq`` as above.
+        """Report a deleted aggregate, by UUID, to all schedulers (fanout); ``seq`` as above.
 
-        Telling it twice is fine.
+        Idempotent.
         """
         if self.can_send("1.1"):
             self._fan_out(context, "delete_aggregate", aggregate=aggregate, seq=seq)
 
     def update_instance_info(self, context: RequestContext, hosts: InstancesOfHosts) -> None:
-        """Tell every scheduler (fanout) which instances have come to hosts, beside others there.
+        """Report instances added to hosts to all schedulers (fanout).
 
-        This and the next one hold until the host's state is pushed.
+        This and ``delete_instance_info`` apply until the next push of the host's state.
         """
         if self.can_send("1.1"):
             self._fan_out(context, "update_instance_info", hosts=_plain(hosts))
 
     def delete_instance_info(self, context: RequestContext, hosts: InstancesOfHosts) -> None:
-        """Tell every scheduler (fanout) which instances are gone from hosts."""
+        """Report instances removed from hosts to all schedulers (fanout)."""
         if self.can_send("1.1"):
             self._fan_out(context, "delete_instance_info", hosts=_plain(hosts))
 
     def sync_instance_info(self, context: RequestContext, hosts: InstancesOfHosts) -> None:
-        """Tell every scheduler (fanout) all instances of hosts, for it to notice what it missed."""
+        """Send the complete instance lists of hosts to all schedulers (fanout), to detect gaps."""
         if self.can_send("1.1"):
             self._fan_out(context, "sync_instance_info", hosts=_plain(hosts))
 

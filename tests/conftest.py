@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import os
-
-from hypothesis import settings
+from armillary.gc_tuning import settle as gc_settle
 
 pytest_plugins = [
+    "tests.fixtures.watchdog",
+    "tests.fixtures.timing",
+    "tests.fixtures.artifacts",
+    "tests.fixtures.quick_run",
     "tests.fixtures.services",
     "tests.fixtures.authority",
     "tests.fixtures.brokers",
+    "tests.fixtures.compiled_statements",
+    "tests.fixtures.sampling",
     "tests.fixtures.databases",
+    "tests.fixtures.synced_databases",
     "tests.fixtures.cell",
     "tests.fixtures.control_plane",
     "tests.fixtures.two_cells",
+    "tests.fixtures.examples",
 ]
 
-# Two busy cores make any single example slow now and then; pytest-timeout bounds the whole test.
-settings.register_profile("developer", deadline=None, print_blob=True)
-settings.register_profile("ci", settings.get_profile("developer"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") == "true" else "developer")
+
+def pytest_collection_finish() -> None:
+    """Exclude what was imported and collected from garbage collections: it stays to the end."""
+    gc_settle()

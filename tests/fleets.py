@@ -28,17 +28,17 @@ from armillary.conf import (
 )
 from objects import host_attributes
 from objects.aggregate import Aggregate
-from objects.allocation import HELD_BEFORE, ClaimResult, ClaimStatus
+from objects.allocation import ALREADY_HELD, ClaimResult, ClaimStatus
 from objects.allocation_candidates import AllocationCandidates
-from objects.claim_batch import AnyClaim
 from objects.host_states import HostStateBatch
 from objects.instance_group import InstanceGroup
+from objects.packed.claim_batch import AnyClaim
 from objects.request_spec import RequestSpec
 from objects.resource_query import RequestGroup, ResourceQuery
 from scheduler.drivers.filter_scheduler import FilterScheduler
-from scheduler.facts import Facts
-from scheduler.fleet import Fleet
-from scheduler.host_table import HostTable
+from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.hosts.host_store import HostStore
+from scheduler.hosts.host_table import HostTable
 from tests.builders import a_flavor, a_uuid
 from tests.fixtures.configuration import messaging_conf
 
@@ -121,9 +121,9 @@ def a_batch(
 
 def some_facts(
     aggregates: Iterable[Aggregate] = (), *, seq: int = 1, disabled: Iterable[str] = ()
-) -> Facts:
+) -> ClusterMetadata:
     """Return facts with two cells."""
-    return Facts(
+    return ClusterMetadata(
         seq=seq,
         cells=[
             {"uuid": uuid, "name": name, "disabled": uuid in set(disabled)}
@@ -146,12 +146,12 @@ class Clock:
 def a_fleet(
     hosts: Sequence[Host],
     *,
-    facts: Facts | None = None,
+    facts: ClusterMetadata | None = None,
     conf: cfg.ConfigOpts | None = None,
     clock: Clock | None = None,
-) -> Fleet:
+) -> HostStore:
     """Return a fleet that knows these hosts."""
-    fleet = Fleet(conf or scheduling_conf(), clock=clock or Clock())
+    fleet = HostStore(conf or scheduling_conf(), clock=clock or Clock())
     fleet.set_facts(facts or some_facts())
     for cell, members in itertools.groupby(
         sorted(hosts, key=lambda host: host.cell), key=lambda host: host.cell
@@ -160,7 +160,7 @@ def a_fleet(
     return fleet
 
 
-def a_table(hosts: Sequence[Host], *, facts: Facts | None = None) -> HostTable:
+def a_table(hosts: Sequence[Host], *, facts: ClusterMetadata | None = None) -> HostTable:
     """Return a table of these hosts, in their order."""
     table, _known = a_fleet(hosts, facts=facts).view([host.uuid for host in hosts])
     return table
@@ -271,7 +271,7 @@ class ArrayPlacement:
         elif claim.consumer_uuid in self.consumers:
             is_same = self.consumers[claim.consumer_uuid][0] == provider
             status = ClaimStatus.CLAIMED if is_same else ClaimStatus.CONFLICT
-            reason = HELD_BEFORE if is_same else None
+            reason = ALREADY_HELD if is_same else None
         elif self.refusals[provider] > 0:
             self.refusals[provider] -= 1
             status = ClaimStatus.NO_CAPACITY
@@ -320,7 +320,7 @@ def a_driver(
     hosts: Sequence[Host],
     *,
     placement: ArrayPlacement | None = None,
-    fleet: Fleet | None = None,
+    fleet: HostStore | None = None,
     conf: cfg.ConfigOpts | None = None,
     seed: int = 1,
 ) -> FilterScheduler:
@@ -330,7 +330,7 @@ def a_driver(
         conf,
         fleet=fleet or a_fleet(hosts, conf=conf),
         placement=placement or ArrayPlacement(hosts),  # type: ignore[arg-type]  # as far as asked
-        dice=random.Random(seed),
+        rng=random.Random(seed),
         clock=time.perf_counter,
         now=lambda: datetime(2030, 1, 31, tzinfo=UTC),
     )

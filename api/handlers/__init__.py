@@ -1,1 +1,1 @@
-"""What each request does: unpack, call the super conductor once, pack; one file a noun."""
+"""Handlers: unpack the request, call the super conductor once, pack; one file per noun."""

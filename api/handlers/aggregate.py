@@ -1,4 +1,4 @@
-"""Aggregates: sets of hosts; one with an availability zone makes its hosts that zone's."""
+"""Aggregates: sets of hosts, optionally with an availability zone for their hosts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def index(call: Call) -> Answer:
 
 
 def show(call: Call) -> Answer:
-    """Show an aggregate, named by id or UUID."""
+    """Show an aggregate, given by id or UUID."""
     return _answer(call.conductor.get_aggregate(call.context, call.path["aggregate_id"]))
 
 
 def create(call: Call) -> Answer:
-    """Make an aggregate, perhaps of an availability zone."""
+    """Create an aggregate, optionally with an availability zone."""
     wanted = call.body["aggregate"]
     return _answer(
         call.conductor.create_aggregate(

@@ -1,4 +1,4 @@
-"""Allocations: what every consumer holds, for audits."""
+"""Allocations of all consumers, for audits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from api.call import Answer, Call
 
 
 def index(call: Call) -> Answer:
-    """List allocations by consumer, with totals of all."""
+    """List allocations by consumer, with totals."""
     listed = call.conductor.list_allocations(
         call.context, marker=call.query.get("marker"), limit=call.page_size
     )

@@ -1,4 +1,4 @@
-"""Availability zones: their names and state, and their hosts for administrators."""
+"""Availability zones: names and state, and hosts for administrators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dry runs: where servers would go, without any being built."""
+"""Dry runs: where servers would be placed, without building them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from api.validation import invalid
 SERVER = "server"
 SPEC = "request_spec"
 DEPTH_MAX = 20
-"""So deep may lists and objects stand in each other in a request spec."""
+"""Maximum nesting of lists and objects in a request spec."""
 
 _NAME = "dry-run"
 
 
 def create(call: Call) -> Answer:
-    """Say where servers would go now, and why; nothing is claimed."""
+    """Show where servers would be placed now, and why; nothing is claimed."""
     request = _request(call)
     try:
         found = call.conductor.dry_run(
@@ -33,16 +33,16 @@ def create(call: Call) -> Answer:
 
 
 def _request(call: Call) -> dict[str, Any]:
-    """Return the request in the super conductor's words."""
+    """Return the request in the super conductor's format."""
     body = call.body
     if (SERVER in body) == (SPEC in body):
-        raise invalid("body", sorted(body), f"It has either {SERVER} or {SPEC}")
+        raise invalid("body", sorted(body), f"Either {SERVER} or {SPEC} is required")
     if SERVER in body:
         server.authorize_targets(call, body[SERVER])
         named = {**body, SERVER: {"name": _NAME, **body[SERVER]}}
         return {SERVER: server.request_of(named)}
     if set(body) != {SPEC}:
-        raise invalid("body", sorted(body), f"With {SPEC}, hints stand in its scheduler_hints")
+        raise invalid("body", sorted(body), f"With {SPEC}, put hints into its scheduler_hints")
     _check_depth(body[SPEC])
     return {SPEC: body[SPEC]}
 
@@ -53,7 +53,7 @@ def _check_depth(spec: Mapping[str, Any]) -> None:
         level = [inner for outer in level for inner in _inside(outer)]
         if not level:
             return
-    raise invalid(SPEC, spec, f"It is more than {DEPTH_MAX} levels deep")
+    raise invalid(SPEC, spec, f"It is nested deeper than {DEPTH_MAX} levels")
 
 
 def _inside(value: Any) -> list[Any]:

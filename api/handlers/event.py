@@ -1,4 +1,4 @@
-"""Events: what happens, live, as a stream that ends when the caller does."""
+"""Live events, as a stream until the client disconnects."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import json
 from collections.abc import Generator, Iterator
 
 from api.call import Answer, Call
-from api.event_hub import ALIVE, EVENT, Follower, Wanted
+from api.event_hub import ALIVE, EVENT, EventFilter, Follower
 from armillary import exception
 
 
 def follow(call: Call) -> Answer:
-    """Follow what happens, live: server-sent events, each with a JSON object."""
+    """Follow live events: server-sent events, each with a JSON object."""
     hub = call.site.events
     if hub is None:
         raise exception.NotFound(what="An event feed")
     types = tuple(part for part in call.query.get("type", "").split(",") if part)
-    wanted = Wanted(call.query.get("server"), call.query.get("host"), types)
+    wanted = EventFilter(call.query.get("server"), call.query.get("host"), types)
     return Answer(stream=_Stream(hub.follow(wanted)), headers={"Cache-Control": "no-store"})
 
 
 class _Stream:
-    """The bytes of a stream; who stops reading closes it, perhaps before its first step."""
+    """The bytes of a stream; closed when the client disconnects, possibly before its first step."""
 
     def __init__(self, follower: Follower) -> None:
         self._follower = follower

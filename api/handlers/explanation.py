@@ -1,4 +1,4 @@
-"""Explanations: why a server is where it is, or why it is nowhere."""
+"""Explanations: why a server is on its host, or why it has none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from objects.instance_fault import InstanceFault
 
 
 def show(call: Call) -> Answer:
-    """Show how it was decided where a server goes, and how each attempt went."""
+    """Show how a server's host was selected, and the outcome of each attempt."""
     shows_hosts = call.allows(policies.SHOW_HOSTS)
     request_id = call.query.get("request_id")
     explained = call.conductor.explain_server(

@@ -1,4 +1,4 @@
-"""Extra specs: what a flavor asks beyond its size."""
+"""Extra specs: what a flavor requires besides its size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 from api.call import Answer, Call
 from api.validation import invalid
 from armillary import exception
-from objects import extra_specs, numa
+from objects import numa
+from objects.extra_specs import extra_specs
 from objects.flavor import Flavor
 
 
@@ -24,7 +25,7 @@ def show(call: Call) -> Answer:
 
 
 def create(call: Call) -> Answer:
-    """Set extra specs of a flavor; those not named stay."""
+    """Set extra specs of a flavor; others are kept."""
     given = call.body["extra_specs"]
     _check(given, "extra_specs.")
     flavor = _flavor(call)
@@ -37,7 +38,7 @@ def create(call: Call) -> Answer:
 def update(call: Call) -> Answer:
     """Set one extra spec of a flavor.
 
-    What it says together with others is not looked at: they are set one by one.
+    Its combination with others is not validated, since they are set one by one.
     """
     key = call.path["key"]
     if key not in call.body:
@@ -64,13 +65,13 @@ def _specs(call: Call) -> dict[str, str]:
 
 
 def _check(specs: Mapping[str, str], parent: str = "") -> None:
-    """Refuse what cannot be right, whatever the others say."""
+    """Reject extra specs that are invalid on their own."""
     for key, rule in extra_specs.mistakes(specs):
         raise invalid(f"{parent}{key}", specs[key], rule)
 
 
 def _check_together(flavor: Flavor, specs: dict[str, str], given: Mapping[str, str]) -> None:
-    """Refuse CPUs and NUMA cells that no server of the flavor could have, if these are given."""
+    """Reject CPU and NUMA specs that no server of the flavor could satisfy, if any are given."""
     if not any(key.startswith("hw:") for key in given):
         return
     try:

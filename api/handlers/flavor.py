@@ -1,4 +1,4 @@
-"""Flavors: the sizes that servers come in."""
+"""Flavors: the sizes of servers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def index(call: Call) -> Answer:
 
 
 def detail(call: Call) -> Answer:
-    """List flavors with all that is known of them."""
+    """List flavors with details."""
     flavors, links = _page(call)
     return Answer({"flavors": [_show(call, flavor) for flavor in flavors], **links})
 
@@ -30,7 +30,7 @@ def show(call: Call) -> Answer:
 
 
 def create(call: Call) -> Answer:
-    """Make a flavor."""
+    """Create a flavor."""
     wanted = call.body["flavor"]
     flavor_id = wanted.get("id")
     flavor = Flavor.from_values(
@@ -48,7 +48,7 @@ def create(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """Delete a flavor; servers keep their copy of it."""
+    """Delete a flavor; existing servers keep their copy of it."""
     call.conductor.delete_flavor(call.context, call.path["flavor_id"])
     return Answer()
 

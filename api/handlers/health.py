@@ -1,4 +1,4 @@
-"""Health: whether this process answers, and which of the others are alive."""
+"""Health: whether this process responds, and which other services are up."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from objects.service import Service
 
 
 def check(call: Call) -> Answer:
-    """Say that this process is alive; nobody else is asked."""
+    """Report that this process is up, without asking other services."""
     return Answer({"status": "ok"})
 
 
 def show(call: Call) -> Answer:
-    """Show which services and cells are alive; it fails when the super conductor is not."""
+    """Show which services and cells are up; fails if the super conductor is down."""
     listed = call.conductor.list_services(call.context)
     services: list[Service] = listed["services"]
     down = [service for service in services if not service.up]

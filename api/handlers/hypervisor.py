@@ -1,4 +1,4 @@
-"""Hypervisors: what each host has, and what its servers take of it."""
+"""Hypervisors: resources of the hosts, and their usage."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def index(call: Call) -> Answer:
 
 
 def detail(call: Call) -> Answer:
-    """List hypervisors with what they have and use."""
+    """List hypervisors with resources and usage."""
     listed = call.conductor.list_compute_nodes(call.context)
     nodes, extras = _page(call, listed)
     shown = [
@@ -36,7 +36,7 @@ def detail(call: Call) -> Answer:
 
 
 def show(call: Call) -> Answer:
-    """Show a hypervisor, named by UUID or name, with its servers."""
+    """Show a hypervisor, given by UUID or name, with its servers."""
     found = call.conductor.get_compute_node(call.context, call.path["hypervisor_id"])
     servers = [{"uuid": server.uuid, "name": server.name} for server in found["instances"]]
     shown = _show(found["node"], found["service"], found["usages"])
@@ -89,7 +89,7 @@ def _show(
 
 
 def _attributes(node: ComputeNode) -> dict[str, Any]:
-    """Return every declared attribute, with its default where the host did not report it."""
+    """Return every declared attribute, with its default if the host did not report it."""
     return {
         attribute.name: node.attributes.get(attribute.name, attribute.default)
         for attribute in host_attributes.HOST_ATTRIBUTES
@@ -107,7 +107,7 @@ def _service(node: ComputeNode, service: Service | None) -> dict[str, Any]:
 def _amounts(
     attributes: Mapping[str, Any], usages: Mapping[str, Mapping[str, float]]
 ) -> dict[str, int]:
-    """Return the sizes as placement reckons, which knows claims in flight, else as reported."""
+    """Return the sizes from placement, which includes claims in flight, else as reported."""
     vcpus, vcpus_used, _ = _amount(
         usages.get("VCPU"), attributes["vcpus_total"], attributes["vcpus_used"]
     )
@@ -133,7 +133,7 @@ def _amounts(
 
 
 def _amount(usage: Mapping[str, float] | None, total: int, used: int) -> tuple[int, int, int]:
-    """Return total, used by servers, and free: without overcommitment and what is reserved."""
+    """Return total, used by servers, and free: without overcommitment and reserved resources."""
     if usage is None:
         return total, used, total - used
     free = usage["total"] - usage["reserved"] - usage["used"]
@@ -141,7 +141,7 @@ def _amount(usage: Mapping[str, float] | None, total: int, used: int) -> tuple[i
 
 
 def _parsed(text: str) -> Any:
-    """Return the object in a JSON text, or the text when it is none."""
+    """Return the object in a JSON text, or the text if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError:

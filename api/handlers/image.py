@@ -1,4 +1,4 @@
-"""Images: records of what servers are made from."""
+"""Images: records of what servers are built from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def index(call: Call) -> Answer:
 
 
 def detail(call: Call) -> Answer:
-    """List images with all that is known of them."""
+    """List images with details."""
     images, links = _page(call)
     return Answer({"images": [_show(call, image) for image in images], **links})
 
@@ -34,7 +34,7 @@ def show(call: Call) -> Answer:
 
 
 def create(call: Call) -> Answer:
-    """Make the record of an image; with the process driver its properties name a program."""
+    """Create an image record; with the process driver its properties name a program."""
     wanted = call.body["image"]
     image = ImageMeta.from_values(
         id=wanted.get("id", "").lower() or uuidutils.generate_uuid(),
@@ -50,7 +50,7 @@ def create(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """Delete the record of an image; servers keep their copy of it."""
+    """Delete an image record; existing servers keep their copy of it."""
     call.conductor.delete_image(call.context, call.path["image_id"])
     return Answer()
 
@@ -78,7 +78,7 @@ def _show(call: Call, image: ImageMeta) -> dict[str, Any]:
         "minRam": image.min_ram_mb,
         "minDisk": image.min_disk_gb,
         "OS-EXT-IMG-SIZE:size": image.size_bytes,
-        "metadata": image.properties,  # the Compute API's word for properties
+        "metadata": image.properties,  # the Compute API's name for properties
         "properties": image.properties,
         "created": times.seconds(image.created_at),
         "updated": times.seconds(image.updated_at or image.created_at),

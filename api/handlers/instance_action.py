@@ -1,4 +1,4 @@
-"""Instance actions: what was done to a server, and how it went."""
+"""Instance actions: operations on a server, and their outcome."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from objects.instance_action import InstanceAction, InstanceActionEvent
 
 
 def index(call: Call) -> Answer:
-    """List what was done to a server, newest first."""
+    """List the actions on a server, newest first."""
     return Answer({"instanceActions": [_brief(action) for action in _list(call)]})
 
 
 def show(call: Call) -> Answer:
-    """Show one action, named by the id of its request, with its events."""
+    """Show one action, given by its request id, with its events."""
     request_id = call.path["request_id"]
     for action in _list(call):
         if action.request_id == request_id:

@@ -1,4 +1,4 @@
-"""Limits: the quotas of a project and what it uses of them."""
+"""Limits: quotas of a project and their usage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ USAGE_NAMES = {
 
 
 def show(call: Call) -> Answer:
-    """Show limits and usage of the own project, or of another."""
+    """Show limits and usage of the caller's project, or of another."""
     project_id = call.query.get("tenant_id", call.context.project_id)
     if project_id != call.context.project_id:
         call.authorize(policies.OTHER_PROJECT)

@@ -16,7 +16,7 @@ FILTERS = {
     "migration_type": "migration_type",
     "source_compute": "source_host",
 }
-"""Parameter of the query -> filter of the super conductor."""
+"""Query parameter -> filter of the super conductor."""
 
 
 def index(call: Call) -> Answer:
@@ -46,7 +46,7 @@ def show(call: Call) -> Answer:
 
 
 def abort(call: Call) -> Answer:
-    """End a live migration while memory is copied."""
+    """Abort a live migration while memory is being copied."""
     call.conductor.abort_migration(call.context, call.path["server_id"], call.path["migration_id"])
     return Answer()
 

@@ -1,15 +1,15 @@
-"""Quotas: how much a project may use."""
+"""Quotas: limits of a project."""
 
 from __future__ import annotations
 
 from api.call import Answer, Call
 
 NO_PROJECT = ""
-"""A project that nobody can be in and nobody sets quotas for: what it gets is the default."""
+"""A project that cannot exist and has no quotas of its own, so its quotas are the defaults."""
 
 
 def load(call: Call) -> dict[str, str]:
-    """Return whose quotas the path names, for the policy."""
+    """Return the project of the path, as policy target."""
     return {"project_id": call.path["project_id"]}
 
 
@@ -19,7 +19,7 @@ def show(call: Call) -> Answer:
 
 
 def detail(call: Call) -> Answer:
-    """Show a project's quotas with what it uses of them."""
+    """Show a project's quotas and their usage."""
     project_id = call.path["project_id"]
     quotas = call.conductor.get_quotas(call.context, project_id)
     detailed = {
@@ -30,7 +30,7 @@ def detail(call: Call) -> Answer:
 
 
 def defaults(call: Call) -> Answer:
-    """Show the quotas of a project for which none were set."""
+    """Show the default quotas."""
     return _answer(call, NO_PROJECT)
 
 

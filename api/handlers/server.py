@@ -1,4 +1,4 @@
-"""Servers: instances as the Compute API shows them."""
+"""Servers: instances in the Compute API's format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from api.call import Answer, Call
 from api.policies import server as policies
 from api.validation import invalid
 from armillary import exception
-from objects import host_query
+from objects.extra_specs import host_query
 from objects.flavor import Flavor
 from objects.instance import Instance
 
@@ -41,11 +41,11 @@ STATUSES_OF_TASKS = {
     "resize_reverting": "REVERT_RESIZE",
     "migrating": "MIGRATING",
 }
-"""Tasks that users see as a status of their own."""
+"""Tasks that are shown as a status of their own."""
 POWER_STATES = {"running": 1, "shutdown": 4}
 NO_POWER_STATE = 0
 
-# What a request to build may name, and the fields that may have named it.
+# References in a build request, and the fields they may come from.
 REFERENCES: dict[type[exception.ArmillaryError], tuple[str, ...]] = {
     exception.FlavorNotFound: ("server.flavorRef",),
     exception.ImageNotFound: ("server.imageRef",),
@@ -60,7 +60,7 @@ REFERENCES: dict[type[exception.ArmillaryError], tuple[str, ...]] = {
 
 
 def load(call: Call) -> Instance:
-    """Return the server that the path names; raise ``InstanceNotFound``."""
+    """Return the server of the path; raise ``InstanceNotFound``."""
     return call.conductor.get_server(call.context, call.path["server_id"])
 
 
@@ -71,7 +71,7 @@ def index(call: Call) -> Answer:
 
 
 def detail(call: Call) -> Answer:
-    """List servers with all that is known of them."""
+    """List servers with details."""
     listed = _list(call, policies.DETAIL_ALL_PROJECTS)
     shows_hosts = call.allows(policies.EXTENDED_ATTRIBUTES)
     servers = [_show(call, server, shows_hosts=shows_hosts) for server in listed["instances"]]
@@ -85,7 +85,7 @@ def show(call: Call) -> Answer:
 
 
 def create(call: Call) -> Answer:
-    """Ask for one server or several; they are built after this answer."""
+    """Create one or several servers; they are built after this response."""
     wanted = call.body["server"]
     authorize_targets(call, wanted)
     request = request_of(call.body)
@@ -97,7 +97,7 @@ def create(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """Delete a server, also while it is being built."""
+    """Delete a server, even while it is being built."""
     if call.subject.locked and not call.context.is_admin:
         raise exception.InstanceLocked(instance_uuid=call.subject.uuid)
     call.conductor.delete_server(call.context, call.path["server_id"])
@@ -105,12 +105,12 @@ def delete(call: Call) -> Answer:
 
 
 def status_of(server: Instance) -> str:
-    """Return the Compute API's one word for the state of a server."""
+    """Return the Compute API's status of a server."""
     return STATUSES_OF_TASKS.get(server.task_state or "", STATUSES[server.vm_state])
 
 
 def host_id(project_id: str, host: str | None) -> str:
-    """Return a host's name for a project: it tells which of its servers share one, no more."""
+    """Return a host's opaque id for a project: it only shows which of its servers share a host."""
     return "" if host is None else hashlib.sha256(f"{project_id}{host}".encode()).hexdigest()
 
 
@@ -155,7 +155,7 @@ def _list_answer(call: Call, listed: dict[str, Any], servers: list[dict[str, Any
 
 
 def authorize_targets(call: Call, wanted: Mapping[str, Any]) -> None:
-    """Let only those choose a host who may."""
+    """Raise unless the caller may choose the host, if one was chosen."""
     if ":" in wanted.get("availability_zone", ""):
         call.authorize(policies.CREATE_FORCED_HOST)
     if "host" in wanted or "hypervisor_hostname" in wanted:
@@ -163,7 +163,7 @@ def authorize_targets(call: Call, wanted: Mapping[str, Any]) -> None:
 
 
 def request_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request in the super conductor's words."""
+    """Return the request in the super conductor's format."""
     wanted = body["server"]
     min_count, max_count = _counts(wanted)
     image = wanted.get("imageRef")
@@ -186,27 +186,29 @@ def _counts(wanted: Mapping[str, Any]) -> tuple[int, int]:
     min_count = wanted.get("min_count", 1)
     max_count = wanted.get("max_count", min_count)
     if min_count > max_count:
-        rule = f"It is more than max_count, which is {max_count}"
+        rule = f"It is greater than max_count, which is {max_count}"
         raise invalid("server.min_count", min_count, rule)
     return min_count, max_count
 
 
 def last_part(reference: str) -> str:
-    """Return the id in a reference, which may be a whole URL."""
+    """Return the id in a reference, which may be a URL."""
     return reference.rstrip("/").rpartition("/")[2] if "://" in reference else reference
 
 
 def _zone(zone: str | None) -> str | None:
-    """Return a zone as it was given: ``zone``, ``zone:host`` or ``zone:host:node``."""
+    """Return the zone as given: ``zone``, ``zone:host`` or ``zone:host:node``."""
     if zone is not None and (zone.count(":") > 2 or zone.strip(":") == ""):
         raise invalid(
-            "server.availability_zone", zone, "Its form is ZONE, ZONE:HOST or ZONE:HOST:NODE"
+            "server.availability_zone",
+            zone,
+            "It must have the form ZONE, ZONE:HOST or ZONE:HOST:NODE",
         )
     return zone
 
 
 def _networks(networks: str | list[dict[str, Any]] | None) -> list[dict[str, Any]]:
-    """Return the networks that are named; ``none`` and ``auto`` name none."""
+    """Return the networks in the request; ``none`` and ``auto`` name none."""
     if networks is None or isinstance(networks, str):
         return []
     return [
@@ -231,14 +233,14 @@ def _hints(body: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _check_network(hints: Mapping[str, Any]) -> None:
-    """Refuse a size that no network around the address can have."""
+    """Reject a prefix length that is invalid for the address."""
     address, size = hints.get("build_near_host_ip"), hints.get("cidr")
     if address is None or size is None:
         return
     try:
         ipaddress.ip_network(f"{address}{size}", strict=False)
     except ValueError as error:
-        rule = f"There is no network of this size around {address}"
+        rule = f"No network of this size contains {address}"
         raise invalid("os:scheduler_hints.cidr", size, rule) from error
 
 
@@ -247,7 +249,7 @@ def _listed(value: str | list[str]) -> list[str]:
 
 
 def _query(value: str | list[Any]) -> list[str]:
-    """Return the question to hosts as the JSON text that it may have been already."""
+    """Return the host query as JSON text, which it may be already."""
     text = value if isinstance(value, str) else json.dumps(value)
     host_query.parse(text)
     return [text]
@@ -256,14 +258,14 @@ def _query(value: str | list[Any]) -> list[str]:
 def unknown_reference(
     error: exception.ArmillaryError, body: Mapping[str, Any]
 ) -> exception.Invalid:
-    """Return the error that names the field: 404 is for what the path names."""
+    """Return an error that names the field: 404 is reserved for the object of the path."""
     fields = next(fields for kind, fields in REFERENCES.items() if isinstance(error, kind))
     field = next((field for field in fields if _at(body, field) is not None), fields[0])
     return invalid(field, _at(body, field), error.message)
 
 
 def _at(body: Mapping[str, Any], field: str) -> Any:
-    """Return what is at a path such as ``server.host``, or None."""
+    """Return the value at a path such as ``server.host``, or None."""
     parent, _, name = field.partition(".")
     return body.get(parent, {}).get(name)
 
@@ -320,12 +322,12 @@ def _show(call: Call, server: Instance, *, shows_hosts: bool) -> dict[str, Any]:
         "locked_reason": server.locked_reason,
         "armillary:attempt": server.attempt,
         "armillary:exit_code": server.exit_code,
-        **(_whereabouts(server) if shows_hosts else {}),
+        **(_location_fields(server) if shows_hosts else {}),
         **_fault(call, server),
     }
 
 
-def _whereabouts(server: Instance) -> dict[str, Any]:
+def _location_fields(server: Instance) -> dict[str, Any]:
     return {
         "OS-EXT-SRV-ATTR:host": server.host,
         "OS-EXT-SRV-ATTR:hypervisor_hostname": server.node,
@@ -335,7 +337,7 @@ def _whereabouts(server: Instance) -> dict[str, Any]:
 
 
 def _flavor(flavor: Flavor) -> dict[str, Any]:
-    """Return the flavor as the server keeps it, whatever became of the flavor since."""
+    """Return the server's copy of its flavor, which may have changed since."""
     return {
         "original_name": flavor.name,
         "vcpus": flavor.vcpus,
@@ -354,7 +356,7 @@ def _image(call: Call, server: Instance) -> dict[str, Any] | str:
 
 
 def _fault(call: Call, server: Instance) -> dict[str, Any]:
-    """Return why a server is in ERROR; a failed attempt of one that runs is no fault of it."""
+    """Return why a server is in ERROR; a failed attempt of a running server is not its fault."""
     if server.fault is None or status_of(server) not in ("ERROR", "DELETED"):
         return {}
     fault = {

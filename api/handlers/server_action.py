@@ -1,4 +1,4 @@
-"""What is done to a server after its build: one function for each action of the path."""
+"""Actions on a server: one function per action of the path."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Handler = Callable[[Call], Answer]
 
 
 def _operate(call: Call, operation: str, arguments: dict[str, Any] | None = None) -> Answer:
-    """Ask for an operation, leaving out arguments that are null."""
+    """Request an operation, omitting null arguments."""
     given = {name: value for name, value in (arguments or {}).items() if value is not None}
     call.conductor.operate_server(call.context, call.path["server_id"], operation, given)
     return Answer()
 
 
 def plain(operation: str, summary: str) -> Handler:
-    """Return the handler of an operation that takes nothing; ``summary`` says what it does."""
+    """Return the handler of an operation without arguments; ``summary`` describes it."""
 
     def handle(call: Call) -> Answer:
         return _operate(call, operation)
@@ -32,22 +32,22 @@ def plain(operation: str, summary: str) -> Handler:
 
 
 def reboot(call: Call) -> Answer:
-    """Start the server anew; HARD asks it nothing."""
+    """Reboot the server; HARD does not shut it down first."""
     return _operate(call, "reboot", {"is_hard": call.body["reboot"]["type"] == "HARD"})
 
 
 def lock(call: Call) -> Answer:
-    """Let nobody but administrators change the server."""
+    """Lock the server: only administrators can change it."""
     return _operate(call, "lock", {"reason": (call.body["lock"] or {}).get("locked_reason")})
 
 
 def unlock(call: Call) -> Answer:
-    """Let everybody change the server who may; an administrator's lock needs a right of its own."""
+    """Unlock the server; an administrator's lock requires a separate policy."""
     return _operate(call, "unlock", {"override": call.allows(policies.UNLOCK_OVERRIDE)})
 
 
 def resize(call: Call) -> Answer:
-    """Give the server another flavor, perhaps on another host; it waits to be confirmed."""
+    """Resize the server, optionally on another host; it waits for confirmation."""
     reference = call.body["resize"]["flavorRef"]
     try:
         return _operate(call, "resize", {"flavor": last_part(reference), **_cross_cell(call)})
@@ -56,22 +56,22 @@ def resize(call: Call) -> Answer:
 
 
 def migrate(call: Call) -> Answer:
-    """Move the server, which is off meanwhile; it waits to be confirmed."""
+    """Cold-migrate the server, which is off meanwhile; it waits for confirmation."""
     return _moved(call, "migrate", "migrate", **_cross_cell(call))
 
 
 def live_migrate(call: Call) -> Answer:
-    """Move the server while it runs."""
+    """Live-migrate the server."""
     return _moved(call, "os-migrateLive", "live_migrate")
 
 
 def evacuate(call: Call) -> Answer:
-    """Build the server anew elsewhere, for its host is down."""
+    """Rebuild the server elsewhere because its host is down."""
     return _moved(call, "evacuate", "evacuate")
 
 
 def unshelve(call: Call) -> Answer:
-    """Bring a shelved server back, to a zone or host if it was offloaded."""
+    """Unshelve the server, to a zone or host if it was offloaded."""
     wanted = call.body["unshelve"] or {}
     arguments = {name: wanted.get(name) for name in ("availability_zone", "host")}
     try:
@@ -81,7 +81,7 @@ def unshelve(call: Call) -> Answer:
 
 
 def rebuild(call: Call) -> Answer:
-    """Build the server anew on its host, from the same image or another one."""
+    """Rebuild the server on its host, from the same image or another one."""
     wanted = call.body["rebuild"]
     reference = wanted["imageRef"]
     arguments = {
@@ -96,14 +96,14 @@ def rebuild(call: Call) -> Answer:
 
 
 def console_output(call: Call) -> Answer:
-    """Show what the server wrote last."""
+    """Show the last console output of the server."""
     lines = (call.body["os-getConsoleOutput"] or {}).get("length")
     output = call.conductor.get_console_output(call.context, call.path["server_id"], lines=lines)
     return Answer({"output": output})
 
 
 def _cross_cell(call: Call) -> dict[str, Any]:
-    """Return the argument that lets a move lead to another cell, for who may have that."""
+    """Return the argument that allows a move to another cell, if the policy permits it."""
     return {"is_cross_cell": True} if call.allows(policies.RESIZE_CROSS_CELL) else {}
 
 

@@ -1,4 +1,4 @@
-"""Server groups: servers that want to be together or apart."""
+"""Server groups: affinity and anti-affinity between servers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from objects.instance_group import InstanceGroup
 
 
 def load(call: Call) -> InstanceGroup:
-    """Return the group that the path names; raise ``ServerGroupNotFound``."""
+    """Return the group of the path; raise ``ServerGroupNotFound``."""
     return call.conductor.get_server_group(call.context, call.path["server_group_id"])
 
 
 def index(call: Call) -> Answer:
-    """List the server groups of the own project, or of all."""
+    """List the server groups of the caller's project, or of all projects."""
     all_projects = call.query.get("all_projects", False)
     if all_projects:
         call.authorize(policies.INDEX_ALL_PROJECTS)
@@ -38,7 +38,7 @@ def show(call: Call) -> Answer:
 
 
 def create(call: Call) -> Answer:
-    """Make a server group with one policy."""
+    """Create a server group with one policy."""
     wanted = call.body["server_group"]
     group = call.conductor.create_server_group(
         call.context, wanted["name"], _policy(wanted), _rules(wanted)
@@ -47,13 +47,13 @@ def create(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """Delete a server group; its members stay as they are."""
+    """Delete a server group; its members are unchanged."""
     call.conductor.delete_server_group(call.context, call.path["server_group_id"])
     return Answer()
 
 
 def _policy(wanted: dict[str, Any]) -> str:
-    """Return the policy, which is either ``policy`` or the only one of ``policies``."""
+    """Return the policy: ``policy``, or the only one of ``policies``."""
     if ("policy" in wanted) == ("policies" in wanted):
         raise invalid(
             "server_group.policy",

@@ -1,4 +1,4 @@
-"""Services: which processes are alive, and taking hosts out of use."""
+"""Services: their state, and disabling and forcing down hosts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def index(call: Call) -> Answer:
 
 
 def update(call: Call) -> Answer:
-    """Enable, disable or force down a service, named by UUID."""
+    """Enable, disable or force down a service, given by UUID."""
     return _update(call, call.path["service_id"], _values(call))
 
 
@@ -37,18 +37,18 @@ def enable(call: Call) -> Answer:
 
 
 def disable(call: Call) -> Answer:
-    """Disable the service of a host: no more servers go there, those there stay."""
+    """Disable the service of a host: no new servers are placed there, existing ones stay."""
     return _update(call, _uuid(call), {"disabled": True, "disabled_reason": None})
 
 
 def disable_with_reason(call: Call) -> Answer:
-    """Disable the service of a host, and say why."""
+    """Disable the service of a host, with a reason."""
     reason = call.body["disabled_reason"]
     return _update(call, _uuid(call), {"disabled": True, "disabled_reason": reason})
 
 
 def force_down(call: Call) -> Answer:
-    """Say that the service of a host is down, or no longer force it."""
+    """Force down the service of a host, or end that."""
     return _update(call, _uuid(call), {"forced_down": call.body["forced_down"]})
 
 
@@ -63,7 +63,7 @@ def _values(call: Call) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if "disabled_reason" in body and body.get("status") != "disabled":
         raise invalid(
-            "disabled_reason", body["disabled_reason"], "It goes with status 'disabled' only"
+            "disabled_reason", body["disabled_reason"], "It is allowed with status 'disabled' only"
         )
     if "status" in body:
         values["disabled"] = body["status"] == "disabled"
@@ -79,7 +79,7 @@ def _update(call: Call, service_id: str, values: dict[str, Any]) -> Answer:
 
 
 def _uuid(call: Call) -> str:
-    """Return the UUID of the service that a body names by host and binary."""
+    """Return the UUID of the service that a body identifies by host and binary."""
     host, binary = call.body["host"], call.body["binary"]
     for service in call.conductor.list_services(call.context)["services"]:
         if (service.host, service.binary) == (host, binary):

@@ -1,4 +1,4 @@
-"""Versions: which API this is, and the document that describes all of it."""
+"""Versions of the API, and its OpenAPI document."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def _version(call: Call) -> dict[str, Any]:
         "status": "CURRENT",
         "version": MAX_VERSION,
         "min_version": MIN_VERSION,
-        "updated": "2013-07-23T11:33:21Z",  # when the Compute API's version 2.1 was made
+        "updated": "2013-07-23T11:33:21Z",  # date of the Compute API's version 2.1
         "links": call.links.version(),
     }

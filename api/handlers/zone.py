@@ -1,4 +1,4 @@
-"""Zones: the deployments below this one, which requests of this one may go to."""
+"""Zones: the deployments below this one, to which requests may be forwarded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FIGURES = ("hosts", "hosts_up", "hosts_disabled", "own_hosts", "zones_total", "
 
 
 def index(call: Call) -> Answer:
-    """List the zones right below this one, and what this one tells its own parents."""
+    """List the direct child zones, and the summary of this zone for its parents."""
     listed = call.conductor.list_zones(call.context)
     own = listed["own"]
     return Answer(
@@ -24,7 +24,7 @@ def index(call: Call) -> Answer:
 
 
 def show(call: Call) -> Answer:
-    """Show a zone with all it promises and the zones below it."""
+    """Show a zone with its capabilities and the zones below it."""
     zone = call.conductor.get_zone(call.context, call.path["zone_name"])
     return Answer(
         {
@@ -38,7 +38,7 @@ def show(call: Call) -> Answer:
 
 
 def refresh(call: Call) -> Answer:
-    """Have every zone below push its summary now, instead of when it is due."""
+    """Make every zone below push its summary now."""
     call.conductor.refresh_zones(call.context)
     return Answer()
 
@@ -54,7 +54,7 @@ def _brief(zone: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nested(zone: dict[str, Any]) -> dict[str, Any]:
-    """Return a zone further down by name and state: a transport URL is never part of it."""
+    """Return a zone further down by name and state: its transport URL is never shown."""
     return {
         "name": zone["name"],
         "state": zone["state"],

@@ -1,1 +1,1 @@
-"""What every request passes on its way in and out, one concern a file; ``api.app`` orders it."""
+"""Middleware of every request and response, one concern per file; ``api.app`` sets the order."""

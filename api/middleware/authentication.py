@@ -1,4 +1,4 @@
-"""Find out who asks: nobody is asked for a proof, or a token file knows the token."""
+"""Authentication of requests: none, or by the token file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext
-from armillary.tokens import Identity, TokenFile, with_implied_roles
+from armillary.http.tokens import Identity, TokenFile, with_implied_roles
 
 HEADER = "X-Auth-Token"
 TOKEN_CHARACTERS_MAX = 512
@@ -19,13 +19,14 @@ TOKEN_CHARACTERS_MAX = 512
 ADMIN = "admin"
 
 Authenticate = Callable[[str | None], Identity | None]
-"""Takes the token of a request, returns whose it is or None."""
+"""Takes the token of a request; returns its identity or None."""
 
 
 class Authentication:
-    """Sets ``req.context.caller``, a ``RequestContext``; a path for everybody needs none.
+    """Sets ``req.context.caller``, a ``RequestContext``; public paths need none.
 
-    Raises ``Unauthorized``. ``is_admin`` decides from the context and the policy who administers.
+    Raises ``Unauthorized``. ``is_admin`` decides from context and policy whether the caller is an
+    administrator.
     """
 
     def __init__(
@@ -61,13 +62,13 @@ class Authentication:
 
 
 def make_authenticate(conf: cfg.ConfigOpts) -> Authenticate:
-    """Return what ``[api] auth_strategy`` names. Raises ``ConfigurationError``."""
+    """Return the function for ``[api] auth_strategy``. Raises ``ConfigurationError``."""
     if conf.api.auth_strategy == "noauth":
         return trust
     if conf.api.auth_strategy != "token_file":
         raise exception.ConfigurationError(
-            reason=f"[api] auth_strategy = {conf.api.auth_strategy} is for the Placement REST API "
-            "alone; armillary-api takes noauth and token_file"
+            reason=f"[api] auth_strategy = {conf.api.auth_strategy} is only for the Placement REST "
+            "API; armillary-api accepts noauth and token_file"
         )
     if not conf.api.token_file:
         raise exception.ConfigurationError(
@@ -78,7 +79,7 @@ def make_authenticate(conf: cfg.ConfigOpts) -> Authenticate:
 
 
 def trust(token: str | None) -> Identity | None:
-    """Believe everybody: no token is the administrator, ``USER:PROJECT`` is that user."""
+    """Trust every token: none is the administrator, ``USER:PROJECT`` is that user."""
     if not token:
         return Identity(ADMIN, ADMIN, (ADMIN,))
     user, _, project = token.partition(":")

@@ -1,4 +1,4 @@
-"""Read a request's body: within its size, of the right type, a JSON object of clean text."""
+"""Request bodies: limited in size, of the right type, a JSON object of clean text."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _UNCLEAN = re.compile("[\0\ud800-\udfff]")
 
 
 class Body:
-    """Sets ``req.context.body`` to the parsed object, or to None when there was no body.
+    """Sets ``req.context.body`` to the parsed object, or to None if there is no body.
 
-    The size is checked before anything else is done for the request; reading waits until its sender
-    is known.
+    The size is checked before any work is done for the request; the body is read after
+    authentication.
     """
 
     def __init__(self, max_body_bytes: int) -> None:
@@ -31,8 +31,8 @@ class Body:
             )
         if (req.content_length or 0) > self._max_body_bytes:
             raise falcon.HTTPContentTooLarge(
-                description=f"The body has {req.content_length} bytes; at most "
-                f"{self._max_body_bytes} are taken."
+                description=f"The body has {req.content_length} bytes; "
+                f"at most {self._max_body_bytes} are allowed."
             )
 
     def process_resource(
@@ -60,8 +60,8 @@ def parse(raw: bytes) -> dict[str, Any]:
         raise _refused(f"it is not JSON: {error.msg} at {where}") from error
     except RecursionError as error:
         raise _too_deep() from error
-    except ValueError as error:  # NaN; or a number of thousands of digits, which int() refuses
-        raise _refused("it holds a number that JSON does not have or that is too long") from error
+    except ValueError as error:  # NaN; or a number with thousands of digits, which int() rejects
+        raise _refused("it contains a number that is not valid JSON or too long") from error
     if not isinstance(value, dict):
         raise _refused(f"it must be a JSON object, not {_JSON_NAMES[type(value)]}")
     _check_text(value, path=(), depth=1)
@@ -79,7 +79,7 @@ _JSON_NAMES = {
 
 
 def is_clean(text: str) -> bool:
-    """Tell whether a text can be stored everywhere: no NUL, no half of a surrogate pair."""
+    """Return whether text can be stored everywhere: no NUL, no lone surrogate."""
     return _UNCLEAN.search(text) is None
 
 
@@ -87,7 +87,7 @@ def _check_text(value: Any, path: tuple[str, ...], depth: int) -> None:
     if isinstance(value, str):
         if not is_clean(value):
             field = ".".join(path)
-            raise _refused(f"the text at '{field}' holds a NUL or half of a surrogate pair")
+            raise _refused(f"the text at '{field}' contains a NUL or a lone surrogate")
         return
     if not isinstance(value, dict | list):
         return
@@ -96,7 +96,7 @@ def _check_text(value: Any, path: tuple[str, ...], depth: int) -> None:
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in items:
         if isinstance(key, str) and not is_clean(key):
-            raise _refused("the name of a field holds a NUL or half of a surrogate pair")
+            raise _refused("the name of a field contains a NUL or a lone surrogate")
         _check_text(item, (*path, str(key)), depth + 1)
 
 
@@ -109,4 +109,4 @@ def _too_deep() -> falcon.HTTPBadRequest:
 
 
 def _refused(why: str) -> falcon.HTTPBadRequest:
-    return falcon.HTTPBadRequest(description=f"The body cannot be used: {why}.")
+    return falcon.HTTPBadRequest(description=f"The body is invalid: {why}.")

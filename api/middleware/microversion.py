@@ -1,4 +1,4 @@
-"""Agree on the version of the Compute API: 2.1 is served, other wishes are refused."""
+"""Microversion negotiation of the Compute API: only 2.1 is supported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FORM = re.compile(r"[1-9]\d{0,5}\.(0|[1-9]\d{0,5})")
 
 
 class Microversion:
-    """Refuses a version that is not served: 406, or 400 when it is no version at all."""
+    """Reject an unsupported version with 406, and an invalid one with 400."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         _require_served(_wanted(req))
@@ -31,7 +31,7 @@ class Microversion:
 
 
 def _wanted(req: falcon.Request) -> str:
-    """Return the version that is asked for; the new header wins, none at all means the lowest."""
+    """Return the requested version; the new header takes precedence, the default is the lowest."""
     for entry in (req.get_header(HEADER) or "").split(","):
         service, _, version = entry.strip().partition(" ")
         if service.lower() == SERVICE:
@@ -44,8 +44,8 @@ def _require_served(version: str) -> None:
         return
     if not _FORM.fullmatch(version):
         raise falcon.HTTPBadRequest(
-            description=f"The version '{version[:40]}' has not the form MAJOR.MINOR, such as "
-            f"{MAX_VERSION}; it is asked for by '{HEADER}: {SERVICE} {MAX_VERSION}'."
+            description=f"The version '{version[:40]}' is not of the form MAJOR.MINOR, such as "
+            f"{MAX_VERSION}; request it with '{HEADER}: {SERVICE} {MAX_VERSION}'."
         )
     raise falcon.HTTPNotAcceptable(
         description=f"Version {version} is not supported by this API. Minimum is {MIN_VERSION} and "

@@ -1,4 +1,4 @@
-"""Give every request an id, keep the caller's own, and log one line for each answer."""
+"""Request ids: one per request, the client's own as global id, and an access log line."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _FORM = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class RequestId:
-    """Sets ``req.context.request_id`` and ``global_request_id`` and answers with the former.
+    """Sets ``req.context.request_id`` and ``global_request_id``; the response has the former.
 
-    The caller's id, when it has the form ``req-UUID``, goes along as the global request id: one id
-    for a request through several services. Anything else in the header is ignored.
+    A client's id of the form ``req-UUID`` is passed on as the global request id: one id for a
+    request through several services. Anything else in the header is ignored.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -35,7 +35,7 @@ class RequestId:
         req.context.request_id = oslo_context.generate_request_id()
         theirs = req.get_header(HEADER) or ""
         req.context.global_request_id = theirs if _FORM.fullmatch(theirs) else None
-        # For log lines until it is known who asks: they would carry this thread's last request.
+        # Context for log lines before authentication: they would show this thread's last request.
         RequestContext(
             request_id=req.context.request_id,
             global_request_id=req.context.global_request_id,

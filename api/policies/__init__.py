@@ -1,4 +1,4 @@
-"""Who may do what by default; one file a noun, every rule to be overridden in the policy file."""
+"""Default policies; one file per noun, each rule can be overridden in the policy file."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ _NOUNS = (
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    """Return every rule with its default, for the enforcer and for the sample policy file."""
+    """Return every rule with its default, for the enforcer and the sample policy file."""
     return [rule for noun in _NOUNS for rule in noun.RULES]

@@ -1,4 +1,4 @@
-"""Aggregates: administrators put hosts into sets and zones."""
+"""Aggregates: administrators assign hosts to aggregates and zones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Allocations: administrators audit who holds what."""
+"""Allocations: administrators audit the allocations of all consumers."""
 
 from __future__ import annotations
 

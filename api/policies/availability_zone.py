@@ -1,4 +1,4 @@
-"""Availability zones: everybody sees their names, administrators their hosts."""
+"""Availability zones: all users see their names, administrators their hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules that other rules are made of: administrators, members and readers of a project."""
+"""Basic rules that others refer to: administrators, members and readers of a project."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Operation = tuple[str, str]
 def rule(
     name: str, check: str, description: str, operations: Iterable[Operation]
 ) -> policy.DocumentedRuleDefault:
-    """Return a rule with its default and the requests that it decides on."""
+    """Return a rule with its default and the requests that it applies to."""
     return policy.DocumentedRuleDefault(
         name=name,
         check_str=check,
@@ -32,16 +32,16 @@ def rule(
 
 RULES: list[policy.RuleDefault] = [
     policy.RuleDefault(
-        IS_ADMIN, "role:admin", "Who is an administrator: sees all projects, hosts and reasons."
+        IS_ADMIN, "role:admin", "Administrators: they see all projects, hosts and reasons."
     ),
     policy.RuleDefault(
         "project_member_or_admin",
         f"(role:member and project_id:%(project_id)s) or {ADMIN}",
-        "Who may change what belongs to a project.",
+        "Users who may change resources of a project.",
     ),
     policy.RuleDefault(
         "project_reader_or_admin",
         f"(role:reader and project_id:%(project_id)s) or {ADMIN}",
-        "Who may see what belongs to a project.",
+        "Users who may see resources of a project.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Dry runs: administrators ask where servers would go."""
+"""Dry runs: administrators ask where servers would be placed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RULES = [
     rule(
         CREATE,
         ADMIN,
-        "Ask where servers would go, and why.",
+        "Show where servers would be placed, and why.",
         [("POST", "/v2.1/armillary/dry-run")],
     ),
 ]

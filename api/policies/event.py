@@ -1,4 +1,4 @@
-"""Events: administrators follow what happens, to everybody's servers and to hosts."""
+"""Events: administrators follow the events of all servers and hosts."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from api.policies.base import ADMIN, rule
 FOLLOW = "os_compute_api:armillary:events"
 
 RULES = [
-    rule(FOLLOW, ADMIN, "Follow what happens, live.", [("GET", "/v2.1/armillary/events")]),
+    rule(FOLLOW, ADMIN, "Follow live events.", [("GET", "/v2.1/armillary/events")]),
 ]

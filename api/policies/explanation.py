@@ -1,4 +1,4 @@
-"""Explanations: whoever sees a server may ask why it is where it is; hosts have a rule apart."""
+"""Explanations: for users who may see the server; host names have a separate rule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RULES = [
     rule(
         SHOW,
         READER,
-        "Explain where a server is and why, in counts, reasons and weights.",
+        "Explain why a server is on its host, with counts, reasons and weights.",
         [("GET", "/v2.1/armillary/servers/{server_id}/explain")],
     ),
     rule(

@@ -1,4 +1,4 @@
-"""Extra specs of flavors: everybody sees them, administrators change them."""
+"""Extra specs of flavors: all users see them, administrators change them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flavors: everybody sees them, administrators make and delete them."""
+"""Flavors: all users see them, administrators create and delete them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Health: administrators see which parts are alive."""
+"""Health: administrators see which services are up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,5 @@ from api.policies.base import ADMIN, rule
 SHOW = "os_compute_api:armillary:health"
 
 RULES = [
-    rule(
-        SHOW, ADMIN, "Show which services and cells are alive.", [("GET", "/v2.1/armillary/health")]
-    )
+    rule(SHOW, ADMIN, "Show which services and cells are up.", [("GET", "/v2.1/armillary/health")])
 ]

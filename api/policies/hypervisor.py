@@ -1,4 +1,4 @@
-"""Hypervisors: administrators see what the hosts have and use."""
+"""Hypervisors: administrators see resources and usage of hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images: everybody sees the records, administrators make and delete them."""
+"""Images: all users see the records, administrators create and delete them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ RULES = [
     rule(
         CREATE,
         ADMIN,
-        "Create an image. With the process driver an image names a program: whoever may create one "
-        "runs programs of his choice on the hosts.",
+        "Create an image. With the process driver an image names a program: users who may "
+        "create one can run any program on the hosts.",
         [("POST", "/v2.1/images")],
     ),
     rule(DELETE, ADMIN, "Delete an image.", [("DELETE", "/v2.1/images/{image_id}")]),

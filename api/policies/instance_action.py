@@ -1,4 +1,4 @@
-"""Instance actions: who may see what was done to a server."""
+"""Instance actions: who may see the actions on a server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PATH = "/v2.1/servers/{server_id}/os-instance-actions"
 _SHOW = ("GET", f"{_PATH}/{{request_id}}")
 
 RULES = [
-    rule(LIST, READER, "List what was done to a server.", [("GET", _PATH)]),
+    rule(LIST, READER, "List the actions on a server.", [("GET", _PATH)]),
     rule(SHOW, READER, "Show one action on a server with its events.", [_SHOW]),
     rule(EVENT_DETAILS, ADMIN, "See hosts and reasons in the events of an action.", [_SHOW]),
 ]

@@ -1,4 +1,4 @@
-"""Limits: everybody sees those of the own project."""
+"""Limits: all users see those of their own project."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ OTHER_PROJECT = "os_compute_api:limits:other_project"
 _PATH = ("GET", "/v2.1/limits")
 
 RULES = [
-    rule(SHOW, ANYBODY, "Show the limits and usage of the own project.", [_PATH]),
+    rule(SHOW, ANYBODY, "Show the limits and usage of the caller's project.", [_PATH]),
     rule(OTHER_PROJECT, ADMIN, "Show the limits and usage of another project.", [_PATH]),
 ]

@@ -1,4 +1,4 @@
-"""Migrations: who may see them, and end one."""
+"""Migrations: who may see and abort them."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ RULES = [
     rule(INDEX, ADMIN, "List migrations.", [("GET", "/v2.1/os-migrations")]),
     rule(OF_SERVER_INDEX, ADMIN, "List the migrations of a server.", [("GET", _OF_SERVER)]),
     rule(SHOW, ADMIN, "Show a migration of a server.", [("GET", f"{_OF_SERVER}/{{migration_id}}")]),
-    rule(ABORT, ADMIN, "End a live migration.", [("DELETE", f"{_OF_SERVER}/{{migration_id}}")]),
+    rule(ABORT, ADMIN, "Abort a live migration.", [("DELETE", f"{_OF_SERVER}/{{migration_id}}")]),
 ]

@@ -14,8 +14,6 @@ _ONE = "/v2.1/os-quota-sets/{project_id}"
 RULES = [
     rule(SHOW, READER, "Show a project's quotas.", [("GET", _ONE)]),
     rule(DETAIL, READER, "Show a project's quotas and usage.", [("GET", f"{_ONE}/detail")]),
-    rule(
-        DEFAULTS, ANYBODY, "Show the quotas of projects without own.", [("GET", f"{_ONE}/defaults")]
-    ),
+    rule(DEFAULTS, ANYBODY, "Show the default quotas.", [("GET", f"{_ONE}/defaults")]),
     rule(UPDATE, ADMIN, "Set a project's quotas.", [("PUT", _ONE)]),
 ]

@@ -1,4 +1,4 @@
-"""Servers: who may build, see and delete them, and who sees where they run."""
+"""Servers: who may create, see and delete them, and who sees their hosts."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ RULES = [
     rule(DETAIL_ALL_PROJECTS, ADMIN, "List the servers of all projects with details.", [_DETAIL]),
     rule(ALL_FILTERS, ADMIN, "List the servers on one host.", [_LIST, _DETAIL]),
     rule(SHOW, READER, "Show a server.", [_SHOW]),
-    rule(CREATE, MEMBER, "Build servers.", [_CREATE]),
+    rule(CREATE, MEMBER, "Create servers.", [_CREATE]),
     rule(
         CREATE_FORCED_HOST,
         ADMIN,
-        "Build servers on a host named with the availability zone; filters are skipped.",
+        "Create servers on a host given with the availability zone; this bypasses the filters.",
         [_CREATE],
     ),
     rule(
         CREATE_REQUESTED_DESTINATION,
         ADMIN,
-        "Build servers on a host or hypervisor named by its field; filters are run.",
+        "Create servers on a host or hypervisor given by its field; the filters still apply.",
         [_CREATE],
     ),
     rule(DELETE, MEMBER, "Delete a server.", [("DELETE", "/v2.1/servers/{server_id}")]),
-    rule(EXTENDED_ATTRIBUTES, ADMIN, "See on which host a server runs.", [_SHOW, _DETAIL]),
+    rule(EXTENDED_ATTRIBUTES, ADMIN, "See the host of a server.", [_SHOW, _DETAIL]),
 ]

@@ -1,4 +1,4 @@
-"""Actions on servers: who may stop, move, shelve, lock and look at the console of one."""
+"""Actions on servers: who may stop, move, shelve, lock them and see their console."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ RULES = [
     rule(START, MEMBER, "Start a server.", _ACTION),
     rule(STOP, MEMBER, "Stop a server.", _ACTION),
     rule(REBOOT, MEMBER, "Reboot a server.", _ACTION),
-    rule(REBUILD, MEMBER, "Build a server anew on its host.", _ACTION),
-    rule(RESIZE, MEMBER, "Give a server another flavor.", _ACTION),
+    rule(REBUILD, MEMBER, "Rebuild a server on its host.", _ACTION),
+    rule(RESIZE, MEMBER, "Resize a server.", _ACTION),
     rule(
         RESIZE_CROSS_CELL,
         NOBODY,
-        "Let a resize, or a cold migration, lead to another cell if no host of its own fits.",
+        "Allow a resize or cold migration to another cell if no host of the server's cell fits.",
         _ACTION,
     ),
     rule(CONFIRM_RESIZE, MEMBER, "Confirm a resize.", _ACTION),
     rule(REVERT_RESIZE, MEMBER, "Revert a resize.", _ACTION),
-    rule(MIGRATE, ADMIN, "Move a server that is off meanwhile.", _ACTION),
-    rule(LIVE_MIGRATE, ADMIN, "Move a server while it runs.", _ACTION),
-    rule(EVACUATE, ADMIN, "Build a server of a dead host elsewhere.", _ACTION),
+    rule(MIGRATE, ADMIN, "Cold-migrate a server.", _ACTION),
+    rule(LIVE_MIGRATE, ADMIN, "Live-migrate a server.", _ACTION),
+    rule(EVACUATE, ADMIN, "Evacuate a server from a dead host.", _ACTION),
     rule(SHELVE, MEMBER, "Shelve a server.", _ACTION),
-    rule(SHELVE_OFFLOAD, ADMIN, "Take a shelved server off its host.", _ACTION),
-    rule(UNSHELVE, MEMBER, "Bring a shelved server back.", _ACTION),
+    rule(SHELVE_OFFLOAD, ADMIN, "Offload a shelved server from its host.", _ACTION),
+    rule(UNSHELVE, MEMBER, "Unshelve a server.", _ACTION),
     rule(LOCK, MEMBER, "Lock a server.", _ACTION),
     rule(UNLOCK, MEMBER, "Unlock a server.", _ACTION),
     rule(UNLOCK_OVERRIDE, ADMIN, "Unlock a server that an administrator locked.", _ACTION),
-    rule(RESTORE, MEMBER, "Restore a deleted server that is kept for a while.", _ACTION),
-    rule(FORCE_DELETE, MEMBER, "Delete a server at once.", _ACTION),
-    rule(CONSOLE_OUTPUT, MEMBER, "See what a server wrote to its console.", _ACTION),
+    rule(RESTORE, MEMBER, "Restore a soft-deleted server.", _ACTION),
+    rule(FORCE_DELETE, MEMBER, "Delete a server at once, without soft delete.", _ACTION),
+    rule(CONSOLE_OUTPUT, MEMBER, "See the console output of a server.", _ACTION),
 ]

@@ -1,4 +1,4 @@
-"""Server groups: a project's own, for servers that want to be together or apart."""
+"""Server groups of a project: affinity and anti-affinity between servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Services: administrators see which are alive, and take hosts out of use."""
+"""Services: administrators see their state, and disable or force down hosts."""
 
 from __future__ import annotations
 

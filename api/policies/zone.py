@@ -1,4 +1,4 @@
-"""Zones: administrators see the tree below, and have it tell of itself anew."""
+"""Zones: administrators see the zones below, and refresh their summaries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ REFRESH = "os_compute_api:armillary:zones:refresh"
 _ALL = "/v2.1/armillary/zones"
 
 RULES = [
-    rule(LIST, ADMIN, "List the zones right below this one.", [("GET", _ALL)]),
-    rule(SHOW, ADMIN, "Show what a zone can do.", [("GET", f"{_ALL}/{{zone_name}}")]),
-    rule(REFRESH, ADMIN, "Have zones push their summaries now.", [("POST", _ALL)]),
+    rule(LIST, ADMIN, "List the direct child zones.", [("GET", _ALL)]),
+    rule(SHOW, ADMIN, "Show the capabilities of a zone.", [("GET", f"{_ALL}/{{zone_name}}")]),
+    rule(REFRESH, ADMIN, "Make zones push their summaries now.", [("POST", _ALL)]),
 ]

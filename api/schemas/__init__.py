@@ -1,1 +1,1 @@
-"""What requests may hold and what answers do hold, as JSON schemas (2020-12); one file a noun."""
+"""JSON schemas (2020-12) of requests and responses; one file per noun."""

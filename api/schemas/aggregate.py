@@ -38,7 +38,7 @@ REMOVE_HOST = every({"remove_host": every({"host": HOST})})
 _METADATA: Schema = {
     "type": "object",
     "properties": {"availability_zone": nullable(ZONE)},
-    "propertyNames": name(KEY_PATTERN, "A key has letters, digits, spaces and -_:. only"),
+    "propertyNames": name(KEY_PATTERN, "A key may contain letters, digits, spaces and -_:. only"),
     "additionalProperties": {"type": ["string", "null"], "maxLength": TEXT_MAX},
     "minProperties": 1,
     "maxProperties": MAP_SIZE_MAX,

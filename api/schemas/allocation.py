@@ -1,4 +1,4 @@
-"""Allocations: who holds what of which host."""
+"""Allocations of consumers on hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of fields that schemas are made of, with their bounds."""
+"""Field types of schemas, with their limits."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def listed(item: Schema) -> Schema:
 
 
 def integer(minimum: int = 0, maximum: int = INTEGER_MAX) -> Schema:
-    """Return a whole number within bounds."""
+    """Return an integer within bounds."""
     return {"type": "integer", "minimum": minimum, "maximum": maximum}
 
 
 def text(maximum: int = TEXT_MAX, minimum: int = 0) -> Schema:
-    """Return a text with so many characters."""
+    """Return a string with a length within bounds."""
     return {"type": "string", "minLength": minimum, "maxLength": maximum}
 
 
 def name(pattern: str | None = None, rule: str | None = None) -> Schema:
-    """Return a text for a table: printable, no spaces at its ends, 1 to 255 characters."""
+    """Return a string for names: printable, no surrounding spaces, 1 to 255 characters."""
     schema = {**text(minimum=1), "format": "name"}
     if pattern is not None:
         schema["pattern"] = pattern
@@ -57,7 +57,7 @@ def name(pattern: str | None = None, rule: str | None = None) -> Schema:
 
 
 def ruled(schema: Schema, rule: str) -> Schema:
-    """Return the schema with a sentence of our own for whoever breaks it."""
+    """Return the schema with our own error message."""
     return {**schema, RULE_KEYWORD: rule}
 
 
@@ -68,12 +68,14 @@ def nullable(schema: Schema) -> Schema:
 
 
 def text_map(value_max: int = TEXT_MAX) -> Schema:
-    """Return an object of texts under keys of one's own choice."""
+    """Return an object of strings with arbitrary keys."""
     return {
         "type": "object",
         "maxProperties": MAP_SIZE_MAX,
         "propertyNames": {
-            **name(KEY_PATTERN, "A key has letters, digits, spaces and -_:. only, at most 255")
+            **name(
+                KEY_PATTERN, "A key may contain letters, digits, spaces and -_:. only, at most 255"
+            )
         },
         "additionalProperties": text(value_max),
     }
@@ -81,16 +83,18 @@ def text_map(value_max: int = TEXT_MAX) -> Schema:
 
 BOOLEAN: Schema = {"type": "boolean"}
 UUID: Schema = {"type": "string", "format": "uuid"}
-HOST = name(HOST_PATTERN, "A host name has letters, digits and -_. only, at most 255")
-ZONE = name(ZONE_PATTERN, "A zone's name is printable, has no colon and at most 255 characters")
+HOST = name(HOST_PATTERN, "A host name may contain letters, digits and -_. only, at most 255")
+ZONE = name(
+    ZONE_PATTERN, "A zone's name must be printable, without a colon, and at most 255 characters"
+)
 
 PAGE = {
     "limit": integer(minimum=1),
     "marker": name(),
 }
-"""The parameters of a list in pages."""
+"""Pagination parameters of a list."""
 
-# What stands in answers.
+# Schemas of responses.
 ANY: Schema = {}
 STRING: Schema = {"type": "string"}
 STRING_OR_NULL: Schema = {"type": ["string", "null"]}
@@ -109,9 +113,9 @@ LINKS = listed(
     }
 )
 ENTITY = every({"id": STRING, "links": LINKS})
-"""A thing inside another."""
+"""An object embedded in another."""
 NAMED = every({"id": STRING, "name": STRING, "links": LINKS})
-"""A thing in a list without details."""
+"""An object in a list without details."""
 
 ERROR: Schema = {
     "type": "object",

@@ -1,4 +1,4 @@
-"""Dry runs: what is asked as when building, or as a request spec; where it would go, and why."""
+"""Dry runs: a build request or a request spec; the selected hosts, and the reasons."""
 
 from __future__ import annotations
 

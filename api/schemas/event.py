@@ -1,4 +1,4 @@
-"""Events: which to follow, and the stream of them."""
+"""Events: filters, and the stream."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ FOLLOW_QUERY = fields(
         "host": text(minimum=1),
         "type": {
             **text(minimum=1),
-            "description": "Patterns with * and ?, with commas between them: instance.*.error",
+            "description": "Comma-separated patterns with wildcards * and ?: instance.*.error",
         },
     }
 )
 
 FOLLOW_ANSWER: Schema = {
     "type": "string",
-    "description": "Server-sent events without end. Data of an 'event' is an object with time, "
+    "description": "Endless server-sent events. The data of an 'event' is an object with time, "
     "type, priority, publisher, request_id, server, servers, name, project_id, host, state, "
-    "task_state, attempt, reason; of a 'notice' one with a message about the stream itself, and "
-    "'last' before it ends.",
+    "task_state, attempt, reason; that of a 'notice' an object with a message about the "
+    "stream itself, and 'last' before it ends.",
 }

@@ -1,4 +1,4 @@
-"""Explanations: why a server is where it is."""
+"""Explanations: why a server is on its host."""
 
 from __future__ import annotations
 

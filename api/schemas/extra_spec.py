@@ -1,4 +1,4 @@
-"""Extra specs: texts by name that say more about a flavor."""
+"""Extra specs: named string properties of a flavor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ EXTRA_SPECS = text_map()
 CREATE = every({"extra_specs": EXTRA_SPECS})
 
 UPDATE: Schema = {**EXTRA_SPECS, "minProperties": 1, "maxProperties": 1}
-"""One pair; its key is that of the path."""
+"""One pair; its key must be that of the path."""
 
 INDEX_ANSWER = every({"extra_specs": STRING_MAP})
 PAIR_ANSWER = STRING_MAP

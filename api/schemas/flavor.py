@@ -1,4 +1,4 @@
-"""Flavors: what may be made, what is shown."""
+"""Flavors: creation and display."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from api.schemas.base import (
 
 _ID = ruled(
     {**nullable(name(r"^[a-zA-Z0-9. _\-]+$"))},
-    "An id has letters, digits, spaces and -_. only, at most 255; 'auto' or null make one",
+    "An id may contain letters, digits, spaces and -_. only, at most 255; 'auto' or null "
+    "generates one",
 )
 
 CREATE = fields(
@@ -41,10 +42,11 @@ CREATE = fields(
                 "description": nullable(text(maximum=65535)),
                 "rxtx_factor": ruled(
                     {"type": "number", "const": 1},
-                    "Networking is not part of this service: only 1.0 is taken",
+                    "Networking is not part of this service: only 1.0 is allowed",
                 ),
                 "os-flavor-access:is_public": ruled(
-                    {"type": "boolean", "const": True}, "All flavors are public: only true is taken"
+                    {"type": "boolean", "const": True},
+                    "All flavors are public: only true is allowed",
                 ),
             },
             required=["name", "vcpus", "ram", "disk"],
@@ -60,7 +62,7 @@ INDEX_QUERY = fields(
         "minDisk": integer(),
         "is_public": ruled(
             {"enum": ["true", "True", "1", "none", "None"]},
-            "All flavors are public: only true and none are taken",
+            "All flavors are public: only true and none are allowed",
         ),
     }
 )
@@ -76,7 +78,7 @@ EMBEDDED = every(
         "extra_specs": STRING_MAP,
     }
 )
-"""A flavor as its server keeps it."""
+"""A server's copy of its flavor."""
 
 FLAVOR: Schema = every(
     {

@@ -1,4 +1,4 @@
-"""Health: is this process alive, and which of the others are."""
+"""Health: of this process, and of other services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hypervisors: what the hosts have and use."""
+"""Hypervisors: resources and usage of hosts."""
 
 from __future__ import annotations
 

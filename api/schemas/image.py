@@ -1,4 +1,4 @@
-"""Images: records of what servers are made from, kept here because there is no image service."""
+"""Images: records of what servers are built from; there is no separate image service."""
 
 from __future__ import annotations
 

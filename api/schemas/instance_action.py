@@ -1,4 +1,4 @@
-"""Instance actions: what was done to a server, step by step."""
+"""Instance actions: operations on a server, step by step."""
 
 from __future__ import annotations
 

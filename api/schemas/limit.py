@@ -1,4 +1,4 @@
-"""Limits: a project's quotas and usage in one flat answer."""
+"""Limits: a project's quotas and usage in one flat object."""
 
 from __future__ import annotations
 

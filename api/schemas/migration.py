@@ -1,4 +1,4 @@
-"""Migrations: how they are asked for, what is shown."""
+"""Migrations: filters and display."""
 
 from __future__ import annotations
 

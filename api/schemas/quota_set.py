@@ -1,4 +1,4 @@
-"""Quotas: how much a project may use; -1 is unlimited."""
+"""Quotas: limits of a project; -1 is unlimited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers: what may be asked for, what is shown."""
+"""Servers: creation, filters and display."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from api.schemas.base import (
 )
 
 COUNT_MAX = 10000
-"""The most that ``[conductor] max_count`` can allow."""
+"""The maximum of ``[conductor] max_count``."""
 
 QUERY_CHARACTERS_MAX = 16384
-"""Of the question to hosts in the hint ``query``."""
+"""Maximum length of the host query in the hint ``query``."""
 
 _REFERENCE = text(maximum=2048, minimum=1)
 
@@ -58,11 +58,13 @@ _HINTS: Schema = {
         "build_near_host_ip": {"type": "string", "format": "address"},
         "cidr": {
             "type": "string",
-            **ruled({"pattern": r"^/\d{1,3}$"}, "It is the size of a network, such as /24"),
+            **ruled({"pattern": r"^/\d{1,3}$"}, "It must be the size of a network, such as /24"),
         },
         "query": {"type": ["string", "array"], "maxLength": QUERY_CHARACTERS_MAX},
     },
-    "propertyNames": name(KEY_PATTERN, "A hint's name has letters, digits, spaces and -_:. only"),
+    "propertyNames": name(
+        KEY_PATTERN, "A hint's name may contain letters, digits, spaces and -_:. only"
+    ),
     "additionalProperties": {
         "type": ["string", "array"],
         "maxLength": TEXT_MAX,
@@ -81,8 +83,8 @@ _NETWORKS = ruled(
         "maxItems": NETWORKS_MAX,
         "items": fields({"uuid": UUID, "remote_managed": BOOLEAN}, required=["uuid"]),
     },
-    "Networking is not part of this service: taken are 'none' and 'auto', which do nothing, and a "
-    "list of networks by uuid, which choose the hosts",
+    "Networking is not part of this service: allowed are 'none' and 'auto', which have no "
+    "effect, and a list of networks by uuid, which determine the hosts",
 )
 
 _SERVER = fields(
@@ -102,7 +104,7 @@ _SERVER = fields(
     required=["name", "flavorRef"],
 )
 
-STATUSES_AT_REST = [
+STABLE_STATUSES = [
     "ACTIVE",
     "BUILD",
     "ERROR",
@@ -112,9 +114,9 @@ STATUSES_AT_REST = [
     "SOFT_DELETED",
     "VERIFY_RESIZE",
 ]
-"""Statuses that a list can be asked for."""
+"""Statuses that a list can be filtered by."""
 STATUSES = [
-    *STATUSES_AT_REST,
+    *STABLE_STATUSES,
     "DELETED",
     "HARD_REBOOT",
     "MIGRATING",
@@ -138,12 +140,13 @@ INDEX_QUERY = fields(
         **PAGE,
         "marker": UUID,
         "name": text(minimum=1),
-        "status": {"type": "string", "enum": STATUSES_AT_REST},
+        "status": {"type": "string", "enum": STABLE_STATUSES},
         "host": HOST,
         "reservation_id": name(),
         "all_tenants": BOOLEAN,
         "deleted": ruled(
-            {"type": "boolean", "const": False}, "Deleted servers are not kept: only false is taken"
+            {"type": "boolean", "const": False},
+            "Deleted servers are not kept: only false is allowed",
         ),
     }
 )

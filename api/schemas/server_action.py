@@ -1,4 +1,4 @@
-"""What may be said with each action on a server."""
+"""Bodies of the actions on a server."""
 
 from __future__ import annotations
 
@@ -27,17 +27,21 @@ _HOST_OR_NULL = nullable(HOST)
 
 
 def nothing(action: str) -> Schema:
-    """Return the body of an action that takes nothing."""
+    """Return the body of an action without parameters."""
     return every({action: _NOTHING})
 
 
 def _perhaps(action: str, properties: dict[str, Schema]) -> Schema:
-    """Return the body of an action whose parameters may all be left out."""
+    """Return the body of an action whose parameters are all optional."""
     return every({action: nullable(fields(properties))})
 
 
 REBOOT = every(
-    {"reboot": every({"type": ruled({"enum": ["SOFT", "HARD"]}, "The type is 'SOFT' or 'HARD'")})}
+    {
+        "reboot": every(
+            {"type": ruled({"enum": ["SOFT", "HARD"]}, "The type must be 'SOFT' or 'HARD'")}
+        )
+    }
 )
 LOCK = _perhaps("lock", {"locked_reason": text(TEXT_MAX, minimum=1)})
 RESIZE = every({"resize": fields({"flavorRef": _REFERENCE, "OS-DCF:diskConfig": STRING},

@@ -1,4 +1,4 @@
-"""Server groups: servers that want to be together or apart."""
+"""Server groups: affinity and anti-affinity between servers."""
 
 from __future__ import annotations
 

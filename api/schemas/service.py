@@ -1,4 +1,4 @@
-"""Services: which are alive, and taking hosts out of use."""
+"""Services: their state, and disabling and forcing down hosts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STATUS = {"enum": ["enabled", "disabled"]}
 UPDATE: Schema = {
     **fields(
         {
-            "status": ruled(_STATUS, "The status is 'enabled' or 'disabled'"),
+            "status": ruled(_STATUS, "The status must be 'enabled' or 'disabled'"),
             "disabled_reason": name(),
             "forced_down": BOOLEAN,
         }

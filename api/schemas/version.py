@@ -1,4 +1,4 @@
-"""Versions: which API this is."""
+"""Versions of the API."""
 
 from __future__ import annotations
 

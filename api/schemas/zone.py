@@ -29,7 +29,7 @@ _BRIEF: dict[str, Schema] = {
 _NESTED: dict[str, Any] = every(
     {"name": STRING, "state": STRING, "zones": listed({"type": "object"})}
 )
-"""A zone of any depth; each of its zones has the same fields."""
+"""A zone at any depth; each of its zones has the same fields."""
 
 REFRESH = every({"refresh": fields({})})
 

@@ -1,4 +1,4 @@
-"""Configuration: one module an option group, listed here once."""
+"""Configuration: one module per option group, all listed here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 if TYPE_CHECKING:
     from oslo_config import cfg
 
-# In the order of the sample configuration. Imported when asked for, not before: see concurrency.
+# In the order of the sample configuration. Imported on demand, not here: see concurrency.
 OPTION_MODULES = (
     "base",
     "database",
@@ -32,7 +32,7 @@ OPTION_MODULES = (
 
 
 class OptionModule(Protocol):
-    """What each of these modules has."""
+    """Interface of each options module."""
 
     def register_opts(self, conf: cfg.ConfigOpts) -> None: ...
 
@@ -40,7 +40,7 @@ class OptionModule(Protocol):
 
 
 def option_modules() -> list[OptionModule]:
-    """Import and return all modules of options."""
+    """Import and return all option modules."""
     return [
         cast("OptionModule", importlib.import_module(f"armillary.conf.{name}"))
         for name in OPTION_MODULES
@@ -48,6 +48,6 @@ def option_modules() -> list[OptionModule]:
 
 
 def register_all(conf: cfg.ConfigOpts) -> None:
-    """Register every option of every service on ``conf``; doing it twice does no harm."""
+    """Register every option of every service on ``conf``. Idempotent."""
     for module in option_modules():
         module.register_opts(conf)

@@ -1,4 +1,4 @@
-"""[accelerators]: what stands behind the names of device profiles."""
+"""Options of [accelerators]: device profiles that flavors may request."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "device_profile",
             default=[],
             help="""
-Accelerators that flavors may ask for by name, as ``accel:device_profile=NAME``: a JSON object of
-``name`` and ``groups``, a list of objects such as ``{"resources:FPGA": "1",
-"trait:CUSTOM_FPGA_FAST": "required"}``. Schedulers ask placement for one provider for each group;
-keys that begin with ``accel:`` are left out. Give the option several times for several profiles.
-With none at all, a profile asks for the trait ``COMPUTE_ACCELERATORS`` only; with some, a flavor
-that names another one finds no host.
+Accelerators that flavors may request by name, as ``accel:device_profile=NAME``. Each value is a
+JSON object with ``name`` and ``groups``, a list of objects such as ``{"resources:FPGA": "1",
+"trait:CUSTOM_FPGA_FAST": "required"}``. Schedulers ask placement for one provider per group; keys
+that begin with ``accel:`` are ignored. Repeat the option for several profiles. If no profile is
+configured, a flavor that names one requires only the trait ``COMPUTE_ACCELERATORS``. If any is, a
+flavor that names an unknown profile finds no host.
 """,
         ),
     ],

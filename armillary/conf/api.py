@@ -1,6 +1,6 @@
-"""[api]: where the HTTP API listens, who may come in, and how much one request may ask.
+"""Options of [api]: listening address, authentication and request limits of the HTTP API.
 
-``auth_strategy`` and ``token_file`` hold for the Placement REST API, too, in the configuration of
+``auth_strategy`` and ``token_file`` apply to the Placement REST API, too, in the configuration of
 the programs that serve it.
 """
 
@@ -14,32 +14,32 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "bind_host",
             default="127.0.0.1",
             help="""
-Address to listen on. With ``auth_strategy = noauth`` only an address of the
-machine itself (127.0.0.1, ::1, localhost) is taken: without authentication
-everybody who reaches the port may do everything.
+Address to listen on. With ``auth_strategy = noauth`` only a loopback address (127.0.0.1, ::1,
+localhost) is accepted: without authentication, every client that reaches the port may do
+everything.
 """,
         ),
         cfg.PortOpt(
             "bind_port",
             default=8774,
-            help="Port to listen on; 0 lets the system choose one, for tests.",
+            help="Port to listen on. 0 lets the system choose a free port, for tests.",
         ),
         cfg.StrOpt(
             "cert_file",
             help="""
-PEM file with the certificate of this API and those between it and its authority. With it the API
-speaks HTTPS alone, TLS 1.2 or newer. The three files are read anew when they change.
+PEM file with the API's certificate and any intermediate certificates. If set, the API serves HTTPS
+only, TLS 1.2 or newer. Certificate, key and CA file are reloaded when they change.
 """,
         ),
         cfg.StrOpt(
             "key_file",
-            help="PEM file with the private key of cert_file; unset, it is in cert_file.",
+            help="PEM file with the private key of cert_file. Unset: the key is in cert_file.",
         ),
         cfg.StrOpt(
             "ca_file",
             help="""
-PEM file with authorities of clients: only who shows a certificate signed by one of them is let in,
-and is then asked for a token as ever. Unset, clients need no certificate.
+PEM file with the certificate authorities of clients. If set, a client must present a certificate
+signed by one of them, and a token as well. Unset: clients need no certificate.
 """,
         ),
         cfg.IntOpt(
@@ -47,8 +47,7 @@ and is then asked for a token as ever. Unset, clients need no certificate.
             min=1,
             max=512,
             help="""
-Number of worker processes; all of them listen on the same port. Unset means
-``[DEFAULT] workers``.
+Number of worker processes. All of them listen on the same port. Unset: ``[DEFAULT] workers``.
 """,
         ),
         cfg.IntOpt(
@@ -56,7 +55,7 @@ Number of worker processes; all of them listen on the same port. Unset means
             default=16,
             min=1,
             max=1000,
-            help="Number of requests that one worker process serves at the same time.",
+            help="Maximum number of requests that one worker process handles at the same time.",
         ),
         cfg.StrOpt(
             "auth_strategy",
@@ -64,42 +63,41 @@ Number of worker processes; all of them listen on the same port. Unset means
             choices=[
                 (
                     "noauth",
-                    "Nobody is asked for a proof. A request without token is the administrator's, "
-                    "in project admin; the token USER:PROJECT stands for that user, who is an "
-                    "administrator if called admin. For one machine and for tests; bind_host must "
-                    "be an address of the machine itself.",
+                    "No authentication. A request without a token acts as the "
+                    "administrator, in project admin. The token USER:PROJECT acts as that "
+                    "user, who is an administrator if called admin. For a single machine "
+                    "and for tests; bind_host must be a loopback address.",
                 ),
                 (
                     "noauth2",
-                    "Only for the Placement REST API: a token is needed and believed, USER or "
-                    "USER:PROJECT, as are X-Roles, X-Project-Id and OpenStack-System-Scope beside "
-                    "it. For tests.",
+                    "Only for the Placement REST API: a token is required but not "
+                    "verified, USER or USER:PROJECT. X-Roles, X-Project-Id and "
+                    "OpenStack-System-Scope are trusted as well. For tests.",
                 ),
                 (
                     "token_file",
-                    "The header X-Auth-Token must hold a token whose hash is in token_file.",
+                    "The header X-Auth-Token must contain a token whose hash is in token_file.",
                 ),
                 (
                     "keystone",
-                    "Only for the Placement REST API: Keystone checks tokens, as the section "
-                    "[keystone_authtoken] says.",
+                    "Only for the Placement REST API: Keystone validates tokens, as "
+                    "configured in [keystone_authtoken].",
                 ),
             ],
             help="""
-How a request proves whose it is: to the HTTP API in the configuration of armillary-api, to the
-Placement REST API in that of armillary-placement and armillary-placement-rest. A configuration
-that several of them share is for all of them.
+How requests are authenticated: by the HTTP API in the configuration of armillary-api, by the
+Placement REST API in that of armillary-placement and armillary-placement-rest. If the programs
+share a configuration, it applies to all of them.
 """,
         ),
         cfg.StrOpt(
             "token_file",
             help="""
-Path of a YAML file with the tokens that are let in; needed with
-``auth_strategy = token_file``. A change of the file is noticed by itself; if
-it cannot be understood any more the old tokens stay, if it is gone nobody
-gets in. Only the SHA-256 of a token is kept (``printf %s TOKEN | sha256sum``);
-``roles`` are admin, member, reader or what the policy file uses, and
-``expires`` may be left out::
+Path of a YAML file with the accepted tokens. Required with ``auth_strategy = token_file``. Changes
+are picked up automatically. If the file becomes invalid, the old tokens stay in force; if it is
+gone, all tokens are rejected. The file contains only the SHA-256 of each token (``printf %s TOKEN |
+sha256sum``). ``roles`` are admin, member, reader or what the policy file uses; ``expires`` is
+optional::
 
   tokens:
     - sha256: 8a9de562cbbd55e5ff5d8d1f3a7d8d8b3f9d9c0f2a1f6f9f1e4a9c0b9d1c2e3f
@@ -109,12 +107,27 @@ gets in. Only the SHA-256 of a token is kept (``printf %s TOKEN | sha256sum``);
       expires: 2030-01-01T00:00:00Z
 """,
         ),
+        cfg.ListOpt(
+            "allowed_hosts",
+            default=[],
+            help="""
+Host names and addresses, without a port, that the headers ``Host`` and ``Origin`` of a request may
+name in addition to the loopback interface and ``compute_link_prefix``. Requests with other hosts
+are rejected with status 403 while the API listens on the loopback interface, and wherever
+``auth_strategy`` requires no authentication. This prevents web pages in a browser of this machine
+from using the API (DNS rebinding). Applies to the Placement REST API, too. Add the name that a
+proxy in front of the API passes on.
+""",
+        ),
         cfg.IntOpt(
             "max_body_bytes",
             default=1048576,
             min=1024,
             max=16777216,
-            help="Largest body of a request, in bytes; a larger one is refused with status 413.",
+            help=(
+                "Maximum size of a request body, in bytes. A larger one is rejected with "
+                "status 413."
+            ),
         ),
         cfg.IntOpt(
             "max_limit",
@@ -122,17 +135,15 @@ gets in. Only the SHA-256 of a token is kept (``printf %s TOKEN | sha256sum``);
             min=1,
             max=10000,
             help="""
-Largest number of things in one answer. A list that is longer ends with a link
-to its next page.
+Maximum number of items in one response. A longer list ends with a link to its next page.
 """,
         ),
         cfg.URIOpt(
             "compute_link_prefix",
             schemes=["http", "https"],
             help="""
-What links in answers begin with, such as ``https://cloud.example.org``, where a
-proxy stands before the API. Unset takes the address that the request was sent
-to.
+Base URL of the links in responses, such as ``https://cloud.example.org``, for an API behind a
+proxy. Unset: the address that the request was sent to.
 """,
         ),
     ],

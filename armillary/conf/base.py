@@ -1,4 +1,4 @@
-"""[DEFAULT]: who this service is, how it runs, and how services notice each other."""
+"""Options of [DEFAULT]: identity of the service, workers, heartbeats and periodic tasks."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=socket.gethostname(),
             sample_default="<the machine's host name>",
             help="""
-Name of this host. It is the address of its queue, and what instances, services and placement know
-the host by, so it must be unique and stay the same for the life of the host.
+Name of this host. It addresses the host's queue and identifies the host to instances, services and
+placement. It must be unique and must not change during the life of the host.
 """,
         ),
         cfg.StrOpt(
             "state_path",
             default="/var/lib/armillary",
             help="""
-Directory for what a service keeps on this machine: SQLite databases of the embedded set-up, the
-compute agent's journal, workloads' files. Other options may name it as ``$state_path``.
+Directory for a service's local state: SQLite databases of the embedded setup, the compute agent's
+journal, workloads' files. Other options may refer to it as ``$state_path``.
 """,
         ),
         cfg.StrOpt(
@@ -33,8 +33,8 @@ compute agent's journal, workloads' files. Other options may name it as ``$state
                 ("eventlet", "Green threads on a patched standard library."),
             ],
             help="""
-How a service does several things at once. It is read before anything else is loaded; the
-environment variable ARMILLARY_CONCURRENCY_BACKEND overrides it. Changing it needs a restart.
+Concurrency backend of the service. It is read before anything else is loaded; the environment
+variable ARMILLARY_CONCURRENCY_BACKEND overrides it. A change requires a restart.
 """,
         ),
         cfg.IntOpt(
@@ -43,7 +43,7 @@ environment variable ARMILLARY_CONCURRENCY_BACKEND overrides it. Changing it nee
             min=1,
             max=512,
             help="""
-Number of worker processes of a service whose own section does not say. A worker that dies is
+Number of worker processes of a service whose own section does not set it. A worker that dies is
 replaced.
 """,
         ),
@@ -52,7 +52,7 @@ replaced.
             default=10,
             min=1,
             help="""
-Seconds between two reports of a service to its conductor that it is alive. Must be less than
+Seconds between two heartbeats of a service to its conductor. Must be less than
 ``service_down_time``.
 """,
         ),
@@ -62,15 +62,15 @@ Seconds between two reports of a service to its conductor that it is alive. Must
             min=2,
             mutable=True,
             help="""
-Seconds since its last report after which a service counts as down.
+Seconds since its last heartbeat after which a service counts as down.
 """,
         ),
         cfg.BoolOpt(
             "periodic_enable",
             default=True,
             help="""
-Whether periodic tasks run. Without them nothing that a dead process left lying is taken up again;
-it is for debugging.
+Whether periodic tasks run. Without them, work that a dead process left behind is never resumed.
+Turn them off for debugging only.
 """,
         ),
         cfg.IntOpt(
@@ -78,8 +78,8 @@ it is for debugging.
             default=10,
             min=0,
             help="""
-Seconds; each periodic task is first delayed by a random part of this, so that services which start
-together do not act together. 0 turns it off.
+Maximum random delay, in seconds, before the first run of each periodic task, so that services that
+start together do not act together. 0 turns it off.
 """,
         ),
     ],

@@ -1,4 +1,4 @@
-"""[compute], [process], [simulated], [pci], and in [DEFAULT] what hosts offer, how they build."""
+"""Options of the compute agent: [compute], [process], [simulated], [pci] and part of [DEFAULT]."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def _ratio(resource: str, what: str) -> cfg.FloatOpt:
         max=1000.0,
         mutable=True,
         help=f"""
-How many {what} are handed out for each one that a host has. When it is set it is written into
-placement and overrides what an operator set there; unset, the value in placement holds, and a new
-host begins with ``initial_{resource}_allocation_ratio``.
+Allocation ratio: number of {what} offered for each one that the host has. If set, it is written to
+placement and overrides a value set there by an operator. Unset, the value in placement applies, and
+a new host starts with ``initial_{resource}_allocation_ratio``.
 """,
     )
 
@@ -28,9 +28,8 @@ def _initial_ratio(resource: str, what: str, default: float) -> cfg.FloatOpt:
         min=0.01,
         max=1000.0,
         help=f"""
-``{resource}_allocation_ratio`` of a host that placement hears of for the first time: how many
-{what} are handed out for each one that it has. Later changes belong into placement or into
-``{resource}_allocation_ratio``.
+``{resource}_allocation_ratio`` of a host that is new to placement: number of {what} offered for
+each one that it has. Make later changes in placement or with ``{resource}_allocation_ratio``.
 """,
     )
 
@@ -40,37 +39,40 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.HostAddressOpt(
             "my_ip",
             sample_default="<the address of the default route's interface>",
-            help="Address that this machine's hosts show. Unset: that of the default route.",
+            help=(
+                "IP address reported for this machine's hosts. Unset: the address of the "
+                "default route's interface."
+            ),
         ),
         cfg.IntOpt(
             "reserved_host_cpus",
             default=0,
             min=0,
             mutable=True,
-            help="CPUs of each host that are kept back for the host itself and never handed out.",
+            help="CPUs of each host reserved for the host itself; not offered to workloads.",
         ),
         cfg.IntOpt(
             "reserved_host_memory_mb",
             default=512,
             min=0,
             mutable=True,
-            help="Memory of each host, in MiB, that is kept back for the host itself.",
+            help="Memory of each host, in MiB, reserved for the host itself.",
         ),
         cfg.IntOpt(
             "reserved_host_disk_mb",
             default=0,
             min=0,
             mutable=True,
-            help="Disk of each host, in MiB, kept back for the host itself; rounded up to GiB.",
+            help="Disk of each host, in MiB, reserved for the host itself; rounded up to GiB.",
         ),
         cfg.MultiStrOpt(
             "reserved_huge_pages",
             default=[],
             help="""
-Memory pages of a NUMA cell that are kept back for the host itself, as ``node:0,size:2048,count:64``
-or ``node:1,size:1GB,count:1``: the cell's number, the size of the pages (KiB, or with a unit), how
-many. Their memory is part of ``reserved_host_memory_mb``; what that reserves beyond them is taken
-from the ordinary memory of the cells, the first cell first. Give the option several times for
+Memory pages of a NUMA cell reserved for the host itself, as ``node:0,size:2048,count:64`` or
+``node:1,size:1GB,count:1``: number of the cell, page size (in KiB, or with a unit), number of
+pages. Their memory is part of ``reserved_host_memory_mb``. What that option reserves beyond them is
+taken from the ordinary memory of the cells, starting with the first cell. Repeat the option for
 several cells or sizes.
 """,
         ),
@@ -85,7 +87,10 @@ several cells or sizes.
             default=10,
             min=0,
             mutable=True,
-            help="Builds that run at the same time on one host; the others wait. 0 is no limit.",
+            help=(
+                "Maximum number of concurrent builds on one host; further builds wait. 0 means "
+                "no limit."
+            ),
         ),
         cfg.IntOpt(
             "max_concurrent_live_migrations",
@@ -93,8 +98,8 @@ several cells or sizes.
             min=0,
             mutable=True,
             help="""
-Live migrations that copy memory away from one host at the same time; the others wait, show the
-status ``queued``, and can be aborted meanwhile. 0 is no limit.
+Maximum number of live migrations that copy memory from one host at the same time. Further ones wait
+with the status ``queued`` and can be aborted meanwhile. 0 means no limit.
 """,
         ),
         cfg.IntOpt(
@@ -102,17 +107,18 @@ status ``queued``, and can be aborted meanwhile. 0 is no limit.
             default=0,
             min=-1,
             help="""
-Seconds between two full reports of what the hosts have and use. 0 means 60 seconds, -1 turns them
-off; changes by builds and deletes are reported at once in any case.
+Seconds between two full reports of the hosts' resources and usage. 0 means 60 seconds, -1 turns
+them off. Changes by builds and deletes are always reported at once.
 """,
         ),
         cfg.ListOpt(
             "compute_monitors",
             default=[],
             help="""
-Monitors that measure each host for the MetricsFilter and the MetricsWeigher, by name, separated by
-commas: ``cpu.virt_driver`` (frequency, times and percentages of the CPUs), or those that a plugin
-installs under ``armillary.compute.monitors``. One of each kind, which is the name up to the dot.
+Monitors that measure each host for the MetricsFilter and the MetricsWeigher: a comma-separated list
+of ``cpu.virt_driver`` (frequency, times and percentages of the CPUs) and monitors that plugins
+install under ``armillary.compute.monitors``. Only one monitor of each kind is allowed; the kind is
+the part of the name before the dot.
 """,
         ),
     ],
@@ -121,52 +127,52 @@ installs under ``armillary.compute.monitors``. One of each kind, which is the na
             "driver",
             default=["process"],
             help="""
-What carries the workloads: ``process`` (operating-system processes on this machine, one host),
-``simulated`` (any number of hosts on which nothing runs), ``libvirt`` (virtual machines, one host),
-or a driver that a plugin installs under ``armillary.compute.drivers``. Several, separated by
-commas, work side by side in one agent.
+Comma-separated list of the drivers that run workloads: ``process`` (operating-system processes on
+this machine, one host), ``simulated`` (any number of hosts on which nothing runs), ``libvirt``
+(virtual machines, one host), or drivers that plugins install under ``armillary.compute.drivers``.
+Several drivers can run side by side in one agent.
 """,
         ),
         cfg.StrOpt(
             "cpu_shared_set",
             help="""
-CPUs of this machine that vCPUs share (resource class VCPU), such as ``0-3,8,^2``. Unset: all, or,
-when ``cpu_dedicated_set`` is given, none. For the drivers ``process`` and ``libvirt``; workloads
-without CPUs of their own run on these alone.
+CPUs of this machine that vCPUs share (resource class VCPU), such as ``0-3,8,^2``. Unset: all CPUs,
+or none if ``cpu_dedicated_set`` is set. For the drivers ``process`` and ``libvirt``. Workloads
+without dedicated CPUs run on these only.
 """,
         ),
         cfg.StrOpt(
             "cpu_dedicated_set",
             help="""
-CPUs of this machine that are given to one vCPU each (resource class PCPU), such as ``4-15,^8``; for
-flavors with ``hw:cpu_policy=dedicated`` or ``mixed``. None of them is in ``cpu_shared_set``. For
-the driver ``process``.
+CPUs of this machine that are dedicated to one vCPU each (resource class PCPU), such as ``4-15,^8``,
+for flavors with ``hw:cpu_policy=dedicated`` or ``mixed``. Must not overlap with ``cpu_shared_set``.
+For the driver ``process``.
 """,
         ),
         cfg.StrOpt(
             "provider_config_location",
             default="/etc/armillary/provider_config/",
             help="""
-Directory of provider configuration files (``*.yaml``): inventories and traits that the hosts of
-this agent have beside those that the agent finds out. They are read at its start; with a mistake in
-one of them it does not start.
+Directory of provider configuration files (``*.yaml``) with inventories and traits of this agent's
+hosts in addition to those that the agent discovers. They are read at startup; the agent does not
+start if one of them is invalid.
 """,
         ),
         cfg.BoolOpt(
             "numa_nodes_in_placement",
             default=False,
             help="""
-Whether each NUMA cell of a host is a provider of its own in placement, below the host's, with the
-trait ``HW_NUMA_ROOT``. PCI devices that are reported there are below the cell that they are in.
-CPUs and memory stay with the host's provider.
+Whether each NUMA cell of a host is a provider of its own in placement, a child of the host's
+provider with the trait ``HW_NUMA_ROOT``. PCI devices that are reported to placement are then
+children of the cell they belong to. CPUs and memory stay with the host's provider.
 """,
         ),
         cfg.BoolOpt(
             "packing_host_numa_cells_allocation_strategy",
             default=False,
             help="""
-Whether guests that ask for NUMA cells get the fullest of a host's cells that have room, which keeps
-the others free for large guests, and not the emptiest. Give it to schedulers, too, with the same
+Whether guests with a NUMA topology are placed on the fullest of the host's cells that have room,
+which keeps the others free for large guests, instead of the emptiest. Schedulers must have the same
 value.
 """,
         ),
@@ -174,8 +180,8 @@ value.
             "journal",
             default="$state_path/compute-journal.sqlite",
             help="""
-File in which the agent writes down what it was told before it does it. It belongs to one agent
-alone and has to survive its restarts.
+Journal file in which the agent records each command before it executes it. Each agent needs its
+own, and it must survive restarts.
 """,
         ),
         cfg.IntOpt(
@@ -184,9 +190,9 @@ alone and has to survive its restarts.
             min=0,
             mutable=True,
             help="""
-0: builds that fail are not counted. Any other value: those in a row are counted for each host, and
-the BuildFailureWeigher of the scheduler keeps away from it. (No service is disabled; the name is
-kept because operators know it.)
+If 0, failed builds are not counted. With any other value, consecutive failed builds are counted per
+host, and the scheduler's BuildFailureWeigher avoids the host. No service is disabled; the option
+keeps the name that operators know.
 """,
         ),
         cfg.IntOpt(
@@ -195,9 +201,9 @@ kept because operators know it.)
             min=2,
             max=10000,
             help="""
-Builds that run at the same time in one agent, on all its hosts together; another such number of
-threads copies guests in live migrations, and another one does all else, deletes among it. Threads
-are made when they are needed.
+Maximum number of concurrent builds in one agent, on all its hosts together. A second pool of this
+size copies guests during live migrations, a third runs everything else, including deletes. Threads
+are created on demand.
 """,
         ),
         cfg.FloatOpt(
@@ -207,8 +213,8 @@ are made when they are needed.
             max=3600.0,
             mutable=True,
             help="""
-Seconds that a workload has to end by itself when it is stopped, rebooted or moved, before it is
-ended; zero asks it nothing.
+Seconds that a workload has to shut down when it is stopped, rebooted or moved, before it is killed.
+0 kills it at once.
 """,
         ),
         cfg.FloatOpt(
@@ -216,7 +222,7 @@ ended; zero asks it nothing.
             default=1.0,
             min=0.1,
             max=3600.0,
-            help="Seconds between two looks for workloads that have ended by themselves.",
+            help="Seconds between two checks for workloads that ended on their own.",
         ),
         cfg.IntOpt(
             "reconcile_interval_seconds",
@@ -224,22 +230,22 @@ ended; zero asks it nothing.
             min=1,
             max=86400,
             help="""
-Seconds between two comparisons of what runs here with what the cell conductor says should. One is
-made at start, too, and when the conductor was out of reach for longer than ``service_down_time``.
+Seconds between two reconciliations of what runs on this machine with what the cell conductor
+expects. The agent also reconciles at startup, and after the conductor was unreachable for longer
+than ``service_down_time``.
 """,
         ),
         cfg.StrOpt(
             "stray_guest_action",
             default="destroy",
             choices=[
-                ("destroy", "Destroy it: its instance was deleted or built elsewhere meanwhile."),
-                ("keep", "Leave it alone and say so in the log at each comparison."),
+                ("destroy", "Destroy it: its instance was deleted or rebuilt elsewhere."),
+                ("keep", "Keep it and log it at each reconciliation."),
             ],
             mutable=True,
             help="""
-What to do with a guest of this agent that should not be here, after the cell conductor has answered
-that it does not know it on this host. Use ``keep`` while a cell's database is being restored from a
-backup.
+What to do with a guest of this agent that the cell conductor does not know on this host. Use
+``keep`` while a cell's database is being restored from a backup.
 """,
         ),
     ],
@@ -248,37 +254,37 @@ backup.
             "alias",
             default=[],
             help="""
-Kinds of PCI devices that flavors may ask for by name, as ``pci_passthrough:alias=NAME:COUNT``: a
-JSON object of ``name``, ``vendor_id`` and ``product_id`` (four hexadecimal digits),
-``device_type`` (``type-PCI``, ``type-PF``, ``type-VF``; left out: any but ``type-PF``) and
-``numa_policy``: how near the devices have to be to the guest's NUMA cells, ``required`` (in the
-same cell), ``socket`` (on the same socket), ``preferred`` (as near as there are) or ``legacy`` (in
-the same cell, or in none; the default). Where placement counts devices, also ``resource_class`` and
-``traits`` (a text with commas), by which it does. Several with one name are alternatives. Give the
-option several times for several kinds; the super conductor reads it.
+Kinds of PCI devices that flavors may request by name, as ``pci_passthrough:alias=NAME:COUNT``. Each
+value is a JSON object with ``name``, ``vendor_id`` and ``product_id`` (four hexadecimal digits),
+``device_type`` (``type-PCI``, ``type-PF``, ``type-VF``; unset: any but ``type-PF``) and
+``numa_policy``, the required NUMA affinity between the devices and the guest: ``required`` (same
+cell), ``socket`` (same socket), ``preferred`` (as near as possible) or ``legacy`` (same cell, or a
+device without a cell; the default). If placement tracks PCI devices, also ``resource_class`` and
+``traits`` (a comma-separated string), which it matches. Several aliases with the same name are
+alternatives. Repeat the option for several kinds. Read by the super conductor.
 """,
         ),
         cfg.MultiStrOpt(
             "device_spec",
             default=[],
             help="""
-PCI devices of this machine that workloads may have, for the driver ``process``: a JSON object of
-``vendor_id`` and ``product_id`` (four hexadecimal digits, or ``*``), ``address`` (such as
-``0000:06:00.1``, with ``*`` and ``?`` as in a shell), ``physical_network`` (what the device is
-plugged into) and ``tags`` (an object of texts). Where devices are reported to placement, also
-``resource_class`` (by default ``CUSTOM_PCI_``, vendor, ``_`` and product) and ``traits`` (a text
-with commas); both are made upper case, and custom where there is no such standard name. What is
-left out matches any device; the first line that matches counts. Give the option several times for
-devices of different kinds.
+PCI devices of this machine that workloads may use, for the driver ``process``. Each value is a JSON
+object with ``vendor_id`` and ``product_id`` (four hexadecimal digits, or ``*``), ``address`` (such
+as ``0000:06:00.1``, with the wildcards ``*`` and ``?``), ``physical_network`` (the network that the
+device is attached to) and ``tags`` (an object with string values). If devices are reported to
+placement, also ``resource_class`` (default: ``CUSTOM_PCI_``, vendor, ``_`` and product) and
+``traits`` (a comma-separated string). Both are converted to upper case and get the prefix CUSTOM_
+unless they are standard names. A missing key matches any device; the first matching entry applies.
+Repeat the option for devices of different kinds.
 """,
         ),
         cfg.BoolOpt(
             "report_in_placement",
             default=False,
             help="""
-Whether PCI devices are providers in placement, below their host's, one for each card (virtual
-functions are inventory of theirs), with the trait ``COMPUTE_MANAGED_PCI_DEVICE``. When all agents
-do so, ``[filter_scheduler] pci_in_placement`` lets schedulers ask placement for them.
+Whether PCI devices are reported to placement as child providers of their host, one provider per
+card (virtual functions are its inventory), with the trait ``COMPUTE_MANAGED_PCI_DEVICE``. Once all
+agents do this, ``[filter_scheduler] pci_in_placement`` lets schedulers ask placement for them.
 """,
         ),
     ],

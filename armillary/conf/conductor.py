@@ -1,4 +1,4 @@
-"""[conductor] and [cell]: which conductor this is, how long work may lie, which cell it serves."""
+"""Options of [conductor] and [cell]: role, leases, retries, batches and intervals of conductors."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _ZONES: list[cfg.Opt] = [
         regex=r"^[^:]+$",
         mutable=True,
         help="""
-Name of the availability zone of hosts that no aggregate puts into another one. Without ``:``. Super
-conductor and schedulers must have the same value.
+Availability zone of hosts that no aggregate assigns to another one. Must not contain ``:``. Super
+conductors and schedulers must have the same value.
 """,
     ),
     cfg.StrOpt(
         "default_schedule_zone",
         regex=r"^[^:]+$",
         mutable=True,
-        help="Availability zone of a server that asks for none. Unset, any zone will do.",
+        help="Availability zone of a server that requests none. Unset: any zone.",
     ),
 ]
 
@@ -33,7 +33,7 @@ _OPERATIONS: list[cfg.Opt] = [
         mutable=True,
         help="""
 Whether a resized server may stay on its host, which then has room for both flavors until the resize
-is confirmed. Of the super conductor.
+is confirmed. Used by super conductors.
 """,
     ),
     cfg.IntOpt(
@@ -43,8 +43,8 @@ is confirmed. Of the super conductor.
         max=31536000,
         mutable=True,
         help="""
-Seconds after which a resize or cold migration that waits is confirmed; 0 waits for the user. Of the
-cell conductors.
+Seconds after which a pending resize or cold migration is confirmed automatically; 0 waits for the
+user. Used by cell conductors.
 """,
     ),
     cfg.IntOpt(
@@ -54,8 +54,8 @@ cell conductors.
         max=31536000,
         mutable=True,
         help="""
-Seconds for which a deleted server is kept, off, and can be restored; 0 deletes at once. Of the
-super conductors.
+Seconds for which a deleted server is kept, powered off, and can be restored; 0 deletes at once.
+Used by super conductors.
 """,
     ),
     cfg.IntOpt(
@@ -65,8 +65,8 @@ super conductors.
         max=31536000,
         mutable=True,
         help="""
-Seconds after which a shelved server gives up its place on its host: 0 at once, -1 never. Of the
-cell conductors.
+Seconds after which a shelved server is offloaded from its host: 0 at once, -1 never. Used by cell
+conductors.
 """,
     ),
 ]
@@ -76,16 +76,16 @@ _CONDUCTOR: list[cfg.Opt] = [
         "role",
         default=SUPER,
         choices=[
-            (SUPER, "Owner of the API database and cell0; serves the API."),
-            (CELL, "Owner of the database of the cell that [cell] describes."),
+            (SUPER, "Owns the API database and cell0; serves the API."),
+            (CELL, "Owns the database of the cell that [cell] describes."),
         ],
-        help="Which of the two conductors this process is.",
+        help="Role of this conductor.",
     ),
     cfg.IntOpt(
         "workers",
         min=1,
         max=512,
-        help="Number of worker processes. Unset, [DEFAULT] workers.",
+        help="Number of worker processes. Unset: [DEFAULT] workers.",
     ),
     cfg.FloatOpt(
         "lease_seconds",
@@ -93,9 +93,9 @@ _CONDUCTOR: list[cfg.Opt] = [
         min=1.0,
         max=3600.0,
         help="""
-Seconds that a piece of work belongs to whoever took it and does not report progress. After that
-another conductor takes it up: this is how long a build stands still when its conductor was killed.
-The clocks of conductors that share a database must agree to much less than this.
+Lease, in seconds, of a conductor on a task. When the lease expires without progress, another
+conductor resumes the task, so this is how long a build stalls after its conductor was killed. The
+clock skew between conductors that share a database must be much smaller than this.
 """,
     ),
     cfg.FloatOpt(
@@ -103,14 +103,14 @@ The clocks of conductors that share a database must agree to much less than this
         default=5.0,
         min=0.1,
         max=3600.0,
-        help="Seconds between two looks for work whose lease ran out.",
+        help="Seconds between two scans for tasks whose lease expired.",
     ),
     cfg.IntOpt(
         "recovery_batch_size_max",
         default=100,
         min=1,
         max=10000,
-        help="How many pieces of work one look takes up at most; the rest waits for the next one.",
+        help="Maximum number of tasks that one scan resumes; the rest wait for the next scan.",
     ),
     cfg.FloatOpt(
         "retry_pause_seconds",
@@ -119,8 +119,8 @@ The clocks of conductors that share a database must agree to much less than this
         max=600.0,
         mutable=True,
         help="""
-Seconds before a step whose outcome is unknown (no answer, broker or cell out of reach) is tried
-again.
+Seconds to wait before a step with an unknown outcome (timeout, broker or cell unreachable) is
+retried.
 """,
     ),
     cfg.IntOpt(
@@ -129,8 +129,8 @@ again.
         min=1,
         max=512,
         help="""
-How many requests for servers, or groups of them that came at the same time, one process works on at
-once. More wait in a queue, then in the database.
+Maximum number of requests for servers, or batches of concurrent ones, that one process handles at
+the same time. Further requests wait in a queue, then in the database.
 """,
     ),
     cfg.IntOpt(
@@ -138,7 +138,10 @@ once. More wait in a queue, then in the database.
         default=200,
         min=1,
         max=100000,
-        help="How many accepted requests wait in memory; those beyond it are taken up by recovery.",
+        help=(
+            "Maximum number of accepted requests that wait in memory. Requests beyond it are "
+            "picked up by recovery."
+        ),
     ),
     cfg.FloatOpt(
         "step_timeout_seconds",
@@ -147,8 +150,8 @@ once. More wait in a queue, then in the database.
         max=3600.0,
         mutable=True,
         help="""
-Seconds that a step of a build waits for a scheduler or a cell before its outcome counts as unknown
-and the step is done again. Doubled each time, up to [rpc] long_timeout_seconds.
+Seconds that a build step waits for a scheduler or a cell before its outcome counts as unknown and
+the step is retried. Doubled with each retry, up to [rpc] long_timeout_seconds.
 """,
     ),
     cfg.IntOpt(
@@ -157,8 +160,8 @@ and the step is done again. Doubled each time, up to [rpc] long_timeout_seconds.
         min=1,
         max=10000,
         help="""
-How many servers are handed over to a cell in one message at most, and how many requests that wait
-are worked on together.
+Maximum number of servers in one message to a cell, and maximum number of waiting requests that are
+handled in one batch.
 """,
     ),
     cfg.IntOpt(
@@ -167,8 +170,8 @@ are worked on together.
         min=1,
         max=10000,
         help="""
-How many servers are in one message to a scheduler at most, where several requests wait for one. A
-request with more is sent alone.
+Maximum number of servers in one message to a scheduler when several requests share it. A request
+for more servers is sent alone.
 """,
     ),
     cfg.IntOpt(
@@ -177,9 +180,9 @@ request with more is sent alone.
         min=1,
         max=1000,
         help="""
-How many such messages each worker process has under way at a time. Only requests that come while so
-many are wait for the next one, and share it. At least as many as there are schedulers keep all of
-them at work.
+Maximum number of such messages that each worker process has in flight. Requests that arrive while
+this many are in flight wait and share the next message. Use at least the number of schedulers, to
+keep all of them busy.
 """,
     ),
     cfg.IntOpt(
@@ -189,9 +192,9 @@ them at work.
         max=86400,
         mutable=True,
         help="""
-Seconds after its acceptance at which a request that could not be scheduled, because scheduler or
-placement do not answer, ends in ERROR. A request that finds no host ends so at once. Moves of
-servers are given up after 344 tries, too, however long this is.
+Seconds after its acceptance at which a request ends in ERROR if it could not be scheduled because
+the scheduler or placement did not answer. A request for which no host fits ends in ERROR at once.
+Moves of servers are also given up after 344 attempts, whatever this value is.
 """,
     ),
     cfg.IntOpt(
@@ -200,7 +203,7 @@ servers are given up after 344 tries, too, however long this is.
         min=1,
         max=10000,
         mutable=True,
-        help="How many servers one request may ask for at most, whatever the quota.",
+        help="Maximum number of servers in one request, whatever the quota.",
     ),
     cfg.FloatOpt(
         "cell_timeout_seconds",
@@ -208,7 +211,10 @@ servers are given up after 344 tries, too, however long this is.
         min=0.1,
         max=600.0,
         mutable=True,
-        help="Seconds that a list waits for a cell; one that is silent is left out and named.",
+        help=(
+            "Seconds that a list request waits for a cell. A cell that does not answer is "
+            "skipped and named in the response."
+        ),
     ),
     cfg.IntOpt(
         "cell_workers",
@@ -216,8 +222,8 @@ servers are given up after 344 tries, too, however long this is.
         min=1,
         max=512,
         help="""
-How many calls to one cell a process has in hand at the same time; more wait. A cell that hangs
-holds up no more than these.
+Maximum number of concurrent calls of one process to one cell; further calls wait. This bounds the
+effect of a cell that hangs.
 """,
     ),
     cfg.FloatOpt(
@@ -225,8 +231,8 @@ holds up no more than these.
         default=10.0,
         max=86400.0,
         help="""
-Seconds between two looks into all cells for hosts that no mapping names yet; zero or less turns
-them off, and ``armillary-manage cell discover-hosts`` has to be called for each new host.
+Seconds between two searches of all cells for hosts without a host mapping. Zero or less turns them
+off; then run ``armillary-manage cell discover-hosts`` for each new host.
 """,
     ),
     cfg.FloatOpt(
@@ -235,8 +241,8 @@ them off, and ``armillary-manage cell discover-hosts`` has to be called for each
         min=1.0,
         max=86400.0,
         help="""
-Seconds between two repeats of what schedulers and placement have to know of cells and aggregates; a
-change is sent at once, this is for those who missed it.
+Seconds between two repeated broadcasts of cells and aggregates to schedulers and placement. Changes
+are sent at once; the repeats repair lost messages.
 """,
     ),
     cfg.IntOpt(
@@ -255,10 +261,10 @@ and the counts remain).
         default=3600.0,
         max=86400.0,
         help="""
-Seconds between two looks of a super conductor at all consumers in placement for those that are no
-server, and no move of one, that any cell knows, and at all servers for those that hold too little
-there. The former are logged and counted, not released, the latter are healed where there is room;
-zero or less turns the looks off.
+Seconds between two audits by a super conductor. An audit looks for consumers in placement that are
+neither a server nor a migration in any cell, and for servers whose allocations are missing or too
+small. The former are logged and counted, not released; the latter are healed where there is room.
+Zero or less turns audits off.
 """,
     ),
     cfg.IntOpt(
@@ -268,8 +274,8 @@ zero or less turns the looks off.
         max=1000,
         mutable=True,
         help="""
-Number of moves of each server (resizes, migrations, evacuations, unshelves) of which the decision
-is kept; with one more the oldest is forgotten.
+Maximum number of moves of each server (resizes, migrations, evacuations, unshelves) whose decision
+trace is kept. The oldest is dropped first.
 """,
     ),
     cfg.FloatOpt(
@@ -277,8 +283,8 @@ is kept; with one more the oldest is forgotten.
         default=3600.0,
         max=86400.0,
         help="""
-Seconds between two looks for what [scheduler] trace_retention_hours keeps no longer; zero or less
-turns them off.
+Seconds between two runs of the task that prunes traces after [scheduler] trace_retention_hours.
+Zero or less turns it off.
 """,
     ),
 ]
@@ -288,7 +294,7 @@ _CELL: list[cfg.Opt] = [
         "uuid",
         regex=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
         help="""
-UUID of the cell that this conductor serves, as ``armillary-manage cell list`` shows it. Needed when
+UUID of the cell that this conductor serves, as shown by ``armillary-manage cell list``. Required if
 [conductor] role is cell.
 """,
     ),
@@ -296,14 +302,15 @@ UUID of the cell that this conductor serves, as ``armillary-manage cell list`` s
         "name",
         default="cell1",
         max_length=255,
-        help="Name of the cell, for people.",
+        help="Display name of the cell.",
     ),
     cfg.StrOpt(
         "transport_url",
         secret=True,
         help="""
-Broker of the cell, such as ``rabbit://user:password@host:5672/cell1``: where its compute agents
-are. The top broker is ``[DEFAULT] transport_url``. Needed when [conductor] role is cell.
+Broker of the cell, to which its compute agents connect, such as
+``rabbit://user:password@host:5672/cell1``. The top broker is ``[DEFAULT] transport_url``. Required
+if [conductor] role is cell.
 """,
     ),
     cfg.FloatOpt(
@@ -313,8 +320,8 @@ are. The top broker is ``[DEFAULT] transport_url``. Needed when [conductor] role
         max=60.0,
         mutable=True,
         help="""
-Seconds between two looks for changed host states, which are pushed to the schedulers at once: the
-first change after a quiet time, and then once a second at most while hosts change all the time.
+Seconds between two checks for changed host states. Changes are pushed to the schedulers: the first
+change after a quiet period at once, then at most once a second while hosts keep changing.
 """,
     ),
     cfg.IntOpt(
@@ -324,8 +331,8 @@ first change after a quiet time, and then once a second at most while hosts chan
         max=100000,
         mutable=True,
         help="""
-How many changed hosts one push tells of; more follow in the next one at once. What changed in one
-transaction stays together, so a push may be larger.
+Maximum number of changed hosts in one push; the rest follow at once in the next push. Changes of
+one transaction stay together, so a push may exceed this.
 """,
     ),
     cfg.FloatOpt(
@@ -335,8 +342,8 @@ transaction stays together, so a push may be larger.
         max=600.0,
         mutable=True,
         help="""
-Seconds without a change after which an empty push shows the schedulers that the cell is alive. Must
-be well below ``[DEFAULT] service_down_time``, after which schedulers count a silent cell as down.
+Seconds without a change after which an empty push serves as a heartbeat of the cell. Must be well
+below ``[DEFAULT] service_down_time``, after which schedulers count a silent cell as down.
 """,
     ),
     cfg.FloatOpt(
@@ -344,8 +351,8 @@ be well below ``[DEFAULT] service_down_time``, after which schedulers count a si
         default=2.0,
         max=600.0,
         help="""
-Seconds between two looks for services that went silent or came back; zero or less turns them off,
-and schedulers learn of a dead host by failing builds only.
+Seconds between two checks for services that went down or came back. Zero or less turns them off;
+schedulers then learn of a dead host only from failed builds.
 """,
     ),
     cfg.FloatOpt(
@@ -353,8 +360,8 @@ and schedulers learn of a dead host by failing builds only.
         default=15.0,
         max=3600.0,
         help="""
-Seconds between two looks for what is to be done without anybody asking: resizes to confirm, shelved
-servers to offload, evacuated hosts that are back. Zero or less turns these off.
+Seconds between two scans for timed operations: resizes to confirm, shelved servers to offload,
+evacuated hosts that are back. Zero or less turns them off.
 """,
     ),
     cfg.FloatOpt(
@@ -362,8 +369,8 @@ servers to offload, evacuated hosts that are back. Zero or less turns these off.
         default=10.0,
         max=3600.0,
         help="""
-Seconds between two tries to tell placement what it does not know yet of this cell's hosts, for
-example because it was out of reach; zero or less turns them off.
+Seconds between two retries to report hosts of this cell to placement, for example after placement
+was unreachable. Zero or less turns retries off.
 """,
     ),
     cfg.FloatOpt(
@@ -373,8 +380,8 @@ example because it was out of reach; zero or less turns them off.
         max=86400.0,
         mutable=True,
         help="""
-Seconds after which a host's next report is told to placement although nothing changed. This repairs
-what was lost there, and shows allocation ratios that an operator changed in placement.
+Seconds after which a host's next report is sent to placement even if nothing changed. This repairs
+lost updates and picks up allocation ratios that an operator changed in placement.
 """,
     ),
     cfg.FloatOpt(
@@ -382,8 +389,8 @@ what was lost there, and shows allocation ratios that an operator changed in pla
         default=60.0,
         max=86400.0,
         help="""
-Seconds between two looks for what placement says is held of this cell's hosts by servers that were
-deleted, which is then released; zero or less turns them off.
+Seconds between two searches for allocations of deleted servers on this cell's hosts, which are then
+released. Zero or less turns them off.
 """,
     ),
     cfg.IntOpt(
@@ -392,7 +399,9 @@ deleted, which is then released; zero or less turns them off.
         min=1,
         max=10000,
         mutable=True,
-        help="How many hosts one such look is about at most; the next one goes on after them.",
+        help=(
+            "Maximum number of hosts covered by one such search; the next one continues after them."
+        ),
     ),
     cfg.IntOpt(
         "instance_keep_deleted_days",
@@ -401,9 +410,9 @@ deleted, which is then released; zero or less turns them off.
         max=3650,
         mutable=True,
         help="""
-Days that a deleted server's record is kept, with its faults, actions and migrations: by a cell's
-conductor in its cell, by the super conductor in cell0. What ``armillary-manage db archive`` moved
-away is kept until ``db purge`` removes it.
+Days for which the record of a deleted server is kept with its faults, actions and migrations: by a
+cell conductor in its cell, by the super conductor in cell0. Records moved by ``armillary-manage db
+archive`` are kept until ``db purge`` removes them.
 """,
     ),
     cfg.FloatOpt(
@@ -411,7 +420,7 @@ away is kept until ``db purge`` removes it.
         default=3600.0,
         max=86400.0,
         help="""
-Seconds between two looks for deleted servers past instance_keep_deleted_days; zero or less turns
+Seconds between two searches for deleted servers past instance_keep_deleted_days. Zero or less turns
 them off.
 """,
     ),
@@ -423,8 +432,8 @@ _SERVICES: list[cfg.Opt] = [
         default=True,
         mutable=True,
         help="""
-Whether hosts that a cell hears of for the first time take servers at once. Otherwise their services
-start disabled, and an operator enables them.
+Whether new hosts of a cell accept servers at once. Otherwise their services start disabled until an
+operator enables them.
 """,
     ),
 ]

@@ -1,17 +1,17 @@
-"""[api_database], [cell_database], [cell0_database], [placement_database]: for their owners."""
+"""Options of the databases: [api_database], [cell_database], [cell0_database] and others."""
 
 from __future__ import annotations
 
 from oslo_config import cfg
 
-# Group, default file in the embedded set-up, what it is to the operator.
+# Group, default file of the embedded setup, description for the operator.
 DATABASES = (
     ("api_database", "api", "the API database; its owner is the super conductor"),
     ("cell_database", "cell", "a cell's database; its owner is the cell conductor"),
     (
         "cell0_database",
         "cell0",
-        "cell0, the requests that found no host; its owner is the super conductor",
+        "cell0, for requests that found no host; its owner is the super conductor",
     ),
     ("placement_database", "placement", "the placement database; its owner is placement"),
 )
@@ -26,26 +26,30 @@ def _options(file_name: str, description: str) -> list[cfg.Opt]:
             help=f"""
 URL of {description}. One of ``postgresql+psycopg2://user:password@host/name``,
 ``mysql+pymysql://user:password@host/name`` (MySQL, MariaDB) or ``sqlite:////path/to/file``, the
-last on one machine only. Create the database before, its tables with ``armillary-manage db sync``.
+last on a single machine only. Create the database first, then its tables with ``armillary-manage db
+sync``.
 """,
         ),
         cfg.IntOpt(
             "max_pool_size",
             default=5,
             min=1,
-            help="Connections that each worker process keeps open.",
+            help="Number of connections that each worker process keeps open.",
         ),
         cfg.IntOpt(
             "max_overflow",
             default=50,
             min=0,
-            help="Connections that each worker process may open beyond max_pool_size under load.",
+            help=(
+                "Maximum number of connections that each worker process opens beyond "
+                "max_pool_size under load."
+            ),
         ),
         cfg.IntOpt(
             "pool_timeout",
             default=30,
             min=1,
-            help="Seconds to wait for a free connection of the pool before the call fails.",
+            help="Seconds to wait for a free connection from the pool before the call fails.",
         ),
         cfg.IntOpt(
             "connection_recycle_time",
@@ -62,7 +66,7 @@ timeout.
             min=0,
             max=100,
             help="""
-How many times a transaction is tried again after a deadlock, a serialisation failure or a lost
+Maximum number of retries of a transaction after a deadlock, a serialisation failure or a lost
 connection, with growing pauses.
 """,
         ),
@@ -70,7 +74,9 @@ connection, with growing pauses.
             "sqlite_busy_timeout",
             default=60,
             min=1,
-            help="Seconds that a writer waits for another process's transaction on a SQLite file.",
+            help=(
+                "Seconds that a writer waits for a transaction of another process on a SQLite file."
+            ),
         ),
     ]
 

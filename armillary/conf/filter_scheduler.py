@@ -1,4 +1,4 @@
-"""[filter_scheduler]: which filters and weighers decide, and what they go by."""
+"""Options of [filter_scheduler]: filters, weighers and their parameters."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def _multiplier(name: str, default: float, pull: str, *, minimum: float | None =
         min=minimum,
         mutable=True,
         help=f"""
-{pull} 0 turns the weigher off. An aggregate's metadata ``{name}_weight_multiplier`` overrides it
-for the aggregate's hosts; of several, the least counts.
+{pull} 0 turns the weigher off. The aggregate metadata ``{name}_weight_multiplier`` overrides it for
+the aggregate's hosts; with several values, the lowest applies.
 """,
     )
 
@@ -24,10 +24,10 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "available_filters",
             default=["all_filters"],
             help="""
-Filters that enabled_filters may call by the name of their class; may be given several times. Each
-is all_filters, which stands for every entry point of ``armillary.scheduler.filters``; or the path
-of a class; or the path of something that is called without arguments and returns classes. Classes
-whose names begin with an underscore are left out. A path in enabled_filters needs no entry here.
+Filters that enabled_filters may refer to by class name. Repeat the option for several values. Each
+is all_filters, for every entry point of ``armillary.scheduler.filters``; the path of a class; or
+the path of a callable without arguments that returns classes. Classes whose names begin with an
+underscore are ignored. A path in enabled_filters needs no entry here.
 """,
         ),
         cfg.ListOpt(
@@ -40,8 +40,8 @@ whose names begin with an underscore are left out. A path in enabled_filters nee
                 "ServerGroupAffinityFilter",
             ],
             help="""
-Filters that a host has to pass, in their order: entry points of ``armillary.scheduler.filters``, or
-paths of classes (``package.module.Class``). Put first what rules out most.
+Filters that a host must pass, in this order: entry points of ``armillary.scheduler.filters``, or
+paths of classes (``package.module.Class``). Put the filters that reject most hosts first.
 """,
         ),
         cfg.ListOpt(
@@ -62,18 +62,18 @@ paths of classes (``package.module.Class``). Put first what rules out most.
                 "ImagePropertiesWeigher",
             ],
             help="""
-Weighers whose weights, each normalised and multiplied, add up to a host's weight: entry points of
+Weighers whose normalised and multiplied weights add up to the weight of a host: entry points of
 ``armillary.scheduler.weighers``, or paths of classes. ``all_weighers`` stands for every entry
-point, those of other packages among them.
+point, including those of other packages.
 """,
         ),
         cfg.BoolOpt(
             "track_instance_changes",
             default=True,
             help="""
-Whether cell conductors tell schedulers at once which instances came to a host or are gone from it,
-and schedulers listen. Without it, filters and weighers that ask which instances a host has see a
-change when its host state is pushed ([cell] host_push_interval_seconds later).
+Whether cell conductors notify schedulers at once of instances that arrive on a host or leave it. If
+off, filters and weighers that use the instances of a host see a change when the host state is
+pushed ([cell] host_push_interval_seconds later).
 """,
         ),
         cfg.IntOpt(
@@ -82,8 +82,8 @@ change when its host state is pushed ([cell] host_push_interval_seconds later).
             min=1,
             mutable=True,
             help="""
-An instance goes to a random one of this many best hosts. More than 1 makes several schedulers,
-which all see the same best host, get into each other's way less.
+Number of best hosts from which one is chosen at random for an instance. More than 1 reduces
+conflicts between schedulers that would all choose the same best host.
 """,
         ),
         cfg.BoolOpt(
@@ -91,9 +91,9 @@ which all see the same best host, get into each other's way less.
             default=False,
             mutable=True,
             help="""
-Whether hosts that share the best weight are taken in random order, each time another one, instead
-of an order that each scheduler process draws once. It has the same use as host_subset_size and
-never takes a worse host.
+Whether hosts that share the best weight are taken in a new random order for each instance, instead
+of an order that each scheduler process draws once. This also reduces conflicts, as host_subset_size
+does, but never takes a worse host.
 """,
         ),
         cfg.IntOpt(
@@ -102,8 +102,8 @@ never takes a worse host.
             min=1,
             mutable=True,
             help="""
-NumInstancesFilter passes hosts that run fewer instances than this; AggregateNumInstancesFilter,
-too, where the host's aggregates have no metadata of this name.
+NumInstancesFilter passes hosts that run fewer instances than this, and so does
+AggregateNumInstancesFilter where the host's aggregates have no metadata of this name.
 """,
         ),
         cfg.IntOpt(
@@ -112,41 +112,45 @@ too, where the host's aggregates have no metadata of this name.
             min=0,
             mutable=True,
             help="""
-IoOpsFilter passes hosts with fewer builds, resizes, snapshots and the like in hand than this;
-AggregateIoOpsFilter, too, where the host's aggregates have no metadata of this name.
+IoOpsFilter passes hosts with fewer builds, resizes, snapshots and similar operations in progress
+than this, and so does AggregateIoOpsFilter where the host's aggregates have no metadata of this
+name.
 """,
         ),
         cfg.ListOpt(
             "isolated_hosts",
             default=[],
             mutable=True,
-            help="Hosts that IsolatedHostsFilter keeps for isolated_images.",
+            help="Hosts that IsolatedHostsFilter reserves for isolated_images.",
         ),
         cfg.ListOpt(
             "isolated_images",
             default=[],
             mutable=True,
-            help="Ids of the images that IsolatedHostsFilter lets run on isolated_hosts only.",
+            help="Ids of the images that IsolatedHostsFilter restricts to isolated_hosts.",
         ),
         cfg.BoolOpt(
             "restrict_isolated_hosts_to_isolated_images",
             default=True,
             mutable=True,
-            help="Whether IsolatedHostsFilter keeps other images away from isolated_hosts.",
+            help="Whether IsolatedHostsFilter rejects isolated_hosts for all other images.",
         ),
         cfg.StrOpt(
             "aggregate_image_properties_isolation_namespace",
             mutable=True,
             help="""
-AggregateImagePropertiesIsolation looks only at metadata whose keys begin with this and the
-separator. The image's property has the same long name. Unset, it looks at all keys.
+Prefix of the metadata keys that AggregateImagePropertiesIsolation considers, followed by the
+separator. The image property has the same full name. Unset: all keys.
 """,
         ),
         cfg.StrOpt(
             "aggregate_image_properties_isolation_separator",
             default=".",
             mutable=True,
-            help="What stands between aggregate_image_properties_isolation_namespace and the rest.",
+            help=(
+                "Separator between aggregate_image_properties_isolation_namespace and the rest "
+                "of the key."
+            ),
         ),
         cfg.StrOpt(
             "image_properties_default_architecture",
@@ -173,8 +177,8 @@ separator. The image's property has the same long name. Unset, it looks at all k
             ],
             mutable=True,
             help="""
-The architecture that ImagePropertiesFilter asks of a host when the image has no hw_architecture.
-Unset, such an image may run on any.
+Architecture that ImagePropertiesFilter requires if the image has no hw_architecture. Unset: such an
+image may run on any architecture.
 """,
         ),
         _multiplier(
@@ -198,8 +202,8 @@ Unset, such an image may run on any.
         _multiplier(
             "io_ops",
             -1.0,
-            "Below 0, hosts with fewer builds and other disk-heavy work in hand "
-            "are preferred; above 0, busy ones.",
+            "Below 0, hosts with fewer builds and other disk-heavy operations in progress "
+            "are preferred; above 0, busier ones.",
         ),
         _multiplier(
             "num_instances",
@@ -210,49 +214,51 @@ Unset, such an image may run on any.
         _multiplier(
             "pci",
             1.0,
-            "How much hosts are preferred that have fewer free PCI devices, by requests with and "
-            "without devices.",
+            "Strength with which hosts with fewer free PCI devices are preferred, for "
+            "requests with and without devices.",
             minimum=0.0,
         ),
         _multiplier(
             "hypervisor_version",
             1.0,
-            "Above 0, hosts with a newer hypervisor are preferred; below 0, with an older one.",
+            "Above 0, hosts with a newer hypervisor are preferred; below 0, those with an "
+            "older one.",
         ),
         _multiplier(
             "soft_affinity",
             1.0,
-            "How much hosts are preferred that run members of a server group with the policy "
-            "soft-affinity.",
+            "Strength with which hosts that run members of a server group with the policy "
+            "soft-affinity are preferred.",
             minimum=0.0,
         ),
         _multiplier(
             "soft_anti_affinity",
             1.0,
-            "How much hosts are avoided that run members of a server group with the policy "
-            "soft-anti-affinity.",
+            "Strength with which hosts that run members of a server group with the policy "
+            "soft-anti-affinity are avoided.",
             minimum=0.0,
         ),
         _multiplier(
             "build_failure",
             1000000.0,
-            "Above 0, hosts whose builds failed lately are avoided, "
-            "the more the more of them failed. The default outweighs everything else.",
+            "Above 0, hosts with recent failed builds are avoided, in proportion to the "
+            "number of failures. The default outweighs everything else.",
         ),
         _multiplier(
             "cross_cell_move",
             1000000.0,
-            "Above 0, moves that may leave their cell prefer hosts within it; below 0, hosts in "
-            "other cells. The default outweighs everything else but failed builds.",
+            "Above 0, moves that may leave their cell prefer hosts within it; below 0, "
+            "hosts in other cells. The default outweighs everything else except failed "
+            "builds.",
         ),
         cfg.BoolOpt(
             "pci_in_placement",
             default=False,
             mutable=True,
             help="""
-Whether placement keeps count of PCI devices, as inventories of providers below those of the hosts.
-Then each device that a flavor asks for by an alias becomes a request group of its own, for the
-alias's ``resource_class``, else CUSTOM_PCI_<vendor>_<product>, and its ``traits``.
+Whether placement tracks PCI devices, as inventories of child providers of the hosts. If so, each
+device that a flavor requests by an alias becomes a request group of its own, for the alias's
+``resource_class``, or else CUSTOM_PCI_<vendor>_<product>, and its ``traits``.
 """,
         ),
         cfg.FloatOpt(
@@ -260,10 +266,10 @@ alias's ``resource_class``, else CUSTOM_PCI_<vendor>_<product>, and its ``traits
             default=0.0,
             mutable=True,
             help="""
-Above 0, hosts are preferred that run instances of images with the same properties, so these pack;
-below 0, such hosts are avoided. 0, the default, turns the weigher off, also where an aggregate has
-the metadata ``image_props_weight_multiplier``; else that overrides it for the aggregate's hosts, of
-several the least.
+Above 0, hosts that run instances of images with the same properties are preferred, so these pack;
+below 0, such hosts are avoided. 0, the default, turns the weigher off, even for aggregates with the
+metadata ``image_props_weight_multiplier``. Otherwise that metadata overrides it for the aggregate's
+hosts; with several values, the lowest applies.
 """,
         ),
         cfg.ListOpt(
@@ -271,9 +277,9 @@ several the least.
             default=[],
             mutable=True,
             help="""
-Image properties that ImagePropertiesWeigher compares, each with its weight: ``os_distro=2.0``, with
-commas between them. Unset, all properties of the requested image count 1. What cannot be read is
-left out, with a warning.
+Comma-separated image properties that ImagePropertiesWeigher compares, each with its weight:
+``os_distro=2.0``. Unset: all properties of the requested image count 1. Invalid entries are ignored
+with a warning.
 """,
         ),
     ],

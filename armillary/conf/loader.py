@@ -1,4 +1,4 @@
-"""Read the configuration of a program and set up its logging; one line for each mistake."""
+"""Configuration loading and logging setup of a program, with one line per mistake."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _VALUE_ERROR = re.compile(
 
 
 def load(conf: cfg.ConfigOpts, argv: Sequence[str], binary: str) -> None:
-    """Fill ``conf`` from ``argv`` (without the program) and ``binary``'s files, and set logging up.
+    """Fill ``conf`` from ``argv`` (without the program) and ``binary``'s files, and set up logging.
 
-    The files are those of ``--config-file`` and ``--config-dir``; when neither is given,
+    The files are those of ``--config-file`` and ``--config-dir``. If neither is given, they are
     ``<binary>.conf`` and ``<binary>.conf.d/`` in /etc/armillary and ~/.config/armillary.
     ``--version`` and ``--help`` end the program. Raises ``ConfigurationError`` with one line that
-    names the file, the option and what is allowed.
+    names the file, the option and the allowed values.
     """
     register_all(conf)
     _register_library_options(conf)
@@ -57,9 +57,9 @@ def load(conf: cfg.ConfigOpts, argv: Sequence[str], binary: str) -> None:
 
 
 def read_files(files: Sequence[str]) -> tuple[cfg.ConfigOpts, list[str]]:
-    """Return a configuration of these files alone, and a warning for each name that is no option.
+    """Return a configuration from these files only, and a warning for each unknown option.
 
-    For programs that are no service: logging is left alone, no other file is read. Raises as
+    For programs that are not services: leaves logging alone and reads no other file. Raises as
     ``load``.
     """
     argv = [f"--config-file={path}" for path in files]
@@ -68,13 +68,13 @@ def read_files(files: Sequence[str]) -> tuple[cfg.ConfigOpts, list[str]]:
 
 
 def mutate(conf: cfg.ConfigOpts) -> bool:
-    """Read the files again and take over the options that may change while running.
+    """Reload the files and apply the options that may change at run time.
 
-    A file with a mistake changes nothing: one line in the log says which, and the answer is False.
+    If a file has a mistake, nothing changes: one log line names it, and the result is False.
     """
     mistake = _try_mutate(conf)
     if mistake is not None:  # not in an except clause, where oslo.log adds the error to the line
-        LOG.error("Configuration not reloaded, the old one stays: %s", mistake)
+        LOG.error("Configuration not reloaded, the old values stay in use: %s", mistake)
     return mistake is None
 
 
@@ -91,7 +91,8 @@ def _register_library_options(conf: cfg.ConfigOpts) -> None:
     service_opts.register_service_opts(conf)
     report_opts.set_defaults(conf)
     oslo_log.set_defaults(default_log_levels=QUIET_LOGGERS)
-    if not hasattr(conf, "default_log_levels"):  # these are command line options, too: only once
+    # also command line options: register them only once
+    if not hasattr(conf, "default_log_levels"):
         oslo_log.register_options(conf)
 
 
@@ -119,7 +120,7 @@ def _parse(conf: cfg.ConfigOpts, argv: Sequence[str], binary: str) -> None:
 
 
 def _parse_a_copy(conf: cfg.ConfigOpts) -> None:
-    """Raise what ``load`` would raise for the files of ``conf`` as they are now."""
+    """Raise what ``load`` would raise for the current content of ``conf``'s files."""
     files = [f"--config-file={path}" for path in conf.config_file or ()]
     folders = [f"--config-dir={path}" for path in conf.config_dir or ()]
     _parse_apart([*files, *folders])
@@ -139,7 +140,7 @@ def _parse_apart(argv: Sequence[str]) -> cfg.ConfigOpts:
 
 
 def _check_values(conf: cfg.ConfigOpts) -> None:
-    """Look at every value once: oslo.config checks a value only when somebody asks for it."""
+    """Read every value once: oslo.config validates a value only when it is read."""
     for group, option in _own_options():
         where = conf if group == "DEFAULT" else conf[group]
         try:
@@ -153,15 +154,16 @@ def _check_values(conf: cfg.ConfigOpts) -> None:
 
 
 def _check_relations(conf: cfg.ConfigOpts) -> None:
-    if conf.graceful_shutdown_timeout < 0:  # the option is oslo.service's, and has no bounds
+    if conf.graceful_shutdown_timeout < 0:  # registered by oslo.service without bounds
         raise exception.ConfigurationError(
-            f"[DEFAULT] graceful_shutdown_timeout ({conf.graceful_shutdown_timeout}) must not be "
-            "negative; 0 waits without end"
+            f"[DEFAULT] graceful_shutdown_timeout is {conf.graceful_shutdown_timeout}, but "
+            "must not be negative; use 0 to wait without limit"
         )
     if conf.service_down_time <= conf.report_interval:
         raise exception.ConfigurationError(
-            f"[DEFAULT] service_down_time ({conf.service_down_time}) must be more than "
-            f"report_interval ({conf.report_interval}), or services flap between up and down"
+            f"[DEFAULT] service_down_time ({conf.service_down_time}) must be greater than "
+            f"report_interval ({conf.report_interval}), or services flap between up and "
+            "down"
         )
 
 
@@ -181,7 +183,7 @@ def _value_error(group: str, option: cfg.Opt, error: Exception) -> str:
 
 
 def _unknown_options(files: Sequence[Path]) -> Iterator[str]:
-    """Yield a warning for each name in our own sections that is no option of ours."""
+    """Yield a warning for each unknown option in Armillary's own sections."""
     known: dict[str, set[str]] = {}
     for group, option in _own_options():
         names = known.setdefault(group, set())
@@ -191,19 +193,23 @@ def _unknown_options(files: Sequence[Path]) -> Iterator[str]:
         sections: dict[str, dict[str, list[str]]] = {}
         cfg.ConfigParser(str(path), sections).parse()
         for group, values in sections.items():
-            if group == "DEFAULT" or group not in known:  # others register options in DEFAULT, too
+            # other libraries register options in DEFAULT, too
+            if group == "DEFAULT" or group not in known:
                 continue
             for name in sorted(values.keys() - known[group]):
-                yield f"{path}: [{group}] {name} is no option of ours; only a plugin may use it"
+                yield (
+                    f"{path}: Unknown option [{group}] {name}; it is ignored unless a plugin "
+                    "registers it"
+                )
 
 
 def _set_up_logging(conf: cfg.ConfigOpts, binary: str) -> None:
     if not (conf.log_file or conf.log_dir or conf.use_journal):
-        conf.set_default("use_stderr", True)  # standard output belongs to results
+        conf.set_default("use_stderr", True)  # standard output is for results
     try:
         # oslo.log's fix for eventlet guards logging by a pipe that forks share: a worker that is
-        # killed while it logs would stop parent and siblings for ever. It is for native threads; we
-        # have none.
+        # killed while it logs would block its parent and siblings for ever. The fix is for native
+        # threads, which eventlet processes here do not use.
         oslo_log.setup(conf, binary, version.version_string(), fix_eventlet=False)
     except (oslo_log.LogConfigError, cfg.Error, OSError) as error:
         raise exception.ConfigurationError(f"logging: {_one_line(error)}") from error

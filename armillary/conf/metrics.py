@@ -1,4 +1,4 @@
-"""[metrics]: what a service shows to Prometheus, and what hosts' own metrics weigh."""
+"""Options of [metrics]: the Prometheus endpoint and the weighing of host metrics."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "port",
             default=0,
             help="""
-Port on which a service shows its metrics over HTTP; 0, the default, shows none. With several worker
-processes the first has this port, the second the next one, and so on: each has its own numbers.
+Port on which a service exposes its metrics over HTTP; 0, the default, exposes none. With several
+worker processes the first uses this port, the second the next port, and so on; each has its own
+values.
 """,
         ),
         cfg.HostAddressOpt(
             "listen",
             default="127.0.0.1",
-            help="Address to listen on. There is no authentication: keep it on a private network.",
+            help="Address to listen on. There is no authentication: use a private network.",
         ),
         cfg.ListOpt(
             "weight_setting",
             default=[],
             mutable=True,
             help="""
-Metrics of hosts that MetricsWeigher adds up, each with its ratio: ``cpu.percent=-1.0``, with commas
-between them. MetricsFilter passes hosts that report all of them. What cannot be read is left out,
-with a warning.
+Comma-separated host metrics that MetricsWeigher adds up, each with its ratio: ``cpu.percent=-1.0``.
+MetricsFilter passes hosts that report all of them. Invalid entries are ignored with a warning.
 """,
         ),
         cfg.BoolOpt(
@@ -34,8 +34,9 @@ with a warning.
             default=True,
             mutable=True,
             help="""
-Whether a host that does not report one of these metrics ends the request, with a reason that names
-the metric; MetricsFilter leaves such hosts out before. Off, it has weight_of_unavailable.
+Whether a request fails at a host that does not report one of these metrics, with a reason that
+names the metric; enable MetricsFilter to reject such hosts first. If off, such a host gets
+weight_of_unavailable.
 """,
         ),
         cfg.FloatOpt(
@@ -44,15 +45,15 @@ the metric; MetricsFilter leaves such hosts out before. Off, it has weight_of_un
             min=-1e12,
             max=1e12,
             mutable=True,
-            help="Weight of a host that does not report one of the metrics, when not required.",
+            help="Weight of a host that does not report one of the metrics, if not required.",
         ),
         cfg.FloatOpt(
             "weight_multiplier",
             default=1.0,
             mutable=True,
             help="""
-What MetricsWeigher's weight is multiplied with; 0 turns it off. An aggregate's metadata
-``metrics_weight_multiplier`` overrides it for the aggregate's hosts; of several, the least counts.
+Multiplier of MetricsWeigher; 0 turns it off. The aggregate metadata ``metrics_weight_multiplier``
+overrides it for the aggregate's hosts; with several values, the lowest applies.
 """,
         ),
     ],

@@ -1,4 +1,4 @@
-"""[notifications]: what services tell the world about what they do, and how."""
+"""Options of [notifications]: formats, topics, queue sizes and the event feed."""
 
 from __future__ import annotations
 
@@ -24,40 +24,49 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
                     "Payloads are plain values without a version, on "
                     "[oslo_messaging_notifications] topics.",
                 ),
-                (BOTH, "Each notification is sent in both forms."),
-                (NONE, "Nothing is sent, and no connection is made: no event feed either."),
+                (BOTH, "Each notification is sent in both formats."),
+                (
+                    NONE,
+                    (
+                        "No notification is sent and no connection is made; this also turns off "
+                        "the event feed."
+                    ),
+                ),
             ],
             help="""
-Form of the notifications that are sent on the message bus. They are sent only where
-``[oslo_messaging_notifications] driver`` names a driver, such as messagingv2: its queues keep what
-nobody reads. Its ``transport_url`` says where to, else it is the service's own broker; a URL that
-begins with noop sends nothing.
+Format of notifications on the message bus. They are sent only if ``[oslo_messaging_notifications]
+driver`` names a driver, such as messagingv2. Its queues keep notifications that are not consumed.
+They are sent to its ``transport_url``, by default the service's own broker; a URL that begins with
+noop sends nothing.
 """,
         ),
         cfg.ListOpt(
             "versioned_notifications_topics",
             default=["versioned_notifications"],
             help="""
-Topics of versioned notifications; each has a queue for each priority, such as
-versioned_notifications.info. Every consumer that wants all of them needs a topic of its own.
+Topics of versioned notifications. Each has one queue per priority, such as
+versioned_notifications.info. Every consumer that needs all notifications needs a topic of its own.
 """,
         ),
         cfg.StrOpt(
             "notify_on_state_change",
             choices=[
                 (VM_STATE, "instance.update when the state of an instance changes."),
-                (VM_AND_TASK_STATE, "Also when what is being done to it changes."),
+                (VM_AND_TASK_STATE, "Also when its task state changes."),
             ],
             help="""
-Whether changes of an instance's state are notified as instance.update. Unset they are not sent on
-the message bus; the event feed shows changes of the state all the same.
+Whether state changes of an instance are sent as instance.update. Unset: they are not sent on the
+message bus, but the event feed shows them all the same.
 """,
         ),
         cfg.StrOpt(
             "default_level",
             default="INFO",
             choices=["DEBUG", "INFO", "WARN", "ERROR", "CRITICAL"],
-            help="Priority of a notification that tells of no error; one that does has ERROR.",
+            help=(
+                "Priority of notifications about successful events; notifications about errors "
+                "have ERROR."
+            ),
         ),
         cfg.IntOpt(
             "queue_size_max",
@@ -65,16 +74,16 @@ the message bus; the event feed shows changes of the state all the same.
             min=1,
             max=1_000_000,
             help="""
-Notifications that wait in a process to be sent. What comes when so many wait is dropped, counted
-(``armillary_notifications_dropped_total``) and said in the log: work never waits for it.
+Maximum number of notifications that wait to be sent by a process. Beyond it, new notifications are
+dropped, counted (``armillary_notifications_dropped_total``) and logged, so that work never waits.
 """,
         ),
         cfg.BoolOpt(
             "event_feed",
             default=True,
             help="""
-Whether services show what they do on the event feed, which ``armillary events`` follows. The feed
-is live only: the broker drops what nobody follows at that moment.
+Whether services publish to the event feed, which ``armillary events`` follows. The feed is live
+only: the broker drops events without a follower.
 """,
         ),
         cfg.IntOpt(
@@ -83,8 +92,8 @@ is live only: the broker drops what nobody follows at that moment.
             min=0,
             max=500,
             help="""
-Who may follow events at one API process at the same time; 0 lets nobody. Each takes one of its
-``[api] threads`` for as long as it follows.
+Maximum number of clients that follow events at one API process; 0 allows none. Each uses one of its
+``[api] threads`` while it follows.
 """,
         ),
         cfg.IntOpt(
@@ -92,7 +101,10 @@ Who may follow events at one API process at the same time; 0 lets nobody. Each t
             default=1_000,
             min=1,
             max=100_000,
-            help="Events that wait for a follower who reads slowly; with more it is sent away.",
+            help=(
+                "Maximum number of events queued for a slow follower; beyond it the follower "
+                "is disconnected."
+            ),
         ),
     ],
 }

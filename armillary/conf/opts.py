@@ -1,4 +1,4 @@
-"""All options for oslo-config-generator, which writes the sample configuration."""
+"""Entry point for oslo-config-generator, which writes the sample configuration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from armillary import conf
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """Return pairs of group and options; a group that two modules share appears once."""
+    """Return pairs of group and options; a group shared by two modules appears once."""
     groups: dict[str, list[cfg.Opt]] = {}
     for module in conf.option_modules():
         for group, options in module.list_opts().items():

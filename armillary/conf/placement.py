@@ -1,4 +1,4 @@
-"""[placement]: where placement's REST API listens, how it answers, how much it writes at once."""
+"""Options of [placement]: the REST API, allocation candidates, claim batches and pruning."""
 
 from __future__ import annotations
 
@@ -15,25 +15,28 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "rest_bind_port",
             default=8778,
             help="""
-Port on which the Placement REST API listens; 0 lets the system choose one, for tests.
+Port on which the Placement REST API listens. 0 lets the system choose a free port, for tests.
 """,
         ),
         cfg.StrOpt(
             "rest_cert_file",
             help="""
-PEM file with the certificate of the Placement REST API and those between it and its authority. With
-it the API speaks HTTPS alone, TLS 1.2 or newer. The three files are read anew when they change.
+PEM file with the certificate of the Placement REST API and any intermediate certificates. If set,
+the API serves HTTPS only, TLS 1.2 or newer. Certificate, key and CA file are reloaded when they
+change.
 """,
         ),
         cfg.StrOpt(
             "rest_key_file",
-            help="PEM file with the private key of rest_cert_file; unset, it is in that file.",
+            help=(
+                "PEM file with the private key of rest_cert_file. Unset: the key is in that file."
+            ),
         ),
         cfg.StrOpt(
             "rest_ca_file",
             help="""
-PEM file with authorities of clients: only who shows a certificate signed by one of them is let in.
-Unset, clients need no certificate.
+PEM file with the certificate authorities of clients. If set, a client must present a certificate
+signed by one of them. Unset: clients need no certificate.
 """,
         ),
         cfg.IntOpt(
@@ -41,14 +44,19 @@ Unset, clients need no certificate.
             default=16,
             min=1,
             max=512,
-            help="Requests that one worker process answers over REST at the same time.",
+            help=(
+                "Maximum number of REST requests that one worker process handles at the same time."
+            ),
         ),
         cfg.IntOpt(
             "rest_max_body_bytes",
             default=16_777_216,
             min=1024,
             max=268_435_456,
-            help="Largest body of a request, in bytes; a larger one is refused with status 413.",
+            help=(
+                "Maximum size of a request body, in bytes. A larger one is rejected with "
+                "status 413."
+            ),
         ),
         cfg.IntOpt(
             "rest_max_query_bytes",
@@ -56,7 +64,7 @@ Unset, clients need no certificate.
             min=1024,
             max=65_536,
             help="""
-Longest query string of a request, in bytes; a longer one is refused with status 414.
+Maximum length of a query string, in bytes. A longer one is rejected with status 414.
 """,
         ),
         cfg.IntOpt(
@@ -64,8 +72,8 @@ Longest query string of a request, in bytes; a longer one is refused with status
             min=1,
             max=512,
             help="""
-Number of worker processes. Unset, [DEFAULT] workers. Each keeps its own table of all providers in
-memory, about 1 KiB a provider.
+Number of worker processes. Unset: [DEFAULT] workers. Each keeps its own table of all providers in
+memory, about 1 KiB per provider.
 """,
         ),
         cfg.BoolOpt(
@@ -73,9 +81,9 @@ memory, about 1 KiB a provider.
             default=False,
             mutable=True,
             help="""
-Whether allocation candidates come in random order, so that a limited answer is a random sample.
-Otherwise they come in the order of the table, mostly that in which the providers were made, and a
-limit always takes the first.
+Whether allocation candidates are returned in random order, so that a limited response is a random
+sample. Otherwise they are in the order of the table, mostly the order in which the providers were
+created, and a limit always takes the first ones.
 """,
         ),
         cfg.IntOpt(
@@ -84,9 +92,9 @@ limit always takes the first.
             min=-1,
             mutable=True,
             help="""
-How many candidates are generated at most for one request, whatever its limit; -1 is without
-bound. Candidates are generated one after the other and only as many as are asked for, so this
-bounds the work for requests that set no limit.
+Maximum number of candidates generated for one request, whatever its limit; -1 means no limit.
+Candidates are generated one by one and only as many as requested, so this bounds the work for
+requests without a limit.
 """,
         ),
         cfg.StrOpt(
@@ -96,16 +104,16 @@ bounds the work for requests that set no limit.
             choices=[
                 (
                     "depth-first",
-                    "All candidates of one tree of providers, then those of the next one.",
+                    "All candidates of one provider tree, then those of the next.",
                 ),
                 (
                     "breadth-first",
-                    "One candidate of each tree in turn, so that a bounded answer names as many "
-                    "trees as it can.",
+                    "One candidate of each tree in turn, so that a limited response "
+                    "contains as many trees as possible.",
                 ),
             ],
             help="""
-In which order candidates are generated; it decides which ones are left out by a limit or by
+Order in which candidates are generated. It determines which ones are left out by a limit or by
 ``max_allocation_candidates``.
 """,
         ),
@@ -114,23 +122,23 @@ In which order candidates are generated; it decides which ones are left out by a
             default=10,
             min=0,
             help="""
-Taken over from OpenStack Placement, where a write of allocations is tried again after another
-writer changed the same provider. It has no effect here: all writers of allocations take turns, so
-none of them finds such a change.
+Accepted for compatibility with OpenStack Placement, which retries a write of allocations after
+another writer changed the same provider. It has no effect here: writes of allocations are
+serialised, so this conflict cannot occur.
 """,
         ),
         cfg.StrOpt(
             "incomplete_consumer_project_id",
             default="00000000-0000-0000-0000-000000000000",
             help="""
-Project of consumers that clients wrote without naming one, which microversions below 1.8 allow.
+Project of consumers that were created without one, which microversions below 1.8 allow.
 """,
         ),
         cfg.StrOpt(
             "incomplete_consumer_user_id",
             default="00000000-0000-0000-0000-000000000000",
             help="""
-User of consumers that clients wrote without naming one, which microversions below 1.8 allow.
+User of consumers that were created without one, which microversions below 1.8 allow.
 """,
         ),
         cfg.IntOpt(
@@ -139,8 +147,8 @@ User of consumers that clients wrote without naming one, which microversions bel
             min=1,
             max=100_000,
             help="""
-Consumers that one call may claim for or release, and that calls which come at the same time may
-have together in one transaction. All other writers wait until it ends.
+Maximum number of consumers that one call may claim for or release, and that concurrent calls may
+share in one transaction. All other writers wait until it ends.
 """,
         ),
         cfg.IntOpt(
@@ -149,8 +157,8 @@ have together in one transaction. All other writers wait until it ends.
             min=1,
             max=100_000,
             help="""
-Calls of a worker process that may wait for their turn to write allocations; more are refused as
-unavailable.
+Maximum number of calls of a worker process that wait to write allocations; further calls are
+rejected as unavailable.
 """,
         ),
         cfg.IntOpt(
@@ -159,8 +167,8 @@ unavailable.
             min=3600,
             max=31_536_000,
             help="""
-Seconds after which it is forgotten that a consumer was released or a provider deleted. Until then a
-claim for such a consumer that comes late, from an attempt that was given up, is refused.
+Seconds for which placement remembers that a consumer was released or a provider deleted. Until then
+a late claim for such a consumer, from an abandoned attempt, is rejected.
 """,
         ),
         cfg.IntOpt(
@@ -168,7 +176,7 @@ claim for such a consumer that comes late, from an attempt that was given up, is
             default=3600,
             min=0,
             max=86_400,
-            help="Seconds between two runs of the task that forgets; 0 turns it off.",
+            help="Seconds between two runs of the task that prunes these records; 0 turns it off.",
         ),
     ],
 }

@@ -1,7 +1,6 @@
-"""Where configuration lies: the files a command line names, or the usual places of a program.
+"""Locations of configuration files: those named on the command line, or a program's defaults.
 
-Imports nothing but the standard library: ``armillary.concurrency`` reads it before anything is
-loaded.
+Imports only the standard library: ``armillary.concurrency`` uses it before anything else is loaded.
 """
 
 from __future__ import annotations
@@ -12,22 +11,22 @@ from pathlib import Path
 
 
 def binary_name(program: str) -> str:
-    """Return the name that a program's configuration goes by: its file name without the suffix."""
+    """Return the name of a program's configuration: its file name without the suffix."""
     return Path(program).stem
 
 
 def default_config_files(binary: str) -> list[Path]:
-    """Return the configuration files of ``binary`` that exist, the system's before the user's."""
+    """Return the existing configuration files of ``binary``, the system's before the user's."""
     return [path for base in _bases() if (path := base / f"{binary}.conf").is_file()]
 
 
 def default_config_dirs(binary: str) -> list[Path]:
-    """Return the drop-in folders of ``binary`` that exist, the system's before the user's."""
+    """Return the existing drop-in directories of ``binary``, the system's before the user's."""
     return [path for base in _bases() if (path := base / f"{binary}.conf.d").is_dir()]
 
 
 def config_files(argv: Sequence[str], binary: str) -> list[Path]:
-    """Return every file that is read, in its order: a later one overrides an earlier one."""
+    """Return all files to read, in order: a later one overrides an earlier one."""
     files: list[Path] = []
     for path in named_places(argv) or default_places(binary):
         files.extend(sorted(path.glob("*.conf")) if path.is_dir() else [path])
@@ -35,12 +34,12 @@ def config_files(argv: Sequence[str], binary: str) -> list[Path]:
 
 
 def default_places(binary: str) -> list[Path]:
-    """Return the default files, then the default drop-in folders."""
+    """Return the default files, then the default drop-in directories."""
     return default_config_files(binary) + default_config_dirs(binary)
 
 
 def named_places(argv: Sequence[str]) -> list[Path]:
-    """Return what ``--config-file`` and ``--config-dir`` name; if anything, no default counts."""
+    """Return the paths of ``--config-file`` and ``--config-dir``; they replace the defaults."""
     arguments = iter(argv)
     values = (value for argument in arguments for value in _named(argument, arguments))
     return [Path(value).expanduser() for value in values]

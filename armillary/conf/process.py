@@ -1,4 +1,4 @@
-"""[process]: how workloads that are operating-system processes are limited, kept and stopped."""
+"""Options of [process]: limits, files and restarts of process workloads."""
 
 from __future__ import annotations
 
@@ -9,32 +9,33 @@ OPTIONS: list[cfg.Opt] = [
         "limits",
         default="auto",
         choices=[
-            ("auto", "Cgroups of version 2 where the agent may create them, else rlimit."),
-            ("cgroup", "Cgroups with the controllers memory and cpu, or refuse to start."),
+            ("auto", "Cgroups v2 if the agent may create them, else rlimit."),
+            (
+                "cgroup",
+                "Cgroups v2 with the controllers memory and cpu; refuse to start without them.",
+            ),
             ("rlimit", "Resource limits (memory, of each process) and CPU affinity."),
         ],
         help="""
 How the memory and vCPUs of a flavor are enforced. With cgroups (memory.max, memory.swap.max,
-cpu.max) the limits hold for all processes of a workload together. With resource limits each process
+cpu.max) the limits apply to all processes of a workload together. With resource limits each process
 may map as much private memory as the flavor has (RLIMIT_DATA), and all together run on as many CPUs
-as it has vCPUs (affinity); a workload that is out to get around these can. Disk is counted, not
-enforced.
+as it has vCPUs (affinity); a malicious workload can evade these. Disk is counted but not enforced.
 """,
     ),
     cfg.StrOpt(
         "cgroup_parent",
         help="""
-Cgroup under which the agent makes one for each workload, as a path below the mount point of cgroups
-version 2. Unset: ``armillary`` below the root, where the agent may create it, else beside the
-agent's own cgroup, when that was delegated to it (systemd: Delegate=yes and
-DelegateSubgroup=agent).
+Parent cgroup of the workloads' cgroups, as a path below the mount point of cgroups v2. Unset:
+``armillary`` below the root if the agent may create it, else next to the agent's own cgroup if that
+was delegated to it (systemd: Delegate=yes and DelegateSubgroup=agent).
 """,
     ),
     cfg.StrOpt(
         "workload_user",
         help="""
-Name of the user that workloads run as; the agent has to be root for it, and ``state_path`` to be
-passable for that user. Unset: the agent's own user.
+User that workloads run as. The agent must be root to use it, and that user must be able to traverse
+``state_path``. Unset: the agent's own user.
 """,
     ),
     cfg.FloatOpt(
@@ -43,8 +44,8 @@ passable for that user. Unset: the agent's own user.
         min=0.0,
         max=60.0,
         help="""
-Seconds a new process is watched before its build counts as a success. One that ends within them
-with an exit code other than 0 is a failed build, and the next host is tried.
+Seconds for which a new process is watched before its build counts as successful. If it ends within
+this time with an exit code other than 0, the build failed and the next host is tried.
 """,
     ),
     cfg.FloatOpt(
@@ -52,7 +53,7 @@ with an exit code other than 0 is a failed build, and the next host is tried.
         default=30.0,
         min=1.0,
         max=600.0,
-        help="Seconds that starting a process may take before its build has failed.",
+        help="Seconds that starting a process may take before the build fails.",
     ),
     cfg.FloatOpt(
         "stop_grace_seconds",
@@ -67,8 +68,8 @@ with an exit code other than 0 is a failed build, and the next host is tried.
         min=4096,
         max=1024 * 1024 * 1024,
         help="""
-Bytes of a workload's output (standard output and error) that are kept, in two files beside it; the
-oldest are dropped.
+Maximum output of a workload (standard output and error) that is kept, in bytes, in two files; the
+oldest output is dropped.
 """,
     ),
     cfg.FloatOpt(
@@ -77,8 +78,8 @@ oldest are dropped.
         min=0.1,
         max=3600.0,
         help="""
-Seconds before a workload that its restart policy keeps going (image property ``process_restart``)
-is started again for the first time; they double with each time after that.
+Seconds to wait before the first restart of a workload with a restart policy (image property
+``process_restart``). The delay doubles with each further restart.
 """,
     ),
     cfg.FloatOpt(
@@ -87,8 +88,8 @@ is started again for the first time; they double with each time after that.
         min=0.1,
         max=86400.0,
         help="""
-Seconds that this delay grows to at most. A workload that ran for longer than that before it ended
-begins again with the short one.
+Maximum restart delay in seconds. A workload that ran longer than this before it ended starts again
+with the initial delay.
 """,
     ),
     cfg.IntOpt(
@@ -98,9 +99,9 @@ begins again with the short one.
         max=16 * 1024 * 1024,
         mutable=True,
         help="""
-Bytes of files, together, that a workload may have in its directory and still be moved to another
-host: they travel in one message. One that has more stays where it is, and so does every workload
-with files when this is 0. The hosts it leaves and comes to both look.
+Maximum total size, in bytes, of the files in a workload's directory with which it can still be
+moved to another host: they are sent in one message. A workload with more cannot be moved; with 0, a
+workload with any file cannot. Source and destination both check this.
 """,
     ),
 ]

@@ -1,4 +1,4 @@
-"""[quota]: how much a project may have, unless a limit of its own was set for it."""
+"""Options of [quota]: default limits of a project."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from oslo_config import cfg
 
 
 def _limit(name: str, default: int, what: str) -> cfg.Opt:
-    return cfg.IntOpt(name, default=default, min=-1, mutable=True, help=f"{what}; -1 is unlimited.")
+    return cfg.IntOpt(
+        name, default=default, min=-1, mutable=True, help=f"{what}. -1 means unlimited."
+    )
 
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "quota": [
-        _limit("instances", 10, "Servers that a project may have"),
-        _limit("cores", 20, "vCPUs that a project's servers may have together"),
-        _limit("ram", 51200, "Memory, in MiB, that a project's servers may have together"),
-        _limit("server_groups", 10, "Server groups that a project may have"),
-        _limit("server_group_members", 10, "Servers that one server group may have"),
+        _limit("instances", 10, "Maximum number of servers in a project"),
+        _limit("cores", 20, "Maximum total number of vCPUs of a project's servers"),
+        _limit("ram", 51200, "Maximum total memory of a project's servers, in MiB"),
+        _limit("server_groups", 10, "Maximum number of server groups in a project"),
+        _limit("server_group_members", 10, "Maximum number of servers in a server group"),
     ],
 }
 

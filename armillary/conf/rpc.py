@@ -1,4 +1,4 @@
-"""Options of messages between services: timeouts, version caps."""
+"""Options of RPC between services: timeouts and version caps."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from armillary import service_history
 RPC_OPTS: list[cfg.Opt] = [
     cfg.IntOpt(
         "response_timeout_seconds", default=60, min=1, max=3600,
-        help="How long a call waits for its answer, in seconds. After that its outcome is "
-        "unknown and the caller reconciles.",
+        help="Seconds that a call waits for its response. After that its outcome is unknown and "
+            "the caller reconciles.",
     ),
     cfg.IntOpt(
         "long_timeout_seconds", default=300, min=1, max=7200,
-        help="The same for calls that may take long: scheduling, handing builds over to a cell; "
-        "in seconds.",
+        help="Seconds that a long call waits for its response: scheduling, handing builds over "
+            "to a cell.",
     ),
 ]  # fmt: skip
 
@@ -27,23 +27,23 @@ _SERVED_BY = {
     "placement": "placement",
 }
 _LEVEL_HELP = (
-    "Newest version of the RPC interface that is sent to {0}. Without one, the newest there is. A "
-    "number holds for all of them. Those of before service version {1} left no record that 'auto' "
-    "could go by, unless they are agents: set the number while such a one runs."
+    "Newest version of the RPC interface that is sent to {0}. Unset: the newest version. A "
+    "number applies to all of them. Peers older than service version {1} have no record "
+    "for 'auto' to use, unless they are agents: set the number while such a peer runs."
 )
-_OLDEST = "What the oldest living one understands, as the records of the services tell."
-_EACH = "What each agent understands, as its own record tells."
+_OLDEST = "The newest version that every live peer supports, according to the service records."
+_EACH = "The newest version that each agent supports, according to its service record."
 
 
 def _levels(interface: str) -> list[tuple[str, str]]:
-    """Return what may be set, with what it means: every version that there was."""
+    """Return the allowed values with their meaning: every version there ever was."""
     newest = service_history.rpc_versions(interface)[-1]
     major, _, minor = newest.partition(".")
     numbers = [f"{major}.{number}" for number in range(int(minor) + 1)]
     auto = _EACH if interface == "compute" else _OLDEST
     since = {number: service_history.first_with(interface, number) for number in numbers}
     return [
-        (service_history.AUTO, f"{auto} It is looked at anew every few seconds and on SIGHUP."),
+        (service_history.AUTO, f"{auto} Refreshed every few seconds and on SIGHUP."),
         *((number, f"Since service version {since[number]}.") for number in numbers),
     ]
 

@@ -1,4 +1,4 @@
-"""[scheduler]: which driver decides, what it asks of placement, how it knows the hosts."""
+"""Options of [scheduler]: driver, placement queries, host state synchronisation and traces."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "driver",
             default="filter_scheduler",
             help="""
-Name of the driver that decides: an entry point of ``armillary.scheduler.driver``, or the path of a
+Name of the scheduler driver: an entry point of ``armillary.scheduler.driver``, or the path of a
 class. filter_scheduler asks placement, filters, weighs and claims. caching_scheduler filters and
-weighs hosts as they were at its last refresh and claims nothing, chance_scheduler takes any host
-that is up, fake_scheduler is for tests of a deployment. zone_scheduler is filter_scheduler for a
-zone that has others below it. All schedulers must have the same one.
+weighs the hosts as of its last refresh and claims nothing. chance_scheduler takes any host that is
+up. fake_scheduler is for testing a deployment. zone_scheduler is filter_scheduler for a zone with
+child zones. All schedulers must have the same value.
 """,
         ),
         cfg.BoolOpt(
             "in_process",
             default=False,
             help="""
-Whether each super conductor decides by itself, with a scheduler in its own process: no scheduler
-service runs then, and no queue for one. Hosts are asked for every pull_interval_seconds, as nobody
-can push them. All super conductors must have the same value.
+Whether each super conductor runs a scheduler in its own process. If so, there is no scheduler
+service and no queue for one, and hosts are polled every pull_interval_seconds, since conductors
+cannot push them. All super conductors must have the same value.
 """,
         ),
         cfg.IntOpt(
@@ -32,7 +32,7 @@ can push them. All super conductors must have the same value.
             min=1,
             max=600,
             help="""
-With in_process: seconds between two questions to each cell for what changed of its hosts.
+With in_process: seconds between two polls of each cell for changed hosts.
 """,
         ),
         cfg.FloatOpt(
@@ -42,9 +42,9 @@ With in_process: seconds between two questions to each cell for what changed of 
             max=600.0,
             mutable=True,
             help="""
-Seconds that a filter, weigher or request filter has for one question. A plugin that takes longer
-ends its request without a host, with the reason, where it looks at the next host; while one does
-not come back at all, every request ends that way, at once.
+Seconds that a filter, weigher or request filter has for one call. If a plugin takes longer, its
+request ends without a host, with this reason, at the next host that the plugin examines. While a
+call does not return at all, every further request ends this way at once.
 """,
         ),
         cfg.IntOpt(
@@ -53,7 +53,7 @@ not come back at all, every request ends that way, at once.
             min=1,
             max=3600,
             help="""
-Seconds between two refreshes of what a driver keeps of the hosts; for caching_scheduler.
+Seconds between two refreshes of the driver's host list; for caching_scheduler.
 """,
         ),
         cfg.IntOpt(
@@ -61,7 +61,7 @@ Seconds between two refreshes of what a driver keeps of the hosts; for caching_s
             min=1,
             max=512,
             help="""
-Number of worker processes. Unset, [DEFAULT] workers. Each keeps its own view of all hosts in
+Number of worker processes. Unset: [DEFAULT] workers. Each keeps its own view of all hosts in
 memory.
 """,
         ),
@@ -72,9 +72,9 @@ memory.
             max=100,
             mutable=True,
             help="""
-On how many hosts a build is tried: the selected one and this number less one of alternates in its
-cell. 1 means that the first failure is final. Schedulers and cell conductors must have the same
-value.
+Maximum number of hosts on which a build is tried: the selected host and up to this number minus one
+of alternates in its cell. With 1, the first failure is final. Schedulers and cell conductors must
+have the same value.
 """,
         ),
         cfg.IntOpt(
@@ -83,9 +83,9 @@ value.
             min=0,
             mutable=True,
             help="""
-How many candidates placement may answer with. 0, the default, is no limit, which ten thousand hosts
-do not need. Requests with the hints group, same_host or different_host, and those for a certain
-host, are never limited.
+Maximum number of candidates that placement returns. 0, the default, means no limit; ten thousand
+hosts do not need one. Requests with the hints group, same_host or different_host, and requests for
+a particular host, are never limited.
 """,
         ),
         cfg.ListOpt(
@@ -107,9 +107,9 @@ host, are never limited.
                 "owner",
             ],
             help="""
-Request filters, in their order: entry points of ``armillary.scheduler.request_filters``, or paths
-of classes. They turn what can be asked of placement into the question to it; without
-disabled_hosts, for one, candidates on disabled hosts come back, and only ComputeFilter drops them.
+Request filters, in this order: entry points of ``armillary.scheduler.request_filters``, or paths of
+classes. They add to the placement query what placement can decide. Without disabled_hosts, for
+example, placement returns candidates on disabled hosts, and only ComputeFilter rejects them.
 """,
         ),
         cfg.BoolOpt(
@@ -117,8 +117,8 @@ disabled_hosts, for one, candidates on disabled hosts come back, and only Comput
             default=False,
             mutable=True,
             help="""
-Whether servers go only to hosts whose provider has the trait of their image's disk format, such as
-COMPUTE_IMAGE_TYPE_QCOW2.
+Whether servers are placed only on hosts whose provider has the trait of their image's disk format,
+such as COMPUTE_IMAGE_TYPE_QCOW2.
 """,
         ),
         cfg.BoolOpt(
@@ -126,9 +126,9 @@ COMPUTE_IMAGE_TYPE_QCOW2.
             default=False,
             mutable=True,
             help="""
-Whether servers that ask for a network go only to the hosts of those aggregates that name it in
-their metadata ``routed_network``: one aggregate for each segment of a routed network. A network
-that no aggregate names is no limit.
+Whether servers that request a network are placed only on hosts of the aggregates that name it in
+their metadata ``routed_network``, one aggregate per segment of a routed network. A network that no
+aggregate names imposes no limit.
 """,
         ),
         cfg.BoolOpt(
@@ -136,8 +136,8 @@ that no aggregate names is no limit.
             default=False,
             mutable=True,
             help="""
-Whether the hosts of an aggregate with the metadata ``trait:NAME`` = ``required`` take only servers
-whose flavor or image requires all of these traits.
+Whether the hosts of an aggregate with the metadata ``trait:NAME`` = ``required`` accept only
+servers whose flavor or image requires all of these traits.
 """,
         ),
         cfg.BoolOpt(
@@ -145,8 +145,8 @@ whose flavor or image requires all of these traits.
             default=False,
             mutable=True,
             help="""
-Whether servers go only to hosts whose provider has the traits of the buses, models and
-architectures that their image's properties name.
+Whether servers are placed only on hosts whose provider has the traits of the buses, models and
+architectures in their image's properties.
 """,
         ),
         cfg.BoolOpt(
@@ -154,9 +154,9 @@ architectures that their image's properties name.
             default=False,
             mutable=True,
             help="""
-Whether a project's servers go only to the hosts of those aggregates that have its id as the value
-of a metadata key which begins with ``filter_tenant_id``. A project that no aggregate names is not
-limited, unless placement_aggregate_required_for_tenants says so.
+Whether a project's servers are placed only on hosts of the aggregates that contain its id as the
+value of a metadata key that begins with ``filter_tenant_id``. A project that no aggregate names is
+not limited, unless placement_aggregate_required_for_tenants is set.
 """,
         ),
         cfg.BoolOpt(
@@ -174,8 +174,8 @@ all.
             min=1,
             max=3600,
             help="""
-Seconds for which an instance that was claimed here counts as one of its host's although no report
-of its cell has shown it yet.
+Seconds for which an instance claimed by this scheduler is assumed to be on its host until a report
+of the cell confirms it.
 """,
         ),
         cfg.IntOpt(
@@ -184,8 +184,8 @@ of its cell has shown it yet.
             min=1,
             max=3600,
             help="""
-Seconds between two questions to the super conductor for cells and aggregates. Changes are pushed;
-this is for the push that got lost.
+Seconds between two requests to the super conductor for cells and aggregates. Changes are pushed;
+the requests repair a lost push.
 """,
         ),
         cfg.IntOpt(
@@ -194,9 +194,9 @@ this is for the push that got lost.
             min=0,
             max=86400,
             help="""
-Seconds between two times that a cell's conductors tell all schedulers which instances its hosts
-have, so that a scheduler asks for what it missed; 0 never does. Only with [filter_scheduler]
-track_instance_changes.
+Seconds between two messages in which a cell's conductors list the instances of its hosts to all
+schedulers, so that a scheduler can request what it missed; 0 turns them off. Requires
+[filter_scheduler] track_instance_changes.
 """,
         ),
         cfg.IntOpt(
@@ -205,8 +205,8 @@ track_instance_changes.
             min=1,
             max=600,
             help="""
-Seconds between two looks for cells whose host states are incomplete or which fell silent; each is
-asked for what is missing.
+Seconds between two checks for cells that are silent or whose host states are incomplete. Each such
+cell is asked for what is missing.
 """,
         ),
         cfg.IntOpt(
@@ -214,7 +214,7 @@ asked for what is missing.
             default=10,
             min=1,
             max=600,
-            help="Seconds that a cell, or the super conductor, has to answer such a question.",
+            help="Seconds that a cell, or the super conductor, has to answer such a request.",
         ),
         cfg.IntOpt(
             "first_sync_wait_seconds",
@@ -223,7 +223,7 @@ asked for what is missing.
             max=600,
             help="""
 Seconds that a request waits after a start of the scheduler until every enabled cell was asked for
-its hosts. After that it is decided with the hosts that are known by then.
+its hosts. After that it is scheduled with the hosts known by then.
 """,
         ),
         cfg.IntOpt(
@@ -233,8 +233,8 @@ its hosts. After that it is decided with the hosts that are known by then.
             max=87600,
             mutable=True,
             help="""
-Hours that the super conductors keep the trace of a decision, which explains where a server is, and
-what they know of a deleted server.
+Hours for which super conductors keep the trace of a decision, which explains why a server is on its
+host, and their records of a deleted server.
 """,
         ),
         cfg.IntOpt(
@@ -244,7 +244,7 @@ what they know of a deleted server.
             max=100000,
             mutable=True,
             help="""
-For how many instances of one request the decision's trace says which host was chosen, by which
+Maximum number of instances of one request for which the trace records the selected host and its
 weights.
 """,
         ),
@@ -254,7 +254,9 @@ weights.
             min=0,
             max=100,
             mutable=True,
-            help="How many of the next best hosts a choice in the trace shows with their weights.",
+            help=(
+                "Number of runners-up that the trace records with their weights for each selection."
+            ),
         ),
         cfg.IntOpt(
             "trace_explained_hosts_max",
@@ -262,9 +264,10 @@ weights.
             min=0,
             max=100000,
             help="""
-How many of the hosts that a filter removes are asked for their reason, some microseconds each.
-Where there are more, they are picked evenly, and the trace says "at least" with its counts; filters
-whose reason depends on a few figures are counted exactly without that. 0 asks none of them.
+Maximum number of hosts rejected by a filter that are asked for their reason, which takes some
+microseconds each. If there are more, an even sample is taken, and the trace says "at least" with
+its counts; filters whose reason depends on a few values are counted exactly in any case. 0 asks
+none.
 """,
         ),
     ],

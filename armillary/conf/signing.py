@@ -1,4 +1,4 @@
-"""[signing]: messages between services that prove who sent them."""
+"""Options of [signing]: message signatures, keys and trust lists."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ OPTIONS: list[cfg.Opt] = [
         "mode",
         default="off",
         choices=[
-            ("off", "Sign nothing, check nothing; signed messages of others are read."),
+            ("off", "Sign nothing and check nothing; signed messages are accepted."),
             (
                 "accept",
-                "Sign what is sent; refuse bad signatures, accept messages without.",
+                "Sign messages; reject bad signatures, accept unsigned messages.",
             ),
-            ("required", "Sign what is sent; refuse what nobody signed who is trusted."),
+            ("required", "Sign messages; reject messages without a signature from a trusted key."),
         ],
         help="""
-Whether messages are signed and checked. Go from off to required by way of accept, on every process
-of a deployment before the next step on the first of them.
+Whether messages are signed and verified. Go from off to required by way of accept, and complete
+each step on every process of a deployment before the next.
 """,
     ),
     cfg.StrOpt(
         "key_file",
         default="$state_path/signing.key",
         help="""
-File with this process's own Ed25519 key, mode 0600, made by ``armillary-manage key create``. It
-never leaves this machine; its public half is put on the trust list.
+File with this process's own Ed25519 key, mode 0600, created by ``armillary-manage key create``. It
+never leaves this machine; its public key is put on the trust list.
 """,
     ),
     cfg.StrOpt(
         "trust_file",
         default="$state_path/trust.json",
         help="""
-File with the trust list of the services (all but the compute agents): whose key is whose, signed by
-a root key. It has to be there at the first start; what is pushed later is written to it, so it has
-to be in a directory that the service may write to.
+File with the trust list of the services (all except compute agents), which maps keys to services
+and is signed by a root key. It must exist at the first start. Later versions are pushed and written
+to it, so its directory must be writable by the service.
 """,
     ),
     cfg.StrOpt(
         "compute_trust_file",
         help="""
-File with the trust list of the compute agents. The super and the cell conductors need it; agents do
-not, nor do the other services, which no agent can reach.
+File with the trust list of the compute agents. Needed by super and cell conductors only; the other
+services cannot be reached by agents.
 """,
     ),
     cfg.ListOpt(
         "root_keys",
         default=[],
         help="""
-Public root keys, base64, as ``armillary-manage key create`` prints them: a trust list counts when
-one of their private halves signed it. Those stay with the operator, on none of these machines. Two
-at a time while one takes over from the other.
+Public root keys, base64, as printed by ``armillary-manage key create``. A trust list is valid if
+one of their private keys signed it. The private keys stay with the operator, on none of these
+machines. Use two keys while one replaces the other.
 """,
     ),
     cfg.FloatOpt(
@@ -62,8 +62,8 @@ at a time while one takes over from the other.
         min=5.0,
         max=3600.0,
         help="""
-Age in seconds, by the sender's clock, up to which a message is taken. It has to cover the time that
-messages wait in a queue and the difference of two clocks; so long is each one remembered.
+Maximum age of a message in seconds, by the sender's clock. It must cover the time that messages
+wait in a queue plus the clock skew. Messages are remembered for this long to reject replays.
 """,
     ),
     cfg.FloatOpt(
@@ -72,8 +72,8 @@ messages wait in a queue and the difference of two clocks; so long is each one r
         min=1.0,
         max=3600.0,
         help="""
-Seconds between two pushes of the trust lists, by the super conductor to the services and to the
-cell conductors, by these to their agents: after so long a revoked key is refused everywhere.
+Seconds between two pushes of the trust lists, from the super conductor to the services and cell
+conductors, and from these to their agents. A revoked key is rejected everywhere after this time.
 """,
     ),
 ]

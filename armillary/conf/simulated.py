@@ -1,4 +1,4 @@
-"""[simulated]: hosts on which nothing runs, how long what they pretend takes, and what fails."""
+"""Options of [simulated]: simulated hosts, and the delays and failures of their operations."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ OPTIONS: list[cfg.Opt] = [
         "hosts",
         default=[],
         help="""
-Hosts to simulate, as ``name=sim-{01..20}:vcpus=16:memory_mb=65536:disk_gb=500``, perhaps with
-``:traits=HW_CPU_X86_AVX2+CUSTOM_FAST``. ``{01..20}`` stands for each number of the range, in as
-many digits. Give the option several times, or several of them separated by commas, for hosts of
-different sizes. Further parts: ``numa=2`` (cells, evenly split), ``pcpus=8`` (dedicated CPUs beside
-the vCPUs), ``siblings=2`` (threads of a core), ``hugepages=2048@512`` (KiB, and how many),
-``pci=8086/10ed/VF@4`` (vendor, product, perhaps type, and how many) and
-``metrics=cpu.percent@0.25``; of the last three several are joined by ``+``.
+Hosts to simulate, as ``name=sim-{01..20}:vcpus=16:memory_mb=65536:disk_gb=500``, optionally with
+``:traits=HW_CPU_X86_AVX2+CUSTOM_FAST``. ``{01..20}`` expands to each number of the range, with the
+same number of digits. For hosts of different sizes, repeat the option or separate values with
+commas. Further keys: ``numa=2`` (cells, evenly split), ``pcpus=8`` (dedicated CPUs in addition to
+the vCPUs), ``siblings=2`` (threads per core), ``hugepages=2048@512`` (KiB and count),
+``pci=8086/10ed/VF@4`` (vendor, product, optional type, and count) and ``metrics=cpu.percent@0.25``.
+Join several values of the last three with ``+``.
 """,
     ),
     cfg.FloatOpt(
@@ -24,7 +24,7 @@ the vCPUs), ``siblings=2`` (threads of a core), ``hugepages=2048@512`` (KiB, and
         min=0.0,
         max=3600.0,
         mutable=True,
-        help="Seconds a simulated build takes at least.",
+        help="Minimum duration of a simulated build, in seconds.",
     ),
     cfg.FloatOpt(
         "build_delay_seconds_max",
@@ -32,7 +32,7 @@ the vCPUs), ``siblings=2`` (threads of a core), ``hugepages=2048@512`` (KiB, and
         min=0.0,
         max=3600.0,
         mutable=True,
-        help="Seconds a simulated build takes at most; not less than the minimum.",
+        help="Maximum duration of a simulated build, in seconds; not less than the minimum.",
     ),
     cfg.FloatOpt(
         "failure_rate",
@@ -40,7 +40,7 @@ the vCPUs), ``siblings=2`` (threads of a core), ``hugepages=2048@512`` (KiB, and
         min=0.0,
         max=1.0,
         mutable=True,
-        help="Part of all builds that fail, from 0 (none) to 1 (all).",
+        help="Fraction of all builds that fail, from 0 (none) to 1 (all).",
     ),
     cfg.IntOpt(
         "failure_seed",
@@ -48,15 +48,15 @@ the vCPUs), ``siblings=2`` (threads of a core), ``hugepages=2048@512`` (KiB, and
         min=0,
         mutable=True,
         help="""
-Which builds fail, and how long each takes, follows from this number, the host and the instance's
-UUID alone.
+Seed of simulated builds. Which builds fail, and how long each takes, depends only on this number,
+the host and the instance's UUID.
 """,
     ),
     cfg.ListOpt(
         "failing_hosts",
         default=[],
         mutable=True,
-        help="Hosts whose builds always fail; ``*``, ``?`` and ``[...]`` match as in a shell.",
+        help="Hosts whose builds always fail; ``*``, ``?`` and ``[...]`` are shell wildcards.",
     ),
     cfg.FloatOpt(
         "operation_delay_seconds_min",
@@ -65,8 +65,8 @@ UUID alone.
         max=3600.0,
         mutable=True,
         help="""
-Seconds that anything else than a build takes at least: to start, stop, reboot, resize or take over
-a simulated guest.
+Minimum duration, in seconds, of any operation other than a build: start, stop, reboot, resize or
+take over a simulated guest.
 """,
     ),
     cfg.FloatOpt(
@@ -75,7 +75,7 @@ a simulated guest.
         min=0.0,
         max=3600.0,
         mutable=True,
-        help="Seconds that such an operation takes at most; not less than the minimum.",
+        help="Maximum duration of such an operation, in seconds; not less than the minimum.",
     ),
     cfg.FloatOpt(
         "live_migration_mib_per_second",
@@ -83,17 +83,17 @@ a simulated guest.
         min=1.0,
         max=1_000_000.0,
         mutable=True,
-        help="MiB of its memory that are copied each second when a running guest moves.",
+        help="MiB of memory copied per second when a running guest migrates.",
     ),
     cfg.ListOpt(
         "failing_operations",
         default=[],
         mutable=True,
         help="""
-Operations that always fail, separated by commas: ``power_off``, ``power_on``, ``reboot``,
-``resize``, ``detach``, ``attach``, ``prepare_live``, ``live_migrate`` or ``complete_live``. With a
-host before it, such as ``cell1-*:live_migrate``, one fails on those hosts alone; ``*``, ``?`` and
-``[...]`` match as in a shell, in both parts.
+Comma-separated operations that always fail: ``power_off``, ``power_on``, ``reboot``, ``resize``,
+``detach``, ``attach``, ``prepare_live``, ``live_migrate`` or ``complete_live``. With a host prefix,
+such as ``cell1-*:live_migrate``, an operation fails on those hosts only. ``*``, ``?`` and ``[...]``
+are shell wildcards in both parts.
 """,
     ),
 ]

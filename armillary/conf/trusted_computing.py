@@ -1,4 +1,4 @@
-"""[trusted_computing]: the attestation service that TrustedFilter goes by."""
+"""Options of [trusted_computing]: the attestation service used by TrustedFilter."""
 
 from __future__ import annotations
 
@@ -9,31 +9,34 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.HostAddressOpt(
             "attestation_server",
             help="""
-Host name or address of the attestation service. Unset, the level of every host is unknown.
+Host name or address of the attestation service. Unset: the trust level of every host is unknown.
 """,
         ),
         cfg.PortOpt(
             "attestation_port",
             default=8443,
             min=1,
-            help="Port on which it answers HTTPS.",
+            help="HTTPS port of the attestation service.",
         ),
         cfg.StrOpt(
             "attestation_server_ca_file",
             help="""
-File with the certificates (PEM) of the authorities that its certificate may come from. Unset, the
+PEM file with the certificate authorities accepted for the service's certificate. Unset: the
 authorities that come with Python's ``requests``.
 """,
         ),
         cfg.StrOpt(
             "attestation_api_url",
             default="/OpenAttestationWebServices/V1.0",
-            help="Path of its API; ``/PollHosts`` is appended.",
+            help="Path of the service's API; ``/PollHosts`` is appended.",
         ),
         cfg.StrOpt(
             "attestation_auth_blob",
             secret=True,
-            help="Sent as the header ``x-auth-blob``, by which the service knows who asks.",
+            help=(
+                "Value of the header ``x-auth-blob``, which authenticates the client to the "
+                "service."
+            ),
         ),
         cfg.IntOpt(
             "attestation_auth_timeout",
@@ -41,12 +44,12 @@ authorities that come with Python's ``requests``.
             min=1,
             max=86400,
             mutable=True,
-            help="Seconds for which the level of a host is kept before the service is asked again.",
+            help="Seconds for which the trust level of a host is cached.",
         ),
         cfg.BoolOpt(
             "attestation_insecure_ssl",
             default=False,
-            help="Whether its certificate is not checked at all.",
+            help="Whether to skip the verification of the service's certificate.",
         ),
         cfg.FloatOpt(
             "attestation_wait_seconds",
@@ -55,8 +58,8 @@ authorities that come with Python's ``requests``.
             max=5.0,
             mutable=True,
             help="""
-Seconds that one decision waits at most for levels that are not known yet; far less than
-[scheduler] plugin_timeout_seconds. What comes later is there for the next decision.
+Maximum time, in seconds, that one decision waits for unknown trust levels; must be far less than
+[scheduler] plugin_timeout_seconds. Levels that arrive later are available to the next decision.
 """,
         ),
         cfg.IntOpt(
@@ -64,7 +67,7 @@ Seconds that one decision waits at most for levels that are not known yet; far l
             default=30,
             min=1,
             max=600,
-            help="Seconds after which a call to the service is given up.",
+            help="Timeout of a call to the service, in seconds.",
         ),
     ],
 }

@@ -1,4 +1,4 @@
-"""[workarounds]: what is done for deployments in between, and can be turned off."""
+"""Options of [workarounds]: behaviour for transitional deployments."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=False,
             mutable=True,
             help="""
-Whether servers with pinned CPUs go only to hosts that offer dedicated CPUs (PCPU). Otherwise hosts
-that offer shared ones alone (VCPU) are asked about, too, by a second query to placement. Set it
-when all hosts that are to run such servers have [compute] cpu_dedicated_set.
+Whether servers with pinned CPUs are placed only on hosts that offer dedicated CPUs (PCPU).
+Otherwise a second placement query also asks for hosts that offer shared CPUs (VCPU) only. Set it
+when all hosts for such servers have [compute] cpu_dedicated_set.
 """,
         ),
         cfg.BoolOpt(
             "disable_compute_service_check_for_ffu",
             default=False,
             help="""
-Whether a conductor starts although services have records of a version that this release does not
-work with any more; it warns of them. For an upgrade over several releases while all other services
-are stopped.
+Whether a conductor starts although there are records of services too old for this release; it logs
+a warning for each. For an upgrade over several releases while all other services are stopped.
 """,
         ),
         cfg.BoolOpt(
@@ -30,9 +29,9 @@ are stopped.
             default=False,
             mutable=True,
             help="""
-Whether a compute agent builds without asking its cell conductor once more where the other members
-of the server group are. Two schedulers that decide for two members at the same time then can break
-the policies affinity and anti-affinity. For cells whose conductors cannot reach the top broker.
+Whether a compute agent builds without asking its cell conductor again where the other members of
+the server group are. Two schedulers that place two members at the same time can then violate
+affinity and anti-affinity policies. For cells whose conductors cannot reach the top broker.
 """,
         ),
     ],

@@ -1,4 +1,4 @@
-"""[zones]: the place of this deployment in a tree of zones, and how long others are waited for."""
+"""Options of [zones]: this deployment's place in a tree of zones, and timeouts between zones."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default="",
             regex=r"^[a-zA-Z0-9._-]{0,64}$",
             help="""
-Name of this zone: up to 64 letters, digits, '.', '_' and '-', unlike any other in the tree. Empty,
-the deployment is no part of a tree: it pushes no summary, and answers no parent. All services of a
-zone must have the same one.
+Name of this zone: up to 64 letters, digits, '.', '_' and '-', unique in the tree. Empty: the
+deployment is not part of a tree; it pushes no summary and answers no parent. All services of a zone
+must have the same value.
 """,
         ),
         cfg.IntOpt(
@@ -23,8 +23,8 @@ zone must have the same one.
             max=10_000,
             mutable=True,
             help="""
-N: how many hosts a zone returns at most. A request for more instances than that gets as many hosts
-as it has instances.
+Maximum number of hosts (N) that a zone returns. A request for more instances than that gets as many
+hosts as it has instances.
 """,
         ),
         cfg.FloatOpt(
@@ -34,8 +34,9 @@ as it has instances.
             max=300.0,
             mutable=True,
             help="""
-Seconds that a request's origin waits for the answers of its children; what has not answered by then
-is left out and named in the decision's trace. Each level below has four fifths of what is left.
+Seconds that the zone where a request originates waits for the answers of its children. Zones that
+have not answered by then are left out and named in the decision's trace. Each level below gets four
+fifths of the remaining time.
 """,
         ),
         cfg.FloatOpt(
@@ -44,9 +45,9 @@ is left out and named in the decision's trace. Each level below has four fifths 
             min=0.1,
             max=3600.0,
             help="""
-Seconds between two summaries that a zone pushes to its parents. A change that takes a capability
-away or brings a new one is pushed sooner: it is looked for at most twice a second, and no more than
-2 % of a processor's time.
+Seconds between two summaries that a zone pushes to its parents. A change that adds or removes a
+capability is pushed sooner: the zone checks for one at most twice a second, using no more than 2 %
+of a processor's time.
 """,
         ),
         cfg.FloatOpt(
@@ -56,8 +57,8 @@ away or brings a new one is pushed sooner: it is looked for at most twice a seco
             max=100.0,
             mutable=True,
             help="""
-A child's summary holds for this many of its push periods. After that the zone is stale: it is asked
-nothing and promises nothing until it pushes again.
+Number of push periods for which a child's summary is valid. After that the zone is stale: it gets
+no requests until it pushes again.
 """,
         ),
         cfg.FloatOpt(
@@ -67,15 +68,15 @@ nothing and promises nothing until it pushes again.
             max=1000.0,
             mutable=True,
             help="""
-After this many push periods without a summary a stale zone is shown as offline.
+Number of push periods without a summary after which a stale zone is shown as offline.
 """,
         ),
         cfg.StrOpt(
             "weighing_profile",
             default="default",
             help="""
-Name of the set of weighers and multipliers in use here. It travels with each question; a zone with
-another one answers with nothing and says so in its log, since what it weighs cannot be compared.
+Name of the set of weighers and multipliers in use. It is sent with each request. A zone with a
+different profile returns no hosts and logs this, since its weights cannot be compared.
 """,
         ),
         cfg.FloatOpt(
@@ -86,7 +87,7 @@ another one answers with nothing and says so in its log, since what it weighs ca
             mutable=True,
             help="""
 Seconds that one attempt to build in another zone may take. After that it is cancelled there, and
-the next host is tried once the zone has confirmed that.
+the next host is tried once the zone has confirmed the cancellation.
 """,
         ),
         cfg.FloatOpt(
@@ -96,10 +97,10 @@ the next host is tried once the zone has confirmed that.
             max=86_400.0,
             mutable=True,
             help="""
-Seconds that a zone whose answer was lost is asked what became of an attempt. After that the server
-is in ERROR, mapped to that zone, which has the last word once it is back; no other host is tried,
-as there could be two servers then. A request beside members of its affinity group waits as long
-for one that is on its way to a host in another zone.
+Seconds for which a zone is asked about the outcome of an attempt after its answer was lost. After
+that the server is in ERROR and mapped to that zone, which decides its final state once it is back.
+No other host is tried, as this could create a second server. A request that joins an affinity group
+waits as long for a member that is being built in another zone.
 """,
         ),
         cfg.FloatOpt(
@@ -109,7 +110,7 @@ for one that is on its way to a host in another zone.
             max=300.0,
             mutable=True,
             help="""
-Seconds that a question about a server in another zone may take on its way there and back.
+Timeout, in seconds, of a forwarded request about a server in another zone, including the response.
 """,
         ),
     ],

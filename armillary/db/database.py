@@ -1,4 +1,4 @@
-"""One database as its owner sees it: sessions, retries, and waiting until it is there."""
+"""Database access for its owner: sessions, retries, and waiting for availability."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sqlalchemy.orm import ORMExecuteState, Session
 
 from armillary import exception
 from armillary.db import engines, errors, schema, sqlite
-from armillary.db.ahead import Ahead, AheadPeeks
+from armillary.db.async_queries import AsyncQueries, AsyncQuery
 from armillary.db.engines import DatabaseOptions as DatabaseOptions
-from armillary.db.peeks import Peeks
-from armillary.log_once import OutageLog
+from armillary.db.single_row_queries import SingleRowQueries
 from armillary.masking import mask_passwords
+from armillary.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)
 
@@ -33,23 +33,23 @@ OUTAGE_PAUSE_SECONDS_MAX = 30.0
 
 T = TypeVar("T")
 
-_NOTED = "armillary_noted"
-"""Where a session keeps what is to be told when it is committed."""
+_COMMIT_CALLBACKS = "armillary_noted"
+"""Session key of the callbacks to run after the commit."""
 
 
 def note(session: Session, tell: Callable[[Any], None]) -> None:
-    """Have ``tell`` called with the listener of the session's database once it is committed.
+    """Have ``tell`` called with the database's listener once the session is committed.
 
-    Without a listener, and after a rollback, nobody is told. ``tell`` must not raise.
+    Without a listener, and after a rollback, it is not called. ``tell`` must not raise.
     """
-    session.info.setdefault(_NOTED, []).append(tell)
+    session.info.setdefault(_COMMIT_CALLBACKS, []).append(tell)
 
 
 _ERRORS = (exc.SQLAlchemyError, oslo_exception.DBError)
 
 
 class ReaderSession(Session):
-    """A session whose changes would be lost, and which therefore refuses them."""
+    """A session that rejects changes, since they would be lost."""
 
     def flush(self, objects: Any = None) -> None:
         if self.new or self.dirty or self.deleted:
@@ -64,11 +64,11 @@ def _refuse_writes(state: ORMExecuteState) -> None:
 
 
 class Database:
-    """A database by its URL. It connects when it is first used, in the process that uses it.
+    """A database, given by URL. It connects on first use, in the process that uses it.
 
-    Sessions are SQLAlchemy's, objects stay usable after the commit. Errors are SQLAlchemy's and
-    oslo.db's (``DBDuplicateEntry`` and the like), but for ``DatabaseUnavailable`` when it cannot be
-    reached.
+    Sessions are SQLAlchemy's; objects stay usable after the commit. Errors are those of SQLAlchemy
+    and oslo.db (``DBDuplicateEntry`` and the like), except ``DatabaseUnavailable`` when the
+    database is unreachable.
     """
 
     def __init__(
@@ -79,9 +79,9 @@ class Database:
         self.options = options or DatabaseOptions()
         self._engine: Engine | None = None
         self._writers: Engine | None = None
-        self._peeks: Peeks | None = None
-        self._ahead: AheadPeeks | None = None
-        self._inherited: list[object] = []  # of a process before its fork: never to be closed here
+        self._peeks: SingleRowQueries | None = None
+        self._ahead: AsyncQueries | None = None
+        self._inherited: list[object] = []  # of a process before its fork: must not be closed here
         self._engine_pid = 0
         self._engine_guard = threading.Lock()
         self._file_lock: sqlite.WriterLock | None = None
@@ -89,7 +89,7 @@ class Database:
 
     @classmethod
     def from_conf(cls, section: Any, name: str) -> Database:
-        """Make it from an option group such as ``conf.placement_database``."""
+        """Create a database from an option group such as ``conf.placement_database``."""
         options = DatabaseOptions(
             max_pool_size=section.max_pool_size,
             max_overflow=section.max_overflow,
@@ -110,7 +110,7 @@ class Database:
 
     @property
     def engine(self) -> Engine:
-        """The engine of this process; a fork gets its own, since connections must not be shared."""
+        """The engine of this process; a fork has its own, connections are not shared."""
         with self._engine_guard:
             if self._engine is not None and self._engine_pid != os.getpid():
                 self._engine.dispose(close=False)
@@ -119,13 +119,13 @@ class Database:
             if self._engine is None:
                 self._engine = engines.create_engine(self.url, self.options, self.name)
                 self._writers = self._engine.execution_options(**{sqlite.WRITE_OPTION: True})
-                self._peeks = Peeks(self._engine)
-                self._ahead = AheadPeeks(self._engine) if self.can_be_asked_ahead else None
+                self._peeks = SingleRowQueries(self._engine)
+                self._ahead = AsyncQueries(self._engine) if self.supports_async_queries else None
                 self._engine_pid = os.getpid()
             return self._engine
 
     def dispose(self) -> None:
-        """Close the connections that are not in use; the next session opens new ones."""
+        """Close idle connections; the next session opens new ones."""
         with self._engine_guard:
             if self._engine is not None and self._engine_pid == os.getpid():
                 if self._peeks is not None:
@@ -136,22 +136,22 @@ class Database:
             self._engine = None
 
     def tell(self, listener: Any) -> None:
-        """Hand this listener to all that is noted in sessions from now on: see ``note``."""
+        """Set the listener passed to the callbacks of ``note`` from now on."""
         self._listener = listener
 
     @contextlib.contextmanager
     def reader(self) -> Iterator[Session]:
-        """Open a transaction that reads; one that tries to write raises ``RuntimeError``."""
+        """Open a read-only transaction; an attempt to write raises ``RuntimeError``."""
         with self._translated(), ReaderSession(self.engine, expire_on_commit=False) as session:
             yield session
 
     def peek(self, statement: str) -> tuple[Any, ...]:
-        """Return the only row of a query without parameters, as it was committed last.
+        """Return the only row of a query without parameters, as of the last commit.
 
-        It is asked in one message, where a reader takes several. Raises ``DatabaseUnavailable``.
+        It takes one message, where a reader session takes several. Raises ``DatabaseUnavailable``.
         """
         with self._translated():
-            if self.dialect == "sqlite":  # no server: nothing to save
+            if self.dialect == "sqlite":  # no server, hence nothing to save
                 with ReaderSession(self.engine) as session:
                     return session.connection().exec_driver_sql(statement).one()
             engine = self.engine
@@ -159,14 +159,14 @@ class Database:
             return self._peeks.one(statement)
 
     @property
-    def can_be_asked_ahead(self) -> bool:
-        """Whether ``peek_ahead`` ever asks anything."""
+    def supports_async_queries(self) -> bool:
+        """Whether ``start_query`` is supported."""
         return self.dialect == "postgresql"
 
-    def peek_ahead(self, statement: str) -> Ahead | None:
-        """Ask what ``peek`` asks, without waiting for the answer; None where that cannot be had.
+    def start_query(self, statement: str) -> AsyncQuery | None:
+        """Start the query of ``peek`` without waiting; None if unsupported or failed.
 
-        The caller takes the answer, or drops it. Raises nothing: ``peek`` says what is wrong.
+        The caller takes or drops the result. Never raises: ``peek`` reports errors.
         """
         if self.engine is None or self._ahead is None:
             return None
@@ -176,19 +176,19 @@ class Database:
     def writer(self) -> Iterator[Session]:
         """Open a transaction that is committed at the end, or rolled back on any error.
 
-        Not retried: use ``run_in_writer`` unless the caller has something better to do about a
-        deadlock. Writers of one database must not be nested.
+        Not retried: use ``run_in_writer`` unless the caller handles deadlocks itself. Writers of
+        one database must not be nested.
         """
         with self._translated(), self._writer() as session:
             yield session
 
     def run_in_writer(self, fn: Callable[[Session], T]) -> T:
-        """Return ``fn(session)``, committed, trying again what may pass.
+        """Return ``fn(session)``, committed; retry on transient errors.
 
-        After a deadlock, a serialisation failure or a lost connection the whole of it runs again,
-        ``max_retries`` times at most, with growing, random pauses. A connection lost during the
-        commit may have committed: ``fn`` must find its own work done and be content. Raises
-        ``DatabaseUnavailable`` when the retries are used up.
+        After a deadlock, a serialisation failure or a lost connection, ``fn`` runs again in a new
+        transaction, at most ``max_retries`` times, with growing, random pauses. If the connection
+        was lost during the commit, the transaction may have been committed: ``fn`` must be
+        idempotent. Raises ``DatabaseUnavailable`` when the retries are used up.
         """
         for attempt in range(self.options.max_retries + 1):
             try:
@@ -207,10 +207,10 @@ class Database:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def wait_until_available(self, stop_event: threading.Event) -> bool:
-        """Return True when the database answers, or False when ``stop_event`` came first.
+        """Return True when the database responds, or False when ``stop_event`` is set first.
 
-        Tries with pauses from 1 to 30 s; says so once, then once a minute, then once when it is
-        back.
+        Retries with pauses from 1 to 30 s; logs the outage once, then once a minute, then the
+        recovery.
         """
         outage = OutageLog(LOG, f"The {self}")
         pause = OUTAGE_PAUSE_SECONDS
@@ -225,22 +225,22 @@ class Database:
         return False
 
     def ping(self) -> None:
-        """Ask the database for an answer; raise ``DatabaseUnavailable`` when there is none."""
+        """Ping the database; raise ``DatabaseUnavailable`` if it does not respond."""
         with self._translated(), self.engine.connect() as connection:
             connection.execute(text("SELECT 1"))
 
     def sync(self, schema_package: str) -> str:
-        """Bring the tables to the newest version, and return it.
+        """Migrate the tables to the newest version, and return it.
 
         ``schema_package`` is a package such as ``placement.db.schema`` with a folder ``versions``.
-        Processes that do so at the same time wait for each other. Raises ``ConfigurationError``
-        when the database is newer than this release.
+        Concurrent calls of several processes are serialised. Raises ``ConfigurationError`` when the
+        database is newer than this release.
         """
         with self._translated():
             return schema.sync(self.engine, self._write_engine, schema_package)
 
     def current_version(self, schema_package: str) -> str | None:
-        """Return the version the tables have, None before the first ``sync``."""
+        """Return the version of the tables, None before the first ``sync``."""
         with self._translated():
             return schema.current_version(self.engine, schema_package)
 
@@ -249,12 +249,12 @@ class Database:
         return schema.head_version(schema_package)
 
     def check_version(self, schema_package: str) -> None:
-        """Raise ``ConfigurationError`` unless the tables are of the version this release needs."""
+        """Raise ``ConfigurationError`` unless the tables have the version this release needs."""
         current, head = self.current_version(schema_package), self.head_version(schema_package)
         if current != head:
             raise exception.ConfigurationError(
-                f"The {self} has schema version {current or 'none'}, this release needs {head}; "
-                "run armillary-manage db sync"
+                f"The {self} has schema version {current or 'none'}, but this release needs "
+                f"{head}; run armillary-manage db sync"
             )
 
     def _error_of_ping(self) -> Exception | None:
@@ -275,7 +275,9 @@ class Database:
         noted: list[Callable[[Any], None]] = []
         with (
             self._writer_lock(),
-            Session(self._write_engine, expire_on_commit=False, info={_NOTED: noted}) as session,
+            Session(
+                self._write_engine, expire_on_commit=False, info={_COMMIT_CALLBACKS: noted}
+            ) as session,
             session.begin(),
         ):
             yield session
@@ -287,7 +289,7 @@ class Database:
         if self.dialect != "sqlite":
             return contextlib.nullcontext()
         if self._file_lock is None:
-            self._file_lock = sqlite.writer_lock(self.url)  # looks at the disk
+            self._file_lock = sqlite.writer_lock(self.url)  # accesses the disk
         return self._file_lock
 
     @contextlib.contextmanager

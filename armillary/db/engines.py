@@ -1,4 +1,4 @@
-"""An engine for each of three databases, with the same promises: READ COMMITTED, bounded waits."""
+"""Engines for three databases with equal guarantees: READ COMMITTED and bounded waits."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ DRIVERS = {
     "sqlite": "sqlite+pysqlite",
     "postgresql": "postgresql+psycopg2",
     "mysql": "mysql+pymysql",
-    "mariadb": "mysql+pymysql",  # oslo.db knows its errors by the name mysql
+    "mariadb": "mysql+pymysql",  # oslo.db identifies MySQL errors by the name mysql
 }
 CONNECT_TIMEOUT_SECONDS = 10
 LOCK_WAIT_SECONDS = 30
-_CANNOT_CONNECT = 2003  # MySQL's own number for it
-IDLE_IN_TRANSACTION_SECONDS = 60  # then the server frees the locks of a client that hangs
+_CANNOT_CONNECT = 2003  # MySQL's maximum
+IDLE_IN_TRANSACTION_SECONDS = 60  # then the server releases the locks of a client that hangs
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ def parse_url(connection: str, name: str) -> URL:
         backend = url.get_backend_name()
     except (exc.ArgumentError, ValueError) as error:
         raise exception.ConfigurationError(
-            f"The connection of the {name} database is no URL such as "
+            f"The connection of the {name} database is not a URL such as "
             "postgresql+psycopg2://user:password@host/name"
         ) from error
     drivername = DRIVERS.get(backend)
     if drivername is None or url.drivername not in (backend, drivername, f"{backend}+pymysql"):
         raise exception.ConfigurationError(
-            f"The connection of the {name} database names {url.drivername}; "
-            f"allowed: {', '.join(sorted({*DRIVERS.values()}))}"
+            f"The connection of the {name} database uses {url.drivername}; allowed: "
+            f"{', '.join(sorted({*DRIVERS.values()}))}"
         )
     tls.check_files(url, name)
     return url.set(drivername=drivername)
@@ -121,16 +121,16 @@ def _create_oslo_engine(url: URL, options: DatabaseOptions, **special: Any) -> E
         max_pool_size=options.max_pool_size,
         max_overflow=options.max_overflow,
         pool_timeout=options.pool_timeout_seconds,
-        max_retries=0,  # it is lazy; who needs it waits with wait_until_available
+        max_retries=0,  # lazy: callers wait with wait_until_available
         thread_checkin=concurrency.backend() == concurrency.EVENTLET,
         **special,
     )
 
 
 def _blame_files_like_a_server(engine: Engine) -> None:
-    """Have files for TLS that are of no use for a while look like a server that is away.
+    """Report temporarily invalid TLS files like an unreachable server.
 
-    The driver reads them before it connects, and raises what the reading raised.
+    The driver reads them before it connects and would raise the error of reading them.
     """
 
     @event.listens_for(engine, "do_connect")
@@ -139,7 +139,7 @@ def _blame_files_like_a_server(engine: Engine) -> None:
             return dialect.connect(*args, **options)
         except OSError as error:  # ssl.SSLError is one
             raise dialect.loaded_dbapi.OperationalError(
-                _CANNOT_CONNECT, f"a file for TLS cannot be used: {error}"
+                _CANNOT_CONNECT, f"a TLS file cannot be used: {error}"
             ) from error
 
 

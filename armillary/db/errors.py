@@ -1,4 +1,4 @@
-"""Which database errors pass by themselves, on three databases, where oslo.db leaves gaps."""
+"""Classification of database errors: transient, unreachable, pool exhausted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRANSIENT_SQLITE_TEXTS = (
 _UNREACHABLE_SQLSTATE_PREFIXES = ("08", "57P", "53300", "25P03")
 _UNREACHABLE_MYSQL_CODES = frozenset({1040, 1047, 1053, 1203, 1927, 2002, 2003, 2006, 2013, 2055})
 _UNREACHABLE_TEXTS = (
-    "connection to server",  # psycopg2 gives no code when it cannot connect
+    "connection to server",  # psycopg2 has no code for a failed connection
     "could not translate host name",
     "server closed the connection",
     "unable to open database file",
@@ -29,7 +29,7 @@ _UNREACHABLE_TEXTS = (
 
 
 def is_transient(error: BaseException) -> bool:
-    """Tell whether the transaction lost against another one and may simply be run again."""
+    """Return whether the transaction lost to a concurrent one and can be retried."""
     if isinstance(error, oslo_exception.DBDeadlock):
         return True
     original = _original(error)
@@ -43,7 +43,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def is_unreachable(error: BaseException) -> bool:
-    """Tell whether the database could not be reached, or went away in the middle."""
+    """Return whether the database was unreachable, or the connection was lost."""
     if isinstance(error, (oslo_exception.DBConnectionError, exc.DisconnectionError)):
         return True
     original = _original(error)
@@ -59,12 +59,12 @@ def is_unreachable(error: BaseException) -> bool:
 
 
 def is_exhausted_pool(error: BaseException) -> bool:
-    """Tell whether no connection of the pool became free in time."""
+    """Return whether no connection of the pool became free in time."""
     return isinstance(error, exc.TimeoutError)
 
 
 def _original(error: BaseException) -> BaseException | None:
-    """Return the driver's own error, from SQLAlchemy's or from oslo.db's wrapping of that."""
+    """Return the driver's own error, wrapped by SQLAlchemy or oslo.db."""
     if isinstance(error, oslo_exception.DBError):
         error = error.inner_exception or error
     return error.orig if isinstance(error, exc.DBAPIError) else None

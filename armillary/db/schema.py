@@ -1,4 +1,4 @@
-"""Alembic without an env.py: bring a database to the newest of a package's ``versions/``."""
+"""Alembic migrations without an env.py: upgrade a database to a package's newest version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from armillary.db import sqlite
 
 SYNC_WAIT_SECONDS = 600  # for another process's sync
 
-_alembic_guard = threading.Lock()  # its ``op`` and ``context`` are the process's
+_alembic_guard = threading.Lock()  # its ``op`` and ``context`` are global to the process
 
 
 def head_version(schema_package: str) -> str:
@@ -33,7 +33,7 @@ def head_version(schema_package: str) -> str:
 
 
 def current_version(engine: Engine, schema_package: str) -> str | None:
-    """Return the version the database has of this package's tables, None when it has none."""
+    """Return the version of this package's tables in the database, None if there is none."""
     with engine.connect() as connection:
         options = {"version_table": _version_table(schema_package)}
         return MigrationContext.configure(connection, opts=options).get_current_revision()
@@ -49,7 +49,7 @@ def sync(engine: Engine, write_engine: Engine, schema_package: str) -> str:
         _table_defaults(),
     ):
         _upgrade(connection, scripts, _version_table(schema_package))
-    engine.dispose()  # statements that were prepared for the old tables
+    engine.dispose()  # prepared statements for the old tables
     return head_version(schema_package)
 
 
@@ -61,7 +61,7 @@ def _scripts(schema_package: str) -> ScriptDirectory:
 
 
 def _version_table(schema_package: str) -> str:
-    """Return the table that holds the version; no other owner's database has it."""
+    """Return the table that holds the version; its name is unique to the package."""
     return f"{schema_package.replace('.', '_')}_version"
 
 
@@ -81,13 +81,13 @@ def _upgrade(connection: Connection, scripts: ScriptDirectory, version_table: st
                 environment.run_migrations()
         except CommandError as error:
             raise exception.ConfigurationError(
-                f"The database's schema is not one of this release's: {error}"
+                f"The schema of the database is not from this release: {error}"
             ) from error
 
 
 @contextlib.contextmanager
 def _only_one(connection: Connection) -> Iterator[None]:
-    """Wait for, and keep out, other processes; all but MySQL undo everything on an error."""
+    """Serialise migrations of processes; all databases but MySQL roll back on an error."""
     guards = {
         "sqlite": _only_one_sqlite,
         "postgresql": _only_one_postgresql,
@@ -99,7 +99,8 @@ def _only_one(connection: Connection) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _only_one_sqlite(connection: Connection) -> Iterator[None]:
-    sqlite.set_foreign_keys(connection, is_on=False)  # or a rebuilt table would lose its children
+    # otherwise a rebuilt table would lose its children
+    sqlite.set_foreign_keys(connection, is_on=False)
     try:
         with sqlite.writer_lock(connection.engine.url), connection.begin():
             yield
@@ -124,7 +125,8 @@ def _only_one_mysql(connection: Connection) -> Iterator[None]:
     connection.commit()
     if is_mine != 1:
         raise exception.DatabaseUnavailable(
-            name=connection.engine.url.database, reason="another process migrates it for too long"
+            name=connection.engine.url.database,
+            reason="another process has been migrating it for too long",
         )
     try:
         yield
@@ -135,13 +137,13 @@ def _only_one_mysql(connection: Connection) -> Iterator[None]:
 
 
 def _lock_key(connection: Connection) -> int:
-    """Return a number for this database: MySQL's locks are the whole server's."""
+    """Return a lock key for this database: MySQL's locks are server-wide."""
     return zlib.crc32(f"armillary schema {connection.engine.url.database}".encode())
 
 
 @contextlib.contextmanager
 def _table_defaults() -> Iterator[None]:
-    """Make MySQL's new tables InnoDB, with text of all characters that is compared exactly."""
+    """Create MySQL tables as InnoDB, with full Unicode and exact comparison."""
 
     def set_defaults(table: Table, connection: Connection, **_rest: Any) -> None:
         if connection.dialect.name == "mysql":

@@ -1,8 +1,9 @@
-"""SQLite for several threads and processes: WAL, writers one at a time, readers that never wait.
+"""SQLite for several threads and processes: WAL mode, serialised writers, non-blocking readers.
 
-A transaction that reads first and writes later can fail in SQLite at any time with "database is
-locked". So a writer takes the write lock when it begins (BEGIN IMMEDIATE); within the process it
-queues on a fair lock before, since SQLite's own waiting is neither fair nor known to green threads.
+A SQLite transaction that reads first and writes later can fail at any time with "database is
+locked". So a writer takes the write lock when it begins (BEGIN IMMEDIATE). Within the process it
+first queues on a fair lock, since SQLite's own waiting is neither fair nor compatible with green
+threads.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from oslo_db.sqlalchemy import exc_filters
 from sqlalchemy import Connection, Engine, event, exc, pool
 from sqlalchemy.engine import URL
 
-WRITE_OPTION = "armillary_write"  # execution option of the engine that writers are bound to
+WRITE_OPTION = "armillary_write"  # execution option of the engine for writers
 
-# One lock a file: two Databases of this process may use the same.
+# One lock per file: two Databases of this process may use the same one.
 _locks: WeakValueDictionary[str, WriterLock] = WeakValueDictionary()
 _locks_guard = threading.Lock()
 
 
 class WriterLock:
-    """Who may write to one SQLite file within this process; its holder must not lock again."""
+    """Write lock of one SQLite file within this process; not reentrant."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -52,7 +53,7 @@ class WriterLock:
 
 
 def writer_lock(url: URL) -> WriterLock:
-    """Return the lock of the file, the same for every ``Database`` of this process that uses it."""
+    """Return the lock of the file, shared by every ``Database`` of this process that uses it."""
     path = str(Path(url.database or "").resolve())
     with _locks_guard:
         lock = _locks.get(path)
@@ -69,10 +70,10 @@ def create_engine(
     max_overflow: int,
     pool_timeout: int,
 ) -> Engine:
-    """Return an engine for a file, whose folder is made; a database in memory is refused.
+    """Return an engine for a file, creating its directory; rejects an in-memory database.
 
-    Connections stay open in a pool (oslo.db would open one a transaction): closing the last one of
-    a file makes SQLite fold the write-ahead log into it each time.
+    Connections stay open in a pool (oslo.db would open one per transaction): closing the last
+    connection of a file makes SQLite checkpoint the write-ahead log each time.
     """
     if not url.database or url.database == ":memory:" or "mode=memory" in str(url):
         raise exc.ArgumentError("SQLite needs a file: sqlite:////path/to/file")
@@ -92,7 +93,7 @@ def create_engine(
 
 
 def set_foreign_keys(connection: Connection, *, is_on: bool) -> None:
-    """Switch the checks of a connection that is in no transaction."""
+    """Turn the foreign key checks of a connection on or off, outside a transaction."""
     raw = connection.connection.dbapi_connection
     assert raw is not None
     with closing(raw.cursor()) as cursor:
@@ -100,14 +101,15 @@ def set_foreign_keys(connection: Connection, *, is_on: bool) -> None:
 
 
 def _prepare(raw: Any, busy_timeout_seconds: int) -> None:
-    raw.isolation_level = None  # else the driver begins transactions on its own, not all of them
+    # otherwise the driver begins transactions itself, but not all of them
+    raw.isolation_level = None
     _use_wal(raw, time.monotonic() + busy_timeout_seconds)
     raw.execute("PRAGMA synchronous = NORMAL")  # survives kill -9; power loss may cost commits
     raw.execute("PRAGMA foreign_keys = ON")
 
 
 def _use_wal(raw: Any, deadline: float) -> None:
-    """Switch the file to WAL; SQLite does not wait here when another process does the same."""
+    """Switch the file to WAL; SQLite does not wait for another process that does the same."""
     while True:
         try:
             raw.execute("PRAGMA journal_mode = WAL")
@@ -125,4 +127,4 @@ def _begin(connection: Connection) -> None:
         return
     raw = connection.connection.dbapi_connection
     assert raw is not None
-    raw.execute("BEGIN")  # locks nothing: no error that SQLAlchemy would have to know of
+    raw.execute("BEGIN")  # takes no lock: no error that SQLAlchemy would have to handle

@@ -1,7 +1,7 @@
-"""The files for TLS that a database's URL names: looked at before the first connection.
+"""Validation of the TLS files named by a database URL, before the first connection.
 
-A driver would find out when it connects, and what is wrong for ever would look like a database that
-is away for a while.
+The driver would only find out when it connects, and a permanent mistake would look like a temporary
+outage.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from armillary import exception
 AUTHORITIES = ("sslrootcert", "ssl_ca")
 OTHERS = ("sslcert", "sslkey", "sslcrl", "ssl_cert", "ssl_key")
 _OF_THE_SYSTEM = "system"
-"""What PostgreSQL's library takes instead of a file."""
+"""PostgreSQL's keyword for the system's authorities."""
 
 
 def check_files(url: URL, name: str) -> None:
-    """Raise ConfigurationError for a file that cannot be read or holds no authority."""
+    """Raise ConfigurationError for a file that is unreadable or contains no authority."""
     for option in (*AUTHORITIES, *OTHERS):
         path = url.query.get(option)
         if isinstance(path, str) and path != _OF_THE_SYSTEM:
@@ -36,6 +36,6 @@ def _check(path: Path, option: str, name: str) -> None:
     except (OSError, ssl.SSLError) as error:
         reason = error.strerror or str(error)
         raise exception.ConfigurationError(
-            f"The connection of the {name} database names {option}={path}, which cannot be used: "
-            f"{reason}; a PEM file that this service may read is expected"
+            f"The connection of the {name} database names {option}={path}, which cannot be "
+            f"used: {reason}; expected a PEM file that this service may read"
         ) from error

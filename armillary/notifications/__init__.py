@@ -1,10 +1,10 @@
-"""Tell the world what happens: notifications on the message bus, and the live event feed.
+"""Notifications on the message bus, and the live event feed.
 
-Services hold a ``Notifier``, whose methods are named after events; it takes what happened and
-returns at once. ``make_notifier`` builds it from the configuration, ``SILENT`` tells nobody.
+Services hold a ``Notifier`` with one method per event; each records the event and returns at once.
+``make_notifier`` builds it from the configuration; ``SILENT`` sends nothing.
 """
 
-from armillary.notifications.make import make_notifier
+from armillary.notifications.factory import make_notifier
 from armillary.notifications.notifier import SILENT, Notifier
 
 __all__ = ["SILENT", "Notifier", "make_notifier"]

@@ -1,4 +1,4 @@
-"""One notification, and its forms: versioned, unversioned, and a line of the event feed."""
+"""Notification and its forms: versioned, unversioned, and a line of the event feed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ INFO = "INFO"
 ERROR = "ERROR"
 
 FEED_VERSION = "1.0"
-"""Of the lines of the feed: a new field is a new minor version, all else a new major one."""
+"""Version of the feed's lines: a new field is a new minor version, anything else a major one."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Notification:
-    """What happened. ``facts`` are plain values and moments, ``payload`` the form they travel in.
+    """An event. ``facts`` are plain values and times, ``payload`` the class of their wire form.
 
-    ``feed_only`` tells that the feed shows it though the message bus is not to.
+    ``feed_only``: publish it on the event feed, but not on the message bus.
     """
 
     event_type: str
@@ -41,7 +41,7 @@ class Notification:
         return {name: _plain(value) for name, value in self.facts.items()}
 
     def line(self) -> dict[str, Any]:
-        """Return what the event feed shows: the few facts that a person follows."""
+        """Return the line of the event feed: the few facts that a person needs."""
         facts = self.facts
         fault = facts.get("fault") or {}
         uuids = facts.get("instance_uuids") or ()

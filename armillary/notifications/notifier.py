@@ -1,7 +1,7 @@
-"""What services call when something happened: a method for each kind of event, none of which waits.
+"""Notifier: one non-blocking method per kind of event, called by services.
 
-No method raises or blocks, whatever became of the message bus; without anybody to tell, each is one
-comparison.
+No method raises or blocks, whatever the state of the message bus. With notifications turned off,
+each costs one comparison.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from armillary.conf.notifications import VM_AND_TASK_STATE, VM_STATE
 from armillary.context import RequestContext
-from armillary.notifications import facts
+from armillary.notifications import payload_values
 from armillary.notifications.notification import ERROR, INFO, Notification
 from objects.notifications.base import NotificationPayload
 from objects.notifications.infrastructure import (
@@ -33,8 +33,8 @@ END = "end"
 FAILED = "error"
 
 
-class Takes(Protocol):
-    """Where notifications go: they wait there to be sent."""
+class NotificationQueue(Protocol):
+    """A queue of notifications to be sent."""
 
     def put(self, notification: Notification) -> None: ...
 
@@ -42,12 +42,12 @@ class Takes(Protocol):
 
 
 class Notifier:
-    """Tells what a process does, as ``publisher_id`` (``<binary>:<host>``)."""
+    """Send notifications of a process as ``publisher_id`` (``<binary>:<host>``)."""
 
     def __init__(
         self,
         publisher_id: str,
-        outbox: Takes | None,
+        outbox: NotificationQueue | None,
         *,
         default_level: str = INFO,
         notify_on_state_change: str | None = None,
@@ -61,11 +61,11 @@ class Notifier:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nobody is told anything: then nobody needs to find out what to tell."""
+        """Whether nothing is sent, so that callers need not collect payloads."""
         return self._outbox is None
 
     def stop(self, grace_seconds: float) -> None:
-        """Send what waits within the time given; nothing is sent any more."""
+        """Send what is queued within the time given; later notifications are discarded."""
         if self._outbox is not None:
             self._outbox.stop(grace_seconds)
             self._outbox = None
@@ -80,14 +80,14 @@ class Notifier:
         phase: str | None,
         fault: Any = None,
     ) -> None:
-        """Tell that an action (create, delete, ...) is at ``start``, ``end`` or ``error``.
+        """Notify that an action (create, delete, ...) reached ``start``, ``end`` or ``error``.
 
-        None: it is a moment, and has no phases.
+        ``phase`` None is for actions without phases.
         """
         if self._outbox is None:
             return
-        told = facts.of_instance(instance)
-        told["action"], told["fault"] = action, facts.of_fault(fault)
+        told = payload_values.of_instance(instance)
+        told["action"], told["fault"] = action, payload_values.of_fault(fault)
         name = action if phase is None else f"{action}.{phase}"
         self._tell(context, f"instance.{name}", InstanceActionPayload, told)
 
@@ -99,10 +99,10 @@ class Notifier:
         old_state: str | None,
         old_task_state: str | None,
     ) -> None:
-        """Tell that the states of an instance are no longer the old ones."""
+        """Notify that an instance's states differ from the old ones."""
         if self._outbox is None:
             return
-        told = facts.of_instance(instance)
+        told = payload_values.of_instance(instance)
         is_other_state = told["state"] != old_state
         is_other_task = told["task_state"] != old_task_state
         if not is_other_state and not is_other_task:
@@ -116,10 +116,10 @@ class Notifier:
     def compute_exception(
         self, context: RequestContext | None, host: str | None, error: Any, *, instance_uuid: str
     ) -> None:
-        """Tell that work on an instance failed on a host; ``error`` is a fault or an exception."""
+        """Notify that work on an instance failed on a host; ``error`` is a fault or exception."""
         if self._outbox is None:
             return
-        fault = facts.of_fault(error) or {}
+        fault = payload_values.of_fault(error) or {}
         told = {
             "exception": type(error).__name__,
             "message": str(fault.get("message") or error),
@@ -130,7 +130,7 @@ class Notifier:
         self._tell(context, "compute.exception", ExceptionPayload, told, level=ERROR)
 
     def driver_lost(self, host: str, error: Exception) -> None:
-        """Tell that a host's driver cannot say any more what it has: its hypervisor is gone."""
+        """Notify that a host's driver is unavailable because its hypervisor is gone."""
         if self._outbox is None:
             return
         told = {
@@ -152,10 +152,10 @@ class Notifier:
         phase: str,
         hosts: Sequence[str] | None = None,
     ) -> None:
-        """Tell that a scheduler was asked for hosts (start) or has found them (end)."""
+        """Notify that a scheduler was asked for hosts (start) or has selected them (end)."""
         if self._outbox is None:
             return
-        told = facts.of_request(spec, instance_uuids)
+        told = payload_values.of_request(spec, instance_uuids)
         told["hosts"] = None if hosts is None else list(hosts)
         self._tell(context, f"scheduler.select_destinations.{phase}", RequestSpecPayload, told)
 
@@ -169,39 +169,39 @@ class Notifier:
         state: str | None = FAILED,
         spec: Any = None,
     ) -> None:
-        """Tell that build_instances, migrate_server or rebuild_server found no host."""
+        """Notify that build_instances, migrate_server or rebuild_server found no host."""
         if self._outbox is None:
             return
-        told = facts.of_request(spec, instance_uuids)
+        told = payload_values.of_request(spec, instance_uuids)
         told["reason"], told["state"] = reason, state
         self._tell(context, f"compute_task.{task}.error", ComputeTaskPayload, told)
 
-    # What instances live on -----------------------------------------------------------------------
+    # Infrastructure -------------------------------------------------------------------------------
 
     def service(self, context: RequestContext | None, action: str, service: Any) -> None:
-        """Tell that a service was made, changed, or removed: create, update, delete."""
+        """Notify that a service was created, changed or removed: create, update, delete."""
         if self._outbox is not None:
-            told = facts.of_service(service)
+            told = payload_values.of_service(service)
             self._tell(context, f"service.{action}", ServiceStatusPayload, told)
 
     def aggregate(
         self, context: RequestContext | None, action: str, aggregate: Any, phase: str = END
     ) -> None:
-        """Tell of create, delete, add_host, remove_host, update_metadata, update_prop."""
+        """Notify of create, delete, add_host, remove_host, update_metadata, update_prop."""
         if self._outbox is not None:
-            told = facts.of_aggregate(aggregate)
+            told = payload_values.of_aggregate(aggregate)
             self._tell(context, f"aggregate.{action}.{phase}", AggregatePayload, told)
 
     def server_group(self, context: RequestContext | None, action: str, group: Any) -> None:
-        """Tell of create, delete, add_member."""
+        """Notify of create, delete, add_member."""
         if self._outbox is not None:
-            told = facts.of_group(group)
+            told = payload_values.of_group(group)
             self._tell(context, f"server_group.{action}", ServerGroupPayload, told)
 
     def metrics_update(
         self, host: str, nodename: str | None, metrics: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Tell what monitors measured of a host."""
+        """Notify of a host's metrics as measured by monitors."""
         if self._outbox is not None and metrics:
             told = {"host": host, "nodename": nodename, "metrics": [dict(one) for one in metrics]}
             self._tell(None, "metrics.update", MetricsPayload, told)
@@ -231,4 +231,4 @@ class Notifier:
 
 
 SILENT = Notifier("nobody", None)
-"""Tells nobody: where notifications are turned off, and where nobody gave another one."""
+"""Sends nothing: for notifications that are turned off, and as default."""

@@ -1,4 +1,4 @@
-"""Notifications that wait to be sent by a thread of their own: bounded, so that no work waits."""
+"""Bounded queue of notifications, sent by a thread of its own so that callers never wait."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from armillary import measures
-from armillary.log_once import OutageLog
+from armillary import service_metrics
 from armillary.notifications.notification import Notification
+from armillary.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)
 
 BATCH_SIZE_MAX = 200
-GATHER_SECONDS = 0.02
-"""A batch waits so long for company: a message for fifty events costs little more than for one."""
+BATCH_WINDOW_SECONDS = 0.02
+"""Seconds to wait for more events: a message for fifty costs little more than for one."""
 
 
-class Way(Protocol):
-    """One way on which notifications leave the process."""
+class Channel(Protocol):
+    """One channel for notifications that leave the process."""
 
     name: str
 
     def send(self, notifications: Sequence[Notification]) -> None:
-        """Send these, or raise what keeps it from that; it may take its time."""
+        """Send the notifications, or raise why it failed; may block."""
         ...
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         ...
 
 
 class Outbox:
-    """Hands batches to each way, in order. It starts its thread with the first notification."""
+    """Pass batches to each channel, in order. Starts its thread with the first notification."""
 
-    def __init__(self, ways: Sequence[Way], *, size_max: int) -> None:
+    def __init__(self, ways: Sequence[Channel], *, size_max: int) -> None:
         self._ways = list(ways)
         self._size_max = size_max
         self._waiting: collections.deque[Notification] = collections.deque()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_stopping = False
-        self._overflow = OutageLog(LOG, "Room for more notifications")
+        self._overflow = OutageLog(LOG, "Space for more notifications")
         self._outages = {way.name: OutageLog(LOG, f"The {way.name} of events") for way in ways}
 
     def put(self, notification: Notification) -> None:
-        """Have it sent soon; it is dropped, and counted, when too many wait already."""
+        """Queue a notification; it is dropped and counted if too many are waiting."""
         with self._changed:
             if self._is_stopping:
                 return
@@ -63,11 +63,11 @@ class Outbox:
                     )
                     self._thread.start()
         if is_full:
-            measures.notifications_dropped("queue_full")
-            self._overflow.failed(f"{self._size_max} wait to be sent, what comes now is dropped")
+            service_metrics.notifications_dropped("queue_full")
+            self._overflow.failed(f"{self._size_max} are waiting to be sent, new ones are dropped")
 
     def stop(self, grace_seconds: float) -> None:
-        """Send what waits, for so long at most; take nothing more."""
+        """Send what is queued, for at most ``grace_seconds``; accept nothing more."""
         with self._changed:
             self._is_stopping = True
             self._changed.notify()
@@ -83,23 +83,23 @@ class Outbox:
             way.close()
 
     def _next_batch(self) -> list[Notification]:
-        """Wait for notifications; none when it is time to end."""
+        """Wait for notifications; return none when it is time to end."""
         with self._changed:
             while not self._waiting and not self._is_stopping:
                 self._changed.wait()
             is_early = not self._is_stopping
         if is_early:
-            time.sleep(GATHER_SECONDS)
+            time.sleep(BATCH_WINDOW_SECONDS)
         with self._changed:
             count = min(len(self._waiting), BATCH_SIZE_MAX)
             return [self._waiting.popleft() for _ in itertools.repeat(None, count)]
 
-    def _send(self, way: Way, batch: Sequence[Notification]) -> None:
+    def _send(self, way: Channel, batch: Sequence[Notification]) -> None:
         try:
             way.send(batch)
         except Exception as error:
-            measures.notifications_dropped("not_sent", len(batch))
+            service_metrics.notifications_dropped("not_sent", len(batch))
             self._outages[way.name].failed(error)
         else:
-            measures.notifications_sent(way.name, len(batch))
+            service_metrics.notifications_sent(way.name, len(batch))
             self._outages[way.name].succeeded()

@@ -1,4 +1,4 @@
-"""Take managers and run them: worker processes, signals, drain, reload, reports, systemd."""
+"""Service runtime: worker processes, signals, draining, reload, reports, systemd."""
 
 from armillary.service.in_process import ServiceGroup, run_in_process
 from armillary.service.launch import launch

@@ -1,4 +1,4 @@
-"""Several managers in one process: started in order, stopped in reverse, one set of signals."""
+"""Several managers in one process: started in order, stopped in reverse, signals shared."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from armillary.service.managed import (
     ManagedService,
     exit_code_for,
     leave,
-    say_broken_start,
+    log_failed_start,
 )
 from armillary.service.supervisor import Supervisor
 from armillary.service.systemd import Notifier
-from armillary.service.worker_board import WorkerBoard
+from armillary.service.worker_states import WorkerStates
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_START_FAILED = 0  # no signal has this number
+_START_FAILED = 0  # not a signal number
 
 
 class ServiceGroup:
-    """Managers by name that live and end together; each made by its factory in ``start``."""
+    """Named managers that live and end together; each is made by its factory in ``start``."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class ServiceGroup:
         notifier: Notifier | None = None,
     ) -> None:
         self._conf = conf
-        board = WorkerBoard(len(services))
+        board = WorkerStates(len(services))
         self.supervisor = Supervisor(board, notifier or Notifier(None, None))
         self._waiting = [
             ManagedService(conf, name, factory, self.supervisor, board.slot(index))
@@ -50,7 +50,7 @@ class ServiceGroup:
         self._is_stopping = False
 
     def start(self) -> None:
-        """Start all in their order; when one cannot, stop those that run and raise its error."""
+        """Start all managers in order; if one fails, stop the running ones and raise its error."""
         try:
             for service in self._waiting:
                 if self._is_stopping:
@@ -62,10 +62,10 @@ class ServiceGroup:
             raise
 
     def stop(self, grace_seconds: float) -> None:
-        """Drain all, the last started first; 0 seconds mean no bound.
+        """Drain all managers, the last started first; 0 seconds mean no limit.
 
-        Periodic tasks end before any server does, as they call the other services here; those that
-        take long get half of the time.
+        Periodic tasks end before any server stops, since they call the other services of the
+        process; slow ones get half of the time.
         """
         self._is_stopping = True
         deadline = time.monotonic() + grace_seconds
@@ -77,12 +77,12 @@ class ServiceGroup:
     def _end_periodic_tasks(self, wait_seconds: float) -> None:
         deadline = time.monotonic() + wait_seconds
         for service in self._running:
-            service.begin_no_task()
+            service.stop_scheduling_tasks()
         for service in self._running:
             service.finish_tasks(max(0.0, deadline - time.monotonic()))
 
     def reload(self) -> None:
-        """Read the configuration again; managers are told only when it has no mistake."""
+        """Reload the configuration; managers are notified only if it is valid."""
         if not loader.mutate(self._conf):
             return
         self.supervisor.reloading()
@@ -99,9 +99,9 @@ def run_in_process(
 ) -> int:
     """Run managers in this process until SIGTERM or SIGINT, and return the exit code.
 
-    For the main thread. ``on_ready`` is called when all of them serve. Signals and systemd are as
-    with ``launch``, but for SIGINT, which drains, too; a second one ends at once, and so does a
-    drain that takes longer than ``graceful_shutdown_timeout``.
+    Must be called in the main thread. ``on_ready`` is called when all managers serve. Signals and
+    systemd work as with ``launch``, except that SIGINT drains, too. A second signal ends the
+    process at once, and so does a drain that exceeds ``graceful_shutdown_timeout``.
     """
     concurrency.init_backend()
     report.install(conf, binary)
@@ -115,19 +115,19 @@ def run_in_process(
             group.reload()
         if event == _START_FAILED:
             assert starter.error is not None
-            say_broken_start(conf, binary, starter.error)
+            log_failed_start(conf, binary, starter.error)
             return exit_code_for(starter.error)
-        events.leave_at_the_next()
+        events.exit_on_next_signal()
         group.supervisor.stopping()
         if conf.graceful_shutdown_timeout:
-            _leave_after(conf.graceful_shutdown_timeout)
+            _exit_after(conf.graceful_shutdown_timeout)
         group.stop(conf.graceful_shutdown_timeout)
         group.supervisor.end()
     return 0
 
 
 class _Starter:
-    """Starts the group beside the main thread, which has signals to wait for meanwhile."""
+    """Starts the group in a thread, while the main thread waits for signals."""
 
     def __init__(
         self, conf: cfg.ConfigOpts, group: ServiceGroup, on_ready: Callable[[], None] | None
@@ -149,10 +149,10 @@ class _Starter:
 
 
 class _Events:
-    """Signals as a queue.
+    """Queue of signals.
 
-    They come through a pipe, as a handler in Python could run anywhere, even inside eventlet's hub,
-    where nothing can be waited for.
+    They arrive through a pipe, since a Python signal handler could run anywhere, even inside
+    eventlet's hub, where it must not block.
     """
 
     def __init__(self) -> None:
@@ -178,20 +178,20 @@ class _Events:
         os.write(self._write_end, bytes([number]))
 
     def next(self) -> int:
-        """Wait for the next signal that is ours, or what was put."""
+        """Wait for the next signal of ours, or for a value from ``put``."""
         while True:
             select.select([self._read_end], [], [])
             number = os.read(self._read_end, 1)[0]
             if number in (*_SIGNALS, _START_FAILED):
                 return number
 
-    def leave_at_the_next(self) -> None:
+    def exit_on_next_signal(self) -> None:
         """Let the next SIGTERM or SIGINT end the process at once."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda _number, _frame: leave(1))
 
 
-def _leave_after(seconds: float) -> None:
+def _exit_after(seconds: float) -> None:
     timer = threading.Timer(seconds, leave, args=(1,))
     timer.daemon = True
     timer.start()

@@ -1,4 +1,4 @@
-"""Worker processes of one service, on oslo.service's launcher for either concurrency backend."""
+"""Worker processes of one service, on oslo.service's launcher for both concurrency backends."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from armillary.service import report
 from armillary.service.managed import Factory, ManagedService, Manager
 from armillary.service.supervisor import Supervisor
 from armillary.service.systemd import Notifier
-from armillary.service.worker_board import WorkerBoard
+from armillary.service.worker_states import WorkerStates
 
 
 def launch(conf: cfg.ConfigOpts, binary: str, factory: Factory, workers: int | None = None) -> int:
-    """Run worker processes, each with a manager of its own, until SIGTERM; return the exit code.
+    """Run worker processes, each with its own manager, until SIGTERM; return the exit code.
 
-    ``workers`` is ``[DEFAULT] workers`` unless given. ``factory`` is called in each worker, so
-    nothing that it makes is shared. The parent replaces a worker that dies. SIGTERM drains within
+    ``workers`` defaults to ``[DEFAULT] workers``. ``factory`` is called in each worker, so nothing
+    it makes is shared. The parent replaces a worker that dies. SIGTERM drains within
     ``graceful_shutdown_timeout``, SIGINT ends at once, SIGHUP reloads mutable options, SIGUSR2
-    writes a report. A start that cannot work ends with one line and the code 78 for a mistake in
-    the configuration, else 1.
+    writes a report. If the service cannot start, one line is logged, and the exit code is 78 for a
+    configuration error, else 1.
     """
     concurrency.init_backend()
-    from oslo_service import service as oslo_service  # takes the backend as it is by now
+    from oslo_service import service as oslo_service  # uses the backend that is selected by now
 
     count = workers or conf.workers
-    board = WorkerBoard(count)
+    board = WorkerStates(count)
     supervisor = Supervisor(board, Notifier.from_environment())
     report.install(conf, binary)
     launcher = oslo_service.ProcessLauncher(_LauncherConf(conf), restart_method="mutate")
-    for index in range(count):  # one service a worker, so that each has its own slot
+    for index in range(count):  # one service per worker, so that each has its own slot
         launcher.launch_service(
             ManagedService(
                 conf,
@@ -48,14 +48,14 @@ def launch(conf: cfg.ConfigOpts, binary: str, factory: Factory, workers: int | N
     try:
         launcher.wait()
     except SystemExit as error:  # how cotyledon ends
-        return board.broken_start_code or (error.code if isinstance(error.code, int) else 0)
+        return board.failed_start_code or (error.code if isinstance(error.code, int) else 0)
     finally:
         supervisor.end()
-    return board.broken_start_code
+    return board.failed_start_code
 
 
 class _LauncherConf:
-    """The configuration as the launcher sees it: on SIGHUP a broken file keeps the old values."""
+    """The configuration as seen by the launcher: on SIGHUP an invalid file keeps the old values."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
@@ -68,7 +68,7 @@ class _LauncherConf:
 
 
 def _in_worker(conf: cfg.ConfigOpts, binary: str, factory: Factory, index: int) -> Factory:
-    """Return a factory that first sets up what each worker process has once."""
+    """Return a factory that first sets up what each worker process needs once."""
 
     def make() -> Manager:
         report.watch_file(conf, binary)
@@ -79,9 +79,9 @@ def _in_worker(conf: cfg.ConfigOpts, binary: str, factory: Factory, index: int) 
 
 
 def _hook_into_cotyledon(launcher: Any, supervisor: Supervisor) -> None:
-    """Reload workers instead of restarting them, and tell the supervisor.
+    """Reload workers instead of restarting them, and notify the supervisor.
 
-    oslo.service has no word for either on its threading backend, hence the look inside.
+    oslo.service offers neither on its threading backend, hence the access to its internals.
     """
 
     def make_reloadable(_service_id: Any, _worker_id: int, wrapper: Any) -> None:

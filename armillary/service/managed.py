@@ -1,4 +1,4 @@
-"""One manager in one process, from its factory to its drained end."""
+"""Lifecycle of one manager in one process, from its factory to its drained end."""
 
 from __future__ import annotations
 
@@ -14,58 +14,58 @@ from typing import NoReturn, Protocol, runtime_checkable
 from oslo_config import cfg
 from oslo_service.backend.base import ServiceBase
 
-from armillary import exception, garbage
+from armillary import exception, gc_tuning
 from armillary.masking import mask_passwords
 from armillary.periodic import PeriodicRunner, PeriodicTask
 from armillary.service.supervisor import Supervisor
-from armillary.service.worker_board import WorkerSlot
+from armillary.service.worker_states import WorkerSlot
 
 LOG = logging.getLogger(__name__)
 
-PARENT_SECONDS_MAX = 10.0  # to end a worker that asked for the end of the service
+PARENT_SECONDS_MAX = 10.0  # ends a worker that requested the end of the service
 
 
 class Server(Protocol):
-    """Something that takes requests: an RPC server, an HTTP server."""
+    """A component that receives requests: an RPC server, an HTTP server."""
 
     def start(self) -> None: ...
 
     def stop(self) -> None:
-        """Take no new request."""
+        """Stop accepting requests."""
         ...
 
     def wait(self) -> None:
-        """Return when the requests in hand are done."""
+        """Return when the requests in progress are done."""
         ...
 
 
 class Manager(Protocol):
-    """What a service does, made by a factory in its process; ``stop`` may come at any time."""
+    """The work of a service, made by a factory in its process; ``stop`` may come at any time."""
 
     def start(self) -> None:
-        """Get ready (wait for the database, recover), before any server takes requests."""
+        """Prepare (wait for the database, recover), before any server accepts requests."""
         ...
 
     def servers(self) -> Sequence[Server]:
-        """Return the servers to run, made but not started; asked once, after ``start``."""
+        """Return the servers to run, not yet started; called once, after ``start``."""
         ...
 
     def periodic_tasks(self) -> Sequence[PeriodicTask]:
-        """Return the tasks to run; asked once, after the servers were started."""
+        """Return the tasks to run; called once, after the servers were started."""
         ...
 
     def stop(self, grace_seconds: float) -> None:
-        """End own threads within the time given; servers and periodic tasks have ended already."""
+        """End its own threads within the time given; servers and periodic tasks have ended."""
         ...
 
     def reload(self) -> None:
-        """Take over mutable options that changed (SIGHUP)."""
+        """Apply changed mutable options (SIGHUP)."""
         ...
 
 
 @runtime_checkable
 class HasHealth(Protocol):
-    """A manager that knows whether it still works; while it doesn't, systemd's watchdog starves."""
+    """A manager with a health check; while it is unhealthy, systemd's watchdog is not fed."""
 
     def is_healthy(self) -> bool: ...
 
@@ -74,10 +74,10 @@ Factory = Callable[[], Manager]
 
 
 class ManagedService(ServiceBase):  # type: ignore[misc]
-    """A service of oslo.service around the manager that ``factory`` makes when it starts.
+    """oslo.service service around the manager that ``factory`` makes when it starts.
 
-    Launched, the same object lives in parent and worker: the parent never starts it, and what it is
-    told there (``reset``, ``stop``) is about the service as a whole.
+    When launched, the same object exists in parent and worker. The parent never starts it; calls
+    there (``reset``, ``stop``) concern the service as a whole.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         supervisor: Supervisor,
         slot: WorkerSlot,
     ) -> None:
-        self.backdoor_port: int | None = None  # oslo.service sets it
+        self.backdoor_port: int | None = None  # set by oslo.service
         self._conf = conf
         self._binary = binary
         self._factory = factory
@@ -100,14 +100,14 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         self._stopping = threading.Event()
         self._stopped = threading.Event()
 
-    # What oslo.service calls
+    # Called by oslo.service
 
     def start(self) -> None:
-        """Run the manager in this worker; what makes that impossible ends worker or service."""
+        """Run the manager in this worker; a failure to start ends the worker or the service."""
         error = self._error_of_run()
-        garbage.settle()
+        gc_tuning.settle()
         if error is not None:  # not in an except clause, where oslo.log adds the error to each line
-            self._end_broken_start(error)
+            self._exit_failed_start(error)
 
     def stop(self) -> None:
         """Drain within ``graceful_shutdown_timeout``, or leave the process."""
@@ -116,7 +116,7 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
             return
         grace_seconds = self._conf.graceful_shutdown_timeout
         if grace_seconds:
-            timer = threading.Timer(grace_seconds, self._leave_undrained)
+            timer = threading.Timer(grace_seconds, self._abandon_work)
             timer.daemon = True
             timer.start()
         self.drain(grace_seconds)
@@ -125,16 +125,16 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         self._stopped.wait()
 
     def reset(self) -> None:
-        """Reload, after oslo.service mutated the options."""
+        """Reload, after oslo.service has mutated the options."""
         if self._supervisor.is_here:
             self._supervisor.reloading()
         else:
             self.reload()
 
-    # The same for one process without launcher
+    # For a single process without a launcher
 
     def run(self) -> None:
-        """Make the manager, start it, its servers, its tasks; raise what goes wrong."""
+        """Make the manager, start it, its servers and its tasks; raise any error."""
         self._slot.starting()
         self._manager = manager = self._factory()
         manager.start()
@@ -147,22 +147,22 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         self._slot.ready()
         LOG.info("%s is ready", self._binary)
 
-    def begin_no_task(self) -> None:
-        """Begin no more periodic tasks; those under way go on."""
+    def stop_scheduling_tasks(self) -> None:
+        """Begin no more periodic tasks; running ones continue."""
         for runner in self._runners:
             runner.stop()
 
     def finish_tasks(self, wait_seconds: float) -> None:
-        """Wait for the periodic tasks under way, at most that long in all."""
+        """Wait for the running periodic tasks, at most ``wait_seconds`` in total."""
         deadline = time.monotonic() + wait_seconds
         for runner in self._runners:
             runner.stop(max(0.0, deadline - time.monotonic()))
 
     def drain(self, grace_seconds: float) -> None:
-        """Take no more work, finish what is in hand, stop the manager. 0 seconds mean no bound.
+        """Accept no more work, finish current work, stop the manager. 0 seconds mean no limit.
 
-        Only the first call does something, the others wait for it. What fails is logged and does
-        not keep the rest from being stopped.
+        Only the first call has an effect; others wait for it. Errors are logged and do not prevent
+        the remaining steps.
         """
         if self._stopping.is_set():
             self._stopped.wait()
@@ -171,7 +171,7 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         deadline = time.monotonic() + (grace_seconds or threading.TIMEOUT_MAX)
         for server in self._servers:
             self._attempt(server.stop)
-        self.begin_no_task()
+        self.stop_scheduling_tasks()
         for server in self._servers:
             self._attempt(server.wait)
         self.finish_tasks(max(0.0, deadline - time.monotonic()))
@@ -182,7 +182,7 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         self._stopped.set()
 
     def reload(self) -> None:
-        """Tell the manager that options changed."""
+        """Notify the manager that options changed."""
         if self._manager is not None:
             self._attempt(self._manager.reload)
             LOG.info("%s reloaded its configuration", self._binary)
@@ -216,39 +216,41 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         except Exception:
             LOG.exception("%s: %s failed", self._binary, getattr(step, "__qualname__", step))
 
-    def _leave_undrained(self) -> None:
-        LOG.error("%s: work in hand was not finished in time, leaving it", self._binary)
+    def _abandon_work(self) -> None:
+        LOG.error("%s: abandoning work that was not finished in time", self._binary)
         leave(1)
 
-    def _end_broken_start(self, error: Exception) -> NoReturn:
-        """Say why in one line and end: the whole service, when another worker would fare no better.
+    def _exit_failed_start(self, error: Exception) -> NoReturn:
+        """Log why in one line and end: the whole service if another worker would fail as well.
 
-        That is so for a configuration error, and for any error while no worker was ever ready. Else
-        it is this worker's own misfortune, and the launcher replaces it.
+        This is the case for a configuration error, and for any error while no worker was ever
+        ready. Otherwise only this worker ends, and the launcher replaces it.
         """
         board = self._slot.board
         is_configuration = isinstance(error, exception.ConfigurationError)
         if board.was_ever_ready and not is_configuration:
             LOG.error(
-                "%s: a worker could not start, another will try", self._binary, exc_info=error
+                "%s: a worker could not start, the launcher replaces it",
+                self._binary,
+                exc_info=error,
             )
             leave(1)
         code = exit_code_for(error)
-        if board.report_broken_start(code):
-            say_broken_start(self._conf, self._binary, error)
-            os.kill(os.getppid(), signal.SIGTERM)  # once: a second would hit it as it leaves
+        if board.report_failed_start(code):
+            log_failed_start(self._conf, self._binary, error)
+            os.kill(os.getppid(), signal.SIGTERM)  # once: a second signal would hit it as it ends
         if not self._stopping.wait(PARENT_SECONDS_MAX):  # the parent ends all workers
             os.kill(os.getppid(), signal.SIGTERM)
         leave(code)
 
 
 def exit_code_for(error: Exception) -> int:
-    """Return 78 for a mistake in the configuration, which a restart would not cure; else 1."""
+    """Return 78 for a configuration error, which a restart would not fix; else 1."""
     return os.EX_CONFIG if isinstance(error, exception.ConfigurationError) else 1
 
 
-def say_broken_start(conf: cfg.ConfigOpts, binary: str, error: Exception) -> None:
-    """Log one line, on standard error, too; with a traceback only when the mistake is ours."""
+def log_failed_start(conf: cfg.ConfigOpts, binary: str, error: Exception) -> None:
+    """Log one line, on standard error, too; with a traceback only if it is an internal error."""
     line = f"{binary} cannot start: {' '.join(mask_passwords(error).split())}"
     is_explained = isinstance(error, (exception.ArmillaryError, OSError))
     LOG.critical("%s", line, exc_info=None if is_explained else error)

@@ -1,4 +1,4 @@
-"""The report of a running process (guru meditation) on SIGUSR2: threads, configuration."""
+"""Guru meditation report of a running process on SIGUSR2: threads, configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from armillary.version import VersionInfo
 
 
 class Report(guru_meditation_report.TextGuruMeditation):
-    """oslo.reports' text, without passwords, in a file of its own for each process."""
+    """oslo.reports' text report, with passwords masked, in one file per process."""
 
     def run(self) -> str:
         return mask_passwords(strutils.mask_password(super().run()))
@@ -29,8 +29,8 @@ class Report(guru_meditation_report.TextGuruMeditation):
 def install(conf: cfg.ConfigOpts, binary: str) -> None:
     """Write a report on SIGUSR2, to standard error or ``[oslo_reports] log_dir``.
 
-    For the main thread. Forks inherit it. With ``file_event_handler`` set there is no signal: see
-    ``watch_file``.
+    Must be called in the main thread; forked processes inherit it. With ``file_event_handler`` set
+    no signal is used: see ``watch_file``.
     """
     if not conf.oslo_reports.file_event_handler:
         Report.setup_autorun(VersionInfo(), service_name=binary, conf=conf)

@@ -1,4 +1,4 @@
-"""The parent's view of its workers, and what it tells systemd of them."""
+"""Supervision of workers by the parent, and its notifications to systemd."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 import time
 
 from armillary.service.systemd import Notifier
-from armillary.service.worker_board import WorkerBoard
+from armillary.service.worker_states import WorkerStates
 
 LOG = logging.getLogger(__name__)
 
@@ -17,13 +17,13 @@ START_EXTENSION_SECONDS = 60.0
 
 
 class Supervisor:
-    """Says READY when all workers are, and feeds the watchdog while each of them shows to be well.
+    """Report READY when all workers are, and feed the watchdog while all of them are healthy.
 
-    It decides nothing about processes: the launcher replaces the dead ones, systemd restarts a
-    service whose watchdog starves.
+    It does not manage processes: the launcher replaces dead ones, and systemd restarts a service
+    whose watchdog is not fed.
     """
 
-    def __init__(self, board: WorkerBoard, notifier: Notifier) -> None:
+    def __init__(self, board: WorkerStates, notifier: Notifier) -> None:
         self.board = board
         self._notifier = notifier
         self._pid = os.getpid()
@@ -41,12 +41,12 @@ class Supervisor:
 
     @property
     def heartbeat_seconds(self) -> float | None:
-        """How often workers have to show that they are well, None when nobody wants to know."""
+        """Interval of the workers' heartbeats, None if there is no watchdog."""
         watchdog_seconds = self._notifier.watchdog_seconds
         return watchdog_seconds / 4 if watchdog_seconds else None
 
     def start(self) -> None:
-        """Begin to watch; a parent without systemd has nobody to tell."""
+        """Start watching; without systemd there is nothing to do."""
         if self._notifier.is_enabled:
             threading.Thread(target=self._watch, name="supervisor", daemon=True).start()
 
@@ -54,13 +54,13 @@ class Supervisor:
         self._end.set()
 
     def reloading(self) -> None:
-        """Note that the workers are about to be told to reload."""
+        """Note that the workers are about to be reloaded."""
         self.board.mark_reloading()
         self._is_ready = False
         self._notifier.reloading()
 
     def stopping(self) -> None:
-        """Note that the service ends."""
+        """Note that the service is stopping."""
         if not self._is_stopping:
             self._is_stopping = True
             self._notifier.stopping()
@@ -87,5 +87,5 @@ class Supervisor:
         if not silent:
             self._notifier.watchdog()
         elif silent != self._silent:
-            LOG.error("No sign of life from worker(s) %s; systemd's watchdog is not fed", silent)
+            LOG.error("No heartbeat from worker(s) %s; systemd's watchdog is not fed", silent)
         self._silent = silent

@@ -1,4 +1,4 @@
-"""Tell systemd how the service is (sd_notify), when it runs under systemd; else be silent."""
+"""Service state notifications to systemd (sd_notify); no-op outside systemd."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Notifier:
 
     @classmethod
     def from_environment(cls, environment: MutableMapping[str, str] = os.environ) -> Notifier:
-        """Take over systemd's variables and remove them.
+        """Read systemd's variables and remove them from the environment.
 
-        Else the launcher of oslo.service would say READY before any worker is, and workloads would
-        inherit them.
+        Otherwise the launcher of oslo.service would report READY before any worker is, and
+        workloads would inherit them.
         """
         address = environment.pop("NOTIFY_SOCKET", None)
         microseconds = environment.pop("WATCHDOG_USEC", "")
@@ -39,14 +39,14 @@ class Notifier:
         self._send("READY=1", "STATUS=Serving")
 
     def starting(self, extend_seconds: float) -> None:
-        """Ask for more time: a service waits for its database or broker as long as it takes."""
+        """Request more time: waiting for the database or broker has no limit."""
         self._send(f"EXTEND_TIMEOUT_USEC={int(extend_seconds * 1e6)}", "STATUS=Starting")
 
     def reloading(self) -> None:
         self._send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
     def stopping(self) -> None:
-        self._send("STOPPING=1", "STATUS=Finishing the work in hand")
+        self._send("STOPPING=1", "STATUS=Finishing work in progress")
 
     def watchdog(self) -> None:
         self._send("WATCHDOG=1")
@@ -60,4 +60,4 @@ class Notifier:
                 sender.connect(address)
                 sender.sendall("\n".join(lines).encode())
         except OSError as error:
-            LOG.debug("systemd was not told %s: %s", lines[0], error)
+            LOG.debug("systemd was not notified of %s: %s", lines[0], error)

@@ -1,7 +1,7 @@
-"""Monitors: what they measure of a host travels as its attribute ``metrics``, for weighers.
+"""Monitors: metrics of a host, reported in its attribute ``metrics`` for weighers.
 
-Each is a plugin under ``armillary.compute.monitors``, called KIND.NAME (``cpu.virt_driver``), and
-there is at most one of a kind in use, so that no metric comes twice.
+Each is a plugin in ``armillary.compute.monitors`` named KIND.NAME (``cpu.virt_driver``). Only one
+monitor of each kind may be enabled, so that every metric has a single source.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OPTION = "[DEFAULT] compute_monitors"
 
 
 class Monitor(abc.ABC):
-    """Measures one kind of thing on one host. Called from one thread at a time."""
+    """Measures one kind of metric on one host. Called from one thread at a time."""
 
     def __init__(self, conf: cfg.ConfigOpts, driver: ComputeDriver) -> None:
         self._conf = conf
@@ -36,33 +36,33 @@ class Monitor(abc.ABC):
 
     @abc.abstractmethod
     def measure(self) -> Readings | None:
-        """Return metric -> finite number, and when that was so; None if nothing can be measured.
+        """Return finite numbers by metric and their time; None if nothing can be measured.
 
-        Percentages (names ending in ``.percent``) are parts of 1. It is called at each report of
-        the host, at most a few times a second, and must not wait for long. What it raises is
-        logged once, and its metrics are left out until it succeeds again.
+        Percentages (names ending in ``.percent``) are fractions, 0 to 1. Called for each report of
+        the host, at most a few times a second, so it must not block for long. An exception is
+        logged once, and the metrics are omitted until the next success.
         """
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MonitorPlugin:
-    """A monitor as it is configured: KIND.NAME and the class behind it."""
+    """A configured monitor: KIND.NAME and its class."""
 
     name: str
     monitor_class: type[Monitor]
 
 
 def load_plugins(conf: cfg.ConfigOpts) -> list[MonitorPlugin]:
-    """Return what ``compute_monitors`` names.
+    """Return the monitors that ``compute_monitors`` names.
 
-    Raises PluginNotFound, and ConfigurationError for two of one kind or a broken plugin.
+    Raises PluginNotFound, and ConfigurationError for two of one kind or one that cannot be loaded.
     """
     names: list[str] = conf.compute_monitors
     kinds = collections.Counter(name.partition(".")[0] for name in dict.fromkeys(names))
     twice = sorted(kind for kind, count in kinds.items() if count > 1)
     if twice:
         raise exception.ConfigurationError(
-            reason=f"{OPTION} names two monitors of the same kind, {', '.join(twice)}; keep one"
+            reason=f"{OPTION} names several monitors of one kind: {', '.join(twice)}; keep one"
         )
     if not names:
         return []
@@ -100,7 +100,7 @@ class HostMonitors:
         self._failing: set[str] = set()
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Return the metrics of all monitors that work: dicts of name, value, timestamp, source."""
+        """Return all working monitors' metrics: dicts of name, value, timestamp, source."""
         metrics: list[dict[str, Any]] = []
         for name, monitor in self._monitors.items():
             try:
@@ -115,7 +115,7 @@ class HostMonitors:
         if name not in self._failing:
             self._failing.add(name)
             LOG.warning(
-                "Monitor %s of host %s fails, its metrics are left out: %s: %s",
+                "Monitor %s of host %s failed, its metrics are omitted: %s: %s",
                 name, self._host, type(error).__name__, error,
             )  # fmt: skip
 
@@ -126,7 +126,7 @@ class HostMonitors:
 
 
 def _metrics(source: str, readings: Readings | None) -> list[dict[str, Any]]:
-    """Return readings in the form that travels. Raises ValueError for what is no finite number."""
+    """Return readings in wire form. Raises ValueError for values that are not finite numbers."""
     if readings is None:
         return []
     for name, value in readings.values.items():

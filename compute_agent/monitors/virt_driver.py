@@ -1,4 +1,4 @@
-"""``KIND.virt_driver``: what the driver of a host measures of its CPUs, memory, disk and load."""
+"""``KIND.virt_driver``: metrics of CPUs, memory, disk, load and pressure from the driver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compute_agent.virt.metrics import METRICS, Kind
 
 
 class _VirtDriverMonitor(Monitor):
-    """Passes on the metrics of one kind, see ``compute_agent.virt.metrics``."""
+    """Reports the metrics of one kind, see ``compute_agent.virt.metrics``."""
 
     kind: ClassVar[Kind]
 
@@ -24,51 +24,51 @@ class _VirtDriverMonitor(Monitor):
 
 
 class CPUVirtDriver(_VirtDriverMonitor):
-    """How busy the CPUs of a host are.
+    """CPU usage of the host.
 
-    ``cpu.frequency`` is in MHz, ``cpu.{user,kernel,idle,iowait}.time`` in seconds since the machine
-    began, added up over its CPUs. ``cpu.{user,kernel,idle,iowait}.percent`` are parts of 1 of the
-    time between two looks, and ``cpu.percent`` is the part that was neither idle nor iowait. A
-    driver may leave some out.
+    ``cpu.frequency`` is in MHz. ``cpu.{user,kernel,idle,iowait}.time`` are in seconds since boot,
+    summed over all CPUs. ``cpu.{user,kernel,idle,iowait}.percent`` are fractions of the time since
+    the previous measurement, and ``cpu.percent`` is the fraction that was neither idle nor iowait.
+    A driver may omit some.
     """
 
     kind = Kind.CPU
 
 
 class MemoryVirtDriver(_VirtDriverMonitor):
-    """How much memory of a host is in use, whoever uses it.
+    """Memory usage of the host, by all programs.
 
-    ``memory.available`` is in MiB, what programs could have without swapping. ``memory.percent`` is
-    the part of 1 that they could not, ``memory.swap.percent`` the part of swap in use.
+    ``memory.available`` is the memory in MiB available without swapping. ``memory.percent`` is the
+    fraction that is not available, ``memory.swap.percent`` the fraction of swap in use.
     """
 
     kind = Kind.MEMORY
 
 
 class DiskVirtDriver(_VirtDriverMonitor):
-    """How full the file system is that the guests of a host are on.
+    """Usage of the file system that holds the guests of the host.
 
-    ``disk.available`` is in MiB, ``disk.percent`` the part of 1 in use.
+    ``disk.available`` is in MiB, ``disk.percent`` the fraction in use.
     """
 
     kind = Kind.DISK
 
 
 class LoadVirtDriver(_VirtDriverMonitor):
-    """How many tasks of a host run, or wait for the disk.
+    """Load average: tasks that run or wait for the disk.
 
-    ``load.1``, ``load.5`` and ``load.15`` are means of so many minutes, ``load.per_cpu`` is the
-    first for each CPU.
+    ``load.1``, ``load.5`` and ``load.15`` are averages over that many minutes; ``load.per_cpu`` is
+    ``load.1`` divided by the number of CPUs.
     """
 
     kind = Kind.LOAD
 
 
 class PressureVirtDriver(_VirtDriverMonitor):
-    """How long tasks of a host wait for what they lack: pressure stall information.
+    """Pressure stall information: how long tasks wait for resources.
 
-    ``pressure.{cpu,memory,io}.{some,full}.percent`` are parts of 1 of the last ten seconds in which
-    some tasks, or all, waited for that. A kernel without it tells nothing.
+    ``pressure.{cpu,memory,io}.{some,full}.percent`` are the fractions of the last ten seconds in
+    which some, or all, tasks waited for the resource. Not available on kernels without it.
     """
 
     kind = Kind.PRESSURE

@@ -1,1 +1,1 @@
-"""What an agent does when it is told one step of an operation, a function for each verb."""
+"""Implementation of the operation steps that an agent executes, one function per verb."""

@@ -1,35 +1,35 @@
-"""At a destination: set resources aside, then take a guest over, or build it."""
+"""Steps at a destination: claim resources, then take over or build the guest."""
 
 from __future__ import annotations
 
-from compute_agent.instance_place import InstancePlace
-from compute_agent.journal import State
-from compute_agent.operations.step import Outcome, Overtaken, Step, power_of, state_of
-from compute_agent.order_book import Change
+from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.journal.command_log import Change
+from compute_agent.journal.journal import State
+from compute_agent.operations.step import Outcome, Step, Superseded, power_of, state_of
 
 
 def claim(step: Step) -> Outcome:
-    """Set aside what the instance needs here."""
+    """Claim the resources that the instance needs here."""
     claim_place(step)
     return Outcome()
 
 
-def claim_place(step: Step) -> InstancePlace:
-    """Claim, and write it down; what was claimed for this very attempt is where it was."""
+def claim_place(step: Step) -> InstancePlacement:
+    """Claim and record it; an existing claim of the same attempt is kept."""
     if _is_claimed(step):
         return step.place
     spec = step.order.request_spec
     if spec is None:
-        raise step.fail("the order does not say what is to be claimed")
+        raise step.fail("the command has no request spec, so nothing can be claimed")
 
-    def write(place: InstancePlace) -> bool:
+    def write(place: InstancePlacement) -> bool:
         return step.write(
             Change(state=State.ARRIVING, instance=step.instance, request_spec=spec, place=place)
         )
 
     place = step.claims.claim_arrival(step.context, step.instance, spec, write)
     if place is None:
-        raise Overtaken
+        raise Superseded
     return place
 
 
@@ -56,7 +56,7 @@ def attach(step: Step) -> Outcome:
 
 
 def spawn(step: Step) -> Outcome:
-    """Build the guest here, where it was claimed for."""
+    """Build the guest where it was claimed."""
     guest = step.driver.spawn(step.instance, step.place)
     if not step.arguments.get("is_on", True):
         guest = step.driver.power_off(step.uuid, grace_seconds=step.grace_seconds)
@@ -65,14 +65,14 @@ def spawn(step: Step) -> Outcome:
 
 
 def prepare_live(step: Step) -> Outcome:
-    """Set resources aside, and get ready to receive a running guest."""
+    """Claim resources, and prepare to receive a running guest."""
     place = claim_place(step)
     destination = step.driver.prepare_live(step.instance, place, step.arguments.get("source") or {})
     return Outcome(answer={"destination": destination})
 
 
 def complete_live(step: Step) -> Outcome:
-    """Make a guest that has arrived one like any other."""
+    """Finish a live migration at the destination."""
     guest = step.driver.complete_live(step.instance, step.place)
     change = Change(state=state_of(guest), instance=step.instance, exit_code=guest.exit_code)
     return Outcome(change, power_of(guest))

@@ -1,21 +1,21 @@
-"""At a source: hand a guest over, keep it after all, or leave nothing of it."""
+"""Steps at a source: hand a guest over, keep it, or remove it."""
 
 from __future__ import annotations
 
 from armillary import exception
-from compute_agent.journal import State
+from compute_agent.journal.command_log import Change
+from compute_agent.journal.journal import State
 from compute_agent.operations.step import Outcome, Step, power_of, state_of
-from compute_agent.order_book import Change
 
 
 def detach(step: Step) -> Outcome:
-    """Power the guest off, and tell what another host needs to take it over."""
+    """Power the guest off, and return what the destination needs to take it over."""
     luggage = step.driver.detach(step.uuid, grace_seconds=step.grace_seconds)
     return Outcome(Change(state=State.LEAVING), {"luggage": luggage})
 
 
 def keep(step: Step) -> Outcome:
-    """Let a guest stay that was to leave, or that was resized here: with what it had before."""
+    """Keep a guest after a cancelled move or resize, with its former resources."""
     entry = step.entry
     is_on = bool(step.arguments.get("is_on"))
     former = None if entry is None else entry.former_place
@@ -36,23 +36,23 @@ def keep(step: Step) -> Outcome:
 
 
 def drop(step: Step) -> Outcome:
-    """Leave nothing of the instance here."""
+    """Remove the instance from this host."""
     step.driver.destroy(step.uuid)
     return Outcome(Change(is_gone=True))
 
 
 def describe_live(step: Step) -> Outcome:
-    """Tell what a destination has to know of a running guest."""
+    """Return what a destination must know about a running guest."""
     return Outcome(answer={"source": step.driver.describe_live(step.uuid)})
 
 
 def live_migrate(step: Step) -> Outcome:
-    """Hand the running guest over, if nobody wants it to stay by now. It may have waited long."""
+    """Migrate the running guest, unless the migration was aborted while it was queued."""
     has_begun = step.entry is not None and step.entry.state is State.LEAVING
     if not has_begun and step.watch.is_aborted():
         raise exception.LiveMigrationAborted(instance_uuid=step.uuid)
     step.write(Change(state=State.LEAVING))
     total_mb = step.instance.flavor.memory_mb
-    step.watch.progress(total_mb=total_mb, remaining_mb=total_mb)  # waits no longer
+    step.watch.progress(total_mb=total_mb, remaining_mb=total_mb)  # no longer queued
     step.driver.live_migrate(step.instance, step.arguments.get("destination") or {}, step.watch)
     return Outcome()

@@ -1,15 +1,15 @@
-"""Off, on and anew: what happens to a guest that stays where it is."""
+"""Steps on a guest that stays on its host: power off and on, reboot, rebuild."""
 
 from __future__ import annotations
 
-from compute_agent.journal import State
+from compute_agent.journal.command_log import Change
+from compute_agent.journal.journal import State
 from compute_agent.operations.step import Outcome, Step, power_of, state_of
-from compute_agent.order_book import Change
 from compute_agent.virt.driver import GuestInfo
 
 
 def power_off(step: Step) -> Outcome:
-    """Let the guest end."""
+    """Shut the guest down."""
     guest = step.driver.power_off(step.uuid, grace_seconds=step.grace_seconds)
     return _in_place(step, guest)
 
@@ -20,7 +20,7 @@ def power_on(step: Step) -> Outcome:
 
 
 def reboot(step: Step) -> Outcome:
-    """Start the guest anew."""
+    """Restart the guest."""
     guest = step.driver.reboot(
         step.instance,
         step.place,
@@ -31,7 +31,7 @@ def reboot(step: Step) -> Outcome:
 
 
 def rebuild(step: Step) -> Outcome:
-    """Destroy the guest and build it anew, from the image that the order names."""
+    """Destroy the guest and build it again from the command's image."""
     if not step.write(Change(state=State.ENDED, instance=step.instance)):
         return Outcome()
     step.driver.destroy(step.uuid)
@@ -42,7 +42,7 @@ def rebuild(step: Step) -> Outcome:
 
 
 def _in_place(step: Step, guest: GuestInfo) -> Outcome:
-    """Note how the guest is, and as which attempt, should a move have come back without a word."""
+    """Record the guest's state, and its attempt in case a move returned unnoticed."""
     entry = step.entry
     is_known = entry is None or entry.attempt == step.instance.attempt
     change = Change(

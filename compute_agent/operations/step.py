@@ -1,4 +1,4 @@
-"""What a step is given, and what it leaves behind."""
+"""Input and outcome of an operation step."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext
-from compute_agent.claims import Claims
-from compute_agent.instance_place import ANYWHERE, InstancePlace
-from compute_agent.journal import Entry, State
-from compute_agent.order_book import NO_CHANGE, Change
+from compute_agent.host.claims import Claims
+from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
+from compute_agent.journal.command_log import NO_CHANGE, Change
+from compute_agent.journal.journal import Entry, State
 from compute_agent.virt.driver import ComputeDriver, GuestInfo, LiveWatch
 from objects.instance import Instance
 from objects.instance_order import InstanceOrder
@@ -21,13 +21,13 @@ from objects.instance_order import InstanceOrder
 RUNNING = "running"
 
 
-class Overtaken(Exception):
-    """The order is of no interest any more: leave all as it is, and say nothing."""
+class Superseded(Exception):
+    """The command was superseded: change nothing and send no answer."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """An order in hand. ``write`` stores a change in the middle; false when it was overtaken."""
+    """A command in progress. ``write`` saves an intermediate change; False if superseded."""
 
     conf: cfg.ConfigOpts
     context: RequestContext
@@ -51,8 +51,8 @@ class Step:
         return self.order.arguments
 
     @property
-    def place(self) -> InstancePlace:
-        """Where the instance sits on this host."""
+    def place(self) -> InstancePlacement:
+        """The instance's placement on this host."""
         place = None if self.entry is None else self.entry.place
         return place or ANYWHERE
 
@@ -61,7 +61,7 @@ class Step:
         return float(self.conf.compute.shutdown_timeout_seconds)
 
     def fail(self, reason: str) -> exception.OperationFailed:
-        """Return the error of this step."""
+        """Return an error for this step."""
         return exception.OperationFailed(
             operation=self.order.verb, instance_uuid=self.uuid, host=self.order.host, reason=reason
         )
@@ -69,17 +69,17 @@ class Step:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of an entry, and what the conductor is told."""
+    """The change to the journal entry, and the answer for the conductor."""
 
     change: Change = NO_CHANGE
     answer: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def state_of(guest: GuestInfo) -> State:
-    """Return the state of an entry whose guest is in its place."""
+    """Return the entry state that corresponds to a guest's power state."""
     return State.RUNNING if guest.power_state == RUNNING else State.ENDED
 
 
 def power_of(guest: GuestInfo) -> dict[str, Any]:
-    """Return what the conductor is told of a guest."""
+    """Return a guest's power state as sent to the conductor."""
     return {"power_state": guest.power_state, "exit_code": guest.exit_code}

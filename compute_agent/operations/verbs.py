@@ -1,4 +1,4 @@
-"""Which function carries out which verb."""
+"""Table of the functions that execute each verb."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Drivers: what turns an instance into a process, a VM or a simulation."""
+"""Compute drivers: run instances as processes, virtual machines or simulations."""

@@ -1,4 +1,4 @@
-"""The interface of a driver: one object for each host that an agent carries."""
+"""Interface of compute drivers: one driver object per host of an agent."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from armillary import exception
-from compute_agent.instance_place import ANYWHERE, InstancePlace
-from compute_agent.pci_devices import PciDevice
+from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
+from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.metrics import Kind
 from objects.instance import Instance
 from objects.numa import HostCell
@@ -21,23 +21,24 @@ from objects.numa import HostCell
 class GuestInfo:
     """A guest as the driver sees it. ``power_state`` is running or shutdown.
 
-    ``exit_code`` of an ended one. ``place`` as it was given to ``spawn``, if the driver remembers.
-    ``is_moving``: it does not run here because of a move that is not over (detached, prepared for a
-    live migration, or gone by one); it did not end, and whoever moves it says what becomes of it.
+    ``exit_code`` is that of a stopped guest, and ``place`` the placement passed to ``spawn``, if
+    the driver stores them. ``is_moving``: the guest does not run here because of an unfinished move
+    (detached, prepared for a live migration, or migrated away). It did not stop by itself, and the
+    operation decides what happens to it.
     """
 
     instance_uuid: str
     power_state: str
     exit_code: int | None = None
-    place: InstancePlace | None = None
+    place: InstancePlacement | None = None
     is_moving: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostResources:
-    """What a host has, whole, before anything is reserved: vCPUs, MiB, GiB, dedicated CPUs.
+    """Total resources of a host, before reservations: vCPUs, MiB, GiB, dedicated CPUs.
 
-    ``vcpus`` are the CPUs that are shared; ``pcpus`` come on top of them.
+    ``vcpus`` is the number of shared CPUs; ``pcpus`` are additional.
     """
 
     vcpus: int
@@ -48,14 +49,14 @@ class HostResources:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Readings:
-    """What was measured, metric -> value, and when (UTC)."""
+    """Measured values by metric, and their time (UTC)."""
 
     values: Mapping[str, float]
     at: datetime
 
 
 class Feature(enum.StrEnum):
-    """What a driver may be able to do with a guest that it built; the value says it in words."""
+    """Optional capability of a driver; the value describes it in messages."""
 
     POWER = "start and stop a server"
     REBOOT = "reboot a server"
@@ -66,21 +67,21 @@ class Feature(enum.StrEnum):
 
 
 class LiveWatch(Protocol):
-    """Whom a driver tells how far a live migration is, and asks whether to go on."""
+    """Observer of a live migration: receives progress and may abort it."""
 
     def progress(self, *, total_mb: int, remaining_mb: int) -> None:
-        """Note how much memory there is to copy and how much is left, MiB."""
+        """Report the memory to copy and what is left of it, MiB."""
 
     def is_aborted(self) -> bool:
-        """Return whether somebody wants the guest to stay where it is."""
+        """Return whether the live migration is to be aborted."""
 
 
 class ComputeDriver(abc.ABC):
-    """Carries the guests of one host. Methods may be called from several threads.
+    """Manages the guests of one host. Methods may be called from several threads.
 
-    Every method may be called twice for the same instance: spawning a guest that runs, or
-    destroying one that is gone, is fine. A driver keeps no central state: it can say what runs
-    after its process was killed (``list_guests``).
+    Every method is idempotent per instance: spawning a running guest or destroying a missing one is
+    not an error. A driver does not depend on its process's memory: ``list_guests`` works after a
+    restart.
     """
 
     @property
@@ -90,20 +91,20 @@ class ComputeDriver(abc.ABC):
 
     @property
     def node(self) -> str:
-        """Name of the hypervisor; the host's, unless a driver has another."""
+        """Name of the hypervisor; equal to the host's unless overridden."""
         return self.host
 
     @abc.abstractmethod
     def init_host(self, instances: Iterable[Instance]) -> None:
-        """Take up work.
+        """Initialise the host.
 
-        ``instances`` are those that the journal says were built or being built here. Raises
-        ConfigurationError when the host cannot be used.
+        ``instances`` are those that the journal lists as built or being built here. Raises
+        ConfigurationError if the host cannot be used.
         """
 
     @abc.abstractmethod
     def get_resources(self) -> HostResources:
-        """Return what the host has now."""
+        """Return the host's current resources."""
 
     @abc.abstractmethod
     def get_attributes(self) -> dict[str, Any]:
@@ -114,143 +115,145 @@ class ComputeDriver(abc.ABC):
         """Return the standard traits of the host (os-traits names)."""
 
     @abc.abstractmethod
-    def spawn(self, instance: Instance, place: InstancePlace = ANYWHERE) -> GuestInfo:
-        """Build and start the guest at its place on the host; blocks until it runs.
+    def spawn(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
+        """Build and start the guest with its placement; block until it runs.
 
-        Raises BuildFailed when another host may do, BuildAborted when none can. What was begun is
+        Raises BuildFailed if another host may succeed, BuildAborted if none can. A partial build is
         undone.
         """
 
     @abc.abstractmethod
     def destroy(self, instance_uuid: str) -> None:
-        """Stop the guest and remove all of it; none there is fine."""
+        """Stop the guest and remove it completely; a missing one is ignored."""
 
     @abc.abstractmethod
     def list_guests(self) -> list[GuestInfo]:
-        """Return every guest on this host that this driver made."""
+        """Return every guest on this host that this driver created."""
 
     @property
     def features(self) -> frozenset[Feature]:
-        """What this host can do beyond building and destroying; methods of the rest refuse."""
+        """Supported features; methods of other features raise OperationUnsupported."""
         return frozenset()
 
-    # One guest in its place. All block until it is done and return the guest as it is then.
+    # Guests on this host. Methods block until they are done and return the guest's new state.
 
     def power_off(self, instance_uuid: str, *, grace_seconds: float) -> GuestInfo:
-        """Ask the guest to end, end it after the grace; one that is off stays so.
+        """Ask the guest to shut down, and kill it after the grace period.
 
-        Raises OperationFailed, also when there is no such guest; OperationUnsupported.
+        A guest that is off stays off. Raises OperationFailed, also if the guest does not exist, and
+        OperationUnsupported.
         """
         raise self._unsupported(Feature.POWER)
 
-    def power_on(self, instance: Instance, place: InstancePlace = ANYWHERE) -> GuestInfo:
-        """Start a guest that is off, with what it kept; one that runs goes on running.
+    def power_on(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
+        """Start a guest that is off, with its data; a running one keeps running.
 
         Raises OperationFailed, OperationUnsupported.
         """
         raise self._unsupported(Feature.POWER)
 
     def reboot(
-        self, instance: Instance, place: InstancePlace, *, is_hard: bool, grace_seconds: float
+        self, instance: Instance, place: InstancePlacement, *, is_hard: bool, grace_seconds: float
     ) -> GuestInfo:
-        """Start a guest anew; a hard reboot asks it nothing. Raises as ``power_on``."""
+        """Restart a guest; a hard reboot skips the shutdown. Raises as ``power_on``."""
         raise self._unsupported(Feature.REBOOT)
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
-        """Return the last lines, or all that is kept, of what a guest wrote to its console.
+        """Return the last lines of a guest's console output, or all that is kept.
 
         Raises OperationFailed, OperationUnsupported.
         """
         raise self._unsupported(Feature.CONSOLE)
 
-    # A guest that moves while it is off: from its source to its destination, perhaps the same host.
+    # Cold migration: a guest that is off moves from source to destination, perhaps the same host.
 
     def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, Any]:
         """At the source: power off, and return what the destination needs to take the guest over.
 
-        The guest can still be powered on here, until ``destroy``. The answer is plain JSON. Raises
-        OperationFailed (the guest is as it was), OperationUnsupported.
+        Until ``destroy``, the guest can still be powered on here. The result is plain JSON. Raises
+        OperationFailed (the guest is unchanged), OperationUnsupported.
         """
         raise self._unsupported(Feature.COLD_MOVE)
 
     def attach(
         self,
         instance: Instance,
-        place: InstancePlace,
+        place: InstancePlacement,
         luggage: Mapping[str, Any],
         *,
         is_on: bool,
     ) -> GuestInfo:
-        """At the destination: take over a guest that was detached, with its flavor as it is now.
+        """At the destination: take over a detached guest with its current flavor.
 
-        ``instance.flavor`` may be another than before (RESIZE). ``destroy`` takes it back. Raises
-        OperationFailed (nothing is left here), OperationUnsupported.
+        ``instance.flavor`` may have changed (RESIZE). ``destroy`` undoes it. Raises OperationFailed
+        (nothing is left here), OperationUnsupported.
         """
         raise self._unsupported(Feature.COLD_MOVE)
 
-    def resize(self, instance: Instance, place: InstancePlace, *, is_on: bool) -> GuestInfo:
-        """Give a guest that stays on its host the flavor and place that it has now.
+    def resize(self, instance: Instance, place: InstancePlacement, *, is_on: bool) -> GuestInfo:
+        """Apply the current flavor and placement to a guest that stays on its host.
 
-        Called again with the former ones it takes that back. Raises OperationFailed,
+        Calling it again with the former ones reverts it. Raises OperationFailed,
         OperationUnsupported.
         """
         raise self._unsupported(Feature.RESIZE)
 
-    # A guest that moves while it runs.
+    # Live migration.
 
     def prepare_live(
-        self, instance: Instance, place: InstancePlace, source: Mapping[str, Any]
+        self, instance: Instance, place: InstancePlacement, source: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """At the destination: get ready to receive a guest; return what the source has to know.
+        """At the destination: prepare to receive a guest; return what the source needs to know.
 
-        ``source`` is what ``describe_live`` returned there. ``destroy`` takes it back. Raises
-        OperationFailed with the reason when this host cannot take it, OperationUnsupported.
+        ``source`` is the result of ``describe_live`` there. ``destroy`` undoes it. Raises
+        OperationFailed with the reason if this host cannot take the guest, OperationUnsupported.
         """
         raise self._unsupported(Feature.LIVE_MOVE)
 
     def describe_live(self, instance_uuid: str) -> dict[str, Any]:
-        """At the source: return what a destination has to know (CPU model, ...), plain JSON.
+        """At the source: return what a destination needs to know (CPU model, ...), as plain JSON.
 
-        Raises OperationFailed when the guest does not run, OperationUnsupported.
+        Raises OperationFailed if the guest is not running, OperationUnsupported.
         """
         raise self._unsupported(Feature.LIVE_MOVE)
 
     def live_migrate(
         self, instance: Instance, destination: Mapping[str, Any], watch: LiveWatch
     ) -> None:
-        """At the source: hand the running guest over to a destination that is prepared.
+        """At the source: migrate the running guest to a prepared destination.
 
-        It has left this host when this returns; called again after that it returns at once. Raises
-        LiveMigrationAborted, OperationFailed: then the guest runs on here. OperationUnsupported.
+        The guest has left this host on return; further calls return at once. Raises
+        LiveMigrationAborted or OperationFailed if the guest keeps running here, and
+        OperationUnsupported.
         """
         raise self._unsupported(Feature.LIVE_MOVE)
 
-    def complete_live(self, instance: Instance, place: InstancePlace) -> GuestInfo:
-        """At the destination: the guest has arrived and runs; make it a guest like any other.
+    def complete_live(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
+        """At the destination: finish the migration of a guest that arrived and runs.
 
-        Raises OperationFailed when it did not arrive, OperationUnsupported.
+        Raises OperationFailed if it did not arrive, OperationUnsupported.
         """
         raise self._unsupported(Feature.LIVE_MOVE)
 
     def _unsupported(self, feature: Feature) -> exception.OperationUnsupported:
         return exception.OperationUnsupported(
-            host=self.host, operation=feature.value, reason="its driver has no such operation"
+            host=self.host, operation=feature.value, reason="its driver does not support it"
         )
 
     def get_numa_cells(self) -> Sequence[HostCell]:
-        """Return the host's NUMA cells, whole; none: no instance with a topology can come here."""
+        """Return the host's NUMA cells without usage; if empty, no NUMA guest fits here."""
         return ()
 
     def get_pci_devices(self) -> Sequence[PciDevice]:
-        """Return the PCI devices that instances may have, whether or not one has them."""
+        """Return the PCI devices for instances, whether or not they are in use."""
         return ()
 
     def get_readings(self, kind: Kind) -> Readings | None:
-        """Return what is measured of the host, for the monitor ``KIND.virt_driver``.
+        """Return measurements of the host for the monitor ``KIND.virt_driver``.
 
-        The names are those of ``metrics.METRICS``. None: this driver measures nothing of the kind.
+        The names are those in ``metrics.METRICS``. None if the driver measures nothing of the kind.
         """
         return None
 
-    def close(self) -> None:  # noqa: B027 - most have nothing to let go of
-        """Let go of threads and files; guests go on."""
+    def close(self) -> None:  # noqa: B027 - optional, most drivers have nothing to close
+        """Release threads and files; guests keep running."""

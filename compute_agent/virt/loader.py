@@ -1,4 +1,4 @@
-"""Find the drivers that the configuration names, and have them make their hosts."""
+"""Loader of compute drivers: find the configured drivers and create their hosts."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ NAMESPACE = "armillary.compute.drivers"
 
 
 class DriverClass(Protocol):
-    """What a plugin is: a class that makes one driver for each host."""
+    """Interface of a driver plugin: a class that creates one driver per host."""
 
     def make_hosts(self, conf: cfg.ConfigOpts, state_path: Path) -> list[ComputeDriver]:
-        """Return the drivers, not yet started. Raises ConfigurationError."""
+        """Return the drivers, not yet initialised. Raises ConfigurationError."""
         ...
 
 
 def make_drivers(conf: cfg.ConfigOpts, names: Sequence[str] | None = None) -> list[ComputeDriver]:
     """Return a driver for each host of the named drivers, by default ``[compute] driver``.
 
-    Raises PluginNotFound, and ConfigurationError when there is no host, or two have the same name.
+    Raises PluginNotFound, and ConfigurationError if there are no hosts or duplicate names.
     """
     drivers = [
         driver
@@ -39,10 +39,10 @@ def make_drivers(conf: cfg.ConfigOpts, names: Sequence[str] | None = None) -> li
     twice = sorted(host for host, count in counts.items() if count > 1)
     if twice:
         raise exception.ConfigurationError(
-            reason=f"[compute] driver makes two hosts of the same name: {', '.join(twice)}"
+            reason=f"[compute] driver creates several hosts of one name: {', '.join(twice)}"
         )
     if not drivers:
-        raise exception.ConfigurationError(reason="[compute] driver makes no host")
+        raise exception.ConfigurationError(reason="[compute] driver creates no hosts")
     return drivers
 
 

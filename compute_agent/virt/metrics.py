@@ -1,7 +1,7 @@
-"""What can be measured of a host: the metrics of each kind.
+"""Metrics of a host, by kind.
 
-Names ending in ``.percent`` are parts of 1. What the others mean is told by the monitors of these
-kinds, ``compute_agent.monitors.virt_driver``.
+Names ending in ``.percent`` are fractions, 0 to 1. The monitors of these kinds in
+``compute_agent.monitors.virt_driver`` document the others.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ TIMES = ("user", "kernel", "idle", "iowait")
 
 
 class Kind(enum.StrEnum):
-    """What is measured; a monitor's name begins with it."""
+    """Kind of metrics; the first part of a monitor's name."""
 
     CPU = "cpu"
     MEMORY = "memory"
@@ -38,6 +38,6 @@ METRICS: Mapping[Kind, tuple[str, ...]] = {
         for who in ("some", "full")
     ),
 }
-"""Kind -> the metrics that a driver may measure; it may leave some out."""
+"""Kind -> the metrics that a driver may report; it may omit some."""
 
 ALL_METRICS = tuple(name for names in METRICS.values() for name in names)

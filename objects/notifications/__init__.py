@@ -1,1 +1,1 @@
-"""Payloads of notifications: what third parties are told, each with a version of its own."""
+"""Versioned payloads of notifications to third parties."""

@@ -1,4 +1,4 @@
-"""The base of all payloads: values go in, their wire form comes out, and nobody calls anything."""
+"""Base of notification payloads: plain values in, wire form out."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ register = ovo.VersionedObjectRegistry.register
 
 
 class NotificationPayload(ovo.VersionedObject):
-    """What one kind of notification tells; each change of the fields is a new version.
+    """Payload of one kind of notification; each change of its fields is a new version.
 
-    No process of ours receives one, so it has neither a binding nor older forms.
+    No Armillary process receives it, so it needs no binding and no conversion to older versions.
     """
 
     OBJ_SERIAL_NAMESPACE = "armillary_object"
@@ -21,10 +21,10 @@ class NotificationPayload(ovo.VersionedObject):
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Self:
-        """Make a payload of plain values; those that it has no field for are left out."""
+        """Make a payload of plain values; values without a field are ignored."""
         return cls(**{name: facts[name] for name in cls.fields if name in facts})
 
     def wire_form(self) -> dict[str, Any]:
-        """Return name, namespace, version and data, without a list of what changed: all did."""
+        """Return name, namespace, version and data, without the list of changes."""
         self.obj_reset_changes(recursive=True)
         return dict(self.obj_to_primitive())

@@ -1,4 +1,4 @@
-"""Payloads about what instances live on and in: services, aggregates, groups, hosts' metrics."""
+"""Notification payloads about infrastructure: services, aggregates, groups, host metrics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from objects.notifications.base import NotificationPayload, register
 
 @register
 class ServiceStatusPayload(NotificationPayload):
-    """A service was registered, changed (``up`` and ``disabled`` say how it is now), or removed."""
+    """A service was registered, changed (fields have its current state), or removed."""
 
     VERSION = "1.0"
     fields = {
@@ -26,7 +26,7 @@ class ServiceStatusPayload(NotificationPayload):
 
 @register
 class AggregatePayload(NotificationPayload):
-    """An aggregate was made, changed, or removed; ``metadata`` and ``hosts`` are those it has."""
+    """An aggregate was created, changed or removed; ``metadata`` and ``hosts`` are current."""
 
     VERSION = "1.0"
     fields = {
@@ -40,7 +40,7 @@ class AggregatePayload(NotificationPayload):
 
 @register
 class ServerGroupPayload(NotificationPayload):
-    """A server group was made or removed, or got a member."""
+    """A server group was created or removed, or got a member."""
 
     VERSION = "1.0"
     fields = {
@@ -56,7 +56,7 @@ class ServerGroupPayload(NotificationPayload):
 
 @register
 class MetricsPayload(NotificationPayload):
-    """What monitors measured of a host: dicts of name, value, timestamp and source."""
+    """Measurements of a host's monitors: dicts of name, value, timestamp and source."""
 
     VERSION = "1.0"
     fields = {

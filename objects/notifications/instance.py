@@ -1,4 +1,4 @@
-"""Payloads about instances: their actions, and the changes of their state."""
+"""Notification payloads about instances: actions and state changes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ FACTS: dict[str, Any] = {
     "launched_at": fields.DateTimeField(nullable=True),
     "deleted_at": fields.DateTimeField(nullable=True),
 }
-"""What every payload about an instance tells. ``flavor`` has name, vcpus, memory_mb, root_gb,
+"""Fields of every payload about an instance. ``flavor`` has name, vcpus, memory_mb, root_gb,
 ephemeral_gb and swap_mb; ``image`` has id and name."""
 
 
 @register
 class InstanceActionPayload(NotificationPayload):
-    """An action of an instance began, ended, or failed: then ``fault`` has message and code."""
+    """An action of an instance started, ended or failed; ``fault`` has message and code."""
 
     VERSION = "1.0"
     fields = {
@@ -48,7 +48,7 @@ class InstanceActionPayload(NotificationPayload):
 
 @register
 class InstanceUpdatePayload(NotificationPayload):
-    """The state of an instance changed, from the old ones to those in ``state``, ``task_state``."""
+    """The state of an instance changed from the old states to ``state`` and ``task_state``."""
 
     VERSION = "1.0"
     fields = {
@@ -60,7 +60,7 @@ class InstanceUpdatePayload(NotificationPayload):
 
 @register
 class ExceptionPayload(NotificationPayload):
-    """Something failed on a host, perhaps while it worked on an instance."""
+    """An error on a host, perhaps while it worked on an instance."""
 
     VERSION = "1.0"
     fields = {

@@ -1,4 +1,4 @@
-"""Payloads about decisions: what was asked of a scheduler, and what could not be scheduled."""
+"""Notification payloads about scheduling: requests, their hosts, and failures."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ REQUEST: dict[str, Any] = {
     "flavor": fields.JSONField(nullable=True),
     "image": fields.JSONField(nullable=True),
 }
-"""What was asked for; nothing of what a scheduler makes of it on its way."""
+"""Fields of the request, without what a scheduler adds."""
 
 
 @register
 class RequestSpecPayload(NotificationPayload):
-    """A scheduler was asked for hosts, or has found them; ``hosts`` has one for each instance."""
+    """A scheduler received a request, or answered it with ``hosts``, one for each instance."""
 
     VERSION = "1.0"
     fields = {**REQUEST, "hosts": fields.ListOfStringsField(nullable=True)}
@@ -29,7 +29,7 @@ class RequestSpecPayload(NotificationPayload):
 
 @register
 class ComputeTaskPayload(NotificationPayload):
-    """A request found no host: ``reason`` says why, ``state`` is what its instances are now."""
+    """A request found no host; ``state`` is the current state of its instances."""
 
     VERSION = "1.0"
     fields = {

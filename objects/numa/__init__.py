@@ -1,4 +1,4 @@
-"""NUMA: what guests ask for, what hosts have, and whether one fits the other. Pure, no I/O."""
+"""NUMA: requested and available topologies, and fitting one to the other. Pure, no I/O."""
 
 from objects.numa.cpu_sets import format_cpus, parse_cpus
 from objects.numa.demands import CpuDemand, cpu_demand, topology_of

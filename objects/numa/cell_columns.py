@@ -1,6 +1,6 @@
-"""The NUMA cells of many hosts as numbers: which can serve a guest cell, answered for all at once.
+"""NUMA cells of many hosts as arrays: test at once which can serve a guest cell.
 
-It is the answer of ``fitting.fit_cell``.
+The result equals that of ``fitting.fit_cell``.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from objects.numa.instance import ANY, ISOLATE, REQUIRE, SMALL, InstanceCell, In
 from objects.numa.pinning import room
 
 CELLS_MAX = 64
-"""A host with more cells than that is left to ``fits``."""
+"""Maximum number of cells of a host; hosts with more are left to ``fits``."""
 
 POOLS_MAX = 6
-"""And one with more sizes of pages in a cell."""
+"""Maximum number of page sizes in a cell; hosts with more are left to ``fits``."""
 
 _AMOUNT_MAX = 2**50
 _KB_IN_MB = 1024
@@ -31,8 +31,8 @@ Numbers = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 
 
-class Fact(enum.IntEnum):
-    """What is known of a cell; memory is ordinary memory, in MiB."""
+class CellFact(enum.IntEnum):
+    """A number about a cell; memory is ordinary memory, in MiB."""
 
     EXISTS = 0
     CPUS = 1
@@ -47,21 +47,21 @@ class Fact(enum.IntEnum):
 
 Facts = tuple[int, ...]
 
-BASE: Facts = tuple(Fact)[: Fact.IDLE_CORES]
-THREADS: Facts = (Fact.IDLE_CORES, Fact.THREADED_PCPUS)
-PAGES: Facts = tuple(range(len(Fact), len(Fact) + 2 * POOLS_MAX))
-"""Where the size of each pool of pages, in KiB, and its free pages are, the smallest size first."""
+BASE: Facts = tuple(CellFact)[: CellFact.IDLE_CORES]
+THREADS: Facts = (CellFact.IDLE_CORES, CellFact.THREADED_PCPUS)
+PAGES: Facts = tuple(range(len(CellFact), len(CellFact) + 2 * POOLS_MAX))
+"""Indexes of each page pool's size in KiB and its free pages, smallest size first."""
 
 
 def is_countable(host: HostTopology) -> bool:
-    """Tell whether a host has few enough cells and sizes of pages to be told in numbers."""
+    """Return whether a host has few enough cells and page sizes for arrays."""
     return len(host.cells) <= CELLS_MAX and all(len(cell.pages) <= POOLS_MAX for cell in host.cells)
 
 
 def facts_of(host: HostTopology, facts: Facts, width: int) -> list[list[int]]:
     """Return ``BASE``, ``THREADS`` or ``PAGES`` of a countable host, [fact][cell].
 
-    There is room for ``width`` cells; those that are not there have zeros.
+    The result has ``width`` cells; missing ones are zeros.
     """
     cells = [_bounded(_OF[facts](cell)) for cell in host.cells]
     cells += [[0] * len(facts)] * (width - len(cells))
@@ -69,7 +69,7 @@ def facts_of(host: HostTopology, facts: Facts, width: int) -> list[list[int]]:
 
 
 def needed(instance: InstanceTopology) -> list[Facts]:
-    """Return what ``can_serve`` has to know for a guest."""
+    """Return the facts that ``can_serve`` needs for a guest."""
     has_pages = any(cell.page_size_kb is not None for cell in instance.cells)
     has_threads = instance.thread_policy in (ISOLATE, REQUIRE)
     return [BASE, *([THREADS] if has_threads else ()), *([PAGES] if has_pages else ())]
@@ -83,15 +83,16 @@ def can_serve(
     cpu_ratio: Numbers,
     ram_ratio: Numbers,
 ) -> Mask:
-    """Return for [cell, host] whether a guest cell fits there, as ``fit_cell`` would say.
+    """Return for [cell, host] whether a guest cell fits there, like ``fit_cell``.
 
-    ``facts`` has [cell, host] for all that is ``needed``; the ratios, one a host, are not 0.
+    ``facts`` has [cell, host] for all facts that are ``needed``. The ratios, one per host, are
+    not 0.
     """
-    cpus, shared = facts[Fact.CPUS], len(wanted.vcpus)
-    serves: Mask = facts[Fact.EXISTS] > 0
+    cpus, shared = facts[CellFact.CPUS], len(wanted.vcpus)
+    serves: Mask = facts[CellFact.EXISTS] > 0
     if shared:
         limit = cpus * cpu_ratio
-        serves &= (shared <= cpus) & (facts[Fact.CPUS_USED] + shared <= limit)
+        serves &= (shared <= cpus) & (facts[CellFact.CPUS_USED] + shared <= limit)
     serves &= _has_room(facts, wanted, instance)
     return serves & _backs(facts, wanted, instance.has_pinned_cpus, ram_ratio)
 
@@ -134,10 +135,10 @@ def _has_room(
     if not cpus:
         return True
     if instance.thread_policy == ISOLATE:
-        return facts[Fact.IDLE_CORES] >= cpus
-    has_room: Mask = facts[Fact.FREE_PCPUS] >= cpus
+        return facts[CellFact.IDLE_CORES] >= cpus
+    has_room: Mask = facts[CellFact.FREE_PCPUS] >= cpus
     if instance.thread_policy == REQUIRE:
-        has_room &= facts[Fact.THREADED_PCPUS] >= pinned
+        has_room &= facts[CellFact.THREADED_PCPUS] >= pinned
     return has_room
 
 
@@ -145,7 +146,7 @@ def _backs(
     facts: Mapping[int, Numbers], wanted: InstanceCell, is_strict: bool, ratio: Numbers
 ) -> Mask:
     asked = min(wanted.memory_mb, 2 * _AMOUNT_MAX)
-    total, used = facts[Fact.MEMORY_MB], facts[Fact.MEMORY_MB_USED]
+    total, used = facts[CellFact.MEMORY_MB], facts[CellFact.MEMORY_MB_USED]
     has_free: Mask = asked <= total - used
     if wanted.page_size_kb is not None:
         return _has_pages(facts, asked * _KB_IN_MB, wanted.page_size_kb, has_free)
@@ -155,7 +156,7 @@ def _backs(
 def _has_pages(
     facts: Mapping[int, Numbers], asked_kb: int, page_size: int | str, has_free: Mask
 ) -> Mask:
-    """Tell where some pool serves; one of ordinary pages only where memory ``has_free``."""
+    """Return where some pool serves; ordinary pages only where memory ``has_free``."""
     found = np.zeros_like(has_free)
     for size, free in _pools(facts)[: 1 if page_size == SMALL else None]:
         divisor = np.maximum(size, 1)

@@ -1,4 +1,4 @@
-"""Sets of CPUs as people write them: ``0-3,8,^2``."""
+"""Sets of CPUs in text form: ``0-3,8,^2``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable
 
 CPU_MAX = 8191
-"""The highest CPU number that is believed; no host comes near."""
+"""Highest accepted CPU number; no host comes near."""
 
 _PART = re.compile(r"(\^?)\s*([0-9]{1,5})(?:\s*-\s*([0-9]{1,5}))?")
 
 
 def parse_cpus(text: str, *, cpu_max: int = CPU_MAX, all_but: bool = False) -> frozenset[int]:
-    """Return the CPUs of a list of numbers and ranges, less those that stand after a ``^``.
+    """Parse a list of numbers and ranges, minus those preceded by ``^``.
 
-    With ``all_but`` a list of nothing but exclusions is taken off all CPUs from 0 to ``cpu_max``.
+    With ``all_but``, a list of exclusions only is subtracted from all CPUs from 0 to ``cpu_max``.
     Raises ``ValueError`` with a sentence.
     """
     included: set[int] = set()
@@ -22,12 +22,12 @@ def parse_cpus(text: str, *, cpu_max: int = CPU_MAX, all_but: bool = False) -> f
     for part in text.split(","):
         match = _PART.fullmatch(part.strip())
         if match is None:
-            raise ValueError(f"'{part.strip()[:40]}' is neither a CPU number nor a range of them")
+            raise ValueError(f"'{part.strip()[:40]}' is neither a CPU number nor a range")
         first, last = int(match[2]), int(match[3] or match[2])
         if first > last:
-            raise ValueError(f"the range {first}-{last} runs backwards")
+            raise ValueError(f"the range {first}-{last} is in descending order")
         if last > cpu_max:
-            raise ValueError(f"CPU {last} is above the last one, {cpu_max}")
+            raise ValueError(f"CPU {last} is above the highest one, {cpu_max}")
         (excluded if match[1] else included).update(range(first, last + 1))
     if all_but and not included:
         included.update(range(cpu_max + 1))
@@ -35,7 +35,7 @@ def parse_cpus(text: str, *, cpu_max: int = CPU_MAX, all_but: bool = False) -> f
 
 
 def format_cpus(cpus: Iterable[int]) -> str:
-    """Return the shortest text of a set of CPUs: ``0-3,8``."""
+    """Return the shortest text form of a set of CPUs: ``0-3,8``."""
     runs: list[list[int]] = []
     for cpu in sorted(cpus):
         if runs and runs[-1][1] == cpu - 1:

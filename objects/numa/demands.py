@@ -1,9 +1,9 @@
-"""What flavor and image ask of NUMA cells, CPUs and pages; the one place that reads these keys.
+"""NUMA cells, CPUs and pages requested by flavor and image; the only reader of these keys.
 
-Each key stands in a flavor's extra specs as ``hw:NAME`` and in an image's properties as
-``hw_NAME``: ``cpu_policy``, ``cpu_dedicated_mask``, ``cpu_thread_policy``,
-``emulator_threads_policy``, ``mem_page_size``, ``numa_nodes``, ``numa_cpus.N``, ``numa_mem.N``. An
-image may not contradict its flavor, nor ask for pinned CPUs or pages that the flavor withholds.
+Each key is ``hw:NAME`` in a flavor's extra specs and ``hw_NAME`` in an image's properties:
+``cpu_policy``, ``cpu_dedicated_mask``, ``cpu_thread_policy``, ``emulator_threads_policy``,
+``mem_page_size``, ``numa_nodes``, ``numa_cpus.N``, ``numa_mem.N``. An image may not contradict its
+flavor, nor request pinned CPUs or pages that the flavor does not allow.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import re
 from armillary import exception
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
-from objects.numa.asked import Asked, Request
 from objects.numa.cpu_sets import CPU_MAX, parse_cpus
 from objects.numa.instance import (
     ANY,
@@ -31,6 +30,7 @@ from objects.numa.instance import (
     InstanceCell,
     InstanceTopology,
 )
+from objects.numa.settings import Setting, Settings
 
 PAGE_SIZE_KB_MAX = 64 * 1024 * 1024
 
@@ -42,7 +42,7 @@ _CELL_NUMBER = re.compile(r"0|[1-9][0-9]{0,3}")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CpuDemand:
-    """How many shared and how many dedicated CPUs an instance takes, emulator threads included."""
+    """Number of shared and dedicated CPUs of an instance, including emulator threads."""
 
     vcpus: int
     pcpus: int
@@ -50,7 +50,7 @@ class CpuDemand:
 
 
 def cpu_demand(flavor: Flavor, image: ImageMeta | None) -> CpuDemand:
-    """Return the CPUs that flavor and image ask for. Raises ``InvalidNUMATopology``."""
+    """Return the CPUs that flavor and image request. Raises ``InvalidNUMATopology``."""
     topology = topology_of(flavor, image)
     if topology is None:
         return CpuDemand(flavor.vcpus, 0, None)
@@ -63,11 +63,11 @@ def cpu_demand(flavor: Flavor, image: ImageMeta | None) -> CpuDemand:
 
 
 def topology_of(flavor: Flavor, image: ImageMeta | None) -> InstanceTopology | None:
-    """Return the NUMA cells that flavor and image ask for; None when any host's will do.
+    """Return the NUMA cells that flavor and image request; None if they request none.
 
-    Raises ``InvalidNUMATopology`` with the key, what it is, and what would be allowed.
+    Raises ``InvalidNUMATopology`` with the key, its value, and the allowed values.
     """
-    request = Request(flavor, image)
+    request = Settings(flavor, image)
     cpu_policy = _cpu_policy(request)
     thread_policy = _thread_policy(request, cpu_policy)
     emulator_policy = _emulator_policy(request, cpu_policy)
@@ -100,42 +100,42 @@ def topology_of(flavor: Flavor, image: ImageMeta | None) -> InstanceTopology | N
 # Policies ---------------------------------------------------------------------------------------
 
 
-def _cpu_policy(request: Request) -> str | None:
+def _cpu_policy(request: Settings) -> str | None:
     flavor = request.of_flavor("cpu_policy").one_of(CPU_POLICIES)
     image = request.of_image("cpu_policy").one_of(CPU_POLICIES)
     if flavor.text is None:
         return image.text
-    if image.text not in (None, SHARED, flavor.text):  # shared is less than the flavor grants
-        raise image.refused(f"'{flavor.text}', as {flavor.key} of {flavor.source} has it")
+    if image.text not in (None, SHARED, flavor.text):  # shared asks for less than the flavor grants
+        raise image.refused(f"'{flavor.text}', as in {flavor.key} of {flavor.source}")
     return flavor.text
 
 
-def _thread_policy(request: Request, cpu_policy: str | None) -> str | None:
+def _thread_policy(request: Settings, cpu_policy: str | None) -> str | None:
     flavor = request.of_flavor("cpu_thread_policy").one_of(THREAD_POLICIES)
     request.of_image("cpu_thread_policy").one_of(THREAD_POLICIES)
-    # A flavor that prefers stands, whatever the image would rather have.
-    asked = flavor if flavor.text == PREFER else request.of_either("cpu_thread_policy")
+    # The flavor's "prefer" overrides the image.
+    asked = flavor if flavor.text == PREFER else request.of_flavor_or_image("cpu_thread_policy")
     if asked.text is not None and cpu_policy not in (DEDICATED, MIXED):
         raise asked.refused(f"only with the cpu_policy {DEDICATED} or {MIXED}")
     return asked.text
 
 
-def _emulator_policy(request: Request, cpu_policy: str | None) -> str | None:
-    asked = request.of_either("emulator_threads_policy").one_of(EMULATOR_POLICIES)
+def _emulator_policy(request: Settings, cpu_policy: str | None) -> str | None:
+    asked = request.of_flavor_or_image("emulator_threads_policy").one_of(EMULATOR_POLICIES)
     if asked.text == ISOLATE_EMULATOR and cpu_policy not in (DEDICATED, MIXED):
         raise asked.refused(f"only with the cpu_policy {DEDICATED} or {MIXED}")
     return asked.text
 
 
-def _pinned_vcpus(request: Request, cpu_policy: str | None) -> frozenset[int]:
-    """Return the numbers of the vCPUs that have a dedicated CPU."""
-    mask = request.of_either("cpu_dedicated_mask")
+def _pinned_vcpus(request: Settings, cpu_policy: str | None) -> frozenset[int]:
+    """Return the numbers of the vCPUs with a dedicated CPU."""
+    mask = request.of_flavor_or_image("cpu_dedicated_mask")
     if cpu_policy != MIXED:
         if mask.text is not None:
             raise mask.refused(f"only with the cpu_policy {MIXED}")
         return _all_vcpus(request) if cpu_policy == DEDICATED else frozenset()
     vcpus = _all_vcpus(request)
-    allowed = f"some, not all, of the vCPUs 0 to {len(vcpus) - 1}, such as 0-1 or ^0"
+    allowed = f"some, but not all, of the vCPUs 0 to {len(vcpus) - 1}, such as 0-1 or ^0"
     if mask.text is None:
         raise mask.refused(allowed)
     pinned = _cpu_set(mask, len(vcpus), allowed, all_but=True)
@@ -144,28 +144,28 @@ def _pinned_vcpus(request: Request, cpu_policy: str | None) -> frozenset[int]:
     return pinned
 
 
-def _all_vcpus(request: Request) -> frozenset[int]:
+def _all_vcpus(request: Settings) -> frozenset[int]:
     """Return the numbers of all vCPUs."""
     _check_vcpus(request)
     return frozenset(range(request.flavor.vcpus))
 
 
-def _check_vcpus(request: Request) -> None:
-    """Refuse more vCPUs than any host has: from here on each is counted by its number."""
+def _check_vcpus(request: Settings) -> None:
+    """Refuse more vCPUs than any host has, since they are enumerated from here on."""
     count = request.flavor.vcpus
     if count > CPU_MAX + 1:
         raise exception.InvalidNUMATopology(
             key="vcpus",
             source=f"flavor {request.flavor.name}",
             found=count,
-            allowed=f"at most {CPU_MAX + 1} where NUMA cells, pinned CPUs or pages are asked for",
+            allowed=f"at most {CPU_MAX + 1} with NUMA cells, pinned CPUs or page sizes",
         )
 
 
 # Pages ------------------------------------------------------------------------------------------
 
 
-def _page_size(request: Request) -> int | str | None:
+def _page_size(request: Settings) -> int | str | None:
     flavor, image = request.of_flavor("mem_page_size"), request.of_image("mem_page_size")
     size, asked = _size_kb(flavor), _size_kb(image)
     if asked is None or asked == size:
@@ -175,7 +175,7 @@ def _page_size(request: Request) -> int | str | None:
     if size is None:
         allowed = f"only with {flavor.key} of {flavor.source}"
     else:
-        allowed = f"nothing but what {flavor.key} of {flavor.source} allows ('{flavor.text}')"
+        allowed = f"a value that {flavor.key} of {flavor.source} allows ('{flavor.text}')"
     raise image.refused(allowed)
 
 
@@ -183,7 +183,7 @@ def _is_small(size: int | str) -> bool:
     return size == PAGE_WORDS[0]
 
 
-def _size_kb(asked: Asked) -> int | str | None:
+def _size_kb(asked: Setting) -> int | str | None:
     if asked.text is None:
         return None
     text = asked.text.strip().lower()
@@ -196,7 +196,7 @@ def _size_kb(asked: Asked) -> int | str | None:
     return size_kb
 
 
-def _check_divides(request: Request, size_kb: int, memories_mb: list[int]) -> None:
+def _check_divides(request: Settings, size_kb: int, memories_mb: list[int]) -> None:
     odd = [memory for memory in memories_mb if memory * _KB_IN_MB % size_kb]
     if odd:
         image = request.of_image("mem_page_size")
@@ -206,18 +206,18 @@ def _check_divides(request: Request, size_kb: int, memories_mb: list[int]) -> No
 
 # Cells ------------------------------------------------------------------------------------------
 
-_Cells = list[tuple[frozenset[int], int]]  # the vCPUs and the MiB of each
+_Cells = list[tuple[frozenset[int], int]]  # vCPUs and MiB of each
 
 
-def _cells(request: Request) -> _Cells | None:
-    """Return the guest's cells, or None when nothing is said about them."""
+def _cells(request: Settings) -> _Cells | None:
+    """Return the guest's cells, or None if none are requested."""
     flavor = request.flavor
-    nodes = request.of_either("numa_nodes")
+    nodes = request.of_flavor_or_image("numa_nodes")
     count = nodes.number(flavor.vcpus, f"a number from 1 to {flavor.vcpus}, the flavor's vCPUs")
     cpus, memories = request.numbered("numa_cpus"), request.numbered("numa_mem")
     if count is None:
         for asked in (*cpus.values(), *memories.values()):
-            raise asked.refused("only with numa_nodes, the number of cells")
+            raise asked.refused("only together with numa_nodes, the number of cells")
         return None
     _check_vcpus(request)
     if not cpus and not memories:
@@ -234,12 +234,12 @@ def _cells(request: Request) -> _Cells | None:
     )
 
 
-def _even_cells(request: Request, nodes: Asked, count: int) -> _Cells:
+def _even_cells(request: Settings, nodes: Setting, count: int) -> _Cells:
     flavor = request.flavor
     if flavor.vcpus % count or flavor.memory_mb % count:
         raise nodes.refused(
-            f"a divisor of {flavor.vcpus} vCPUs and {flavor.memory_mb} MiB, unless numa_cpus.N and "
-            "numa_mem.N say what each cell has"
+            f"a divisor of {flavor.vcpus} vCPUs and {flavor.memory_mb} MiB, or numa_cpus.N and "
+            "numa_mem.N for each cell"
         )
     vcpus, memory_mb = flavor.vcpus // count, flavor.memory_mb // count
     return [
@@ -248,18 +248,18 @@ def _even_cells(request: Request, nodes: Asked, count: int) -> _Cells:
     ]
 
 
-def _check_complete(request: Request, name: str, given: dict[str, Asked], count: int) -> None:
+def _check_complete(request: Settings, name: str, given: dict[str, Setting], count: int) -> None:
     for number, asked in given.items():
         if not _CELL_NUMBER.fullmatch(number) or int(number) >= count:
-            raise asked.refused(f"the cells are {name}.0 to {name}.{count - 1}, as of numa_nodes")
+            raise asked.refused(f"the cells {name}.0 to {name}.{count - 1}, as numa_nodes says")
     for cell in range(count):
         if str(cell) not in given:
             raise request.of_flavor(f"{name}.{cell}").refused(
-                "numa_cpus.N and numa_mem.N for each of the numa_nodes, or for none"
+                "numa_cpus.N and numa_mem.N for all of the numa_nodes, or for none"
             )
 
 
-def _cpus_of_cells(given: list[Asked], vcpus: int) -> list[frozenset[int]]:
+def _cpus_of_cells(given: list[Setting], vcpus: int) -> list[frozenset[int]]:
     found: list[frozenset[int]] = []
     seen: frozenset[int] = frozenset()
     for asked in given:
@@ -271,19 +271,19 @@ def _cpus_of_cells(given: list[Asked], vcpus: int) -> list[frozenset[int]]:
         found.append(cpus)
     if len(seen) < vcpus:
         missing = min(frozenset(range(vcpus)) - seen)
-        raise given[-1].refused(f"each of the {vcpus} vCPUs in a cell, {missing} is in none")
+        raise given[-1].refused(f"each of the {vcpus} vCPUs in a cell; {missing} is in none")
     return found
 
 
-def _memories_of_cells(given: list[Asked], memory_mb: int) -> list[int]:
-    allowed = f"MiB that are {memory_mb} in all cells together, as the flavor has"
+def _memories_of_cells(given: list[Setting], memory_mb: int) -> list[int]:
+    allowed = f"MiB that add up to {memory_mb}, the flavor's memory, in all cells"
     found = [asked.number(memory_mb, allowed) or 0 for asked in given]
     if sum(found) != memory_mb:
         raise given[-1].refused(f"{allowed}, not {sum(found)}")
     return found
 
 
-def _cpu_set(asked: Asked, vcpus: int, allowed: str, *, all_but: bool = False) -> frozenset[int]:
+def _cpu_set(asked: Setting, vcpus: int, allowed: str, *, all_but: bool = False) -> frozenset[int]:
     try:
         return parse_cpus(asked.text or "", cpu_max=vcpus - 1, all_but=all_but)
     except ValueError as error:

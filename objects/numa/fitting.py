@@ -1,4 +1,4 @@
-"""Fit a guest's NUMA cells to those of a host: which goes where, on which CPUs, in which pages."""
+"""Fitting of a guest's NUMA cells to a host's: which cells, which CPUs, which pages."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from objects import pci
 from objects.numa.host import HostCell, HostTopology
 from objects.numa.instance import InstanceCell, InstanceTopology
 from objects.numa.memory import Backing, back, free_memory_mb
 from objects.numa.pinning import has_room, pin
+from objects.pci import pci
 
-STATES_MAX = 1_000
-"""So many ways to choose host cells are looked at when devices restrict these; then it is a no."""
+CHOICES_MAX = 1_000
+"""Maximum number of host cell choices tried when devices restrict them; then it does not fit."""
 
-_Placed = tuple[int, ...]  # for each guest cell the index of its host cell
+_Placed = tuple[int, ...]  # index of the host cell of each guest cell
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ratios:
-    """How far shared vCPUs and unpinned memory may exceed what a cell has."""
+    """Overcommit ratios of shared vCPUs and unpinned memory in a cell."""
 
     cpu: float
     ram: float
 
     @classmethod
     def of(cls, host: HostTopology, limits: Mapping[str, Any] | None) -> Ratios:
-        """Return those of the limits that a scheduler set, and the host's own for the others."""
+        """Return the scheduler's limits, with the host's own ratios as defaults."""
         given = limits or {}
         return cls(
             cpu=float(given.get("cpu_allocation_ratio") or host.cpu_allocation_ratio),
@@ -45,14 +45,14 @@ def fit(
     pci_requests: Sequence[pci.PciRequest] = (),
     packing: bool = False,
 ) -> InstanceTopology | None:
-    """Return a copy of the instance's topology that says where it goes, or None: it does not fit.
+    """Return a copy of the instance's topology with its host cells, or None if it does not fit.
 
     Each guest cell gets a host cell of its own, the emptiest first, or with ``packing`` the
-    fullest; cells with devices come last, or first when such devices are asked for. ``limits`` may
-    have ``cpu_allocation_ratio`` and ``ram_allocation_ratio``, in the place of the host's. Nothing
-    that is passed in is changed.
+    fullest. Cells with devices come last, or first if devices are requested. ``limits`` may have
+    ``cpu_allocation_ratio`` and ``ram_allocation_ratio``, which override the host's. No argument is
+    modified.
     """
-    way = _find_way(host, instance, limits, list(pools or ()), pci_requests, packing=packing)
+    way = _find_placement(host, instance, limits, list(pools or ()), pci_requests, packing=packing)
     if way is None:
         return None
     return dataclasses.replace(
@@ -72,15 +72,15 @@ def fits(
     pools: Sequence[pci.Pool] | None = None,
     pci_requests: Sequence[pci.PciRequest] = (),
 ) -> bool:
-    """Tell whether ``fit`` would find a way."""
-    way = _find_way(host, instance, limits, list(pools or ()), pci_requests, packing=False)
+    """Return whether ``fit`` would succeed."""
+    way = _find_placement(host, instance, limits, list(pools or ()), pci_requests, packing=False)
     return way is not None
 
 
 def fit_cell(
     cell: HostCell, wanted: InstanceCell, instance: InstanceTopology, ratios: Ratios
 ) -> Backing | None:
-    """Return how a host cell backs a guest cell's memory, or None when it does not fit there."""
+    """Return how a host cell backs a guest cell's memory, or None if it does not fit there."""
     if not has_shared_cpus(cell, len(wanted.vcpus), ratios.cpu):
         return None
     emulator = emulator_cpus(instance, wanted)
@@ -90,30 +90,30 @@ def fit_cell(
 
 
 def has_shared_cpus(cell: HostCell, vcpus: int, ratio: float) -> bool:
-    """Tell whether a cell has room for so many more shared vCPUs."""
+    """Return whether a cell has room for this many more shared vCPUs."""
     if not vcpus:
         return True
     return vcpus <= len(cell.cpus) and cell.cpus_used + vcpus <= len(cell.cpus) * ratio
 
 
-def demand_of(wanted: InstanceCell, instance: InstanceTopology) -> tuple[Any, ...]:
-    """Return what is equal for guest cells that fit into the same host cells."""
+def demand_key(wanted: InstanceCell, instance: InstanceTopology) -> tuple[Any, ...]:
+    """Return a key that is equal for guest cells that fit the same host cells."""
     return (
         len(wanted.vcpus), len(wanted.pinned_vcpus), wanted.memory_mb, wanted.page_size_kb,
         emulator_cpus(instance, wanted),
     )  # fmt: skip
 
 
-def looks_everywhere(guest_cells: int, kinds: int) -> bool:
-    """Tell whether ``fits`` surely looks at all ways, when host cells are of so many kinds.
+def is_search_exhaustive(guest_cells: int, kinds: int) -> bool:
+    """Return whether ``fits`` certainly tries all choices, given the number of host cell kinds.
 
-    Then a host's answer does not depend on the order of its cells.
+    Then a host's result does not depend on the order of its cells.
     """
-    return sum(math.comb(kinds + n - 1, n) for n in range(1, guest_cells + 1)) < STATES_MAX
+    return sum(math.comb(kinds + n - 1, n) for n in range(1, guest_cells + 1)) < CHOICES_MAX
 
 
 def emulator_cpus(instance: InstanceTopology, cell: InstanceCell) -> int:
-    """Return how many dedicated CPUs a guest cell needs for the emulator's threads."""
+    """Return the number of dedicated CPUs a guest cell needs for emulator threads."""
     return int(instance.isolates_emulator and cell is instance.cells[0])
 
 
@@ -124,7 +124,7 @@ def _in_order(
     *,
     packing: bool,
 ) -> list[HostCell]:
-    """Return the host's cells, those first that are to be used first."""
+    """Return the host's cells in the order in which to use them."""
     of_use = [
         pool
         for pool in pools
@@ -146,7 +146,7 @@ def _fitted(
     vcpus = sorted(wanted.pinned_vcpus)
     emulator = emulator_cpus(instance, wanted)
     pinned = pin(cell, len(vcpus), emulator, instance.thread_policy)
-    assert pinned is not None  # or the cell would not have been chosen
+    assert pinned is not None  # otherwise the cell would not have been chosen
     return dataclasses.replace(
         wanted,
         page_size_kb=backing.page_size_kb,
@@ -156,10 +156,10 @@ def _fitted(
     )
 
 
-# Which guest cell goes to which host cell --------------------------------------------------------
+# Choice of host cells -----------------------------------------------------------------------------
 
 
-def _find_way(
+def _find_placement(
     host: HostTopology,
     instance: InstanceTopology,
     limits: Mapping[str, Any] | None,
@@ -189,11 +189,11 @@ def _find_way(
 def _rows(
     cells: Sequence[HostCell], instance: InstanceTopology, ratios: Ratios
 ) -> list[list[Backing | None]]:
-    """Return for each guest cell what each host cell would give it; equal ones ask once."""
+    """Return for each guest cell the backing by each host cell; equal cells share a row."""
     known: dict[tuple[Any, ...], list[Backing | None]] = {}
     rows = []
     for wanted in instance.cells:
-        demand = demand_of(wanted, instance)
+        demand = demand_key(wanted, instance)
         if demand not in known:
             known[demand] = [fit_cell(cell, wanted, instance, ratios) for cell in cells]
         rows.append(known[demand])
@@ -240,7 +240,7 @@ def _anywhere(placed: _Placed) -> bool:
 def _devices_at(
     cell: HostCell, pools: Sequence[pci.Pool], requests: Sequence[pci.PciRequest]
 ) -> tuple[Any, ...]:
-    """Return what makes a cell differ from others for these requests, as far as devices go."""
+    """Return a key of a cell's devices that distinguishes it for these requests."""
     near = [
         (tuple(pci.matches(pool, request) for request in requests), int(pool.get("count", 1)))
         for pool in pools
@@ -251,10 +251,9 @@ def _devices_at(
 
 
 class _Search:
-    """Gives each guest cell a host cell of its own, the first in order that leads to a whole.
+    """Backtracking search that gives each guest cell a host cell of its own, in order.
 
-    Host cells of one kind are as good as each other, so a choice that failed with some is not tried
-    with others of their kinds.
+    Host cells of one kind are equivalent, so a combination of kinds that failed is not tried again.
     """
 
     def __init__(
@@ -284,7 +283,7 @@ class _Search:
             if state in self._failed:
                 continue
             found = self._extend(longer)
-            if found is not None or len(self._failed) >= STATES_MAX:
+            if found is not None or len(self._failed) >= CHOICES_MAX:
                 return found
             self._failed.add(state)
         return None

@@ -1,4 +1,4 @@
-"""The NUMA cells of a host: CPUs, memory and pages, and what is used of them."""
+"""NUMA cells of a host: CPUs, memory and pages, with their usage."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Self
 from armillary import exception
 
 ORDINARY_PAGE_KB_MAX = 64
-"""A kernel's ordinary pages are of 4, 16 or 64 KiB; whatever is larger is a huge page."""
+"""Largest ordinary page: kernels use 4, 16 or 64 KiB; larger pages are huge pages."""
 
 _KB_IN_MB = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class PagePool:
-    """The memory pages of one size in a cell; those reserved for the host count as used."""
+    """Memory pages of one size in a cell; pages reserved for the host count as used."""
 
     size_kb: int
     total: int
@@ -25,12 +25,12 @@ class PagePool:
 
     @property
     def free(self) -> int:
-        """Pages that nobody uses."""
+        """Number of unused pages."""
         return self.total - self.used
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the pages of a wire form. Raises ``ValueError`` for pages of no size."""
+        """Parse a wire form. Raises ``ValueError`` for a size below 1."""
         size_kb = int(plain["size_kb"])
         if size_kb < 1:
             raise ValueError(f"pages of {size_kb} KiB")
@@ -39,12 +39,12 @@ class PagePool:
 
 @dataclass(frozen=True)
 class HostCell:
-    """A NUMA cell: ``cpus`` are shared by many vCPUs, each of ``pcpus`` is given to one.
+    """A NUMA cell: ``cpus`` are shared by many vCPUs, each of ``pcpus`` is dedicated to one.
 
-    ``cpus_used`` counts shared vCPUs, ``pinned`` holds the dedicated CPUs that are taken, among
-    them those that an instance with the thread policy ``isolate`` keeps idle. ``siblings`` are the
-    threads of each core; a CPU in none of these is a core by itself. ``memory_mb`` is all memory of
-    the cell, huge pages included, and so is ``memory_mb_used``.
+    ``cpus_used`` counts shared vCPUs. ``pinned`` holds the dedicated CPUs in use, including those
+    that an instance with the thread policy ``isolate`` keeps idle. ``siblings`` are the threads of
+    each core; a CPU in none of them is a core by itself. ``memory_mb`` and ``memory_mb_used``
+    include huge pages.
     """
 
     id: int
@@ -58,22 +58,22 @@ class HostCell:
     memory_mb_used: int = 0
     pages: tuple[PagePool, ...] = ()
 
-    # What follows from these is reckoned once: a cell is asked about by many requests.
+    # Derived values are cached: a cell is used by many requests.
 
     @functools.cached_property
     def free_pcpus(self) -> frozenset[int]:
-        """The dedicated CPUs that nobody has."""
+        """The unused dedicated CPUs."""
         return self.pcpus - self.pinned
 
     @functools.cached_property
     def free_cores(self) -> tuple[frozenset[int], ...]:
-        """The dedicated CPUs that nobody has, those of a core together."""
+        """The unused dedicated CPUs, grouped by core."""
         free = self.free_pcpus
         return tuple(core & free for core in self._cores if not core.isdisjoint(free))
 
     @functools.cached_property
     def idle_cores(self) -> tuple[frozenset[int], ...]:
-        """The dedicated CPUs of cores on which nothing runs, neither pinned nor shared vCPUs."""
+        """The dedicated CPUs of cores that run neither pinned nor shared vCPUs."""
         busy = self.pinned | (self.cpus - self.pcpus)
         return tuple(core & self.pcpus for core in self._cores if core.isdisjoint(busy))
 
@@ -87,25 +87,25 @@ class HostCell:
 
     @functools.cached_property
     def huge_pages(self) -> tuple[PagePool, ...]:
-        """The pools of huge pages, the largest first."""
+        """The pools of huge pages, largest first."""
         huge = (pool for pool in self.pages if pool.size_kb > ORDINARY_PAGE_KB_MAX)
         return tuple(sorted(huge, key=lambda pool: -pool.size_kb))
 
     @functools.cached_property
     def ordinary_memory_mb(self) -> int:
-        """The memory that is not set aside as huge pages."""
+        """Memory in MiB that is not reserved as huge pages."""
         return self.memory_mb - sum(pool.total * pool.size_kb for pool in self.huge_pages) // (
             _KB_IN_MB
         )
 
     @functools.cached_property
     def ordinary_memory_mb_used(self) -> int:
-        """What is used of the ordinary memory."""
+        """Used ordinary memory in MiB."""
         huge = sum(pool.used * pool.size_kb for pool in self.huge_pages) // _KB_IN_MB
         return max(self.memory_mb_used - huge, 0)
 
     def pool(self, size_kb: int) -> PagePool | None:
-        """Return the pages of one size, or None when the cell has none."""
+        """Return the pages of one size, or None if the cell has none."""
         return next((pool for pool in self.pages if pool.size_kb == size_kb), None)
 
     def to_plain(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class HostCell:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the cell of a wire form; whatever but ``id`` is left out has its default."""
+        """Parse a wire form; only ``id`` is required."""
         socket = plain.get("socket")
         return cls(
             id=int(plain["id"]),
@@ -146,13 +146,13 @@ class HostCell:
 
 @functools.lru_cache(maxsize=1024)
 def _siblings(cores: tuple[tuple[Any, ...], ...]) -> tuple[frozenset[int], ...]:
-    """Return the threads of each core; hosts of one model share them."""
+    """Return the threads of each core, cached: hosts of one model share them."""
     return tuple(frozenset(map(int, core)) for core in cores)
 
 
 @dataclass(frozen=True, slots=True)
 class HostTopology:
-    """The cells of a host. Shared vCPUs and unpinned memory may exceed a cell by the ratios."""
+    """The cells of a host, with overcommit ratios of shared vCPUs and unpinned memory."""
 
     cells: tuple[HostCell, ...]
     cpu_allocation_ratio: float = 1.0
@@ -160,7 +160,7 @@ class HostTopology:
 
     @property
     def sockets(self) -> dict[int, int | None]:
-        """The socket of each cell, by the cell's id."""
+        """Cell id -> socket."""
         return {cell.id: cell.socket for cell in self.cells}
 
     def to_plain(self) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class HostTopology:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the topology of a wire form. Raises ``InvalidNUMATopology`` for what is none."""
+        """Parse a wire form. Raises ``InvalidNUMATopology`` if it is malformed."""
         try:
             return cls(
                 cells=tuple(HostCell.from_plain(cell) for cell in plain["cells"]),

@@ -1,4 +1,4 @@
-"""The NUMA cells that an instance asks for, and where they are once they were fitted to a host."""
+"""NUMA cells that an instance requests, with the host cells once it is fitted."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SMALL, LARGE, ANY = PAGE_WORDS = ("small", "large", "any")
 
 @dataclass(frozen=True, slots=True)
 class InstanceCell:
-    """A guest's NUMA cell: its vCPUs, by number, shared and pinned ones, and its memory.
+    """A guest's NUMA cell: its shared and pinned vCPUs, by number, and its memory.
 
-    ``page_size_kb`` is None when any ordinary memory will do, which then may be overcommitted, a
-    size in KiB, or before a fit one of ``PAGE_WORDS``. A fit fills in the rest: the id of the host
-    cell, the CPU of each pinned vCPU, and the CPUs of isolated emulator threads.
+    ``page_size_kb`` is None for any ordinary memory, which may be overcommitted, a size in KiB, or,
+    before a fit, one of ``PAGE_WORDS``. A fit sets the other fields: the id of the host cell, the
+    CPU of each pinned vCPU, and the CPUs of isolated emulator threads.
     """
 
     id: int
@@ -34,7 +34,7 @@ class InstanceCell:
 
     @property
     def cpus_taken(self) -> frozenset[int]:
-        """The host's CPUs that the cell runs on alone."""
+        """The host CPUs that are dedicated to the cell."""
         return self.emulator_cpus.union(self.pinning.values())
 
     def to_plain(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class InstanceCell:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the cell of a wire form."""
+        """Parse a wire form."""
         host_cell = plain.get("host_cell")
         page_size = plain.get("page_size_kb")
         return cls(
@@ -69,7 +69,7 @@ class InstanceCell:
 
 @dataclass(frozen=True, slots=True)
 class InstanceTopology:
-    """What an instance asks of NUMA cells; ``emulator_threads_policy`` concerns its first cell."""
+    """Requested NUMA cells; ``emulator_threads_policy`` applies to the first."""
 
     cells: tuple[InstanceCell, ...]
     cpu_policy: str | None = None
@@ -78,17 +78,17 @@ class InstanceTopology:
 
     @property
     def has_pinned_cpus(self) -> bool:
-        """Whether some vCPUs have a CPU of their own; then memory is never overcommitted."""
+        """Whether some vCPUs have dedicated CPUs; then memory is never overcommitted."""
         return self.cpu_policy in (DEDICATED, MIXED)
 
     @property
     def isolates_emulator(self) -> bool:
-        """Whether the emulator's threads have a dedicated CPU of their own."""
+        """Whether the emulator's threads have a dedicated CPU."""
         return self.emulator_threads_policy == ISOLATE_EMULATOR
 
     @property
     def host_cells(self) -> frozenset[int]:
-        """The ids of the host's cells that it was fitted to."""
+        """Ids of the host cells that it was fitted to."""
         return frozenset(cell.host_cell for cell in self.cells if cell.host_cell is not None)
 
     def to_plain(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class InstanceTopology:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the topology of a wire form. Raises ``InvalidNUMATopology`` for what is none."""
+        """Parse a wire form. Raises ``InvalidNUMATopology`` if it is malformed."""
         try:
             return cls(
                 cells=tuple(InstanceCell.from_plain(cell) for cell in plain["cells"]),

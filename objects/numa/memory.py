@@ -1,4 +1,4 @@
-"""Whether a guest cell's memory fits into a host cell, and in pages of which size."""
+"""Fitting of a guest cell's memory into a host cell, and the page size to use."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _KB_IN_MB = 1024
 
 @dataclass(frozen=True, slots=True)
 class Backing:
-    """The size of the pages that memory is made of; None is ordinary memory, uncounted."""
+    """Page size of a guest cell's memory; None: ordinary memory, not counted in pages."""
 
     page_size_kb: int | None
 
 
 def back(cell: HostCell, wanted: InstanceCell, *, is_strict: bool, ratio: float) -> Backing | None:
-    """Return how a host cell provides a guest cell's memory, or None when it cannot.
+    """Return how a host cell backs a guest cell's memory, or None if it cannot.
 
-    Of huge pages, and with ``is_strict``, what is free is what there is. Other memory may be
-    overcommitted by ``ratio``, but no guest cell alone is larger than its host cell.
+    Huge pages, and with ``is_strict`` all memory, must be free. Other memory may be overcommitted
+    by ``ratio``, but a guest cell must never be larger than its host cell.
     """
     if wanted.page_size_kb is not None:
         return next(
@@ -40,12 +40,12 @@ def back(cell: HostCell, wanted: InstanceCell, *, is_strict: bool, ratio: float)
 
 
 def free_memory_mb(cell: HostCell) -> int:
-    """Return the memory of a cell that nobody uses."""
+    """Return the unused memory of a cell in MiB."""
     return cell.memory_mb - cell.memory_mb_used
 
 
 def free_mb(cell: HostCell, wanted: InstanceCell, *, is_strict: bool, ratio: float) -> int:
-    """Return how much memory a cell has for a guest cell that wants pages as this one does."""
+    """Return the MiB that a cell has free in the page size of a guest cell."""
     if wanted.page_size_kb is not None:
         pools = _pools(cell, wanted.page_size_kb)
         return max((pool.free * pool.size_kb // _KB_IN_MB for pool in pools), default=0)
@@ -55,12 +55,12 @@ def free_mb(cell: HostCell, wanted: InstanceCell, *, is_strict: bool, ratio: flo
 
 
 def pages_of(memory_mb: int, size_kb: int) -> int:
-    """Return how many pages make up so much memory."""
+    """Return the number of pages in an amount of memory."""
     return memory_mb * _KB_IN_MB // size_kb
 
 
 def _pools(cell: HostCell, wanted: int | str) -> tuple[PagePool, ...]:
-    """Return the pools that may serve, the best first."""
+    """Return the pools that may serve, best first."""
     if isinstance(wanted, int):
         return tuple(pool for pool in cell.pages if pool.size_kb == wanted)
     ordinary = tuple(

@@ -1,6 +1,6 @@
-"""Choose dedicated CPUs of a host cell for a guest's pinned vCPUs, by its thread policy.
+"""Selection of dedicated CPUs of a host cell for pinned vCPUs, by thread policy.
 
-- ``prefer``: any free CPUs, threads of one core together where there are;
+- ``prefer``: any free CPUs, threads of one core together if possible;
 - ``require``: only threads of cores that have several of them free;
 - ``isolate``: each on a core of its own, whose other threads stay idle.
 """
@@ -18,16 +18,16 @@ _Core = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """The CPUs for the vCPUs, in order, and those for the emulator's threads."""
+    """CPUs of the vCPUs, in order, and of the emulator threads."""
 
     cpus: tuple[int, ...]
     emulator_cpus: frozenset[int]
 
 
 def pin(cell: HostCell, vcpus: int, emulator: int, policy: str | None) -> Pinned | None:
-    """Return CPUs for so many vCPUs and isolated emulator threads, or None when too few are free.
+    """Return CPUs for the vCPUs and isolated emulator threads, or None if too few are free.
 
-    Never more than one instance has a CPU, and an emulator's CPU is none of the vCPUs'.
+    Each CPU has at most one user; emulator threads and vCPUs do not share CPUs.
     """
     if policy == ISOLATE:
         return _pin_isolated(cell, vcpus, emulator)
@@ -41,15 +41,15 @@ def pin(cell: HostCell, vcpus: int, emulator: int, policy: str | None) -> Pinned
     return None if left is None else Pinned(tuple(chosen), frozenset(left))
 
 
-def idled(cell: HostCell, cpus: Iterable[int]) -> frozenset[int]:
-    """Return these CPUs with the dedicated threads beside them, which ``isolate`` keeps idle."""
+def with_idle_siblings(cell: HostCell, cpus: Iterable[int]) -> frozenset[int]:
+    """Return these CPUs and their dedicated sibling threads, which ``isolate`` keeps idle."""
     wanted = frozenset(cpus)
     beside = (core for core in cell.siblings if not core.isdisjoint(wanted))
     return wanted.union(*beside) & (cell.pcpus | wanted)
 
 
 def room(cell: HostCell, policy: str | None) -> int:
-    """Return for how many pinned vCPUs there is room by a thread policy."""
+    """Return the number of pinned vCPUs that fit by a thread policy."""
     if policy == ISOLATE:
         return len(cell.idle_cores)
     if policy == REQUIRE:
@@ -58,7 +58,7 @@ def room(cell: HostCell, policy: str | None) -> int:
 
 
 def has_room(cell: HostCell, vcpus: int, emulator: int, policy: str | None) -> bool:
-    """Tell whether ``pin`` would find CPUs."""
+    """Return whether ``pin`` would succeed."""
     if not vcpus + emulator:
         return True
     if vcpus + emulator > (len(cell.idle_cores) if policy == ISOLATE else len(cell.free_pcpus)):
@@ -75,7 +75,7 @@ def _pin_isolated(cell: HostCell, vcpus: int, emulator: int) -> Pinned | None:
 
 
 def _take_together(cores: Sequence[_Core], count: int) -> list[int] | None:
-    """Take whole cores while they are needed whole, then the smallest that is enough."""
+    """Take whole cores while possible, then the smallest core that suffices."""
     if sum(map(len, cores)) < count:
         return None
     chosen: list[int] = []
@@ -90,7 +90,7 @@ def _take_together(cores: Sequence[_Core], count: int) -> list[int] | None:
 
 
 def _take_scattered(cores: list[_Core], count: int) -> list[int] | None:
-    """Take from the cores with the fewest free threads: whole cores are worth more to others."""
+    """Take from the cores with the fewest free threads, to keep whole cores for others."""
     cpus = [
         cpu for core in sorted(cores, key=lambda core: (len(core), sorted(core))) for cpu in core
     ]

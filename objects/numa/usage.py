@@ -1,4 +1,4 @@
-"""Take what a fitted instance uses from a host's cells, and give it back."""
+"""Addition and removal of a fitted instance's usage on a host's cells."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import dataclasses
 from objects.numa.host import HostCell, HostTopology, PagePool
 from objects.numa.instance import ISOLATE, InstanceCell, InstanceTopology
 from objects.numa.memory import pages_of
-from objects.numa.pinning import idled
+from objects.numa.pinning import with_idle_siblings
 
 
 def consume(host: HostTopology, fitted: InstanceTopology) -> HostTopology:
-    """Return the host with a fitted instance on it; what is for cells it lacks is left out."""
+    """Return the host with a fitted instance added; cells that the host lacks are ignored."""
     return _changed(host, fitted, 1)
 
 
@@ -36,7 +36,7 @@ def _changed(host: HostTopology, fitted: InstanceTopology, sign: int) -> HostTop
 def _changed_cell(host: HostCell, cell: InstanceCell, sign: int, *, idles: bool) -> HostCell:
     taken = cell.cpus_taken
     if idles:
-        taken = idled(host, taken)
+        taken = with_idle_siblings(host, taken)
     return dataclasses.replace(
         host,
         cpus_used=max(host.cpus_used + sign * len(cell.vcpus), 0),

@@ -1,4 +1,4 @@
-"""Batches from ways: candidates whose demands share providers in the same pattern are one batch."""
+"""Batches of candidates whose demands share providers in the same pattern."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from placement.candidates.plan import Pattern, Ways
 from placement.candidates.problem import Problem
 from placement.candidates.result import Batch
-from placement.columns import Rows
+from placement.providers.columns import Rows
 
 
 def batches_of(
@@ -34,7 +34,7 @@ def batches_of(
 
 
 def _first_demands(pattern: Pattern) -> list[int]:
-    """Return for each slot a demand that it serves."""
+    """Return for each slot one demand that it serves."""
     return [pattern.index(slot) for slot in range(max(pattern) + 1)]
 
 

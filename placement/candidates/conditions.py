@@ -1,4 +1,4 @@
-"""What a request group asks of a provider, as one column of yes and no for each part."""
+"""Conditions of a request group on a provider, each as one boolean column."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement import feasibility
-from placement.columns import ClassColumns, Mask
-from placement.feasibility import Rule
-from placement.provider_table import ProviderTable
-from placement.query import Group
+from placement.candidates.query import Group
+from placement.ledger import feasibility
+from placement.ledger.feasibility import Rule
+from placement.providers.columns import ClassColumns, Mask
+from placement.providers.provider_table import ProviderTable
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Which rows pass; ``kind`` and ``name`` as in ``DecisionTrace``.
+    """The rows that pass; ``kind`` and ``name`` as in ``DecisionTrace``.
 
-    For resources also how much is asked, of what, and the part of the rule unless it is the room.
+    For resources also the amount, its class, and the part of the rule unless that is free capacity.
     """
 
     kind: str
@@ -30,7 +30,7 @@ class Condition:
 
 
 def of_places(table: ProviderTable, group: Group) -> Iterator[Condition]:
-    """Yield what a group asks of tree and aggregates."""
+    """Yield a group's conditions on tree and aggregates."""
     if group.in_tree is not None:
         yield Condition("in_tree", group.in_tree, _is_in_tree(table, group.in_tree))
     for aggregates in group.member_of:
@@ -41,13 +41,13 @@ def of_places(table: ProviderTable, group: Group) -> Iterator[Condition]:
 
 
 def of_required_traits(table: ProviderTable, group: Group) -> Iterator[Condition]:
-    """Yield the traits that a group requires."""
+    """Yield the required traits of a group."""
     for traits in group.required_traits:
         yield Condition("trait", any_name(traits), _any(map(table.has_trait, traits)))
 
 
 def of_forbidden_traits(table: ProviderTable, group: Group) -> Iterator[Condition]:
-    """Yield the traits that a group forbids."""
+    """Yield the forbidden traits of a group."""
     for trait in group.forbidden_traits:
         yield Condition("forbidden_trait", trait, ~table.has_trait(trait))
 
@@ -55,7 +55,7 @@ def of_forbidden_traits(table: ProviderTable, group: Group) -> Iterator[Conditio
 def of_root(
     table: ProviderTable, required: Iterable[str], forbidden: Iterable[str]
 ) -> Iterator[Condition]:
-    """Yield the traits that the root of a tree must have, or must not."""
+    """Yield the required and forbidden traits of the root of a tree."""
     for trait in required:
         yield Condition("trait", trait, table.has_trait(trait))
     for trait in forbidden:
@@ -73,7 +73,7 @@ def of_resource(table: ProviderTable, name: str, amount: int) -> Iterator[Condit
 
 
 def of_single_provider(table: ProviderTable, group: Group) -> Iterator[Condition]:
-    """Yield all that a group asks of a provider which is to serve it alone."""
+    """Yield all conditions on a single provider that serves the whole group."""
     yield from of_places(table, group)
     yield from of_required_traits(table, group)
     yield from of_forbidden_traits(table, group)
@@ -82,12 +82,12 @@ def of_single_provider(table: ProviderTable, group: Group) -> Iterator[Condition
 
 
 def any_name(names: Sequence[str]) -> str:
-    """Name a choice whole."""
+    """Return one name for a set of alternatives."""
     return " or ".join(names)
 
 
 def _is_member(table: ProviderTable, group: Group, aggregate: str) -> Mask:
-    """For the group without suffix a provider is wherever its root is, too."""
+    """For the group without suffix a provider is also a member of its root's aggregates."""
     is_member = table.is_member(aggregate)
     if group.suffix or not table.has_trees:
         return is_member

@@ -1,4 +1,4 @@
-"""Why not: which part of a question rules out how many providers, and who misses it by least."""
+"""Explanation of missing candidates: how many providers each condition rejects, nearest misses."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from placement import feasibility
 from placement.candidates import conditions, find_candidates
 from placement.candidates.conditions import Condition
 from placement.candidates.funnel import Funnel, Reach
-from placement.columns import Mask, Numbers
-from placement.provider_table import ProviderTable
-from placement.query import Group, Query
+from placement.candidates.query import Group, Query
+from placement.ledger import feasibility
+from placement.providers.columns import Mask, Numbers
+from placement.providers.provider_table import ProviderTable
 
 NEAREST_MAX = 3
 
@@ -29,10 +29,10 @@ class Miss:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupExplanation:
-    """What stands in the way of one group.
+    """Conditions that reject providers for one group.
 
-    ``parts`` are dicts with kind, name and count: so many hosts has this part alone against it. For
-    resources also asked, and best: the most that anybody has free.
+    ``parts`` are dicts with kind, name and count: the number of hosts that this condition alone
+    rejects. For resources also asked, and best: the largest free amount.
     """
 
     suffix: str
@@ -42,10 +42,10 @@ class GroupExplanation:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Explanation:
-    """What stands in the way of a question.
+    """Conditions that reject providers for a query.
 
-    A host is a tree of providers, with what sharing providers lend it. ``ruled_out`` counts each
-    host at the first rule it fails, as ``DecisionTrace`` describes it; ``root`` are parts.
+    A host is a tree of providers, together with the sharing providers it can use. ``ruled_out``
+    counts each host at the first rule it fails, as ``DecisionTrace`` describes; ``root`` are parts.
     """
 
     hosts_total: int
@@ -57,12 +57,12 @@ class Explanation:
 
     @property
     def rows(self) -> set[int]:
-        """The providers that are named."""
+        """Rows of the providers that are named."""
         return {miss.row for group in self.groups for miss in group.nearest}
 
 
 def explain(table: ProviderTable, query: Query) -> Explanation:
-    """Return what stands in the way; it takes a few times as long as to answer."""
+    """Return the explanation of a query; this takes a few times as long as answering it."""
     found = find_candidates(table, dataclasses.replace(query, limit=1))
     explainer = _Explainer(table)
     root = conditions.of_root(table, query.root_required, query.root_forbidden)
@@ -77,7 +77,7 @@ def explain(table: ProviderTable, query: Query) -> Explanation:
 
 
 class _Explainer:
-    """Looks at one group after the other."""
+    """Examine one group after the other."""
 
     def __init__(self, table: ProviderTable) -> None:
         self._table = table
@@ -94,7 +94,7 @@ class _Explainer:
         return part if condition.rule is None else part | {"rule": condition.rule}
 
     def group(self, group: Group) -> GroupExplanation:
-        """Return what stands in the way of a group, wherever the others are served."""
+        """Return the explanation of a group, independent of the other groups."""
         table, asked = self._table, list(conditions.of_single_provider(self._table, group))
         base = table.is_live if group.resources else table.is_there
         by_host = [self._reach.trees_with(base & each.passes) for each in asked]
@@ -102,7 +102,7 @@ class _Explainer:
         return GroupExplanation(
             suffix=group.suffix,
             parts=[part for part in parts if part["count"] or "rule" not in part],
-            # A group with a suffix is served by one provider, the other one by a host.
+            # A group with a suffix is served by one provider, the group without one by a host.
             nearest=self._nearest(asked, [each.passes for each in asked], base, by_host=False)
             if group.suffix
             else self._nearest(asked, by_host, self._hosts, by_host=True),
@@ -111,7 +111,7 @@ class _Explainer:
     def _nearest(
         self, asked: Sequence[Condition], passes: Sequence[Mask], among: Mask, *, by_host: bool
     ) -> list[Miss]:
-        """Return those that fail the fewest conditions, and of these the least in amounts."""
+        """Return the providers that fail the fewest conditions, and of these lack the least."""
         fails: Numbers = np.zeros(self._table.size, np.int64)
         short = np.zeros(self._table.size, np.float64)
         free: dict[int, Numbers] = {}
@@ -135,10 +135,10 @@ class _Explainer:
         ]
 
     def _free(self, condition: Condition, *, by_host: bool) -> Numbers:
-        """Return the most that is free of a class: of each provider, or for each host of any."""
+        """Return the largest free amount of a class: per provider, or per host over all its own."""
         assert condition.columns is not None
         own: Numbers = np.maximum(feasibility.free(condition.columns), 0)
-        if not by_host or self._reach.is_plain:
+        if not by_host or self._reach.is_flat:
             return own
         table, best = self._table, np.zeros(self._table.size, np.int64)
         there = np.flatnonzero(table.is_there)

@@ -1,4 +1,4 @@
-"""How many trees each condition took out; a plain provider is a tree of one."""
+"""Funnel: how many trees each condition removed; a provider without a tree counts as one."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from placement import feasibility
 from placement.candidates.conditions import Condition
-from placement.columns import Mask
-from placement.provider_table import ProviderTable
+from placement.ledger import feasibility
+from placement.providers.columns import Mask
+from placement.providers.provider_table import ProviderTable
 
 
 class Reach:
-    """Finds the trees that have some providers, of their own or lent by sharing ones."""
+    """Find the trees that can use given providers, their own or sharing ones."""
 
     def __init__(self, table: ProviderTable) -> None:
         self._table = table
-        self.is_plain = not table.has_trees and not len(table.sharing.anchors)
+        self.is_flat = not table.has_trees and not len(table.sharing.anchors)
 
     def trees_with(self, providers: Mask) -> Mask:
-        """Tell for each row whether it is the root of a tree with one of these providers."""
-        if self.is_plain:
+        """Return for each row whether it is the root of a tree that can use one of these."""
+        if self.is_flat:
             return providers
         table = self._table
         mask = np.zeros(table.size, np.bool_)
@@ -31,7 +31,7 @@ class Reach:
 
 
 class Funnel:
-    """The trees that could still serve everything; each is counted at the first rule it fails."""
+    """The trees that may still serve the query; each is counted at the first rule it fails."""
 
     def __init__(self, table: ProviderTable, reach: Reach) -> None:
         self._table = table
@@ -42,7 +42,7 @@ class Funnel:
         self.ruled_out: list[dict[str, Any]] = []
 
     def keep(self, providers: Mask, condition: Condition) -> Mask:
-        """Return those of some providers that pass, and count the trees left without any."""
+        """Return the providers that pass, and count the trees left without any."""
         if condition.passes.all():
             return providers
         left = providers & condition.passes
@@ -54,13 +54,13 @@ class Funnel:
         return left
 
     def keep_trees(self, kind: str, name: str, trees: Mask) -> None:
-        """Take out the trees whose roots do not pass."""
+        """Remove the trees whose roots do not pass."""
         count = self._take_out(trees)
         if count:
             self.ruled_out.append({"kind": kind, "name": name, "count": count})
 
     def _take_out(self, trees: Mask) -> int:
-        self.remaining = self.remaining & trees  # a new one: callers may hold the former
+        self.remaining = self.remaining & trees  # a new array: callers may hold the old one
         before, self.count = self.count, int(np.count_nonzero(self.remaining))
         return before - self.count
 
@@ -70,14 +70,14 @@ class Funnel:
         entry = {"kind": condition.kind, "name": condition.name, "count": count}
         if condition.columns is None:
             return entry
-        in_refused = refused if self._reach.is_plain else refused[self._table.root_rows]
+        in_refused = refused if self._reach.is_flat else refused[self._table.root_rows]
         free = feasibility.free(condition.columns)[np.flatnonzero(providers & in_refused)]
         entry |= {"asked": condition.asked, "best": max(0, int(free.max(initial=0)))}
         return entry if condition.rule is None else entry | {"rule": condition.rule}
 
     def _with_inventory(self) -> Mask:
         table = self._table
-        if self._reach.is_plain:
+        if self._reach.is_flat:
             return table.is_live.copy()
         mask = np.zeros(table.size, np.bool_)
         mask[table.root_rows[np.flatnonzero(table.is_live)]] = True

@@ -1,4 +1,4 @@
-"""Tells early that a search cannot succeed any more, by counting what is left."""
+"""Pruning of a search that cannot succeed, by counting what is left."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 
-from placement.candidates.kinds import Kind
 from placement.candidates.problem import Demand, Problem
+from placement.candidates.tree_classes import TreeClass
 
-_SUBSETS_OF_MAX = 5  # needs; of more, only each one and all together are looked at
+_SUBSETS_OF_MAX = 5  # needs; if there are more, only each one and all together are checked
 
 
 class Lookahead:
-    """Counts servers and room for the demands from some depth on; ``demands`` are in search order.
+    """Count eligible providers and free capacity for the demands from a depth on.
 
-    Isolated groups need as many servers as there are groups, and so does each part of them: where
-    that holds for every part, there is a way (Hall's theorem).
+    ``demands`` are in search order. Isolated groups need as many providers as there are groups, and
+    so does each subset of them: if that holds for every subset, a solution exists (Hall's theorem).
     """
 
-    def __init__(self, problem: Problem, kind: Kind, demands: Sequence[Demand]) -> None:
+    def __init__(self, problem: Problem, kind: TreeClass, demands: Sequence[Demand]) -> None:
         self._nodes = kind.nodes
         self._untaken = Counter(node.needs for node in kind.nodes)
         self._is_isolated = problem.is_isolated
@@ -28,17 +28,17 @@ class Lookahead:
         self._portions = [_portions(problem, demands[depth:]) for depth in depths]
 
     def take(self, node: int) -> None:
-        """Note that a group with a suffix has a node for itself."""
+        """Record that a group with a suffix uses a node."""
         self._untaken[self._nodes[node].needs] -= 1
 
     def give_back(self, node: int) -> None:
         self._untaken[self._nodes[node].needs] += 1
 
     def is_open(self, depth: int, room: Sequence[Sequence[int]]) -> bool:
-        """Tell whether the rest may be served."""
+        """Return whether the remaining demands may be served."""
         for needs, count in self._parts[depth]:
-            servers = sum(some for served, some in self._untaken.items() if served & needs)
-            if servers < count:
+            eligible = sum(some for served, some in self._untaken.items() if served & needs)
+            if eligible < count:
                 return False
         return self._has_portions(depth, room)
 
@@ -55,7 +55,7 @@ class Lookahead:
 
 
 def _parts(rest: Sequence[Demand]) -> list[tuple[int, int]]:
-    """Return sets of needs, and how many servers each must have for the groups with a suffix."""
+    """Return sets of needs, and the number of providers that groups with a suffix need for each."""
     counts = Counter(demand.need for demand in rest if demand.suffix)
     sizes = range(1, len(counts) + 1)
     if len(counts) > _SUBSETS_OF_MAX:
@@ -70,9 +70,9 @@ def _parts(rest: Sequence[Demand]) -> list[tuple[int, int]]:
 def _portions(
     problem: Problem, rest: Sequence[Demand]
 ) -> tuple[int, int, tuple[tuple[int, int], ...]]:
-    """Return the next need, how often it is there, and its amounts of contested classes.
+    """Return the next need, its number of demands, and its amounts of contested classes.
 
-    No amounts when there is nothing to count: classes by their position among the contested.
+    Without amounts if there is nothing to count; classes are positions among the contested ones.
     """
     if not rest:
         return 0, 0, ()

@@ -1,4 +1,4 @@
-"""All ways to serve the demands in trees of one kind, worked out as far as they are wanted."""
+"""All ways to serve the demands in trees of one kind, computed lazily."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from placement.candidates.arrangements import count_arrangements, first_arrangements
 from placement.candidates.solver import Choice, Solver
-from placement.columns import Numbers, Rows
+from placement.providers.columns import Numbers, Rows
 
 Pattern = tuple[int, ...]
-"""For each demand the slot that serves it: slots are the distinct providers of a candidate."""
+"""For each demand the slot that serves it; slots are the distinct providers of a candidate."""
 
 _CHOICES_AT_A_TIME = 64
 
@@ -28,9 +28,9 @@ class Ways:
 
 
 class Plan:
-    """Some ways that the solver finds come first, then those with equal leaves exchanged; so on.
+    """Ways in order: some solutions, then those with equal leaves exchanged, then more solutions.
 
-    A few choices of the solver make many ways, so it is asked for a few at a time.
+    A few solutions make many ways, so the solver is asked for a few at a time.
     """
 
     def __init__(self, solver: Solver) -> None:
@@ -42,7 +42,7 @@ class Plan:
         self._ways = Ways(np.empty((0, 0), np.intp), np.empty(0, np.int64), ())
 
     def count(self, most: int | None = None) -> int:
-        """Return how many ways there are, looking for no more than ``most``."""
+        """Return the number of ways, searching for at most ``most``."""
         while not self._is_complete and (most is None or self._total < most):
             found = [*itertools.islice(self._source, _CHOICES_AT_A_TIME)]
             self._is_complete = len(found) < _CHOICES_AT_A_TIME
@@ -51,7 +51,7 @@ class Plan:
         return self._total if most is None else min(most, self._total)
 
     def first(self, count: int) -> Ways:
-        """Return the first ways, as many as were counted or less."""
+        """Return the first ways, at most as many as were counted."""
         if len(self._ways.nodes) < count:
             self._ways = self._make(count)
         ways = self._ways
@@ -78,7 +78,7 @@ class Plan:
 
 
 class _Twins:
-    """The classes of equal leaves of a kind, and how they may be exchanged."""
+    """The classes of equal leaves of a kind, and their exchanges."""
 
     def __init__(self, twins_before: Sequence[int]) -> None:
         self._class_of: list[int] = []
@@ -108,7 +108,7 @@ class _Twins:
         return found[1:]
 
     def _used(self, choice: Choice) -> dict[int, list[int]]:
-        """Return class -> its nodes that are used, in their order."""
+        """Return class -> its used nodes, in order."""
         used: dict[int, list[int]] = {}
         for node in sorted(set(choice)):
             used.setdefault(self._class_of[node], []).append(node)

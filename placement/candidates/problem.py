@@ -1,4 +1,4 @@
-"""The question as the engine works on it: what single providers are to serve, one by one."""
+"""The query in the engine's form: demands, each served by a single provider."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from placement.query import Group, Query
+from placement.candidates.query import Group, Query
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one provider is to serve: a group, or one class of the group without suffix.
+    """A demand on one provider: a group, or one class of the group without suffix.
 
-    Demands of the same ``need`` (a number) ask the same of a provider.
+    Demands with the same ``need`` (a number) have equal conditions.
     """
 
     suffix: str
@@ -23,12 +23,12 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """All demands of a question, and what is asked of their providers together.
+    """All demands of a query, and their joint conditions.
 
-    ``groups`` has for each need the group it is of. ``contested`` names the classes of which one
-    provider may have to serve several demands. ``same_subtrees`` are positions of demands.
-    ``is_split``: the group without suffix has several classes, so that its providers have the
-    required traits together: so many ``choices_of_traits``, one of each.
+    ``groups`` has the group of each need. ``contested`` names the classes of which one provider may
+    have to serve several demands. ``same_subtrees`` are positions of demands. ``is_split``: the
+    group without suffix has several classes, so its providers must have the required traits
+    together: one of each of the ``choices_of_traits``.
     """
 
     demands: tuple[Demand, ...]
@@ -47,7 +47,7 @@ class Problem:
 
     @property
     def totals(self) -> Mapping[str, int]:
-        """How much is asked in all of each class."""
+        """Total requested amount of each class."""
         sums: Counter[str] = Counter()
         for demand in self.demands:
             sums.update(demand.resources)
@@ -55,7 +55,7 @@ class Problem:
 
 
 def problem_of(query: Query) -> Problem:
-    """Take a question apart."""
+    """Convert a query."""
     demands: list[Demand] = []
     groups: list[Group] = []
     numbers: dict[object, int] = {}
@@ -103,7 +103,7 @@ def _parts(group: Group) -> list[dict[str, int]]:
 
 
 def key_of(group: Group, resources: Mapping[str, int]) -> object:
-    """Return what is equal for groups that ask the same of a provider."""
+    """Return a key that is equal for groups with equal conditions."""
     return (
         bool(group.suffix),
         frozenset(resources.items()),

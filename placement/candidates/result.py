@@ -1,4 +1,4 @@
-"""What the engine answers: batches of candidates that are alike, as columns."""
+"""Result of the engine: batches of similar candidates, as columns."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from placement.columns import Rows
+from placement.providers.columns import Rows
 
 
 @dataclass(frozen=True)
 class Batch:
-    """n candidates of k distinct providers each; the k places are called slots.
+    """n candidates of k distinct providers each; the k positions are called slots.
 
     ``anchors`` (n,) are the rows of the roots of their trees, ``providers`` (n, k) those of the
-    providers. ``resources`` says what each slot gives (nothing, when it serves a group without
-    resources only), ``mappings`` which slots serve a group: suffix -> slots.
+    providers. ``resources`` has the amounts of each slot (none, if it serves only a group without
+    resources), ``mappings`` the slots that serve each group: suffix -> slots.
     """
 
     anchors: Rows
@@ -33,10 +33,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class Found:
-    """The batches, in the order of the answer, and what ruled out the others.
+    """The batches, in the order of the answer, and the rules that removed the other trees.
 
-    ``providers_total`` counts the trees that have an inventory (a plain provider is one),
-    ``ruled_out`` tells how many of them each rule took out, as ``DecisionTrace`` describes it.
+    ``providers_total`` counts the trees with an inventory (a single provider is one); ``ruled_out``
+    has the number of trees that each rule removed, as ``DecisionTrace`` describes.
     """
 
     batches: list[Batch] = field(default_factory=list)
@@ -45,5 +45,5 @@ class Found:
 
     @property
     def count(self) -> int:
-        """How many candidates there are."""
+        """Number of candidates."""
         return sum(len(batch) for batch in self.batches)

@@ -1,7 +1,7 @@
-"""The ways to serve all demands within one kind of tree, one after the other, without repeats.
+"""Backtracking search for all ways to serve the demands within one kind of tree.
 
-Leaves that are alike, below the same provider and not in use yet, are one choice: the first of them
-stands for all. So no way is walked again with equal devices exchanged, and no dead end twice.
+Unused, equal leaves below the same provider are one choice: the first of them stands for all. So no
+way is found again with equal devices exchanged, and no dead end is visited twice.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 import numpy as np
 
 from armillary import exception
-from placement.candidates.kinds import Kind
 from placement.candidates.lookahead import Lookahead
 from placement.candidates.problem import Demand, Problem
+from placement.candidates.tree_classes import TreeClass
 
 Choice = tuple[int, ...]
 """For each demand the position of the node that serves it."""
@@ -28,22 +28,22 @@ _Used = tuple[tuple[int, ...], bool, bool]
 
 
 class Solver:
-    """Searches depth-first. ``needs_own``: one provider at least must be of this tree alone."""
+    """Depth-first search. ``needs_own``: at least one provider must belong to this tree only."""
 
     def __init__(
         self,
         problem: Problem,
-        kind: Kind,
-        patience: Patience,
+        kind: TreeClass,
+        budget: SearchBudget,
         *,
         needs_own: bool = False,
-        dice: np.random.Generator | None = None,
+        rng: np.random.Generator | None = None,
     ) -> None:
         self.twins_before = _twins_before(kind)
         self._problem = problem
         self._nodes = kind.nodes
         self._needs_own = needs_own
-        self._servers = _servers(problem, kind)
+        self._eligible = _eligible(problem, kind)
         self._order = self._best_order()
         self._demands = [problem.demands[at] for at in self._order]
         self._amounts = [_amounts(problem, demand) for demand in self._demands]
@@ -51,27 +51,27 @@ class Solver:
         self._lookahead = Lookahead(problem, kind, self._demands)
         self._chosen = [-1] * len(self._order)
         self._load = [0] * len(kind.nodes)
-        self._is_taken = [False] * len(kind.nodes)  # by a group with a suffix
+        self._is_taken = [False] * len(kind.nodes)  # used by a group with a suffix
         self._room = [list(node.room) for node in kind.nodes]
         self._dead_ends: set[object] = set()
-        self._patience = patience
+        self._budget = budget
         self._steps_in_vain = 0
-        for servers in self._servers:
-            if dice is not None:
-                dice.shuffle(servers)
+        for eligible in self._eligible:
+            if rng is not None:
+                rng.shuffle(eligible)
 
     def choices(self) -> Iterator[Choice]:
-        """Yield every way that differs by more than an exchange of equal leaves."""
+        """Yield every way, except those that differ only by an exchange of equal leaves."""
         if self._lookahead.is_open(0, self._room):
             yield from self._serve(0)
 
     def _best_order(self) -> list[int]:
-        """Return the demands: what few can serve first, then what is large; equal ones together."""
+        """Return the demands: fewest providers first, then largest; equal ones adjacent."""
         demands = self._problem.demands
         return sorted(
             range(len(demands)),
             key=lambda at: (
-                len(self._servers[demands[at].need]),
+                len(self._eligible[demands[at].need]),
                 -sum(_amounts(self._problem, demands[at])),
                 demands[at].need,
             ),
@@ -80,7 +80,7 @@ class Solver:
     def _serve(self, depth: int) -> Generator[Choice, None, bool]:
         self._steps_in_vain += 1
         if self._steps_in_vain > _FREE_STEPS:
-            self._patience.spend()
+            self._budget.spend()
         if depth == len(self._order):
             if is_complete := self._is_complete():
                 self._steps_in_vain = 0
@@ -90,7 +90,7 @@ class Solver:
         if state in self._dead_ends:
             return False
         has_found = False
-        for node in self._servers[self._demands[depth].need]:
+        for node in self._eligible[self._demands[depth].need]:
             if self._may_take(depth, node):
                 self._take(depth, node)
                 if self._lookahead.is_open(depth + 1, self._room):
@@ -114,7 +114,7 @@ class Solver:
                 return False
         at = self._order[depth]
         return all(
-            subtree.may_have(at, node, self._chosen, self._servers_of)
+            subtree.may_have(at, node, self._chosen, self._eligible_of)
             for subtree in self._subtrees
             if at in subtree.members
         )
@@ -143,7 +143,7 @@ class Solver:
         return self._traits() == (1 << self._problem.choices_of_traits) - 1
 
     def _traits(self) -> int:
-        """Return what the providers of the group without suffix have of the required traits."""
+        """Return the required traits that the providers of the group without suffix have."""
         if not self._problem.choices_of_traits:
             return 0
         return _union(
@@ -158,11 +158,11 @@ class Solver:
             load and self._nodes[other].tree == tree for other, load in enumerate(self._load)
         )
 
-    def _servers_of(self, at: int) -> Sequence[int]:
-        return self._servers[self._problem.demands[at].need]
+    def _eligible_of(self, at: int) -> Sequence[int]:
+        return self._eligible[self._problem.demands[at].need]
 
     def _state(self, depth: int) -> object:
-        """Return all that the rest of the search depends on, the same for exchanged twins."""
+        """Return all that the rest of the search depends on, equal for exchanged twins."""
         used = [
             (tuple(room), taken, load > 0)
             for room, taken, load in zip(self._room, self._is_taken, self._load, strict=True)
@@ -182,34 +182,34 @@ class Solver:
         return found
 
 
-class Patience:
-    """How many steps the searches of one question may take in vain, beyond a few free ones.
+class SearchBudget:
+    """Search budget of one query: the number of unsuccessful steps, beyond a few free ones.
 
-    Whether things of different sizes fit is a question that may take for ever.
+    Whether items of different sizes fit is a packing problem, which may take exponential time.
     """
 
     def __init__(self, steps: int = 30_000) -> None:
         self._steps = steps
 
     def spend(self) -> None:
-        """Take a step. Raises ``InvalidResourceQuery`` when none is left."""
+        """Count a step. Raises ``InvalidResourceQuery`` when the budget is used up."""
         self._steps -= 1
         if self._steps < 0:
             raise exception.InvalidResourceQuery(
-                reason="too many combinations do not fit together to look at all of them; "
-                "ask for fewer groups, or for amounts that are more alike"
+                reason="the search was stopped because too many combinations do not fit; request "
+                "fewer groups, or more similar amounts"
             )
 
 
 class _Subtree:
-    """Demands whose providers must all be below, or be, one of these providers."""
+    """Demands whose providers must all be one of these providers or below it."""
 
-    def __init__(self, kind: Kind, members: Sequence[int]) -> None:
+    def __init__(self, kind: TreeClass, members: Sequence[int]) -> None:
         self.members = members
         self._paths = _paths(kind)
 
-    def may_have(self, at: int, node: int, chosen: Sequence[int], servers_of: _ServersOf) -> bool:
-        """Tell whether some provider may yet be above all, with ``node`` serving demand ``at``."""
+    def may_have(self, at: int, node: int, chosen: Sequence[int], eligible_of: _ServersOf) -> bool:
+        """Return whether a common ancestor is still possible if ``node`` serves demand ``at``."""
         common, tops = self._paths[node], 1 << node
         for member in self.members:
             if member == at:
@@ -218,16 +218,16 @@ class _Subtree:
                 common &= self._paths[chosen[member]]
                 tops |= 1 << chosen[member]
             else:
-                tops |= _union(1 << server for server in servers_of(member))
+                tops |= _union(1 << server for server in eligible_of(member))
         return bool(common & tops)
 
     def begun(self, chosen: Sequence[int]) -> Choice:
-        """Return what is chosen while something is not; else nothing."""
+        """Return the chosen nodes while the choice is incomplete; else nothing."""
         mine = tuple(chosen[member] for member in self.members)
         return mine if min(mine) < 0 <= max(mine) else ()
 
 
-def _servers(problem: Problem, kind: Kind) -> list[list[int]]:
+def _eligible(problem: Problem, kind: TreeClass) -> list[list[int]]:
     return [
         [at for at, node in enumerate(kind.nodes) if node.needs >> need & 1]
         for need in range(len(problem.groups))
@@ -238,8 +238,8 @@ def _amounts(problem: Problem, demand: Demand) -> tuple[int, ...]:
     return tuple(demand.resources.get(name, 0) for name in problem.contested)
 
 
-def _twins_before(kind: Kind) -> list[int]:
-    """Return for each node the one before it if both are leaves and alike, or -1."""
+def _twins_before(kind: TreeClass) -> list[int]:
+    """Return for each node the one before it if both are equal leaves, or -1."""
     inner = set(kind.above)
     return [
         at - 1
@@ -252,8 +252,8 @@ def _twins_before(kind: Kind) -> list[int]:
     ]
 
 
-def _paths(kind: Kind) -> list[int]:
-    """Return for each node the set of itself and all above it, as bits."""
+def _paths(kind: TreeClass) -> list[int]:
+    """Return for each node the set of itself and its ancestors, as bits."""
     paths: list[int] = []
     for at in range(len(kind.nodes)):
         path, above = 1 << at, kind.above[at]

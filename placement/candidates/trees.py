@@ -1,21 +1,21 @@
-"""Candidates where providers stand in trees, or share: by whole trees that are alike."""
+"""Candidates of nested and sharing providers, computed per kind of tree."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from placement.candidates.collector import Collector
+from placement.candidates.eligible import Eligible, find_eligible
 from placement.candidates.entries import Entries, gather, may_have_enough
 from placement.candidates.funnel import Funnel, Reach
-from placement.candidates.harvest import Harvest
-from placement.candidates.lent import LentHarvest
 from placement.candidates.problem import Problem
+from placement.candidates.query import Query
 from placement.candidates.result import Batch, Found
-from placement.candidates.servers import Servers, find_servers
-from placement.candidates.solver import Patience
+from placement.candidates.sharing_only import SharingOnlyCollector
+from placement.candidates.solver import SearchBudget
 from placement.candidates.strategy import Strategy
-from placement.columns import Mask, Rows
-from placement.provider_table import ProviderTable
-from placement.query import Query
+from placement.providers.columns import Mask, Rows
+from placement.providers.provider_table import ProviderTable
 
 
 def find(
@@ -23,56 +23,56 @@ def find(
 ) -> Found:
     """Return the candidates of any table."""
     funnel = Funnel(table, reach)
-    servers = find_servers(table, query, problem, funnel)
-    entries = gather(table, servers)
+    eligible = find_eligible(table, query, problem, funnel)
+    entries = gather(table, eligible)
     limit = strategy.limit(query.limit)
-    is_lent = table.sharing.is_shared(table.size)
+    is_sharing = table.sharing.is_shared(table.size)
 
-    owning = _promising(table, problem, servers, entries, _has_own(entries, is_lent))
-    patience = Patience()
-    harvest = Harvest(table, problem, servers, owning, strategy, patience)
+    owning = _promising(table, problem, eligible, entries, _has_own(entries, is_sharing))
+    budget = SearchBudget()
+    harvest = Collector(table, problem, eligible, owning, strategy, budget)
     batches = harvest.gather(limit)
-    fruitful = [harvest.fruitful]
+    productive_roots = [harvest.productive_roots]
 
     missing = _missing(limit, batches, strategy)
     if len(table.sharing.anchors) and missing != 0:
-        lent = entries.without(~is_lent)
-        lent = _promising(table, problem, servers, lent, np.ones(len(lent.anchors), np.bool_))
-        lent_harvest = LentHarvest(table, problem, servers, lent, strategy, patience)
+        lent = entries.without(~is_sharing)
+        lent = _promising(table, problem, eligible, lent, np.ones(len(lent.anchors), np.bool_))
+        lent_harvest = SharingOnlyCollector(table, problem, eligible, lent, strategy, budget)
         batches += lent_harvest.gather(missing)
-        fruitful.append(lent_harvest.fruitful)
+        productive_roots.append(lent_harvest.productive_roots)
 
     found = Found(_sample(batches, limit, strategy), funnel.providers_total, funnel.ruled_out)
     if limit is None or found.count < limit:
-        _count_fruitless(table, problem, funnel, np.concatenate(fruitful))
+        _count_unproductive(table, problem, funnel, np.concatenate(productive_roots))
     return found
 
 
 def _promising(
-    table: ProviderTable, problem: Problem, servers: Servers, entries: Entries, trees: Mask
+    table: ProviderTable, problem: Problem, eligible: Eligible, entries: Entries, trees: Mask
 ) -> Entries:
-    enough = may_have_enough(table, problem, servers, entries)
+    enough = may_have_enough(table, problem, eligible, entries)
     return entries.only(np.flatnonzero(trees & enough))
 
 
-def _has_own(entries: Entries, is_lent: Mask) -> Mask:
-    """Tell which trees have a provider that is of this tree alone."""
-    return entries.count_by_tree(~is_lent[entries.rows]) > 0
+def _has_own(entries: Entries, is_sharing: Mask) -> Mask:
+    """Return which trees have a provider that belongs to this tree only."""
+    return entries.count_by_tree(~is_sharing[entries.rows]) > 0
 
 
 def _missing(limit: int | None, batches: list[Batch], strategy: Strategy) -> int | None:
-    """Return how many candidates are wanted yet; dice choose among all sorts of them later."""
-    if limit is None or strategy.dice is not None:
+    """Return how many more candidates are needed; if random, all kinds are sampled later."""
+    if limit is None or strategy.rng is not None:
         return limit
     return limit - sum(map(len, batches))
 
 
 def _sample(batches: list[Batch], limit: int | None, strategy: Strategy) -> list[Batch]:
     total = sum(map(len, batches))
-    if strategy.dice is None or limit is None or total <= limit:
+    if strategy.rng is None or limit is None or total <= limit:
         return batches
     chosen = np.zeros(total, np.bool_)
-    chosen[strategy.dice.choice(total, limit, replace=False)] = True
+    chosen[strategy.rng.choice(total, limit, replace=False)] = True
     found, start = [], 0
     for batch in batches:
         mine = np.flatnonzero(chosen[start : start + len(batch)])
@@ -82,12 +82,12 @@ def _sample(batches: list[Batch], limit: int | None, strategy: Strategy) -> list
     return found
 
 
-def _count_fruitless(
-    table: ProviderTable, problem: Problem, funnel: Funnel, fruitful: Rows
+def _count_unproductive(
+    table: ProviderTable, problem: Problem, funnel: Funnel, productive_roots: Rows
 ) -> None:
-    """Count the trees that have a server for each demand, and yet no way to serve all at once."""
+    """Count the trees with eligible providers for each demand, but no way to serve all at once."""
     trees = np.zeros(table.size, np.bool_)
-    trees[fruitful] = True
+    trees[productive_roots] = True
     funnel.keep_trees("combination", _what_combines(problem), trees)
 
 

@@ -1,1 +1,1 @@
-"""The placement database: its tables, and one file of queries a noun."""
+"""Placement database: tables, and queries in one file per noun."""

@@ -1,6 +1,6 @@
-"""Queries about aggregates: who is in one, which ones somebody is in, writing what is different.
+"""Queries on aggregates: members, a provider's aggregates, and writes of differences.
 
-All but reading needs the epoch's lock.
+All except reads require the epoch's lock.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from placement.db.models import (
     Trait,
 )
 from placement.db.statements import any_of, execute_in, insert_rows
-from placement.provider_record import ProviderAggregates
-from placement.sharing import SHARING_TRAIT
+from placement.providers.provider_record import ProviderAggregates
+from placement.providers.sharing import SHARING_TRAIT
 
 _MEMBER = ResourceProviderAggregate.table()
 _REMOVE = delete(_MEMBER).where(
@@ -63,12 +63,12 @@ _MEMBERS = (
 
 
 def get_members(session: Session, aggregate: str) -> list[str]:
-    """Return the UUIDs of the providers in an aggregate that do not share, sorted."""
+    """Return the UUIDs of the members of an aggregate that do not share, sorted."""
     return list(session.scalars(_MEMBERS, {"aggregate": aggregate}))
 
 
 def find_of_provider(session: Session, provider: str) -> ProviderAggregates | None:
-    """Return the aggregates of a provider, if there is one; of one moment without a lock, too."""
+    """Return the aggregates of a provider, if it exists; consistent even without a lock."""
     rows = session.execute(_OF_PROVIDER, {"provider": provider}).all()
     if not rows:
         return None
@@ -78,7 +78,7 @@ def find_of_provider(session: Session, provider: str) -> ProviderAggregates | No
 
 
 def set_of_provider(session: Session, present: ProviderAggregates, wanted: Sequence[str]) -> None:
-    """Make a provider be in exactly these aggregates; the caller touches it."""
+    """Set the aggregates of a provider to exactly these; the caller touches it."""
     before = set(present.aggregates)
     ids = names.aggregate_ids(session, [*before.difference(wanted), *wanted])
     gone = [ids[uuid] for uuid in before.difference(wanted)]
@@ -94,7 +94,7 @@ def set_of_provider(session: Session, present: ProviderAggregates, wanted: Seque
 def set_members(
     session: Session, aggregate: str, provider_ids: Collection[int], epoch: int, now: dt.datetime
 ) -> None:
-    """Make an aggregate hold exactly these providers, beside those that share."""
+    """Set the members of an aggregate to exactly these providers, plus those that share."""
     number = names.aggregate_ids(session, [aggregate])[aggregate]
     members = select(_MEMBER.c.resource_provider_id).where(_MEMBER.c.aggregate_id == number)
     not_sharing = members.where(_MEMBER.c.resource_provider_id.not_in(_SHARES))

@@ -1,4 +1,4 @@
-"""The ledger in the database: filled from its rows under the epoch's lock, and written back."""
+"""Ledger in the database: loaded from its rows under the epoch's lock, and stored."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from placement import names as known
 from placement.db import epochs, inventories, ledger_postgresql, ledger_rows, names, providers
 from placement.db.ledger_rows import Changes
-from placement.inventory import Inventory
-from placement.ledger import Account, Holding, Ledger, Provider
+from placement.ledger.ledger import Account, Holding, Ledger, Provider
+from placement.providers import names as known
+from placement.providers.inventory import Inventory
 
 
 def open_ledger(
@@ -22,10 +22,10 @@ def open_ledger(
     providers: Collection[str],
     classes: Collection[str] = (),
 ) -> tuple[int, Ledger]:
-    """Return the epoch of this write, and a ledger about these consumers and providers.
+    """Return the epoch of this write, and a ledger of these consumers and providers.
 
-    It knows of those providers, too, that the consumers hold of, and which of the resource classes
-    are there. Must be the first of its transaction, since it takes the epoch's lock.
+    The ledger also contains the providers of the consumers' allocations, and which of the resource
+    classes exist. Must be the first call in its transaction, since it takes the epoch's lock.
     """
     found = _rows(session).lock_and_read(session, consumers, providers)
     holdings = dict[str, Holding | None].fromkeys(consumers)
@@ -41,7 +41,7 @@ def open_ledger(
 
 
 def store(session: Session, ledger: Ledger, epoch: int, now: dt.datetime) -> None:
-    """Write what changed in a ledger; nothing when nothing did. Needs the epoch's lock."""
+    """Write the changes of a ledger, if any. Requires the epoch's lock."""
     _store_shapes(session, ledger, epoch, now)
     changes = Changes(epoch, now)
     _add_holdings(changes, ledger)
@@ -76,7 +76,7 @@ def _providers(rows: Iterable[Any]) -> dict[str, Provider]:
         if provider is None:
             provider = providers[uuid] = Provider(id=number, name=name, generation=generation)
         if resource_class is not None:
-            figures[-1] = float(figures[-1])  # JSON makes no difference between 1 and 1.0
+            figures[-1] = float(figures[-1])  # JSON does not distinguish 1 and 1.0
             provider.accounts[resource_class] = Account(class_id, Inventory(*figures), used)
     return providers
 
@@ -84,14 +84,14 @@ def _providers(rows: Iterable[Any]) -> dict[str, Provider]:
 def _known_classes(
     session: Session, classes: Collection[str], found: Iterable[Provider]
 ) -> frozenset[str]:
-    """Return those of these custom classes that are there; what a provider has is there."""
+    """Return which of these custom classes exist; those that a provider has do."""
     custom = frozenset(name for name in classes if known.is_custom(name))
     asked = custom.difference(*(provider.accounts for provider in found))
     return custom.difference(names.missing_classes(session, asked) if asked else ())
 
 
 def _store_shapes(session: Session, ledger: Ledger, epoch: int, now: dt.datetime) -> None:
-    """Write the inventories of those providers that were reshaped."""
+    """Write the inventories of reshaped providers."""
     shapes = [
         (
             provider.id,
@@ -156,7 +156,7 @@ def _add_usages(changes: Changes, ledger: Ledger) -> None:
     for uuid, name in ledger.changed_accounts:
         provider = ledger.providers[uuid]
         account = provider.accounts.get(name)
-        if account is None:  # it was closed since; its row went with its inventory
+        if account is None:  # closed since; its row was deleted with its inventory
             continue
         assert account.used >= 0, f"{name} on {uuid}: less than nothing is used"
         changes.usages.append(

@@ -1,4 +1,4 @@
-"""What changed since an epoch: the queries that bring a reader's table up to date."""
+"""Changes since an epoch: queries that update a reader's table."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from placement.db.models import (
     Usage,
 )
 from placement.db.statements import AnyRow
-from placement.inventory import Inventory as Figures
-from placement.provider_changes import ChangedProvider, ProviderChanges
-from placement.provider_table import EPOCH_NONE
+from placement.providers.inventory import Inventory as Figures
+from placement.providers.provider_changes import ChangedProvider, ProviderChanges
+from placement.providers.provider_table import EPOCH_NONE
 
 _SINCE: BindParameter[int] = bindparam("since")
 _IS_CHANGED = ResourceProvider.epoch > _SINCE
@@ -77,10 +77,10 @@ _FETCH_ROWS = 50_000
 
 
 def get_changes(session: Session, since: int) -> ProviderChanges | None:
-    """Return what a table of epoch ``since`` lacks, or None when it has to begin anew.
+    """Return the changes since epoch ``since``, or None if the table must be reloaded.
 
-    That is when tombstones it would need were pruned, or when the database went back in time (a
-    standby that lagged took over). The session must see one moment: ``epochs.begin_snapshot``.
+    That is the case if needed tombstones were pruned, or if the database went back in time (a
+    lagging standby took over). The session must use a snapshot: ``epochs.begin_snapshot``.
     """
     now = epochs.get_epochs(session)
     if since != EPOCH_NONE and not now.forgotten_epoch <= since <= now.epoch:
@@ -94,7 +94,7 @@ def get_changes(session: Session, since: int) -> ProviderChanges | None:
 
 
 def _add_facts(session: Session, changes: ProviderChanges, since: int) -> None:
-    """Add the facts of changed providers; of all, when a table begins: that needs no joins."""
+    """Add the facts of changed providers; for a new table those of all, which needs no joins."""
     is_all = since == EPOCH_NONE
     changes.gone = [number for (number,) in _rows(session, _TOMBSTONES, since)]
     changes.providers = [ChangedProvider(*row) for row in _rows(session, _PROVIDERS, since)]
@@ -114,7 +114,7 @@ def _add_facts(session: Session, changes: ProviderChanges, since: int) -> None:
 def _by_name(
     session: Session, statement: Executable, names: Executable, since: int
 ) -> dict[str, list[int]]:
-    """Return name -> providers, of pairs of numbers: there may be millions of them."""
+    """Return name -> provider ids, from pairs of ids: there may be millions of them."""
     parts = [np.empty((0, 2), np.int64)]
     for rows in session.connection().execute(statement, {"since": since}).partitions(_FETCH_ROWS):
         numbers = np.fromiter(itertools.chain.from_iterable(rows), np.int64, 2 * len(rows))
@@ -140,5 +140,5 @@ def _add_usages(
 
 
 def _rows(session: Session, statement: Executable, since: int) -> Iterable[AnyRow]:
-    """Ask the connection, row by row: there may be millions, and these are no objects."""
+    """Query the connection row by row: there may be millions, and these are not objects."""
     return session.connection().execute(statement, {"since": since})

@@ -1,4 +1,4 @@
-"""Reads about consumers: what they hold, by consumer, by provider, by project, page by page."""
+"""Reads of consumers' allocations: by consumer, provider and project, and page by page."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _HELD_OF = (
 
 @dataclass(frozen=True)
 class Whose:
-    """The consumers of a project; those of one user, of one type, where that is given."""
+    """The consumers of a project, optionally of one user and one type."""
 
     project_id: str
     user_id: str | None = None
@@ -65,20 +65,20 @@ class Whose:
 
 
 def get_allocations(session: Session, consumers: Collection[str]) -> list[AnyRow]:
-    """Return the allocations of these consumers, one row for each provider and class."""
+    """Return the allocations of these consumers, one row per provider and class."""
     return list(rows_in(session, _HELD_BY, consumers))
 
 
 def get_allocations_of(session: Session, provider: str) -> Sequence[AnyRow]:
-    """Return the allocations of a provider, one row for each consumer and class.
+    """Return the allocations of a provider, one row per consumer and class.
 
-    One row without a consumer is a provider without allocations; no row is no provider.
+    One row without a consumer means a provider without allocations; no row, no provider.
     """
     return session.execute(_HELD_OF.where(ResourceProvider.uuid == provider)).all()
 
 
 def list_allocations(session: Session, *, marker: str | None, limit: int) -> Sequence[AnyRow]:
-    """Return those of the first ``limit`` consumers after ``marker``, by their UUIDs."""
+    """Return the allocations of the first ``limit`` consumers after ``marker``, by UUID."""
     page = select(Consumer.uuid.label("page_uuid")).order_by(Consumer.uuid).limit(limit)
     if marker is not None:
         page = page.where(Consumer.uuid > marker)
@@ -90,12 +90,12 @@ def list_allocations(session: Session, *, marker: str | None, limit: int) -> Seq
 
 
 def count_consumers(session: Session) -> int:
-    """Return how many consumers hold something."""
+    """Return the number of consumers with allocations."""
     return session.execute(select(func.count()).select_from(Consumer)).scalar_one()
 
 
 def sum_amounts(session: Session, whose: Whose) -> list[tuple[str, str, int]]:
-    """Return consumer type, class and sum of what consumers hold of it."""
+    """Return consumer type, class and total amount of their allocations."""
     sums: _AnySelect = (
         select(Consumer.consumer_type, ResourceClass.name, func.sum(Allocation.amount))
         .join(Allocation, Allocation.consumer_uuid == Consumer.uuid)
@@ -107,14 +107,14 @@ def sum_amounts(session: Session, whose: Whose) -> list[tuple[str, str, int]]:
 
 
 def count_by_type(session: Session, whose: Whose) -> dict[str, int]:
-    """Return consumer type -> how many consumers hold something."""
+    """Return consumer type -> number of consumers with allocations."""
     counts: _AnySelect = select(Consumer.consumer_type, func.count())
     rows = session.execute(_of(counts.group_by(Consumer.consumer_type), whose))
     return {row[0]: row[1] for row in rows}
 
 
 def prune_fences(session: Session, before: dt.datetime) -> int:
-    """Forget the old fences of consumers that hold nothing; return how many there were."""
+    """Delete the old fences of consumers without allocations; return their number."""
     is_held = select(Consumer.uuid).where(Consumer.uuid == ConsumerFence.consumer_uuid).exists()
     old = delete(ConsumerFence.table()).where(ConsumerFence.updated_at < before, ~is_held)
     return cast("CursorResult[Any]", session.execute(old)).rowcount

@@ -1,4 +1,4 @@
-"""The epoch row: it gives all writes one order, and tells readers whether they lack something."""
+"""Epoch row: serialises all writes, and tells readers whether they are up to date."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SELECT = select(
     PlacementEpoch.epoch, PlacementEpoch.facts_epoch, PlacementEpoch.forgotten_epoch
 ).where(_THE_ROW)
 PEEK = "SELECT epoch FROM placement_epoch WHERE id = 1"
-"""The question whether anything was written, for ``Database.peek``."""
+"""Query for new writes, for ``Database.peek``."""
 
 _LOCK = _SELECT.with_for_update()
 _UPDATE = update(PlacementEpoch.table()).where(_THE_ROW)
@@ -24,32 +24,32 @@ def get_epochs(session: Session) -> Row[int, int, int]:
 
 
 def lock(session: Session) -> int:
-    """Keep all other writers out until this transaction ends; return the epoch it will make.
+    """Block all other writers until this transaction ends; return the epoch of this write.
 
-    Must be its first statement: what is read after it is what the writers before left behind.
+    Must be the first statement, so that later reads see what previous writers committed.
     """
     return session.execute(_LOCK).one().epoch + 1
 
 
 def publish_usage(session: Session, epoch: int) -> None:
-    """Tell readers that usage changed with ``epoch``."""
+    """Record that usage changed with ``epoch``."""
     session.execute(_UPDATE.values(epoch=epoch))
 
 
 def publish_facts(session: Session, epoch: int) -> None:
-    """Tell readers that more than usage changed with ``epoch``."""
+    """Record that more than usage changed with ``epoch``."""
     session.execute(_UPDATE.values(epoch=epoch, facts_epoch=epoch))
 
 
 def publish_forgotten(session: Session, forgotten_epoch: int) -> None:
-    """Tell readers that tombstones up to an epoch are gone."""
+    """Record that tombstones up to an epoch are gone."""
     session.execute(_UPDATE.values(forgotten_epoch=forgotten_epoch))
 
 
 def begin_snapshot(session: Session) -> None:
-    """Let every query of this transaction see one moment; must be its first statement.
+    """Run all queries of this transaction on one snapshot; must be its first statement.
 
-    SQLite needs no telling.
+    SQLite does this by default.
     """
     if session.get_bind().dialect.name != "sqlite":
         session.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))

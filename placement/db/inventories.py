@@ -1,4 +1,4 @@
-"""Queries about inventories: what providers have, how much of it is used, and what changed."""
+"""Queries on inventories and their usage, and writes of differences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from placement.db import names
 from placement.db.models import Inventory, ResourceClass, ResourceProvider, Usage
 from placement.db.statements import any_of, execute_in, rows_in, upsert
-from placement.inventory import Inventory as Figures
+from placement.providers.inventory import Inventory as Figures
 
 _HOLDINGS = (
     select(
@@ -56,7 +56,7 @@ Inventories = Mapping[str, Figures]
 
 @dataclass(slots=True)
 class Holdings:
-    """What a provider has, and how much of it is used (no entry: nothing), at one moment."""
+    """A provider's inventories and usage (no entry: unused), from one snapshot."""
 
     id: int
     uuid: str
@@ -67,9 +67,9 @@ class Holdings:
 
 
 def get(session: Session, uuids: Collection[str]) -> dict[str, Holdings]:
-    """Return the holdings of those of these providers that are there, by UUID.
+    """Return the holdings of the existing ones of these providers, by UUID.
 
-    It is one query, so that they fit their generation without a lock, too.
+    A single query, so that they match their generation even without a lock.
     """
     found: dict[str, Holdings] = {}
     for number, uuid, generation, updated_at, name, used, *figures in rows_in(
@@ -88,10 +88,10 @@ def get(session: Session, uuids: Collection[str]) -> dict[str, Holdings]:
 def store(
     session: Session, changes: Iterable[tuple[int, Inventories, Inventories]], now: dt.datetime
 ) -> None:
-    """Write what is different, given provider ids with what they have and what they shall have.
+    """Write the differences, given provider ids with present and new inventories.
 
-    Needs the epoch's lock. The caller touches the providers, and sees to it that nothing of what
-    goes away is used.
+    Requires the epoch's lock. The caller touches the providers, and ensures that removed
+    inventories are unused.
     """
     written: list[tuple[int, str, Figures]] = []
     gone: dict[str, list[int]] = defaultdict(list)

@@ -1,8 +1,8 @@
-"""The ledger's rows, in and out, on PostgreSQL: a claim takes two messages beside its COMMIT.
+"""Reads and writes of the ledger's rows on PostgreSQL, two messages per claim plus the COMMIT.
 
-Statements are prepared once in a connection, since to plan them takes the server ten times as long
-as to run them for one claim. Each message has several; each of those sees what was committed before
-it began, so what is read after the lock is what the writer before left behind.
+Statements are prepared once per connection, since planning takes the server ten times as long as
+running them for one claim. Each message has several statements. Each of those sees what was
+committed before it began, so reads after the lock see what the previous writer committed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from placement.db.ledger_rows import Changes, Found
 
 _IS_PREPARED = "armillary_ledger_is_prepared"
 
-# Plans are made while tables may still be empty, and kept: they have to use the indexes. Where
-# OFFSET 0 stands, a planner that knows of no rows yet would begin with the whole table.
+# Plans may be made while tables are still empty, and are kept: they must use the indexes. Without
+# OFFSET 0, a planner that knows no rows yet would start with the whole table.
 _PLANNING = "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off; "
 
 _PREPARE = """
@@ -102,7 +102,7 @@ _FENCE = ("consumer_uuid", "fence", "updated_at")
 def lock_and_read(
     session: Session, consumers: Collection[str], providers: Collection[str]
 ) -> Found:
-    """Take the epoch's lock, then read about consumers, providers, and those that they hold of."""
+    """Take the epoch's lock, then read consumers, providers, and the providers of the consumers."""
     connection = _prepared(session)
     row = connection.exec_driver_sql(_LOCK_AND_READ, (list(consumers), list(providers))).one()
     fences, held, accounts = (json.loads(text) if text else () for text in row[1:])
@@ -110,7 +110,7 @@ def lock_and_read(
 
 
 def write(session: Session, changes: Changes) -> None:
-    """Write what changed; needs the epoch's lock."""
+    """Write the changes; requires the epoch's lock."""
     calls = list(_calls(changes))
     if not calls:
         return
@@ -122,7 +122,7 @@ def write(session: Session, changes: Changes) -> None:
 
 
 def _calls(changes: Changes) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Yield the prepared statements to run, in their order, with their values."""
+    """Yield the prepared statements to execute, in order, with their values."""
     if changes.emptied:
         yield "empty", [changes.emptied]
     if changes.gone:
@@ -145,13 +145,13 @@ def _arrays(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[lis
 
 
 def _prepared(session: Session) -> Connection:
-    """Return the session's connection, which knows the statements: they last as long as it does."""
+    """Return the session's connection with its statements prepared, as long as it lives."""
     connection = session.connection()
     if _IS_PREPARED not in connection.info:
         try:
             connection.exec_driver_sql(_PREPARE)
         except Exception:
-            connection.invalidate()  # it may know some of them
+            connection.invalidate()  # some of them may exist
             raise
         connection.info[_IS_PREPARED] = True
     return connection

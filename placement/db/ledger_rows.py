@@ -1,4 +1,4 @@
-"""The ledger's rows, in and out, on any database."""
+"""Reads and writes of the ledger's rows, on any database."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ _RISE = (
 
 @dataclass(frozen=True)
 class Found:
-    """What is stored, as tuples.
+    """Stored rows, as tuples.
 
     ``fences``: consumer, fence. ``held``: consumer, generation, type, project, user, provider,
-    class, amount. ``accounts``: provider, its id, name and generation, class, its id, how much is
-    used, the six figures of the inventory; the class is None for a provider without any.
+    class, amount. ``accounts``: provider, its id, name and generation, class, its id, usage, the
+    six values of the inventory; the class is None for a provider without inventories.
     """
 
     epoch: int
@@ -96,10 +96,10 @@ class Found:
 
 @dataclass
 class Changes:
-    """What is to be written with an epoch, at a time; rows are full and by name of column.
+    """Rows to write with an epoch and a time; complete, and keyed by column name.
 
-    ``emptied`` consumers lose their allocations before new ones are written, those that are
-    ``gone`` are deleted. ``steps`` tells by how much generations rise, by id of provider.
+    The allocations of ``emptied`` consumers are deleted before new ones are written; ``gone``
+    consumers are deleted. ``steps`` maps provider ids to increments of their generations.
     """
 
     epoch: int
@@ -116,7 +116,7 @@ class Changes:
 def lock_and_read(
     session: Session, consumers: Collection[str], providers: Collection[str]
 ) -> Found:
-    """Take the epoch's lock, then read about consumers, providers, and those that they hold of."""
+    """Take the epoch's lock, then read consumers, providers, and the providers of the consumers."""
     epoch = epochs.lock(session)
     held = list(rows_in(session, _HELD, consumers))
     accounts = rows_in(session, _ACCOUNTS, {row.provider_uuid for row in held}.union(providers))
@@ -124,7 +124,7 @@ def lock_and_read(
 
 
 def write(session: Session, changes: Changes) -> None:
-    """Write what changed; needs the epoch's lock."""
+    """Write the changes; requires the epoch's lock."""
     execute_in(session, _DROP_ALLOCATIONS, changes.emptied)
     execute_in(session, _DROP_CONSUMERS, changes.gone)
     upsert(session, Consumer.table(), changes.consumers)

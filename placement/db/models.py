@@ -1,8 +1,7 @@
-"""The tables of the placement database, all of them.
+"""Tables of the placement database.
 
-Names of classes, traits and aggregates are numbers inside, since a fleet repeats them by the
-million. A number is never used again for something else (SQLite needs to be told), because readers
-remember providers by theirs.
+Names of classes, traits and aggregates are stored as ids, since a fleet repeats them by the
+million. An id is never reused (SQLite must be told), because readers remember providers by theirs.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ UUID_LENGTH = 36
 NAME_LENGTH = 255
 PROVIDER_NAME_LENGTH = 200
 
-# SQLite counts up by itself in columns of type INTEGER only; these hold 64 bits there.
+# SQLite increments only columns of type INTEGER automatically; these hold 64 bits there.
 _Id = BigInteger().with_variant(Integer(), "sqlite")
 _NEVER_AGAIN = {"sqlite_autoincrement": True}
 _LONG_AGO = text("'1970-01-01 00:00:00'")  # rows of older releases have no other time
@@ -43,10 +42,10 @@ class Base(DeclarativeBase):
 
 
 class PlacementEpoch(Base):
-    """The one row that gives all writes their order: who writes, locks it first.
+    """The single row that serialises all writes: each writer locks it first.
 
-    ``epoch`` numbers the last write, ``facts_epoch`` the last one that changed more than usage.
-    What was deleted up to ``forgotten_epoch`` has no tombstone any more.
+    ``epoch`` is that of the last write, ``facts_epoch`` that of the last write that changed more
+    than usage. Deletions up to ``forgotten_epoch`` no longer have tombstones.
     """
 
     __tablename__ = "placement_epoch"
@@ -58,7 +57,7 @@ class PlacementEpoch(Base):
 
 
 class ResourceClass(Base):
-    """A kind of resource that was made, or used once."""
+    """A resource class that was created, or used once."""
 
     __tablename__ = "resource_classes"
     __table_args__ = _NEVER_AGAIN
@@ -69,7 +68,7 @@ class ResourceClass(Base):
 
 
 class Trait(Base):
-    """A quality that was made, or that some provider had once."""
+    """A trait that was created, or that some provider had once."""
 
     __tablename__ = "traits"
     __table_args__ = _NEVER_AGAIN
@@ -80,7 +79,7 @@ class Trait(Base):
 
 
 class Aggregate(Base):
-    """A set of providers, known by its UUID."""
+    """A set of providers, identified by its UUID."""
 
     __tablename__ = "aggregates"
     __table_args__ = _NEVER_AGAIN
@@ -90,11 +89,10 @@ class Aggregate(Base):
 
 
 class ResourceProvider(Base):
-    """Something that has resources. A plain one is the root of a tree of its own.
+    """A resource provider. A single one is the root of its own tree.
 
-    Its root is no foreign key: MySQL would not let go a row that refers to itself.
-    ``epoch`` is that of the last write to anything about it but its usage, ``updated_at`` the time
-    of its generation.
+    Its root is not a foreign key: MySQL would not delete a row that refers to itself. ``epoch`` is
+    that of the last write to anything but its usage, ``updated_at`` the time of its generation.
     """
 
     __tablename__ = "resource_providers"
@@ -113,7 +111,7 @@ class ResourceProvider(Base):
 
 
 class Inventory(Base):
-    """How much a provider has of a class."""
+    """Amount of a class that a provider has."""
 
     __tablename__ = "inventories"
 
@@ -132,7 +130,7 @@ class Inventory(Base):
 
 
 class Usage(Base):
-    """The sum of a provider's allocations of a class, kept by whoever writes those; no row: none.
+    """Total of a provider's allocations of a class, maintained by their writers; no row: none.
 
     It is a table, not a query, so that a claim costs the same on a provider with a hundred thousand
     consumers. ``epoch`` is that of its last change.
@@ -151,7 +149,7 @@ class Usage(Base):
 
 
 class Consumer(Base):
-    """Who holds allocations; there is none without any."""
+    """A consumer with allocations; others have no row."""
 
     __tablename__ = "consumers"
     __table_args__ = (Index("ix_consumers_project_id_user_id", "project_id", "user_id"),)
@@ -165,7 +163,7 @@ class Consumer(Base):
 
 
 class Allocation(Base):
-    """An amount that a consumer took from a provider."""
+    """Amount allocated to a consumer from a provider."""
 
     __tablename__ = "allocations"
 
@@ -180,7 +178,7 @@ class Allocation(Base):
 
 
 class ResourceProviderTrait(Base):
-    """That a provider has a trait."""
+    """Association of a provider with a trait."""
 
     __tablename__ = "resource_provider_traits"
 
@@ -191,7 +189,7 @@ class ResourceProviderTrait(Base):
 
 
 class ResourceProviderAggregate(Base):
-    """That a provider is in an aggregate."""
+    """Association of a provider with an aggregate."""
 
     __tablename__ = "resource_provider_aggregates"
 
@@ -204,7 +202,7 @@ class ResourceProviderAggregate(Base):
 
 
 class ConsumerFence(Base):
-    """The highest fence seen for a consumer, whether it still holds something or not."""
+    """The highest fence seen for a consumer, with or without allocations."""
 
     __tablename__ = "consumer_fences"
 
@@ -214,7 +212,7 @@ class ConsumerFence(Base):
 
 
 class ProviderTombstone(Base):
-    """A provider that was deleted, for readers that still know it."""
+    """A deleted provider, for readers that still have it."""
 
     __tablename__ = "provider_tombstones"
 

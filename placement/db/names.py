@@ -1,6 +1,6 @@
-"""Names of resource classes, traits and aggregates, and the numbers they have inside.
+"""Names of resource classes, traits and aggregates, and their database ids.
 
-They get a number when they are made or first used. All but reading needs the epoch's lock.
+Ids are assigned on creation or first use. All except reads require the epoch's lock.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import NamedTuple
 from sqlalchemy import Select, bindparam, delete, exists, select, update
 from sqlalchemy.orm import Session
 
-from placement import names as known
 from placement.db.models import (
     Aggregate,
     Allocation,
@@ -24,6 +23,7 @@ from placement.db.models import (
     Usage,
 )
 from placement.db.statements import any_of, insert_rows, rows_in
+from placement.providers import names as known
 
 
 class NameRow(NamedTuple):
@@ -50,38 +50,38 @@ _AGGREGATE_IDS = select(Aggregate.uuid, Aggregate.id).where(Aggregate.uuid.in_(a
 
 
 def class_ids(session: Session, names: Collection[str], now: dt.datetime) -> dict[str, int]:
-    """Return the ids of resource classes, making those that are new."""
+    """Return the ids of resource classes, creating new ones."""
     return _ids(session, ResourceClass, "name", _CLASS_IDS, names, {"updated_at": now})
 
 
 def trait_ids(session: Session, names: Collection[str], now: dt.datetime) -> dict[str, int]:
-    """Return the ids of traits, making those that are new."""
+    """Return the ids of traits, creating new ones."""
     return _ids(session, Trait, "name", _TRAIT_IDS, names, {"updated_at": now})
 
 
 def aggregate_ids(session: Session, uuids: Collection[str]) -> dict[str, int]:
-    """Return the ids of aggregates, making those that are new."""
+    """Return the ids of aggregates, creating new ones."""
     return _ids(session, Aggregate, "uuid", _AGGREGATE_IDS, uuids, {})
 
 
 def missing_classes(session: Session, names: Collection[str]) -> list[str]:
-    """Return those names, sorted, that no resource class has."""
+    """Return the names, sorted, that are not resource classes."""
     return _missing(session, _CLASS_IDS, [n for n in names if not known.is_standard_class(n)])
 
 
 def missing_traits(session: Session, names: Collection[str]) -> list[str]:
-    """Return those names, sorted, that no trait has."""
+    """Return the names, sorted, that are not traits."""
     return _missing(session, _TRAIT_IDS, [n for n in names if not known.is_standard_trait(n)])
 
 
 def list_classes(session: Session) -> list[NameRow]:
-    """Return the resource classes that have a row, the oldest first."""
+    """Return the resource classes that have a row, oldest first."""
     rows = session.execute(_CLASS_COLUMNS.order_by(ResourceClass.id))
     return [NameRow(*row) for row in rows]
 
 
 def list_traits(session: Session, *, is_associated: bool) -> list[NameRow]:
-    """Return the traits that have a row, by name; or those of them that some provider has."""
+    """Return the traits that have a row, by name; optionally only those of providers."""
     statement = _TRAIT_COLUMNS.order_by(Trait.name)
     if is_associated:
         statement = statement.where(_TRAIT_HAS_PROVIDERS)
@@ -101,7 +101,7 @@ def find_trait(session: Session, name: str) -> NameRow | None:
 
 
 def rename_class(session: Session, number: int, name: str, now: dt.datetime) -> None:
-    """Give a resource class another name."""
+    """Rename a resource class."""
     table = ResourceClass.table()
     session.execute(update(table).where(table.c.id == number).values(name=name, updated_at=now))
 
@@ -112,18 +112,18 @@ def providers_with_class(session: Session, number: int) -> list[int]:
 
 
 def is_class_used(session: Session, number: int) -> bool:
-    """Tell whether some provider has an inventory of a resource class."""
+    """Return whether any provider has an inventory of a resource class."""
     return bool(session.execute(_CLASS_IS_USED, {"number": number}).scalar_one())
 
 
 def is_trait_used(session: Session, number: int) -> bool:
-    """Tell whether some provider has a trait."""
+    """Return whether any provider has a trait."""
     holders = exists().where(ResourceProviderTrait.trait_id == number)
     return bool(session.execute(select(holders)).scalar_one())
 
 
 def delete_class(session: Session, number: int) -> None:
-    """Delete the row of a resource class that is not used."""
+    """Delete the row of an unused resource class."""
     session.execute(delete(Usage.table()).where(Usage.resource_class_id == number))  # all zero
     session.execute(delete(ResourceClass.table()).where(ResourceClass.id == number))
 

@@ -1,4 +1,4 @@
-"""Query: who holds what of some providers."""
+"""Query for the allocations on some providers."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ _HELD_OF = (
 
 
 def list_of(session: Session, providers: Collection[str]) -> list[AnyRow]:
-    """Return one row for each provider, consumer and class."""
+    """Return one row per provider, consumer and class."""
     return list(rows_in(session, _HELD_OF, providers))

@@ -1,4 +1,4 @@
-"""Queries about the traits of providers."""
+"""Queries on the traits of providers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DELETE = delete(_MEMBER).where(
 
 @dataclass(slots=True)
 class ProviderTraits:
-    """The traits of a provider at one moment."""
+    """The traits of a provider, from one snapshot."""
 
     id: int
     uuid: str
@@ -46,9 +46,9 @@ class ProviderTraits:
 
 
 def find(session: Session, uuid: str) -> ProviderTraits | None:
-    """Return the traits of a provider, if there is one.
+    """Return the traits of a provider, if it exists.
 
-    It is one query, so that they fit their generation without a lock, too.
+    A single query, so that they match their generation even without a lock.
     """
     rows = session.execute(_TRAITS, {"uuid": uuid}).all()
     if not rows:
@@ -60,9 +60,9 @@ def find(session: Session, uuid: str) -> ProviderTraits | None:
 def store(
     session: Session, changes: Iterable[tuple[int, Set[str], Set[str]]], now: dt.datetime
 ) -> None:
-    """Write what is different, given provider ids with what they have and what they shall have.
+    """Write the differences, given provider ids with present and new traits.
 
-    Needs the epoch's lock. The caller touches the providers.
+    Requires the epoch's lock. The caller touches the providers.
     """
     added: list[tuple[int, str]] = []
     gone: dict[str, list[int]] = defaultdict(list)

@@ -1,6 +1,6 @@
-"""Queries about the trees that providers form: records, making one, and giving it a parent.
+"""Queries on provider trees: records, creation, and changes of parents.
 
-All that write need the epoch's lock.
+All writes require the epoch's lock.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session, aliased
 from placement.db import epochs, providers
 from placement.db.models import ResourceProvider
 from placement.db.statements import AnyRow, any_of, execute_in, insert_rows, rows_in
-from placement.provider_record import ProviderFilters, ProviderRecord
+from placement.providers.provider_record import ProviderFilters, ProviderRecord
 
 _PROVIDER = ResourceProvider.table()
 _PARENT = aliased(ResourceProvider)
@@ -65,12 +65,12 @@ def find_record(session: Session, uuid: str) -> ProviderRecord | None:
 
 
 def find_uuid(session: Session, name: str) -> str | None:
-    """Return the UUID of the provider that has a name, or None."""
+    """Return the UUID of the provider with a name, or None."""
     return session.execute(_UUID_OF_NAME, {"name": name}).scalar()
 
 
 def list_records(session: Session, filters: ProviderFilters) -> list[ProviderRecord]:
-    """Return the providers of a name, a UUID, a tree, by age; other filters are not heeded."""
+    """Return the providers by name, UUID or tree, oldest first; other filters are ignored."""
     query = _RECORDS
     if filters.name is not None:
         query = query.where(ResourceProvider.name == filters.name)
@@ -84,7 +84,7 @@ def list_records(session: Session, filters: ProviderFilters) -> list[ProviderRec
 
 
 def list_records_by_id(session: Session, ids: Collection[int]) -> list[ProviderRecord]:
-    """Return those of these providers that are there, by age."""
+    """Return the existing ones of these providers, oldest first."""
     found = _records(rows_in(session, _RECORDS_BY_ID, ids))
     return sorted(found, key=lambda record: record.id)
 
@@ -98,7 +98,7 @@ def insert(
     epoch: int,
     now: dt.datetime,
 ) -> None:
-    """Make a provider of generation 0."""
+    """Create a provider with generation 0."""
     row = {"uuid": uuid, "name": name, "generation": 0, "epoch": epoch, "updated_at": now}
     insert_rows(session, _PROVIDER, [row])
     number = providers.get_ids(session, [uuid])[uuid]
@@ -107,17 +107,17 @@ def insert(
 
 
 def rename(session: Session, provider_id: int, name: str) -> None:
-    """Give a provider another name."""
+    """Rename a provider."""
     session.execute(_RENAME, {"provider": provider_id, "new_name": name})
 
 
 def get_subtree(session: Session, provider_id: int) -> list[int]:
-    """Return the ids of a provider and of all below it."""
+    """Return the ids of a provider and its descendants."""
     children: dict[int | None, list[int]] = defaultdict(list)
     for number, parent in session.execute(_TREE, {"provider": provider_id}):
         children[parent].append(number)
     found = [provider_id]
-    for number in found:  # grows while it is walked
+    for number in found:  # grows during the loop
         found += children[number]
     return found
 
@@ -125,7 +125,7 @@ def get_subtree(session: Session, provider_id: int) -> list[int]:
 def set_parent(
     session: Session, provider_id: int, subtree: Collection[int], parent: ProviderRecord | None
 ) -> None:
-    """Hang a provider and all below it (``subtree``) under another; None makes it a root."""
+    """Move a provider with its descendants (``subtree``) below another; None makes it a root."""
     above = parent.id if parent else None
     session.execute(_SET_PARENT, {"provider": provider_id, "new_parent": above})
     root = parent.root_id if parent else provider_id

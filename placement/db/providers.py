@@ -1,6 +1,6 @@
-"""Queries about providers: what is stored about them, and writing what is different.
+"""Queries on providers: stored facts, and writes of differences.
 
-All but ``get_ids`` need the epoch's lock.
+All except ``get_ids`` require the epoch's lock.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from placement.db.models import (
     Usage,
 )
 from placement.db.statements import any_of, execute_in, insert_rows, rows_in
-from placement.inventory import Inventory as Figures
-from placement.provider_report import Facts
+from placement.providers.inventory import Inventory as Figures
+from placement.providers.provider_report import Facts
 
 _PROVIDER = ResourceProvider.table()
 _PROVIDERS = select(
@@ -77,11 +77,11 @@ _BECOME_ROOTS = (
 )
 
 _Numbered = Sequence[tuple[int, Facts | None, Facts]]
-"""The id of a provider, its facts as stored (None: it is new), and as they shall be."""
+"""The id of a provider, its stored facts (None: it is new), and its new facts."""
 
 
 def get_facts(session: Session, uuids: Collection[str]) -> dict[str, Facts]:
-    """Return what is stored about those of these providers that are there."""
+    """Return the stored facts of the existing ones of these providers."""
     providers = list(rows_in(session, _PROVIDERS, uuids))
     ids = [row.id for row in providers]
     figures_of: dict[int, dict[str, Figures]] = defaultdict(dict)
@@ -104,19 +104,19 @@ def get_facts(session: Session, uuids: Collection[str]) -> dict[str, Facts]:
 
 
 def get_uuids_by_name(session: Session, provider_names: Collection[str]) -> dict[str, str]:
-    """Return name -> UUID of the providers that have one of these names."""
+    """Return name -> UUID of the providers with these names."""
     return {row.name: row.uuid for row in rows_in(session, _UUIDS_BY_NAME, provider_names)}
 
 
 def get_ids(session: Session, uuids: Collection[str]) -> dict[str, int]:
-    """Return UUID -> id of those of these providers that are there."""
+    """Return UUID -> id of the existing ones of these providers."""
     return {row.uuid: row.id for row in rows_in(session, _IDS, uuids)}
 
 
 def store(
     session: Session, changes: Sequence[tuple[Facts | None, Facts]], epoch: int, now: dt.datetime
 ) -> None:
-    """Write facts, given each as it is stored (None: it is new) and as it shall be."""
+    """Write facts, given each as stored (None: it is new) and as it is to be."""
     changes = [(old, new) for old, new in changes if old != new]
     if not changes:
         return
@@ -142,29 +142,29 @@ def store(
 
 
 def touch(session: Session, ids: Collection[int], epoch: int, now: dt.datetime) -> None:
-    """Give providers the next generation, and the epoch that tells readers to load them again."""
+    """Increment the generations of providers, and set the epoch that makes readers reload them."""
     execute_in(session, _TOUCH, ids, new_epoch=epoch, now=now)
 
 
 def touch_quietly(session: Session, ids: Collection[int], epoch: int, now: dt.datetime) -> None:
-    """Tell readers to load providers again whose generation stays: the API wants that at times."""
+    """Make readers reload providers without a new generation, which the API sometimes requires."""
     execute_in(session, _TOUCH_QUIETLY, ids, new_epoch=epoch, now=now)
 
 
 def has_children(session: Session, provider_id: int) -> bool:
-    """Tell whether a provider is the parent of another."""
+    """Return whether a provider has children."""
     children = exists().where(ResourceProvider.parent_provider_id == provider_id)
     return bool(session.execute(select(children)).scalar_one())
 
 
 def has_allocations(session: Session, provider_id: int) -> bool:
-    """Tell whether somebody took something of a provider."""
+    """Return whether a provider has allocations."""
     allocations = exists().where(Allocation.resource_provider_id == provider_id)
     return bool(session.execute(select(allocations)).scalar_one())
 
 
 def remove(session: Session, provider_id: int, epoch: int, now: dt.datetime) -> None:
-    """Delete a provider without allocations and children, and leave a tombstone."""
+    """Delete a provider without allocations and children, leaving a tombstone."""
     for model in (Usage, Inventory, ResourceProviderTrait, ResourceProviderAggregate):
         table = model.table()
         session.execute(delete(table).where(table.c.resource_provider_id == provider_id))
@@ -175,7 +175,7 @@ def remove(session: Session, provider_id: int, epoch: int, now: dt.datetime) -> 
 
 
 def prune_tombstones(session: Session, before: dt.datetime) -> int:
-    """Forget providers that were deleted before a moment; return how many there were."""
+    """Delete the tombstones of providers deleted before a time; return their number."""
     table = ProviderTombstone.table()
     newest = select(table.c.epoch).where(table.c.deleted_at < before)
     epoch = session.execute(newest.order_by(table.c.epoch.desc()).limit(1)).scalar()

@@ -1,4 +1,4 @@
-"""Statements about many rows at once, each one round trip, on three databases.
+"""Bulk statements, each one round trip, on three databases.
 
 They are built once: building one costs SQLAlchemy as much as the database needs to run it.
 """
@@ -14,7 +14,7 @@ from sqlalchemy import BindParameter, Executable, Row, Table, bindparam, cast, f
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.orm import Session
 
-LIST_SIZE_MAX = 5000  # SQLite takes 32,766 parameters in a statement, PostgreSQL 65,535
+LIST_SIZE_MAX = 5000  # SQLite allows 32,766 parameters in a statement, PostgreSQL 65,535
 
 T = TypeVar("T")
 AnyRow = Row[*tuple[Any, ...]]
@@ -22,19 +22,19 @@ _Rows = Sequence[Mapping[str, Any]]
 
 
 def any_of() -> BindParameter[Any]:
-    """Return what stands for the list in ``column.in_(any_of())``; see :func:`rows_in`."""
+    """Return the placeholder for the list in ``column.in_(any_of())``; see :func:`rows_in`."""
     return bindparam("any_of", expanding=True)
 
 
 def in_lists(values: Iterable[T]) -> Iterator[list[T]]:
-    """Cut values into lists that fit into one ``IN (...)``."""
+    """Split values into lists that fit into one ``IN (...)``."""
     remaining = iter(values)
     while part := list(islice(remaining, LIST_SIZE_MAX)):
         yield part
 
 
 def rows_in(session: Session, statement: Executable, values: Collection[Any]) -> Iterator[AnyRow]:
-    """Yield the rows of a query with :func:`any_of` for these values; none when there are none."""
+    """Yield the rows of a query with :func:`any_of` for these values; none without values."""
     for part in in_lists(values):
         yield from session.execute(statement, {"any_of": part})
 
@@ -42,13 +42,13 @@ def rows_in(session: Session, statement: Executable, values: Collection[Any]) ->
 def execute_in(
     session: Session, statement: Executable, values: Collection[Any], **more: object
 ) -> None:
-    """Run a statement with :func:`any_of` for these values, unless there are none."""
+    """Run a statement with :func:`any_of` for these values, if there are any."""
     for part in in_lists(values):
         session.execute(statement, {"any_of": part, **more})
 
 
 def insert_rows(session: Session, table: Table, rows: _Rows) -> None:
-    """Insert rows, which all name the same columns."""
+    """Insert rows with equal columns."""
     if not rows:
         return
     if session.get_bind().dialect.name == "postgresql":
@@ -58,7 +58,7 @@ def insert_rows(session: Session, table: Table, rows: _Rows) -> None:
 
 
 def upsert(session: Session, table: Table, rows: _Rows) -> None:
-    """Insert full rows; where one with the same primary key is, set its other columns instead."""
+    """Insert complete rows; where the primary key exists, update the other columns instead."""
     if not rows:
         return
     match session.get_bind().dialect.name:
@@ -94,7 +94,7 @@ def _upsert_mysql(table: Table) -> mysql.Insert:
 
 @functools.cache
 def _insert_arrays(table: Table, names: tuple[str, ...]) -> postgresql.Insert:
-    """Return a statement for any number of rows: a whole column of values is one parameter."""
+    """Return a statement for any number of rows: each column of values is one parameter."""
     kinds = [postgresql.ARRAY(table.columns[name].type) for name in names]
     columns = [
         func.unnest(cast(bindparam(name, type_=kind), kind))

@@ -10,8 +10,8 @@ from oslo_config import cfg
 
 from armillary.policy import Enforcer
 from placement.engine import PlacementEngine
-from placement.rest import errors, outer
-from placement.rest.call import Site
+from placement.rest import errors, wsgi_middleware
+from placement.rest.call import AppState
 from placement.rest.dispatch import Endpoint, Routes
 from placement.rest.identity import make_authenticate
 from placement.rest.middleware.authentication import Authentication
@@ -24,10 +24,10 @@ from placement.rest.routes import ROUTES
 App = falcon.App[falcon.Request, falcon.Response]
 
 
-def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> outer.WsgiApp:
+def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.WsgiApp:
     """Return the application; it may share its engine with the RPC manager of its process.
 
-    Raises ``ConfigurationError`` for a token file or a policy that cannot be used.
+    Raises ``ConfigurationError`` for an invalid token file or policy.
     """
     options = conf.placement
     app = App(
@@ -41,10 +41,10 @@ def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> outer.WsgiApp:
             Authentication(make_authenticate(conf), public_paths=public_paths(ROUTES)),
         ]
     )
-    # An answer without a body has no type; Falcon knows None, its annotation does not.
+    # Responses without a body have no media type; Falcon accepts None, its annotation does not.
     app.resp_options.default_media_type = None  # type: ignore[assignment]
     errors.add_to(app)
-    site = Site(
+    site = AppState(
         engine=engine,
         policy=Enforcer(conf, list_rules()),
         incomplete_consumer_project_id=options.incomplete_consumer_project_id,
@@ -53,11 +53,11 @@ def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> outer.WsgiApp:
     )
     for path, methods in ROUTES.items():
         app.add_route(path, Endpoint(methods, site))
-    return outer.wrapped(app, conf)
+    return wsgi_middleware.wrapped(app, conf)
 
 
 def public_paths(routes: Routes) -> list[str]:
-    """Return the paths for which nobody needs a token."""
+    """Return the paths that need no token."""
     return [
         path
         for path, methods in routes.items()

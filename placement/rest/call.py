@@ -1,4 +1,4 @@
-"""What a handler is given and what it answers: one checked request, one plain answer."""
+"""Input and output of handlers: a validated request, and a response."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from placement.rest.versions import Version
 
 
 class Policy(Protocol):
-    """Decides by the policy file and our defaults; raises ``PolicyNotAuthorized``."""
+    """Authorization by the policy file and defaults; raises ``PolicyNotAuthorized``."""
 
     def authorize(self, rule: str, target: Mapping[str, Any], context: RequestContext) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """What all requests share: made once, when the application is."""
+class AppState:
+    """State shared by all requests, created with the application."""
 
     engine: PlacementEngine
     policy: Policy
@@ -31,14 +31,14 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request whose sender is known and whose parts fit their schemas.
+    """An authenticated request whose parts match their schemas.
 
-    ``query`` has every parameter with all its values, in order; ``body`` is what the JSON said.
-    ``root`` is the path that the API is under, such as ``/placement`` or nothing, ``origin`` the
-    address that the request was sent to, such as ``http://controller:8778``.
+    ``query`` has every parameter with all its values, in order; ``body`` is the parsed JSON.
+    ``root`` is the path below which the API is mounted, such as ``/placement`` or nothing;
+    ``origin`` the address that the request was sent to, such as ``http://controller:8778``.
     """
 
-    site: Site
+    site: AppState
     context: RequestContext
     version: Version
     path: Mapping[str, str] = field(default_factory=dict)
@@ -57,26 +57,26 @@ class Call:
         self.site.policy.authorize(rule, target or {}, self.context)
 
     def parameter(self, name: str) -> str | None:
-        """Return the last value of a query parameter, None when it was not sent."""
+        """Return the last value of a query parameter, None if it was not sent."""
         values = self.query.get(name)
         return values[-1] if values else None
 
     def link(self, path: str) -> str:
-        """Return a path of this API as it stands in ``links``."""
+        """Return a path of this API in the form used in ``links``."""
         return f"{self.root}{path}"
 
     def location(self, path: str) -> str:
-        """Return a path of this API as it stands in the header ``Location``."""
+        """Return a path of this API in the form used in the header ``Location``."""
         return f"{self.origin}{self.root}{path}"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A successful answer.
+    """A successful response.
 
-    ``body`` is JSON-ready, or bytes that are JSON already, or an iterator of such bytes, which are
-    sent as they come; None sends none. ``status`` None is the action's. ``last_modified`` (naive
-    UTC) is sent with ``Cache-Control: no-cache`` from 1.15 on.
+    ``body`` is JSON-ready, or bytes of JSON, or an iterator of such bytes, which are streamed; None
+    sends no body. ``status`` None uses the action's. ``last_modified`` (naive UTC) is sent with
+    ``Cache-Control: no-cache`` since 1.15.
     """
 
     body: Any = None

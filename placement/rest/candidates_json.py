@@ -1,7 +1,7 @@
-"""Allocation candidates as JSON, written column by column: an answer may name ten thousand.
+"""JSON of allocation candidates, written column by column: a response may have ten thousand.
 
-Equal things have one template, whose gaps are filled for all of them at once. No tree of dicts is
-made of what goes out as text anyway.
+Equal items share one template, whose gaps are filled for all of them at once. This avoids a tree of
+dicts for output that is text anyway.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement import names
 from placement.candidates.result import Batch, Found
-from placement.columns import ClassColumns, Mask, Numbers, Rows
-from placement.provider_table import ProviderTable
+from placement.providers import names
+from placement.providers.columns import ClassColumns, Mask, Numbers, Rows
+from placement.providers.provider_table import ProviderTable
 from placement.rest.versions import Version
 
 _UUID_GAP = '"%s"'
 _SIGNATURE_BITS = 32
 PART_ITEMS = 2000
-"""So many items of an answer are written at a time."""
+"""Number of items written at a time."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What an answer of some microversion holds."""
+    """Contents of the response for a microversion."""
 
     allocations_are_list: bool
     has_traits: bool
@@ -37,7 +37,7 @@ class Shape:
 
     @classmethod
     def of(cls, version: Version) -> Shape:
-        """Return the shape of a microversion's answers."""
+        """Return the shape of a microversion's responses."""
         return cls(
             allocations_are_list=version < (1, 12),
             has_traits=version >= (1, 17),
@@ -49,7 +49,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Items that are alike: the pieces of a text, and what stands between them, item by item."""
+    """Equal items: the pieces of their text, and the values between the pieces, item by item."""
 
     pieces: list[str]
     gaps: list[list[str]]
@@ -63,7 +63,7 @@ class Lines:
         return len(self.gaps[0])
 
     def text(self, start: int, stop: int) -> str:
-        """Return some of the items, with a comma behind each."""
+        """Return some of the items, each followed by a comma."""
         *pieces, last = self.pieces
         width = 2 * len(pieces)
         count = stop - start
@@ -77,22 +77,22 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheets:
-    """All that an answer says, taken out of the provider table."""
+class ResponseData:
+    """All data of a response, copied from the provider table."""
 
     requests: list[Lines]
     summaries: list[Lines]
 
     def to_json(self) -> bytes:
-        """Return the answer; most of the work, and nobody has to wait for it."""
+        """Return the response; this is most of the work, and needs no lock on the table."""
         return b"".join(self.parts())
 
     def is_long(self) -> bool:
-        """Tell whether who asked should have the beginning before the end is written."""
+        """Return whether the response should be streamed before it is complete."""
         return sum(map(len, self.requests)) > PART_ITEMS
 
     def parts(self) -> Iterator[bytes]:
-        """Yield the answer in parts of some hundred kilobytes."""
+        """Yield the response in parts of some hundred kilobytes."""
         yield b'{"allocation_requests": ['
         yield from _parts(self.requests)
         yield b'], "provider_summaries": {'
@@ -100,18 +100,18 @@ class Sheets:
         yield b"}}"
 
 
-def collect(table: ProviderTable, found: Found, asked: Iterable[str], shape: Shape) -> Sheets:
-    """Take the answer out of the table. ``asked`` are the resource classes of the question."""
+def collect(table: ProviderTable, found: Found, asked: Iterable[str], shape: Shape) -> ResponseData:
+    """Copy the response from the table. ``asked`` are the resource classes of the query."""
     rows = _summarized(table, found.batches, shape)
     shown = table.resource_classes() if shape.has_all_classes else asked
-    return Sheets(
+    return ResponseData(
         [_requests(table, batch, shape) for batch in found.batches if len(batch)],
         list(_summaries(table, rows, shown, shape)),
     )
 
 
 def _parts(items: Sequence[Lines]) -> Iterator[bytes]:
-    """Yield the items, all but the last with a comma behind."""
+    """Yield the items, each except the last followed by a comma."""
     held = ""
     for lines in items:
         for start in range(0, len(lines), PART_ITEMS):
@@ -178,7 +178,7 @@ def _summarized(table: ProviderTable, batches: Iterable[Batch], shape: Shape) ->
 def _summaries(
     table: ProviderTable, rows: Rows, shown: Iterable[str], shape: Shape
 ) -> Iterator[Lines]:
-    """Yield those of providers that have the same classes."""
+    """Yield the summaries, grouped by providers with equal classes."""
     classes = [(name, table.columns_of(name)) for name in shown]
     classes = [(name, columns) for name, columns in classes if columns.total[rows].any()]
     for alike, present in _by_classes(rows, classes):
@@ -188,10 +188,10 @@ def _summaries(
 def _by_classes(
     rows: Rows, classes: Sequence[tuple[str, ClassColumns]]
 ) -> Iterator[tuple[Rows, list[tuple[str, ClassColumns]]]]:
-    """Yield rows that have an inventory of the same classes, with these classes."""
+    """Yield rows that have inventories of the same classes, with these classes."""
     signature: Numbers = np.zeros(len(rows), np.int64)
     for index, (_, columns) in enumerate(classes):
-        if index % _SIGNATURE_BITS == _SIGNATURE_BITS - 1:  # no room for more: number them anew
+        if index % _SIGNATURE_BITS == _SIGNATURE_BITS - 1:  # no bits left: renumber
             signature = np.unique(signature, return_inverse=True)[1].astype(np.int64)
         signature = signature * 2 + (columns.total[rows] > 0)
     for value in np.unique(signature).tolist():
@@ -219,9 +219,9 @@ def _summary_lines(
 def _figures(
     table: ProviderTable, rows: Rows, classes: Sequence[tuple[str, ClassColumns]], shape: Shape
 ) -> list[str]:
-    """Return what a summary says of amounts and traits, written once for rows that are alike.
+    """Return the amounts and traits of summaries, formatted once for equal rows.
 
-    Hosts are of few shapes, and what they use are sums of few flavors.
+    Hosts have few shapes, and their usage is a sum of few flavors.
     """
     columns = [
         column[rows] for _, found in classes for column in (found.capacity, found.used)
@@ -243,7 +243,7 @@ def _figures(
 def _kinds(columns: Sequence[Numbers], count: int) -> tuple[Rows, Rows]:
     """Return the position of one row of each kind, and the kind of each row.
 
-    Rows are of a kind when they are equal in all columns.
+    Rows are of the same kind if all columns are equal.
     """
     mixed = np.zeros(count, np.uint64)
     for column in columns:
@@ -251,11 +251,11 @@ def _kinds(columns: Sequence[Numbers], count: int) -> tuple[Rows, Rows]:
     _values, firsts, kinds = np.unique(mixed, return_index=True, return_inverse=True)
     if all(np.array_equal(column, column[firsts][kinds]) for column in columns):
         return firsts, kinds
-    return np.arange(count), np.arange(count)  # two kinds that happen to mix to one number
+    return np.arange(count), np.arange(count)  # hash collision of two kinds
 
 
 def _traits(table: ProviderTable, numbers: Sequence[int]) -> list[str]:
-    """Return trait sets as text, written once for each; standard traits first."""
+    """Return trait sets as text, formatted once each; standard traits first."""
     texts = {
         number: json.dumps(sorted(table.trait_set(number), key=names.is_custom))
         for number in set(numbers)

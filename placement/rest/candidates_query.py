@@ -1,4 +1,4 @@
-"""The query string of ``GET /allocation_candidates`` as a question to the engine."""
+"""Parsing of the query string of ``GET /allocation_candidates``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from objects.resource_query import RequestGroup, ResourceQuery
-from placement.query import GROUPS_MAX, LIMIT_MAX
+from placement.candidates.query import GROUPS_MAX, LIMIT_MAX
 from placement.rest import errors, query_values
 from placement.rest.query_values import Wanted
 from placement.rest.versions import Version
@@ -23,7 +23,7 @@ Parameters = Mapping[str, Sequence[str]]
 
 @dataclass(slots=True)
 class _Group:
-    """What was said about one group, under the names it was said."""
+    """Parameters of one group, with their original names."""
 
     resources: dict[str, int] = field(default_factory=dict)
     traits: Wanted = field(default_factory=Wanted)
@@ -32,7 +32,7 @@ class _Group:
     keys: dict[str, str] = field(default_factory=dict)
 
     def take(self, kind: str, key: str, values: Sequence[str], version: Version) -> None:
-        """Read one parameter of this group."""
+        """Parse one parameter of this group."""
         self.keys[kind] = key
         match kind:
             case "resources":
@@ -49,9 +49,9 @@ _Groups = Mapping[str, _Group]
 
 
 def parse(parameters: Parameters, version: Version) -> ResourceQuery:
-    """Return the question; answer 400 with the first mistake.
+    """Return the query; raise status 400 for the first error.
 
-    Names of parameters were held against the schema. Whether classes and traits exist is not asked.
+    Parameter names were validated by the schema. Whether classes and traits exist is not checked.
     """
     groups = _groups(parameters, version)
     same_subtree = _same_subtree(parameters.get("same_subtree", ()), groups)
@@ -70,12 +70,12 @@ def parse(parameters: Parameters, version: Version) -> ResourceQuery:
 
 
 def resource_classes_of(query: ResourceQuery) -> set[str]:
-    """Return all classes that a question names."""
+    """Return all classes that a query names."""
     return {name for group in query.groups for name in group.resources}
 
 
 def traits_of(query: ResourceQuery) -> set[str]:
-    """Return all traits that a question names."""
+    """Return all traits that a query names."""
     return {
         *query.root_required,
         *query.root_forbidden,
@@ -91,7 +91,7 @@ def _groups(parameters: Parameters, version: Version) -> _Groups:
             kind, suffix = found.groups()
             groups.setdefault(suffix, _Group()).take(kind, key, values, version)
     if len(groups) > GROUPS_MAX:
-        raise _bad(f"{len(groups)} request groups are given, at most {GROUPS_MAX} are taken.")
+        raise _bad(f"{len(groups)} request groups are given; at most {GROUPS_MAX} are allowed.")
     return groups
 
 
@@ -110,7 +110,7 @@ def _check_groups(groups: _Groups, version: Version, same_subtree: list[list[str
 
 
 def _refuse_orphans(groups: Iterable[_Group]) -> None:
-    """Every group has to ask for resources."""
+    """Require resources in every group."""
     orphans = [group.keys for group in groups if not group.resources]
     for kind, name in (("required", "traits"), ("member_of", "member_of")):
         keys = sorted(keys[kind] for keys in orphans if kind in keys)
@@ -124,7 +124,7 @@ def _refuse_orphans(groups: Iterable[_Group]) -> None:
 
 
 def _check_resourceless(groups: _Groups, same_subtree: list[list[str]]) -> None:
-    """Let a suffixed group ask for a provider's qualities alone, beside others with resources."""
+    """Allow a group with a suffix without resources, if other groups have some."""
     if not any(group.resources for group in groups.values()):
         raise errors.bad_request(
             "There must be at least one resources or resources[$S] parameter.",
@@ -200,7 +200,7 @@ def _root_traits(values: Sequence[str], version: Version) -> Wanted:
 
 
 def _limit(values: Sequence[str] | None) -> int | None:
-    """Of several limits the first counts."""
+    """Of several limits the first applies."""
     if values is None:
         return None
     if not _LIMIT.fullmatch(values[0]):

@@ -1,4 +1,4 @@
-"""Between Falcon and a handler: is it there, may he, is it well formed; then handler and answer."""
+"""Request dispatch: authorise, validate, call the handler, send the response."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import falcon
 
 from armillary.context import RequestContext
 from placement.rest import errors, validation
-from placement.rest.call import Answer, Call, Handler, Site
+from placement.rest.call import Answer, AppState, Call, Handler
 from placement.rest.validation import Check, Schema
 from placement.rest.versions import MIN, Version, entry_for
 
 ByVersion = Mapping[Version, Schema | None]
-"""Schemas by the version that brought them; None where nothing is taken any more."""
+"""Schemas by the version that introduced them; None where nothing is accepted any more."""
 
 NOTHING: Schema = {"type": "object", "additionalProperties": False}
-"""The schema of no parameters at all."""
+"""The schema of no parameters."""
 NO_QUERY: ByVersion = {MIN: NOTHING}
 
 CACHE_HEADERS_SINCE: Version = (1, 15)
@@ -32,11 +32,11 @@ _ACCEPT_ALL = frozenset({"", "*/*", falcon.MEDIA_JSON})
 class Action:
     """One method of one path.
 
-    ``rule`` names the policy; None lets everybody in, without a token. Requests for a version below
-    ``since`` are answered with ``too_old_status``. ``body`` None means that a body is not looked
-    at. ``target`` tells from the call, whose query was not yet checked, what the policy is asked
-    about; ``exists`` looks, before query and body are checked, for what the path names, and raises
-    ``NotFound``. ``status`` 204 promises an answer without a body, whatever the caller accepts.
+    ``rule`` names the policy; None makes the action public, without a token. Requests for a version
+    below ``since`` are answered with ``too_old_status``. ``body`` None ignores the body. ``target``
+    returns the policy target from the call, whose query is not validated yet. ``exists`` checks the
+    object of the path before query and body are validated, and raises ``NotFound``. ``status`` 204
+    promises a response without a body, whatever the client accepts.
     """
 
     handler: Handler
@@ -55,9 +55,9 @@ Routes = Mapping[str, Methods]
 
 
 class Endpoint:
-    """The resource of one path, as Falcon wants it: an object with ``on_get`` and its like."""
+    """The resource of one path, in Falcon's form: an object with ``on_get`` and so on."""
 
-    def __init__(self, methods: Methods, site: Site) -> None:
+    def __init__(self, methods: Methods, site: AppState) -> None:
         allowed = list(methods)
         for name in _METHODS:
             if name in methods:
@@ -75,9 +75,9 @@ def _refusal(allowed: list[str]) -> Callable[..., None]:
 
 
 class _ReadyAction:
-    """An action whose schemas were compiled."""
+    """An action with compiled schemas."""
 
-    def __init__(self, action: Action, site: Site, allowed: list[str]) -> None:
+    def __init__(self, action: Action, site: AppState, allowed: list[str]) -> None:
         self._action = action
         self._site = site
         self._allowed = allowed
@@ -95,7 +95,7 @@ class _ReadyAction:
             _require_json_sent(req)
         validation.check_path(path)
         query = validation.parse_query(req.query_string)
-        self._admit(self._call(req, path, query, None))
+        self._authorize_and_validate(self._call(req, path, query, None))
         query_check = entry_for(version, self._queries)
         if query_check is not None:
             query_check.query(query)
@@ -113,7 +113,7 @@ class _ReadyAction:
             raise falcon.HTTPMethodNotAllowed(self._allowed)
         raise falcon.HTTPError(self._action.too_old_status)
 
-    def _admit(self, call: Call) -> None:
+    def _authorize_and_validate(self, call: Call) -> None:
         action = self._action
         if action.rule is not None:
             call.authorize(action.rule, action.target(call) if action.target else None)
@@ -138,7 +138,7 @@ def _checks(schemas: ByVersion) -> dict[Version, Check | None]:
 
 
 def _context(req: falcon.Request) -> RequestContext:
-    """Return who asks; on a path for everybody that is nobody."""
+    """Return the request context; on a public path it is anonymous."""
     known: RequestContext | None = getattr(req.context, "caller", None)
     return known or RequestContext(request_id=req.context.request_id)
 
@@ -159,7 +159,7 @@ def _require_json_sent(req: falcon.Request) -> None:
 
 
 def _read(req: falcon.Request) -> bytes:
-    """Return the body; half of one may well be JSON, and is not what the caller meant."""
+    """Return the body; a truncated body may be valid JSON, but not what the client meant."""
     raw: bytes = req.bounded_stream.read()
     if len(raw) < (req.content_length or 0):
         raise errors.bad_request(f"The body ended after {len(raw)} of {req.content_length} bytes")

@@ -1,4 +1,4 @@
-"""From errors to answers: one table from families to status, one shape of errors."""
+"""Mapping of errors to HTTP responses: one table of families, one error format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CODES_SINCE: Version = (1, 23)
 RETRY_AFTER_SECONDS = 10
 DETAIL_CHARACTERS_MAX = 2000
 
-# Public error codes: clients decide by them, so they never change.
+# Public error codes: clients depend on them, so they never change.
 UNDEFINED_CODE = "placement.undefined_code"
 CONCURRENT_UPDATE = "placement.concurrent_update"
 INVENTORY_INUSE = "placement.inventory.inuse"
@@ -44,9 +44,9 @@ CODE_OF: dict[type[exception.ArmillaryError], str] = {
 }
 
 STATUS_OF_FAMILY: tuple[tuple[type[exception.ArmillaryError], int], ...] = (
-    # The first that fits counts.
+    # The first match applies.
     (exception.Unauthorized, 401),
-    (exception.ConfigurationError, 500),  # in the family Invalid, but not the caller's mistake
+    (exception.ConfigurationError, 500),  # in the family Invalid, but not the client's fault
     (exception.NotFound, 404),
     (exception.Exists, 409),
     (exception.Conflict, 409),
@@ -55,7 +55,7 @@ STATUS_OF_FAMILY: tuple[tuple[type[exception.ArmillaryError], int], ...] = (
     (exception.Invalid, 400),
 )
 
-# For errors without a detail of their own, and for those whose detail is for the log alone.
+# For errors without a detail, and for those whose detail is only logged.
 _DETAILS = {
     404: "The resource could not be found.",
     405: "The method {method} is not allowed for this resource.",
@@ -67,7 +67,7 @@ _JSON_OR_HTML = (falcon.MEDIA_JSON, falcon.MEDIA_HTML)
 
 
 class _CodedError(falcon.HTTPError):
-    """An error of REST alone, with its public code."""
+    """An error of the REST API only, with its public code."""
 
     def __init__(self, status: int, detail: str, code: str | None) -> None:
         super().__init__(status, description=detail)
@@ -75,17 +75,17 @@ class _CodedError(falcon.HTTPError):
 
 
 def bad_request(detail: str, code: str | None = None) -> falcon.HTTPError:
-    """Return what to raise for a request that breaks a rule: status 400."""
+    """Return the error for an invalid request: status 400."""
     return _CodedError(400, detail, code)
 
 
 def not_found(detail: str, code: str | None = None) -> falcon.HTTPError:
-    """Return what to raise for a thing that does not exist: status 404."""
+    """Return the error for a missing object: status 404."""
     return _CodedError(404, detail, code)
 
 
 def conflict(detail: str, code: str | None = None) -> falcon.HTTPError:
-    """Return what to raise when the state does not allow it: status 409."""
+    """Return the error for a conflict with the current state: status 409."""
     return _CodedError(409, detail, code)
 
 
@@ -98,21 +98,21 @@ def status_of(error: exception.ArmillaryError) -> int:
 
 
 def code_of(error: exception.ArmillaryError) -> str | None:
-    """Return the public code of an error; None when it has none of its own."""
+    """Return the public code of an error; None if it has none."""
     return next((CODE_OF[kind] for kind in type(error).__mro__ if kind in CODE_OF), None)
 
 
 def add_to(app: falcon.App[falcon.Request, falcon.Response]) -> None:
-    """Let ``app`` answer every error in this way."""
+    """Make ``app`` answer every error in this format."""
     app.add_error_handler(Exception, _handle_unexpected)
     app.add_error_handler(falcon.HTTPError, _handle_http_error)
     app.add_error_handler(exception.ArmillaryError, _handle_armillary_error)
 
 
 def refusal(status: int, detail: str) -> tuple[dict[str, str], bytes]:
-    """Return headers and body of what a server answers to something that is no request at all."""
+    """Return headers and body of the server's response to a malformed request."""
     request_id = oslo_context.generate_request_id()
-    LOG.info("%s was no request: %s", request_id, detail)
+    LOG.info("%s sent a malformed request: %s", request_id, detail)
     error = {
         "status": status,
         "title": HTTPStatus(status).phrase,
@@ -149,7 +149,7 @@ def _handle_http_error(
 def _handle_unexpected(
     req: falcon.Request, resp: falcon.Response, error: Exception, params: Any
 ) -> None:
-    """Answer what nobody thought of: the traceback goes to the log, nothing of it to the caller."""
+    """Answer an unexpected error: the traceback is logged, the client learns nothing of it."""
     LOG.exception("%s %s %s failed", _request_id(req), req.method, req.path, exc_info=error)
     _answer(req, resp, 500, None)
 
@@ -193,7 +193,7 @@ def _error(req: falcon.Request, status: int, detail: str, code: str | None) -> d
 
 
 def _page(error: Mapping[str, Any]) -> str:
-    """Return the same as HTML, for whoever looks with a browser."""
+    """Return the error as HTML, for browsers."""
     heading = html.escape(f"{error['status']} {error['title']}")
     lines = [error["detail"], f"Request id: {error['request_id']}"]
     paragraphs = "".join(f"<p>{html.escape(line)}</p>" for line in lines)

@@ -1,4 +1,4 @@
-"""Whose a request is, for each ``[api] auth_strategy``."""
+"""Identity of a request's sender, for each ``[api] auth_strategy``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import falcon
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.tokens import TokenFile, with_implied_roles
+from armillary.http.tokens import TokenFile, with_implied_roles
 from placement.rest.middleware.authentication import HEADER, Authenticate
 
 TOKEN_CHARACTERS_MAX = 512
@@ -21,14 +21,14 @@ Facts = dict[str, Any]
 
 
 def make_authenticate(conf: cfg.ConfigOpts) -> Authenticate:
-    """Return what ``[api] auth_strategy`` names. Raises ``ConfigurationError``."""
+    """Return the function for ``[api] auth_strategy``. Raises ``ConfigurationError``."""
     strategy = conf.api.auth_strategy
     if strategy == "keystone":
         return of_keystone
     if strategy == "noauth2":
-        return of_believed_token
+        return of_trusted_token
     if strategy == "noauth":
-        return of_anybody
+        return of_noauth
     if not conf.api.token_file:
         raise exception.ConfigurationError(
             reason="[api] token_file must be set with auth_strategy = token_file"
@@ -37,22 +37,22 @@ def make_authenticate(conf: cfg.ConfigOpts) -> Authenticate:
     return lambda req: of_token_file(req, tokens)
 
 
-def of_believed_token(req: falcon.Request) -> Facts | None:
-    """Believe the token ``USER`` or ``USER:PROJECT`` and the headers beside it.
+def of_trusted_token(req: falcon.Request) -> Facts | None:
+    """Trust the token ``USER`` or ``USER:PROJECT`` and the related headers.
 
     The user admin has the role admin and any other one none, unless ``X-Roles`` lists roles.
     """
     token = _token(req)
-    return None if token is None else _believed(req, token)
+    return None if token is None else _trusted(req, token)
 
 
-def of_anybody(req: falcon.Request) -> Facts | None:
-    """Believe a token in the same way; a request without one is the administrator's."""
-    return _believed(req, _token(req) or ADMIN)
+def of_noauth(req: falcon.Request) -> Facts | None:
+    """Trust a token in the same way; a request without one acts as the administrator."""
+    return _trusted(req, _token(req) or ADMIN)
 
 
 def of_token_file(req: falcon.Request, tokens: TokenFile) -> Facts | None:
-    """Return whose the token is by the token file."""
+    """Return the identity of the token from the token file."""
     token = _token(req)
     identity = tokens.find_identity(token) if token else None
     if identity is None:
@@ -65,9 +65,9 @@ def of_token_file(req: falcon.Request, tokens: TokenFile) -> Facts | None:
 
 
 def of_keystone(req: falcon.Request) -> Facts | None:
-    """Return what keystonemiddleware, which checked the token, wrote into the headers.
+    """Return the identity that keystonemiddleware, which validated the token, put into the headers.
 
-    It removes such headers of the client's own.
+    The middleware removes such headers of the client.
     """
     if req.get_header("X-Identity-Status") != CONFIRMED:
         return None
@@ -82,7 +82,7 @@ def of_keystone(req: falcon.Request) -> Facts | None:
     }
 
 
-def _believed(req: falcon.Request, token: str) -> Facts | None:
+def _trusted(req: falcon.Request, token: str) -> Facts | None:
     user, _, project = token.partition(":")
     if not user:
         return None

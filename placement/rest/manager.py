@@ -1,4 +1,4 @@
-"""Placement as REST alone: the engine and its periodic task, without a message broker."""
+"""Placement with REST only: the engine and its periodic task, without a message broker."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.db import Database
-from armillary.http_server import HttpServer, is_loopback
-from armillary.http_tls import tls_files
+from armillary.http.server import HttpServer, is_loopback
+from armillary.http.tls import tls_files
+from armillary.http.trusted_hosts import UNAUTHENTICATED, guarded
 from armillary.periodic import PeriodicRunner, PeriodicTask
 from placement.engine import PlacementEngine
 from placement.rest import errors
 from placement.rest.app import make_app
-from placement.rest.outer import WsgiApp
+from placement.rest.wsgi_middleware import WsgiApp
 
 LOG = logging.getLogger(__name__)
 
 PRUNE_JITTER_SECONDS = 60.0
 SCHEMA = "placement.db.schema"
-UNSAFE_STRATEGIES = ("noauth", "noauth2")
 
 
 class RestManager:
-    """Serves the REST API in one process; any number of them on one database."""
+    """Serve the REST API in one process; any number of processes can share one database."""
 
     def __init__(
         self, conf: cfg.ConfigOpts, *, database: Database, reuse_port: bool, make_tables: bool
@@ -39,9 +39,9 @@ class RestManager:
         self._server = make_server(conf, self._engine, reuse_port=reuse_port)
 
     def start(self) -> None:
-        """Wait for the database; make its tables if asked to.
+        """Wait for the database; migrate its tables if requested.
 
-        Raises ConfigurationError when the database's tables are not those of this release.
+        Raises ConfigurationError if the schema version of the database is not that of this release.
         """
         if not self._database.wait_until_available(self._stopping):
             return
@@ -54,32 +54,38 @@ class RestManager:
         return [self._server]
 
     def periodic_tasks(self) -> list[PeriodicTask]:
-        """Return the task that forgets."""
+        """Return the pruning task."""
         return periodic_tasks(self._conf, self._engine)
 
     def stop(self, grace_seconds: float) -> None:
-        """Wait no longer for the database; requests in hand end by themselves."""
+        """Stop waiting for the database; requests in progress end by themselves."""
         self._stopping.set()
 
     def reload(self) -> None:
-        """Do nothing: options that may change are read when they are needed."""
+        """Do nothing: mutable options are read when needed."""
 
 
 def make_server(conf: cfg.ConfigOpts, engine: PlacementEngine, *, reuse_port: bool) -> HttpServer:
-    """Return the API on its port, not yet started.
+    """Return the API's server, not yet started.
 
-    Raises ``ConfigurationError``, also for an API without authentication that others than this
-    machine could reach.
+    Raises ``ConfigurationError``, also for an API without authentication on a non-loopback address.
     """
     options = conf.placement
-    if conf.api.auth_strategy in UNSAFE_STRATEGIES and not is_loopback(options.rest_bind_host):
+    if conf.api.auth_strategy in UNAUTHENTICATED and not is_loopback(options.rest_bind_host):
         raise exception.ConfigurationError(
             reason=f"[placement] rest_bind_host {options.rest_bind_host} with [api] auth_strategy "
-            f"{conf.api.auth_strategy} would let everybody in who reaches it; use auth_strategy = "
-            "keystone or token_file, or an address of this machine alone: 127.0.0.1, ::1, localhost"
+            f"{conf.api.auth_strategy} would give every client that reaches it full access; "
+            "use auth_strategy = keystone or token_file, or a loopback address: 127.0.0.1, "
+            "::1, localhost"
         )
     return HttpServer(
-        make_app(conf, engine),
+        guarded(
+            make_app(conf, engine),
+            conf,
+            bind_host=options.rest_bind_host,
+            refusal=errors.refusal,
+            reads_from_anywhere=True,
+        ),
         host=options.rest_bind_host,
         port=options.rest_bind_port,
         threads=options.rest_threads,
@@ -95,23 +101,31 @@ def make_server(conf: cfg.ConfigOpts, engine: PlacementEngine, *, reuse_port: bo
 
 
 def make_standalone_app(conf: cfg.ConfigOpts, database: Database) -> WsgiApp:
-    """Return the application for a WSGI server that knows nothing of managers.
+    """Return the application for an external WSGI server.
 
-    Its periodic task runs in this process. A database that is away now may be there later; raises
-    ConfigurationError when it is there and its tables are not those of this release.
+    Its periodic task runs in this process. The database may be unavailable at first. Raises
+    ConfigurationError if it is available and its schema version is not that of this release.
     """
     engine = PlacementEngine(conf, database)
     app = make_app(conf, engine)
     try:
         database.check_version(SCHEMA)
     except exception.DatabaseUnavailable as error:
-        LOG.warning("Requests will be answered with status 503 for now: %s", error)
+        LOG.warning("Requests are answered with status 503 for now: %s", error)
     PeriodicRunner(periodic_tasks(conf, engine)).start()
-    return app
+    if conf.api.auth_strategy not in UNAUTHENTICATED:
+        return app
+    return guarded(
+        app,
+        conf,
+        bind_host=conf.placement.rest_bind_host,
+        refusal=errors.refusal,
+        reads_from_anywhere=True,
+    )
 
 
 def periodic_tasks(conf: cfg.ConfigOpts, engine: PlacementEngine) -> list[PeriodicTask]:
-    """Return what a process with this engine does from time to time."""
+    """Return the periodic tasks of a process with this engine."""
     interval = conf.placement.prune_interval_seconds
     prune = engine.pruner.prune
     return [PeriodicTask("prune-placement", interval, prune, jitter_seconds=PRUNE_JITTER_SECONDS)]

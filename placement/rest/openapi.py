@@ -1,4 +1,4 @@
-"""The OpenAPI document of the newest version, made from routes and schemas.
+"""OpenAPI document of the newest version, generated from routes and schemas.
 
 ``python -m placement.rest.openapi`` prints it.
 """
@@ -58,14 +58,14 @@ ERRORS: Document = {
 
 
 def document(routes: Routes = ROUTES) -> Document:
-    """Return the description of every route, as the newest version has it."""
+    """Return the description of every route in the newest version."""
     return {
         "openapi": OPENAPI_VERSION,
         "info": {
             "title": f"{version.PRODUCT} placement",
             "version": versions.to_text(versions.MAX),
-            "description": "The OpenStack Placement API. Older versions, which are asked for by "
-            f"the header {versions.HEADER}, differ in fields and parameters.",
+            "description": "The OpenStack Placement API. Older versions, requested by the header "
+            f"{versions.HEADER}, differ in fields and parameters.",
         },
         "security": [{SECURITY_SCHEME: []}],
         "paths": {path: _path_item(path, methods) for path, methods in routes.items()},
@@ -128,7 +128,7 @@ def _operation(action: Action) -> Document:
 
 
 def operation_id(action: Action) -> str:
-    """Return the name of an action: noun and verb, as its handler is called."""
+    """Return the name of an action: noun and verb, from its handler."""
     return f"{_noun(action)}-{action.handler.__name__}"
 
 
@@ -150,9 +150,9 @@ def _query_parameters(action: Action) -> Iterator[Document]:
 
 
 def _numbered_parameters(by_pattern: Schema) -> Document:
-    """Return the parameters whose names have a suffix of the client's choice.
+    """Return the parameters whose names have a suffix chosen by the client.
 
-    OpenAPI has no patterns of names: it is an object whose properties become parameters.
+    OpenAPI has no name patterns: it is an object whose properties become parameters.
     """
     return {
         "name": "groups",
@@ -173,7 +173,7 @@ def _newest(schemas: ByVersion | None) -> Any:
 
 
 def _portable(schema: Any) -> Any:
-    r"""Return the schema with patterns that every tool understands: Python's ``\Z`` is a ``$``."""
+    r"""Return the schema with portable patterns: Python's ``\Z`` becomes ``$``."""
     if isinstance(schema, Mapping):
         return {_portable_text(key): _portable(value) for key, value in schema.items()}
     if isinstance(schema, list | tuple):
@@ -194,7 +194,7 @@ def _success(action: Action) -> Document:
         "description": "Done.",
         "headers": {
             request_id.HEADER: {
-                "description": "The id of this request, as it stands in all logs.",
+                "description": "The id of this request, as it appears in all logs.",
                 "schema": {"type": "string"},
             }
         },
@@ -210,19 +210,19 @@ def _error_statuses() -> list[int]:
 
 
 _DESCRIPTIONS = {
-    400: "The request breaks a rule; the detail names it. Nothing was changed.",
+    400: "The request is invalid; the detail says why. Nothing was changed.",
     401: "The request needs a valid token.",
     403: "The policy does not allow it.",
-    404: "What the path names does not exist.",
-    405: "The path has no such method.",
-    406: "The version, or the type of answer, that was asked for is not served.",
-    409: "It exists already, is in use, or was changed meanwhile.",
+    404: "The object of the path does not exist.",
+    405: "The path does not support this method.",
+    406: "The requested version, or media type of the response, is not supported.",
+    409: "It exists already, is in use, or was changed concurrently.",
     411: "The body has no Content-Length.",
     413: "The body is too large.",
     414: "The query string is too long.",
     415: "The body is not application/json.",
-    500: "An unexpected error; the request id leads to it in the logs.",
-    503: f"The database is out of reach; try again after {RETRY_AFTER_SECONDS} seconds.",
+    500: "An unexpected error; search the logs for the request id.",
+    503: f"The database is unavailable; try again after {RETRY_AFTER_SECONDS} seconds.",
 }
 
 
@@ -237,8 +237,8 @@ def _microversion_parameter() -> Document:
         "name": versions.HEADER,
         "in": "header",
         "required": False,
-        "description": f"The version of the API; {versions.to_text(versions.MIN)} to {newest} are "
-        f"served, the lowest to who asks for none. '{versions.LATEST}' is the newest.",
+        "description": f"Version of the API, from {versions.to_text(versions.MIN)} to {newest}; "
+        f"default: the lowest. '{versions.LATEST}' is the newest.",
         "schema": {"type": "string", "default": f"{versions.SERVICE} {newest}"},
     }
 

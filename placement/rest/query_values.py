@@ -1,6 +1,6 @@
-"""The values of query parameters that several nouns take: amounts, traits, aggregates, a tree.
+"""Query parameter values shared by several nouns: amounts, traits, aggregates, a tree.
 
-What they may look like depends on the microversion. Every error is a 400 that names the parameter.
+Their syntax depends on the microversion. Every error has status 400 and names the parameter.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from placement import names
+from placement.providers import names
 from placement.rest import errors
 from placement.rest.versions import Version
 
@@ -24,21 +24,21 @@ _ANY_TRAITS_SINCE = (1, 39)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Names of which each inner list needs one, and names that may not be there."""
+    """Names of which each inner list requires one, and forbidden names."""
 
     required: list[list[str]] = field(default_factory=list)
     forbidden: list[str] = field(default_factory=list)
 
 
 def items(value: str) -> list[str]:
-    """Return what stands between the commas, without the spaces around it."""
+    """Return the comma-separated items, without surrounding spaces."""
     return [item.strip() for item in value.split(",")]
 
 
 def parse_resources(text: str) -> dict[str, int]:
-    """Return class -> amount of ``VCPU:2,MEMORY_MB:1024``; whether the classes exist is not asked.
+    """Parse ``VCPU:2,MEMORY_MB:1024``; whether the classes exist is not checked.
 
-    A class that is named twice counts with its last amount.
+    If a class is repeated, its last amount applies.
     """
     if not text:
         raise _bad_resources("empty string.")
@@ -52,7 +52,7 @@ def parse_resources(text: str) -> dict[str, int]:
 
 
 def parse_traits(name: str, values: Sequence[str], version: Version) -> Wanted:
-    """Return the traits of ``required``; before 1.39 the last of several values counts alone."""
+    """Return the traits of ``required``; before 1.39 only the last of several values applies."""
     if version < _ANY_TRAITS_SINCE:
         if values[-1].startswith(_ANY_OF):
             raise _bad(
@@ -68,7 +68,7 @@ def parse_traits(name: str, values: Sequence[str], version: Version) -> Wanted:
 
 
 def conflicting_traits(wanted: Wanted) -> list[str]:
-    """Return the traits that are asked for and forbidden at once."""
+    """Return the traits that are both required and forbidden."""
     forbidden = set(wanted.forbidden)
     return sorted(
         {trait for any_of in wanted.required if set(any_of) <= forbidden for trait in any_of}

@@ -1,4 +1,4 @@
-"""The table of contents: path, method, handler, policy, versions, schemas; a block a noun."""
+"""Route table: path, method, handler, policy, versions, schemas; one block per noun."""
 
 from __future__ import annotations
 

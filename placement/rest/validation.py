@@ -1,4 +1,4 @@
-"""Hold what a caller sent against a schema; one sentence says what is wrong with which field."""
+"""Validation against JSON schemas, with one sentence per error that names the field."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Schema = Mapping[str, Any]
 DEPTH_MAX = 32
 DIGITS_MAX = 400
 PARAMETERS_MAX = 1000
-ERRORS_MAX = 100  # among which the best is told: a large body may have millions
+ERRORS_MAX = 100  # the best error is chosen among these: a large body may have millions
 MESSAGE_CHARACTERS_MAX = 400
 VALUE_CHARACTERS_MAX = 80
-PATH_PARAMETER_CHARACTERS_MAX = 1024  # names have bounds of their own
+PATH_PARAMETER_CHARACTERS_MAX = 1024  # names have limits of their own
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 _UNCLEAN = re.compile("[\0\ud800-\udfff]")
@@ -42,7 +42,7 @@ def _is_integer(checker: object, value: object) -> bool:
 
 
 def _are_unique(validator: Any, wanted: bool, values: Any, schema: Any) -> Iterator[Exception]:
-    """Take time in proportion to the values; jsonschema's own check may compare each with each."""
+    """Check uniqueness in linear time; jsonschema's own check may be quadratic."""
     if not isinstance(values, list):
         return
     seen = {value if isinstance(value, str) else (type(value), repr(value)) for value in values}
@@ -50,7 +50,7 @@ def _are_unique(validator: Any, wanted: bool, values: Any, schema: Any) -> Itera
         yield ValidationError(f"{values!r} has non-unique elements")
 
 
-# 1.0 is an integer to JSON schema, but not to a database: whoever means 1 may write 1.
+# JSON schema accepts 1.0 as an integer, but databases do not: clients must write 1.
 _Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
     jsonschema.Draft202012Validator,
     {"uniqueItems": _are_unique},
@@ -59,24 +59,24 @@ _Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
 
 
 class Check:
-    """One schema, made ready once."""
+    """One compiled schema."""
 
     def __init__(self, schema: Schema) -> None:
         self._properties: Mapping[str, Schema] = schema.get("properties", {})
         self._validator = _Validator(schema, format_checker=_formats)
 
     def body(self, value: Any) -> None:
-        """Raise status 400 unless ``value`` fits."""
+        """Raise status 400 unless ``value`` is valid."""
         self.value(value)
 
     def value(self, value: Any, what: str = "JSON does not validate") -> None:
-        """Raise status 400, with a detail that begins with ``what``, unless ``value`` fits."""
+        """Raise status 400, with a detail that begins with ``what``, unless ``value`` is valid."""
         self._check(value, what)
 
     def query(self, parameters: Mapping[str, list[str]]) -> None:
-        """Raise status 400 unless the parameters fit.
+        """Raise status 400 unless the parameters are valid.
 
-        A property of type "array" is held against all the values of a parameter, any other one
+        A property of type "array" is checked against all values of a parameter, any other one
         against the last.
         """
         values = {name: self._as_declared(name, sent) for name, sent in parameters.items()}
@@ -100,18 +100,18 @@ def parse_query(query_string: str) -> dict[str, list[str]]:
         pairs = parse_qsl(
             query_string,
             keep_blank_values=True,
-            errors="surrogateescape",  # what is not UTF-8 becomes unclean
+            errors="surrogateescape",  # invalid UTF-8 is rejected below
             max_num_fields=PARAMETERS_MAX,
         )
     except ValueError:
         raise errors.bad_request(
-            f"Invalid query string parameters: at most {PARAMETERS_MAX} are taken"
+            f"Invalid query string parameters: at most {PARAMETERS_MAX} are allowed"
         ) from None
     parameters: dict[str, list[str]] = {}
     for name, value in pairs:
         if not is_clean(name) or not is_clean(value):
             raise errors.bad_request(
-                f"Invalid query string parameters: {name!a} holds a NUL, or is not UTF-8"
+                f"Invalid query string parameters: {name!a} contains a NUL, or is not UTF-8"
             )
         parameters.setdefault(name, []).append(value)
     return parameters
@@ -128,32 +128,30 @@ def parse_body(raw: bytes) -> Any:
         _check_value(value, path=(), depth=1)
     except RecursionError:
         raise _malformed(f"it is nested deeper than {DEPTH_MAX} levels") from None
-    except ValueError as error:  # not UTF-8, not JSON, NaN, a name given twice
+    except ValueError as error:  # not UTF-8, not JSON, NaN, a duplicate name
         raise _malformed(str(error)) from None
     return value
 
 
 def check_path(parameters: Mapping[str, str]) -> None:
-    """Raise status 404 for a part of the path that can name nothing."""
+    """Raise status 404 for a part of the path that cannot be a name."""
     for value in parameters.values():
         if len(value) > PATH_PARAMETER_CHARACTERS_MAX or not is_clean(value):
             raise errors.not_found("")
 
 
 def is_clean(text: str) -> bool:
-    """Tell whether a text can be stored everywhere: no NUL, no half of a surrogate pair."""
+    """Return whether text can be stored everywhere: no NUL, no lone surrogate."""
     return _UNCLEAN.search(text) is None
 
 
 def _check_value(value: Any, path: tuple[str, ...], depth: int) -> None:
     if isinstance(value, str):
         if not is_clean(value):
-            raise ValueError(
-                f"the text at '{'.'.join(path)}' holds a NUL or half of a surrogate pair"
-            )
+            raise ValueError(f"the text at '{'.'.join(path)}' contains a NUL or a lone surrogate")
         return
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"the number at '{'.'.join(path)}' is out of range, or none at all")
+        raise ValueError(f"the number at '{'.'.join(path)}' is out of range, or not a number")
     if not isinstance(value, dict | list):
         return
     if depth > DEPTH_MAX:
@@ -161,21 +159,21 @@ def _check_value(value: Any, path: tuple[str, ...], depth: int) -> None:
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in items:
         if isinstance(key, str) and not is_clean(key):
-            raise ValueError("the name of a field holds a NUL or half of a surrogate pair")
+            raise ValueError("the name of a field contains a NUL or a lone surrogate")
         _check_value(item, (*path, str(key)), depth + 1)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object, of which everybody who reads it sees the same fields."""
+    """Return an object without duplicate names, which parsers interpret differently."""
     found = dict(pairs)
     if len(found) < len(pairs):
         ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"the field {twice[:MESSAGE_CHARACTERS_MAX]!a} is given twice")
+        raise ValueError(f"duplicate field {twice[:MESSAGE_CHARACTERS_MAX]!a}")
     return found
 
 
 def _integer(text: str) -> float:
-    """Return a number; one that is out of all bounds is infinite, and is refused with its field."""
+    """Return a number; one beyond all limits becomes infinite, and is rejected with its field."""
     return int(text) if len(text) <= DIGITS_MAX else math.inf
 
 
@@ -184,7 +182,7 @@ def _malformed(why: str) -> Exception:
 
 
 def _sentence(error: Any) -> str:
-    """Return jsonschema's words, the rule that is broken, and the field that breaks it."""
+    """Return jsonschema's message, the violated rule, and the field."""
     message = str(error.message)
     value = repr(error.instance)
     if len(message) > MESSAGE_CHARACTERS_MAX and message.startswith(value):

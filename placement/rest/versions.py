@@ -1,4 +1,4 @@
-"""The versions of the Placement API that are served, and how a request names one."""
+"""Supported versions of the Placement API, and parsing of requested versions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _FORM = re.compile(r"(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})")
 
 
 def to_text(version: Version) -> str:
-    """Return 1.39."""
+    """Return the version as text, such as 1.39."""
     return f"{version[0]}.{version[1]}"
 
 
 def wanted(header: str | None) -> str:
-    """Return what the header asks of this service: a version, ``latest``, or the lowest if nothing.
+    """Return the requested version of this service, ``latest``, or by default the lowest.
 
     The header may name several services, each with its version.
     """
@@ -38,7 +38,7 @@ def wanted(header: str | None) -> str:
 
 
 def parse(text: str) -> Version | None:
-    """Return the version that a text names, None when it names none; it may not be served."""
+    """Return the version in a text, None if it is malformed; it may be unsupported."""
     if text.lower() == LATEST:
         return MAX
     match = _FORM.fullmatch(text)
@@ -46,6 +46,6 @@ def parse(text: str) -> Version | None:
 
 
 def entry_for(version: Version, table: Mapping[Version, T]) -> T | None:
-    """Return the entry of the highest version not above ``version``, None when there is none."""
+    """Return the entry of the highest version not above ``version``, None if there is none."""
     known = [since for since in table if since <= version]
     return table[max(known)] if known else None

@@ -1,5 +1,5 @@
-"""Messages that prove who sent them: keys, the list of those that are trusted, seals, replays.
+"""Message signing: keys, trust lists, signed envelopes, and replay protection.
 
-Each process signs with a key of its own; the trust list, signed by an operator's root key, says
-which key belongs to which process. See docs/operating/signing.md and ADR 12.
+Each process signs with its own key. The trust list, signed by an operator's root key, maps keys to
+processes. See docs/operating/signing.md and ADR 12.
 """

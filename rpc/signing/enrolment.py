@@ -1,4 +1,4 @@
-"""Changes of a trust list, as an operator makes them: who comes, goes, gets a new key."""
+"""Changes of a trust list by an operator: add, rotate, revoke."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rpc.signing.trust import Identity, TrustedKey, TrustList
 
 
 def read(path: Path, kind: str, root: SigningKey) -> TrustList:
-    """Return the list of a file, an empty one when there is none yet.
+    """Return the list in a file, or an empty one if the file does not exist.
 
-    Raises Invalid when it is no list of this kind that this root key signed.
+    Raises Invalid unless it is a list of this kind signed by this root key.
     """
     try:
         document = path.read_text()
@@ -29,7 +29,7 @@ def read(path: Path, kind: str, root: SigningKey) -> TrustList:
 
 
 def write(path: Path, changed: TrustList, root: SigningKey) -> None:
-    """Replace the file. Raises ConfigurationError when it cannot be written."""
+    """Replace the file. Raises ConfigurationError if it cannot be written."""
     beside = path.with_name(f".{path.name}.new")
     try:
         beside.write_text(trust.sealed(changed, root))
@@ -43,8 +43,8 @@ def write(path: Path, changed: TrustList, root: SigningKey) -> None:
 def trusted(current: TrustList, identity: Identity) -> TrustList:
     """Return the list with a new identity.
 
-    Raises Exists for a known name and a known key, Invalid for a scope that the role needs and
-    has not, or has and does not need.
+    Raises Exists for a known name or key, Invalid for a scope that is missing or superfluous for
+    the role.
     """
     if identity.name in current.identities:
         raise exception.Exists(
@@ -64,9 +64,9 @@ def trusted(current: TrustList, identity: Identity) -> TrustList:
 def rotated(
     current: TrustList, name: str, successor: PublicKey, *, now: float, overlap_seconds: float
 ) -> TrustList:
-    """Return the list with a new key for an identity, whose other keys end after the overlap.
+    """Return the list with a new key for an identity; its other keys expire after the overlap.
 
-    Raises NotFound, and Exists when somebody has that key.
+    Raises NotFound, and Exists if an identity has that key.
     """
     identity = _known(current, name)
     _refuse_known(current, successor)

@@ -1,4 +1,4 @@
-"""Ed25519 keys: made, kept in a file that only its owner may read, named by a short id."""
+"""Ed25519 keys: creation, key files readable by their owner only, and short key ids."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ _RAW = (serialization.Encoding.Raw, serialization.PublicFormat.Raw)
 
 
 class PublicKey:
-    """What a signature is checked with."""
+    """A key that verifies signatures."""
 
     def __init__(self, raw: bytes) -> None:
-        """Take the 32 bytes of the key. Raises Invalid."""
+        """Use the 32 bytes of a key. Raises Invalid."""
         try:
             self._key = ed25519.Ed25519PublicKey.from_public_bytes(raw)
         except ValueError as error:
             raise exception.Invalid(
-                reason=f"a public key has 32 bytes, this one has {len(raw)}"
+                reason=f"a public key must have 32 bytes, not {len(raw)}"
             ) from error
         self.raw = raw
         self.key_id = hashlib.sha256(raw).hexdigest()[:_ID_HEX_DIGITS]
 
     @classmethod
     def from_text(cls, text: str) -> PublicKey:
-        """Return the key that :attr:`text` wrote. Raises Invalid."""
+        """Parse a key written by :attr:`text`. Raises Invalid."""
         try:
             raw = base64.b64decode(text, validate=True)
         except binascii.Error as error:
-            raise exception.Invalid(reason="a public key is base64 of 32 bytes") from error
+            raise exception.Invalid(reason="a public key must be base64 of 32 bytes") from error
         return cls(raw)
 
     @property
     def text(self) -> str:
-        """The key as base64, as the trust list and the configuration have it."""
+        """The key as base64, the form used in trust lists and configuration."""
         return base64.b64encode(self.raw).decode()
 
     def verifies(self, signature: bytes, signed: bytes) -> bool:
@@ -58,7 +58,7 @@ class PublicKey:
 
 
 class SigningKey:
-    """What a process signs with; it never leaves its file."""
+    """A private key; it never leaves its file."""
 
     def __init__(self, key: ed25519.Ed25519PrivateKey) -> None:
         self._key = key
@@ -74,9 +74,9 @@ class SigningKey:
 
 
 def create(path: Path) -> SigningKey:
-    """Make a key and its file, which only this user may read.
+    """Create a key and its file, which only this user may read.
 
-    Raises Exists when there is a file already, ConfigurationError when it cannot be written.
+    Raises Exists if the file exists, ConfigurationError if it cannot be written.
     """
     key = ed25519.Ed25519PrivateKey.generate()
     text = key.private_bytes(
@@ -100,21 +100,21 @@ def create(path: Path) -> SigningKey:
 
 
 def load(path: Path) -> SigningKey:
-    """Return the key of a file. Raises ConfigurationError, also when others may read it."""
+    """Load a key file. Raises ConfigurationError, also if other users may read it."""
     try:
         with path.open("rb") as file:
             _refuse_open_file(path, os.fstat(file.fileno()))
             text = file.read(_FILE_BYTES_MAX)
     except OSError as error:
         raise exception.ConfigurationError(
-            reason=f"the key file {path} cannot be read: {error.strerror}; make one with "
+            reason=f"the key file {path} cannot be read: {error.strerror}; create one with "
             "armillary-manage key create"
         ) from error
     try:
         key = serialization.load_pem_private_key(text, password=None)
     except (ValueError, TypeError) as error:
         raise exception.ConfigurationError(
-            reason=f"the key file {path} holds no private key in PEM without a password"
+            reason=f"the key file {path} does not contain a PEM private key without a password"
         ) from error
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise exception.ConfigurationError(reason=f"the key in {path} is not an Ed25519 key")
@@ -124,6 +124,6 @@ def load(path: Path) -> SigningKey:
 def _refuse_open_file(path: Path, found: os.stat_result) -> None:
     if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise exception.ConfigurationError(
-            reason=f"others than its owner may use the key file {path} (mode "
-            f"{stat.S_IMODE(found.st_mode):04o}); set it to 0600"
+            reason=f"the key file {path} is accessible to other users (mode "
+            f"{stat.S_IMODE(found.st_mode):04o}); set its mode to 0600"
         )

@@ -1,11 +1,11 @@
-"""Which messages have been seen: a repeated one is refused, also after a restart.
+"""Replay protection: a log of nonces that rejects repeated messages, also after a restart.
 
-One directory holds the nonces of one queue. All processes that consume it on a machine append to
-the same files, under a lock, so that a message replayed to a sibling is noticed, too. A file holds
-what was *sent* in one window of time, and is dropped when nothing of it could be accepted any more.
-What is appended survives the process, not the machine: no fsync, whose cost would be a hundred
-times that of the signature. After a crash of the machine a message of the last window may be
-repeated, and is then one that arrives twice, as any message may.
+One directory holds the nonces of one queue. All its consumers on a machine append to the same
+files, under a lock, so that a replay to another process is detected, too. A file holds nonces of
+messages *sent* in one time window, and is deleted once all of them are too old to be accepted.
+Entries survive the process but not a crash of the machine: fsync would cost a hundred times as much
+as the signature. After such a crash, messages of the last window could be replayed; they are then
+handled like any message that is delivered twice.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ NONCE_BYTES = 16
 
 
 class NonceLog:
-    """The nonces of one queue within a window of seconds."""
+    """Nonces of one queue within a window of seconds."""
 
     def __init__(self, directory: Path, window_seconds: float) -> None:
-        """Open the directory, made when missing. Raises OSError."""
+        """Open the directory, creating it if missing. Raises OSError."""
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._directory = directory
         self._span = max(1.0, window_seconds)
@@ -33,7 +33,7 @@ class NonceLog:
         self._lock = threading.Lock()
 
     def is_new(self, nonce: bytes, sent_at: float) -> bool:
-        """Note a nonce (16 bytes); return False when it was noted before. Raises OSError."""
+        """Store a nonce (16 bytes); return False if it was stored before. Raises OSError."""
         number = int(sent_at // self._span)
         with self._lock:
             slot = self._slots.get(number)
@@ -47,7 +47,7 @@ class NonceLog:
         return slot
 
     def _drop_before(self, oldest: int) -> None:
-        """Forget what no message could be accepted from: its time is two windows ago."""
+        """Delete files that are too old for any message to be accepted."""
         for path in self._directory.glob("*.nonces"):
             if path.stem.isdecimal() and int(path.stem) < oldest:
                 path.unlink(missing_ok=True)
@@ -56,7 +56,7 @@ class NonceLog:
 
 
 class _Slot:
-    """One file and what of it is in memory."""
+    """One file and its contents in memory."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -75,21 +75,21 @@ class _Slot:
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def _append(self, nonce: bytes) -> None:
-        """Note it here, and in the file unless the disk is full: that shall not stop a service."""
+        """Store a nonce here and in the file; a full disk must not stop the service."""
         self._seen.add(nonce)
         try:
             if os.write(self._file, nonce) == NONCE_BYTES:
                 self._read_bytes += NONCE_BYTES
                 return
-            os.ftruncate(self._file, self._read_bytes)  # leave no half of one
+            os.ftruncate(self._file, self._read_bytes)  # remove the partial write
         except OSError as error:
-            LOG.warning("a message is remembered until the restart only: %s", error.strerror)
+            LOG.warning("Cannot store a nonce; it is lost on restart: %s", error.strerror)
 
     def _catch_up(self) -> None:
-        """Read what siblings, or this process before its restart, appended."""
+        """Read what other processes, or this one before its restart, appended."""
         found = os.fstat(self._file).st_size
         size = found - found % NONCE_BYTES
-        if size != found:  # half of one, from a process that was killed while it wrote
+        if size != found:  # partial write by a process that was killed
             os.ftruncate(self._file, size)
         while self._read_bytes < size:
             chunk = os.pread(self._file, size - self._read_bytes, self._read_bytes)

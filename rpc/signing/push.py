@@ -1,4 +1,4 @@
-"""Trust lists on their way: from whoever may have a newer one to everybody who serves a topic."""
+"""Distribution of trust lists by fanout to the servers of some topics."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from rpc.signing.trust import AGENTS
 from rpc.transport import Bus
 
 TOP_TOPICS = ("conductor", "scheduler", "placement", "api", "host_states")
-"""Who listens on the top broker; with ``host_states`` these are the conductors of all cells."""
+"""Topics on the top broker; ``host_states`` reaches the conductors of all cells."""
 
 CELL_TOPICS = ("compute",)
 
 _HEARS_AGENTS = frozenset({"conductor", "host_states"})
-"""Topics whose servers need the list of the agents, to check it or to hand it on."""
+"""Topics whose servers need the agents' list, to verify with it or to pass it on."""
 
 
 class TrustPush:
-    """Pushes the lists of this process to all servers of some topics of one bus."""
+    """Pushes this process's lists to all servers of some topics of one bus."""
 
     def __init__(self, bus: Bus, topics: Sequence[str]) -> None:
         self._trusted = bus.post.trusted if bus.post is not None else []
         self._clients = {topic: bus.client(topic, version="1.1") for topic in topics}
 
     def push(self) -> None:
-        """Cast each list to whoever needs it; who has it already changes nothing.
+        """Cast each list to the servers that need it; a list that they have is ignored.
 
-        Raises RpcUnavailable when the broker is away.
+        Raises RpcUnavailable if the broker is unavailable.
         """
         for trusted in self._trusted:
             trusted.current()

@@ -1,4 +1,4 @@
-"""The sending side: requests go out sealed, and an answer is believed only from who serves."""
+"""Sending side: sign requests, and accept replies only from servers of the topic."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from oslo_messaging._drivers import common as wire
 from oslo_messaging.transport import RPCTransport
 
 from armillary import exception
-from rpc.signing.post import Post
-from rpc.signing.refusals import note
-from rpc.signing.seal import Refused
+from rpc.signing.envelope import Refused
+from rpc.signing.message_signer import MessageSigner
+from rpc.signing.refusal_log import note
 
 
 class SignedTransport(RPCTransport):  # type: ignore[misc]
-    """A transport whose requests are sealed, and whose answers have to be, too."""
+    """A transport that signs requests and verifies replies."""
 
-    def __init__(self, transport: RPCTransport, post: Post, allowed_modules: Sequence[str]) -> None:
+    def __init__(
+        self, transport: RPCTransport, post: MessageSigner, allowed_modules: Sequence[str]
+    ) -> None:
         super().__init__(transport._driver)
         self._post = post
         self._allowed_modules = list(allowed_modules)
@@ -30,11 +32,11 @@ class SignedTransport(RPCTransport):  # type: ignore[misc]
         try:
             contents = self._post.open_reply(target, nonce, answer)
         except Refused as refused:
-            note(refused, target.topic, f"the answer to {message['method']}")
+            note(refused, target.topic, f"the reply to {message['method']}")
             raise exception.RpcAnswerRefused(
                 method=message["method"], topic=target.topic, reason=str(refused)
             ) from None
-        if contents is None:  # of one that does not sign
+        if contents is None:  # the server does not sign
             return answer
         if contents["failure"]:
             raise wire.deserialize_remote_exception(contents["failure"], self._allowed_modules)

@@ -1,4 +1,4 @@
-"""Who is trusted: the list of identities and their keys, itself signed by a root key."""
+"""Trust lists: identities with their keys, signed by a root key."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ROLES = (
     "scheduler",
 )
 AGENTS, SERVICES = "agents", "services"
-"""The two lists: that of the agents is long, and only conductors need it."""
+"""The two lists; the agents' is long, and only conductors need it."""
 
 SCOPED = {
     "compute": "the agent's host name",
     "cell_conductor": "the UUID of its cell",
     "child_zone": "the name of the zone",
 }
-"""Roles that speak for a part only, and what their scope is."""
+"""Role -> meaning of its scope, for roles that act for a part of the deployment only."""
 
 _FORMAT = 1
 _LIST_BYTES_MAX = 16 * 1024 * 1024
@@ -39,20 +39,20 @@ _LIST_BYTES_MAX = 16 * 1024 * 1024
 
 @dataclasses.dataclass(frozen=True)
 class TrustedKey:
-    """One key of an identity. A key without an end is good until it is revoked."""
+    """A key of an identity. Without an expiry it is valid until revoked."""
 
     public: PublicKey
     not_after: float | None = None
-    """Seconds since 1970; a rotated key ends some time after its successor began."""
+    """Expiry in seconds since 1970; a rotated key expires after an overlap with its successor."""
 
     def is_good(self, now: float) -> bool:
-        """Return whether a message signed with it may still be believed."""
+        """Return whether messages signed with this key may be accepted."""
         return self.not_after is None or now < self.not_after
 
 
 @dataclasses.dataclass(frozen=True)
 class Identity:
-    """One process (or several that share a key): what it is, and for what part it speaks."""
+    """A process, or several that share a key: its role and its scope."""
 
     name: str
     role: str
@@ -62,7 +62,7 @@ class Identity:
 
 
 class TrustList:
-    """The identities of one state of the list; never changed, only replaced."""
+    """An immutable version of a trust list."""
 
     def __init__(self, kind: str, serial: int, identities: Iterable[Identity]) -> None:
         self.kind = kind
@@ -75,11 +75,11 @@ class TrustList:
         }
 
     def owner_of(self, key_id: str) -> tuple[Identity, TrustedKey] | None:
-        """Return whose key this is; None for an unknown (or revoked) one."""
+        """Return the owner of a key; None if it is unknown or revoked."""
         return self._owners.get(key_id)
 
     def changed(self, identities: Mapping[str, Identity | None]) -> TrustList:
-        """Return the next state: these identities added or replaced, those with None removed."""
+        """Return the next version: identities added or replaced, or removed if None."""
         kept = {**self.identities, **identities}
         return TrustList(
             self.kind, self.serial + 1, [identity for identity in kept.values() if identity]
@@ -87,7 +87,7 @@ class TrustList:
 
 
 def sealed(trust: TrustList, root: SigningKey) -> str:
-    """Return the list as a document that proves to come from the holder of the root key."""
+    """Return the list as a document signed by the root key."""
     text = json.dumps(
         {
             "format": _FORMAT,
@@ -102,28 +102,28 @@ def sealed(trust: TrustList, root: SigningKey) -> str:
 
 
 def kind_of(role: str) -> str:
-    """Return which of the two lists has the identities of a role."""
+    """Return which of the two lists a role belongs to."""
     return AGENTS if role == "compute" else SERVICES
 
 
 def opened(document: str, roots: Iterable[PublicKey]) -> TrustList:
-    """Return the list of a document that one of the roots signed. Raises Invalid."""
+    """Parse and verify a document that one of the roots signed. Raises Invalid."""
     if len(document) > _LIST_BYTES_MAX:
-        raise exception.Invalid(reason=f"a trust list has at most {_LIST_BYTES_MAX} bytes")
+        raise exception.Invalid(reason=f"a trust list must have at most {_LIST_BYTES_MAX} bytes")
     try:
         envelope = json.loads(document)
         text, signature = envelope["list"], base64.b64decode(envelope["signature"], validate=True)
         root = next((key for key in roots if key.key_id == envelope["root"]), None)
         signed = text.encode()
     except (ValueError, TypeError, KeyError, AttributeError, binascii.Error) as error:
-        raise exception.Invalid(reason="this is no trust list") from error
+        raise exception.Invalid(reason="this is not a trust list") from error
     if root is None:
         raise exception.Invalid(
-            reason=f"the trust list is signed with the root key {envelope['root']!s:.32}, which "
-            "[signing] root_keys does not have"
+            reason=f"the trust list is signed with the root key {envelope['root']!s:.32}, which is "
+            "not in [signing] root_keys"
         )
     if not root.verifies(signature, signed):
-        raise exception.Invalid(reason="the signature of the trust list does not fit it")
+        raise exception.Invalid(reason="the signature of the trust list is invalid")
     return _parsed(text)
 
 
@@ -131,11 +131,11 @@ def _parsed(text: str) -> TrustList:
     try:
         plain = json.loads(text)
         if plain["format"] != _FORMAT:
-            raise exception.Invalid(reason=f"trust lists of format {plain['format']} are unknown")
+            raise exception.Invalid(reason=f"unknown trust list format {plain['format']}")
         identities = [_as_identity(one) for one in plain["identities"]]
         made = TrustList(plain["kind"], int(plain["serial"]), identities)
     except (ValueError, TypeError, KeyError) as error:
-        raise exception.Invalid(reason="the trust list is signed, but not well-formed") from error
+        raise exception.Invalid(reason="the trust list is signed, but malformed") from error
     stray = next((one for one in identities if kind_of(one.role) != made.kind), None)
     if stray is not None:
         raise exception.Invalid(

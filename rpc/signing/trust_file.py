@@ -1,4 +1,4 @@
-"""The trust list as a process has it: from its file, renewed by pushes, never an older one."""
+"""A process's trust list: read from its file, updated by pushes, never replaced by an older one."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LOOK_SECONDS = 1.0
 
 
 class TrustFile:
-    """Looks at the file once a second at most; what is pushed is written there, for a restart.
+    """Checks the file at most once a second; pushed lists are written to it for the next start.
 
-    A file that is broken, signed by a stranger or older than what is known is refused with one
-    log line, and the list stays as it was.
+    A file that is malformed, signed by an unknown root or older than the current list is ignored
+    with one log line.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class TrustFile:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Read the list. Raises ConfigurationError: without one, nobody could be believed."""
+        """Read the list. Raises ConfigurationError, since nothing could be verified without it."""
         self._path = path
         self.kind = kind
         self._roots = list(roots)
@@ -50,15 +50,15 @@ class TrustFile:
             ) from error
 
     def current(self) -> trust.TrustList:
-        """Return the list as it is now."""
+        """Return the current list."""
         if self._clock() - self._looked_at >= _LOOK_SECONDS:
             self._look()
         return self._list
 
     def offer(self, document: str) -> bool:
-        """Take over a list that was pushed when it is newer; return whether it was.
+        """Replace the list if ``document`` is newer; return whether it was.
 
-        Raises Invalid when no root signed it, or it is a list of another kind.
+        Raises Invalid if no root signed it, or it is a list of another kind.
         """
         offered = self._opened(document)
         with self._lock:
@@ -66,13 +66,13 @@ class TrustFile:
                 return False
             self._write(document)
             self._list, self.document = offered, document
-        LOG.info("the trust list %d has %d identities", offered.serial, len(offered.identities))
+        LOG.info("Loaded trust list %d; identities: %d", offered.serial, len(offered.identities))
         return True
 
     def _opened(self, document: str) -> trust.TrustList:
         found = trust.opened(document, self._roots)
         if found.kind != self.kind:
-            raise exception.Invalid(reason=f"it is the list of {found.kind}, not of {self.kind}")
+            raise exception.Invalid(reason=f"it is a list of {found.kind}, not of {self.kind}")
         return found
 
     def _look(self) -> None:
@@ -85,7 +85,9 @@ class TrustFile:
         try:
             self.offer(self._read())
         except exception.Invalid as error:
-            LOG.warning("trust file %s stays as it was: %s", self._path, error.message)
+            LOG.warning(
+                "Ignored trust file %s, keeping the old list: %s", self._path, error.message
+            )
 
     def _read(self) -> str:
         try:
@@ -104,11 +106,11 @@ class TrustFile:
         return found.st_mtime_ns, found.st_ino
 
     def _write(self, document: str) -> None:
-        """Keep the list for the next start; a disk that refuses costs that only."""
+        """Write the list for the next start; a failure is only logged."""
         beside = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         try:
             beside.write_text(document)
             beside.replace(self._path)
         except OSError as error:
-            LOG.warning("trust file %s cannot be written: %s", self._path, error.strerror)
+            LOG.warning("Cannot write trust file %s: %s", self._path, error.strerror)
         self._seen = self._stamp()

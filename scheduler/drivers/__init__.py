@@ -1,1 +1,1 @@
-"""Drivers: what decides. ``[scheduler] driver`` names one."""
+"""Scheduler drivers, selected by ``[scheduler] driver``."""

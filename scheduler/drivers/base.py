@@ -1,4 +1,4 @@
-"""What every driver promises, and how the configured one is made."""
+"""Base class of scheduler drivers, and the loader of the configured one."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from armillary.context import RequestContext
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from placement.rpcapi import PlacementAPI
-from scheduler import plugins
-from scheduler.fleet import Fleet
-from scheduler.scheduling_request import Outcome, SchedulingRequest
+from scheduler.hosts.host_store import HostStore
+from scheduler.plugins import loading
+from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 
 NAMESPACE = "armillary.scheduler.driver"
 
 
 class SchedulerDriver(abc.ABC):
-    """Decides which host an instance goes to. Thread-safe: decisions run side by side."""
+    """Selects hosts for instances. Thread-safe: decisions run concurrently."""
 
     uses_allocation_candidates: ClassVar[bool]
-    """Whether it asks placement which hosts fit, and claims there. A driver that does not leaves
-    ``Selection.allocation_request`` empty: nobody claims then, neither for an alternate, and no
-    allocation is missed. Capacity is guarded by the limits that filters write, on the host."""
+    """Whether the driver queries placement for candidates and claims there. A driver that does not
+    leaves ``Selection.allocation_request`` empty: nothing is claimed, not even for alternates, and
+    missing allocations are not reported. The limits set by filters protect capacity on the host."""
 
     def __init__(
         self,
         conf: cfg.ConfigOpts,
         *,
-        fleet: Fleet,
+        fleet: HostStore,
         placement: PlacementAPI,
-        dice: random.Random,
+        rng: random.Random,
         clock: Callable[[], float],
         now: Callable[[], datetime],
     ) -> None:
         self._conf = conf
-        self._fleet = fleet
+        self._host_store = fleet
         self._placement = placement
-        self._dice = dice
+        self._rng = rng
         self._clock = clock
         self._now = now
 
@@ -57,10 +57,10 @@ class SchedulerDriver(abc.ABC):
         return_alternates: bool,
         dry_run: bool,
     ) -> Destinations:
-        """Do what ``SchedulerAPI`` promises; ``request_spec`` is not changed."""
+        """Implement ``SchedulerAPI.select_destinations``; ``request_spec`` is not modified."""
 
     def select_many(self, requests: Sequence[SchedulingRequest]) -> list[Outcome]:
-        """Answer each request on its own; by default one after the other."""
+        """Answer each request separately; by default one after the other."""
         return [self._answer(request) for request in requests]
 
     def _answer(self, request: SchedulingRequest) -> Outcome:
@@ -77,31 +77,31 @@ class SchedulerDriver(abc.ABC):
             return error
 
     def refresh(self) -> None:  # noqa: B027 - most drivers keep nothing
-        """Look at the hosts anew, where a driver keeps what it has seen of them.
+        """Reload the hosts, if the driver caches them.
 
-        Called every ``[scheduler] periodic_task_interval`` seconds, and when a request failed
-        shortly after a start. Raises nothing.
+        Called every ``[scheduler] periodic_task_interval`` seconds, and after a request failed
+        shortly after startup. Raises nothing.
         """
 
 
 def load_driver(
     conf: cfg.ConfigOpts,
     *,
-    fleet: Fleet,
+    fleet: HostStore,
     placement: PlacementAPI,
-    dice: random.Random,
+    rng: random.Random,
     clock: Callable[[], float],
     now: Callable[[], datetime],
 ) -> SchedulerDriver:
-    """Make the driver that ``[scheduler] driver`` names; raise as ``plugins.load``."""
+    """Create the driver that ``[scheduler] driver`` names; raise as ``plugins.load``."""
 
     def make(each: type[SchedulerDriver]) -> SchedulerDriver:
-        return each(conf, fleet=fleet, placement=placement, dice=dice, clock=clock, now=now)
+        return each(conf, fleet=fleet, placement=placement, rng=rng, clock=clock, now=now)
 
-    (driver,) = plugins.load(
+    (driver,) = loading.load(
         NAMESPACE,
         [conf.scheduler.driver],
-        SchedulerDriver,  # type: ignore[type-abstract]  # its subclasses are made
+        SchedulerDriver,  # type: ignore[type-abstract]  # concrete subclasses are created
         make=make,
         option="[scheduler] driver",
     )

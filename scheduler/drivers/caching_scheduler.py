@@ -1,4 +1,4 @@
-"""The caching scheduler: filters and weighers on hosts as they were a minute ago; no claims."""
+"""The caching scheduler: filters and weighers on cached hosts, without claims."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ from armillary import exception
 from objects.allocation_candidates import AllocationCandidates
 from objects.request_spec import RequestSpec
 from placement.rpcapi import PlacementAPI
-from scheduler import answers, resource_query
-from scheduler.cached_hosts import CachedHosts
-from scheduler.decision import Decision, GivenUp
 from scheduler.drivers.filter_scheduler import FilterScheduler
-from scheduler.fleet import Fleet
-from scheduler.host_table import HostTable
+from scheduler.hosts.cached_hosts import CachedHosts
+from scheduler.hosts.host_store import HostStore
+from scheduler.hosts.host_table import HostTable
+from scheduler.request import resource_query
+from scheduler.selection import responses
+from scheduler.selection.decision import Decision, GivenUp
 
 LOG = logging.getLogger(__name__)
 
 KNOWN_CLASSES = {"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"}
-"""The resources that filters judge by what hosts report."""
+"""Resource classes that filters can check against host reports."""
 
 CAPACITY_FILTERS = ("RamFilter", "CoreFilter", "DiskFilter")
-"""Or those named Aggregate... after them."""
+"""Filters that guard capacity; the Aggregate... variants count, too."""
 
 
 class CachingScheduler(FilterScheduler):
-    """Filters and weighs all hosts as of its last refresh, and claims nothing.
+    """Filters and weighs the hosts of its last refresh, and claims nothing.
 
-    The hosts are taken over every ``[scheduler] periodic_task_interval`` seconds, and by the first
-    request; in between, each worker process adds what it places itself. It asks placement nothing,
-    so a decision is quick, may be out of date, and guards no capacity: without ``RamFilter``,
-    ``CoreFilter`` and ``DiskFilter`` hosts are filled without end, and with several workers the
-    limits that these filters write are held by the compute agent, which sends a server to its next
-    alternate. Request filters do not run: ``AvailabilityZoneFilter``, ``ComputeFilter`` and
-    ``AggregateMultiTenancyIsolation`` take the place of theirs. A request for a trait or for a
-    resource other than CPUs, memory and disk is refused: only placement knows those.
+    The hosts are reloaded every ``[scheduler] periodic_task_interval`` seconds, and by the first
+    request; in between, each worker process adds its own placements. It never queries placement, so
+    a decision is fast, may be stale, and does not protect capacity. Without ``RamFilter``,
+    ``CoreFilter`` and ``DiskFilter``, hosts are overcommitted without limit. With several workers,
+    the compute agent enforces the limits that these filters set, and a rejected server goes to its
+    next alternate. Request filters do not run: use ``AvailabilityZoneFilter``, ``ComputeFilter``
+    and ``AggregateMultiTenancyIsolation`` instead. A request for a trait, or for a resource other
+    than CPUs, memory and disk, is rejected, because only placement tracks those.
     """
 
     uses_allocation_candidates: ClassVar[bool] = False
@@ -49,13 +50,13 @@ class CachingScheduler(FilterScheduler):
         self,
         conf: cfg.ConfigOpts,
         *,
-        fleet: Fleet,
+        fleet: HostStore,
         placement: PlacementAPI,
-        dice: random.Random,
+        rng: random.Random,
         clock: Callable[[], float],
         now: Callable[[], datetime],
     ) -> None:
-        super().__init__(conf, fleet=fleet, placement=placement, dice=dice, clock=clock, now=now)
+        super().__init__(conf, fleet=fleet, placement=placement, rng=rng, clock=clock, now=now)
         self._cache = CachedHosts(conf, fleet=fleet, clock=clock)
         missing = [
             name
@@ -65,7 +66,7 @@ class CachingScheduler(FilterScheduler):
         if missing:
             LOG.warning(
                 "caching_scheduler claims nothing in placement, and [filter_scheduler] "
-                "enabled_filters is without %s: hosts are filled beyond their capacity",
+                "enabled_filters does not include %s: hosts can be filled beyond their capacity",
                 ", ".join(missing),
             )
 
@@ -80,12 +81,12 @@ class CachingScheduler(FilterScheduler):
 
     def _offers(
         self, decision: Decision, candidates: AllocationCandidates | None
-    ) -> tuple[HostTable, answers.Requester]:
+    ) -> tuple[HostTable, responses.Requester]:
         hosts = self._cache.table(decision.spec)
         decision.trace.looked_at(len(hosts))
         if len(hosts) == 0:
-            raise GivenUp(reason=answers.NO_HOST_KNOWN)
-        return hosts, answers.unclaimed
+            raise GivenUp(reason=responses.NO_HOST_KNOWN)
+        return hosts, responses.unclaimed
 
     def _remember(self, decisions: Sequence[Decision], hosts: HostTable) -> None:
         self._cache.place(
@@ -99,7 +100,7 @@ class CachingScheduler(FilterScheduler):
 
 
 def _needs_placement(spec: RequestSpec) -> str | None:
-    """Say what of a request only placement could judge; None when there is nothing of that kind."""
+    """Return which part of a request only placement can check; None if there is none."""
     try:
         query = resource_query.build(spec, limit=0)
     except (exception.RequestFilterFailed, exception.InvalidResourceQuery) as error:
@@ -112,6 +113,6 @@ def _needs_placement(spec: RequestSpec) -> str | None:
     if not wanted:
         return None
     return (
-        f"The request needs what only placement knows ({', '.join(sorted(wanted))}), which the "
-        "caching scheduler does not ask."
+        f"The request needs {', '.join(sorted(wanted))}, which only placement can check; the "
+        "caching scheduler does not use placement."
     )

@@ -1,24 +1,24 @@
-"""The chance scheduler: any host that is up."""
+"""The chance scheduler: a random host that is up."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler.drivers.picking_scheduler import PickingScheduler
-from scheduler.host_table import HostTable, Numbers
+from scheduler.drivers.unfiltered_scheduler import PickingScheduler
+from scheduler.hosts.host_table import HostTable, Numbers
 
 
 class ChanceScheduler(PickingScheduler):
-    """Picks hosts at random.
+    """Selects hosts at random.
 
-    It looks at which hosts are up and enabled, at ``ignore_hosts``, and at a forced or requested
-    host; hosts are filled without end, by servers of any flavor. Good for seeing what the rest of
-    a deployment does under load, and for fleets whose hosts are all alike and much too big.
+    It considers only whether hosts are up and enabled, ``ignore_hosts``, and a forced or requested
+    host. It ignores capacity and flavors. Use it to load-test the rest of a deployment, or if all
+    hosts are alike and far from full.
     """
 
     def _pick(self, hosts: HostTable, index: int) -> int:
-        return self._dice.randrange(len(hosts))
+        return self._rng.randrange(len(hosts))
 
     def _next_best(self, hosts: HostTable, others: Numbers, count: int) -> Sequence[int]:
-        picked = self._dice.sample(range(len(others)), min(count, len(others)))
+        picked = self._rng.sample(range(len(others)), min(count, len(others)))
         return [int(others[index]) for index in picked]

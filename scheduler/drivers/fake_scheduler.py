@@ -1,4 +1,4 @@
-"""The fake scheduler: a known answer, for tests of a deployment."""
+"""The fake scheduler: predictable placements for testing a deployment."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scheduler.drivers.picking_scheduler import PickingScheduler
-from scheduler.host_table import HostTable, Numbers
+from scheduler.drivers.unfiltered_scheduler import PickingScheduler
+from scheduler.hosts.host_table import HostTable, Numbers
 
 
 class FakeScheduler(PickingScheduler):
-    """Gives hosts in the order of their names, from the first one again for each request.
+    """Selects hosts in order of their names, starting from the first for each request.
 
     The first instance of a request gets the first host that is up, enabled and allowed, the second
-    one the second, and after the last host it is the first one's turn again; alternates are the
-    first others of the cell. So whoever tests a deployment knows beforehand where each server is to
-    be, and sees whether it gets there. It is for tests only: it fills the first host with all
-    requests for one server.
+    instance the second host, and so on in a round-robin. Alternates are the first other hosts of
+    the cell. A test thus knows in advance where each server belongs, and can check that it gets
+    there. For tests only: requests for a single server all go to the first host.
     """
 
     def _arranged(self, hosts: HostTable) -> HostTable:

@@ -1,4 +1,4 @@
-"""The zone scheduler: the filter scheduler, and the zones below this one."""
+"""The zone scheduler: a filter scheduler that also searches child zones."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.concurrency import WorkerPool
-from objects import uncoerced
-from objects.decision_trace import DecisionTrace
 from objects.destinations import Destinations
 from objects.instance_group import AFFINITY
+from objects.packed import unchecked
 from objects.request_spec import RequestSpec
+from objects.traces.decision_trace import DecisionTrace
 from placement.rpcapi import PlacementAPI
-from scheduler import answers
 from scheduler.drivers.filter_scheduler import FilterScheduler
-from scheduler.fleet import Fleet
-from scheduler.scheduling_request import Outcome, SchedulingRequest
-from scheduler.side_by_side import side_by_side
+from scheduler.hosts.host_store import HostStore
+from scheduler.request.scheduling_request import Outcome, SchedulingRequest
+from scheduler.selection import responses
+from scheduler.selection.run_concurrently import run_concurrently
 from scheduler.zones.search import Found, Plan, ZoneSearch, bound_to_zones
 
 _WORKERS = 16
@@ -33,36 +33,36 @@ _WAITING_MAX = 10_000
 
 
 class ZoneScheduler(FilterScheduler):
-    """Asks the zones below, too, and answers with the best hosts of all, the best first.
+    """Also queries child zones, and returns the best hosts of all zones, best first.
 
-    A zone whose capabilities rule a request out is not asked; the others are, all at the same time.
-    What they offer is joined with this zone's hosts and weighed again. Then nothing is claimed: the
-    hosts are tried one after the other, each claimed by its own zone. A request that has to go to
-    servers of its affinity group in other zones goes there or nowhere. Where there is no child,
-    none that could serve the request, or only hosts of this zone are left, it does what
-    filter_scheduler does. So do requests for certain hosts of this zone. Needs ``[zones] name``.
+    Children are queried concurrently, except those whose capabilities rule the request out. Their
+    offers are merged with this zone's hosts and weighed again. Nothing is claimed: the hosts are
+    tried one after the other, and each zone claims its own. A request that must join members of its
+    affinity group in other zones is placed there or fails. If there is no child, none can serve the
+    request, or only hosts of this zone remain, it works as filter_scheduler. So do requests for
+    certain hosts of this zone. Needs ``[zones] name``.
     """
 
     def __init__(
         self,
         conf: cfg.ConfigOpts,
         *,
-        fleet: Fleet,
+        fleet: HostStore,
         placement: PlacementAPI,
-        dice: random.Random,
+        rng: random.Random,
         clock: Callable[[], float],
         now: Callable[[], datetime],
     ) -> None:
         if not conf.zones.name:
             raise exception.ConfigurationError(
-                reason="[scheduler] driver = zone_scheduler needs a name: [zones] name"
+                reason="[scheduler] driver = zone_scheduler needs [zones] name to be set"
             )
-        super().__init__(conf, fleet=fleet, placement=placement, dice=dice, clock=clock, now=now)
+        super().__init__(conf, fleet=fleet, placement=placement, rng=rng, clock=clock, now=now)
         self._search: ZoneSearch | None = None
         self._askers = WorkerPool(_WORKERS, "zone-requests", queue_size_max=_WAITING_MAX)
 
     def search_with(self, search: ZoneSearch) -> None:
-        """Ask the children that this search knows; to be called before the first decision."""
+        """Set the search used for children; call it before the first decision."""
         self._search = search
 
     def select_many(self, requests: Sequence[SchedulingRequest]) -> list[Outcome]:
@@ -72,7 +72,7 @@ class ZoneScheduler(FilterScheduler):
         asked = [_Asked(request, *_planned(search, request)) for request in requests]
         works = [partial(self._ask, search, one) for one in asked if one.is_for_zones]
         if works:
-            side_by_side(self._askers, works)
+            run_concurrently(self._askers, works)
         for one in asked:
             if one.outcome is None and (bound_to := one.bound_to):
                 one.outcome = self._no_host_beside(one, bound_to)
@@ -84,7 +84,7 @@ class ZoneScheduler(FilterScheduler):
         return [one.outcome for one in asked if one.outcome is not None]
 
     def _ask(self, search: ZoneSearch, asked: _Asked) -> None:
-        """Ask the zones; leave the outcome open where this zone is to decide by itself."""
+        """Query the zones; leave the outcome unset if this zone decides alone."""
         assert asked.plan is not None
         try:
             query = search.origin_query(asked.request)
@@ -98,7 +98,7 @@ class ZoneScheduler(FilterScheduler):
         asked.outcome = self._destinations_of(asked.request, found)
 
     def _no_host_beside(self, asked: _Asked, bound_to: Sequence[str]) -> Exception:
-        """Return how a request ends whose affinity group is in zones that have no host for it."""
+        """Return the error for a request whose affinity group's zones have no host for it."""
         names = ", ".join(bound_to)
         why = [
             f"zone {'/'.join(zone['path'])}: {zone['reason'] or 'no host'}"
@@ -108,8 +108,8 @@ class ZoneScheduler(FilterScheduler):
         group = asked.request.request_spec.instance_group
         policy = None if group is None else group.policy
         sentence = (
-            f"The policy {policy} of its server group keeps it with the group's members, which are "
-            f"in zone {names}, and no host is left beside them there"
+            f"The {policy} policy of its server group requires a host of the group's members in "
+            f"zone {names}, and none of those hosts can take it"
         )
         trace = DecisionTrace.from_values(
             request_id=asked.request.context.request_id,
@@ -117,14 +117,14 @@ class ZoneScheduler(FilterScheduler):
             zones=asked.zones,
             sentence=f"{sentence} ({'; '.join(dict.fromkeys(why))})." if why else f"{sentence}.",
         )
-        return answers.no_valid_host(trace)
+        return responses.no_valid_host(trace)
 
     def _destinations_of(self, request: SchedulingRequest, found: Found) -> Destinations:
         trace = found.own_trace or DecisionTrace.from_values(
             request_id=request.context.request_id, created_at=self._now()
         )
         trace.zones = found.zones
-        trace.sentence = None  # of the own hosts, which are not all
+        trace.sentence = None  # it covers only this zone's hosts
         trace.obj_reset_changes()
         offers = zip(found.offers.host_ids, found.offers.paths, strict=True)
         entries: list[dict[str, Any]] = [
@@ -132,7 +132,7 @@ class ZoneScheduler(FilterScheduler):
         ]
         if request.dry_run:
             self._name_own_hosts(entries)
-        return uncoerced.make(
+        return unchecked.make(
             Destinations,
             hosts=[],
             choices=np.zeros((len(request.instance_uuids), 0), dtype=np.int64),
@@ -141,10 +141,10 @@ class ZoneScheduler(FilterScheduler):
         )
 
     def _name_own_hosts(self, entries: Sequence[dict[str, Any]]) -> None:
-        """Say what hosts of this zone are called, for people: who builds goes by the ids."""
+        """Add the names of this zone's hosts for display; builds use the ids."""
         own = [entry for entry in entries if not entry["path"]]
-        rows = self._fleet.rows_of(entry["host_id"] for entry in own)
-        hosts = self._fleet.view_all()
+        rows = self._host_store.rows_of(entry["host_id"] for entry in own)
+        hosts = self._host_store.view_all()
         positions = hosts.positions_of(rows)
         for entry in own:
             position = positions.get(entry["host_id"])
@@ -158,7 +158,7 @@ class ZoneScheduler(FilterScheduler):
 
 @dataclasses.dataclass(eq=False, slots=True)
 class _Asked:
-    """A request on its way; ``zones`` is told of it where this zone decides by itself."""
+    """A request in progress; ``zones`` goes into its trace if this zone decides alone."""
 
     request: SchedulingRequest
     plan: Plan | None
@@ -171,7 +171,7 @@ class _Asked:
 
     @property
     def bound_to(self) -> list[str]:
-        """The zones that alone may have the host, none where this zone may decide as well."""
+        """The zones to which affinity restricts the request; empty if this zone may decide, too."""
         return [] if self.plan is None else bound_to_zones(self.request.request_spec)
 
 
@@ -181,16 +181,16 @@ def _planned(
     if not request.takes_zones or _is_for_own_hosts(request.request_spec):
         return None, []
     plan = search.plan(request.request_spec)
-    return plan, plan.told
+    return plan, plan.zone_entry
 
 
 def _is_for_own_hosts(spec: RequestSpec) -> bool:
-    """Tell whether no other zone can have the host: it is about certain hosts or servers here."""
+    """Return whether only this zone can serve the request: it names hosts or servers here."""
     destination, group = spec.requested_destination, spec.instance_group
     return bool(
         spec.is_forced
         or spec.is_rebuild_check
-        or (destination and (destination.names_a_host or destination.cell_uuid))
+        or (destination and (destination.is_single_host or destination.cell_uuid))
         or (destination and destination.own_zone_only)
         or spec.hint("same_host")
         or (group is not None and group.policy == AFFINITY and group.hosts)
@@ -202,7 +202,7 @@ def _leads_to(path: str, bound_to: Sequence[str]) -> bool:
 
 
 def _with_zones(outcome: Outcome, zones: list[dict[str, Any]]) -> Outcome:
-    """Return the outcome of this zone alone, with what is to be told of the others."""
+    """Return this zone's own outcome with the other zones' trace entries added."""
     if not zones:
         return outcome
     if isinstance(outcome, Destinations):
@@ -214,24 +214,24 @@ def _with_zones(outcome: Outcome, zones: list[dict[str, Any]]) -> Outcome:
         trace.zones = zones
         trace.sentence = f"{trace.sentence or 'No host in this zone.'} {_sentence(zones)}"
         trace.obj_reset_changes()
-        return answers.no_valid_host(trace)
+        return responses.no_valid_host(trace)
     return outcome
 
 
 def _sentence(zones: Sequence[dict[str, Any]]) -> str:
-    """Say why no other zone had a host, without names: users read it."""
+    """Summarise why no other zone had a host, without zone names, because users read it."""
     counts = Counter(zone["outcome"] for zone in zones)
     parts = [f"{counts[outcome]:,} {words}" for outcome, words in _WORDS.items() if counts[outcome]]
-    return f"Of the zones below, {', '.join(parts)}."
+    return f"Zones below: {', '.join(parts)}."
 
 
 _WORDS = {
-    "asked": "asked in vain",
-    "pruned": "without what is needed",
-    "late": "too late with the answer",
-    "failed": "unable to answer",
-    "stale": "silent",
+    "asked": "without a valid host",
+    "pruned": "without the required capabilities",
+    "late": "timed out",
+    "failed": "failed",
+    "stale": "with a stale summary",
     "offline": "offline",
     "disabled": "disabled",
-    "cycle": "asked before",
+    "cycle": "already queried",
 }

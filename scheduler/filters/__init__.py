@@ -1,8 +1,8 @@
-"""Filters: yes or no to a host; their base class, and the loop that runs them over all hosts.
+"""Filters: reject hosts that cannot run an instance. Base class and filter chain.
 
-An answer depends on the host, the request and the configuration alone: no network, no database, no
-clock, no dice. For one request it may change with the instances chosen so far only on their hosts,
-unless the request belongs to a server group.
+A filter's answer depends only on the host, the request and the configuration: no network, database,
+clock or random numbers. Within one request, selecting an instance may change the answer only on the
+selected host, unless the request belongs to a server group.
 """
 
 from __future__ import annotations
@@ -15,102 +15,104 @@ from oslo_config import cfg
 
 from objects.allocation_candidates import AllocationRequest
 from objects.request_spec import RequestSpec, SchedulerLimits
-from scheduler import plugin_attributes, plugin_calls, plugins
+from scheduler.explain.reasons import EXPLAINED_MAX, Reasons, grouped
 from scheduler.filters import available
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable, Mask
-from scheduler.reasons import EXPLAINED_MAX, Reasons, grouped
-from scheduler.usage import Positions
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable, Mask
+from scheduler.hosts.usage import Positions
+from scheduler.plugins import loading, plugin_attributes, plugin_calls
 
 __all__ = ["BaseHostFilter", "FilterChain", "Mask", "load_filters", "per_distinct"]
 
 NAMESPACE = "armillary.scheduler.filters"
 _OPTION = "[filter_scheduler] enabled_filters"
 
-_TRUTHS = bool | np.bool_ | int  # made once: the question is asked for each host
+_TRUTHS = bool | np.bool_ | int  # built once: it is used for every host
 
 T = TypeVar("T")
 
 Report = Callable[[str, int, int, Reasons], None]
-"""Takes a filter's name, hosts before it, hosts it removed, and why, as far as it was asked."""
+"""Receives a filter's name, the hosts before it, the hosts it removed, and their reasons."""
 
 
 class BaseHostFilter:
-    """Base of all filters; a filter needs ``host_passes`` only."""
+    """Base class of all filters; a filter only has to implement ``host_passes``."""
 
     run_filter_once_per_request: ClassVar[bool] = False
-    """True when the answer does not depend on what runs on the host: it is asked for the first
-    instance of a request only."""
+    """True if the answer does not depend on what runs on the host: the filter runs only for the
+    first instance of a request."""
 
     RUN_ON_REBUILD: ClassVar[bool] = False
-    """True when an instance that stays on its host with another image has to pass: the answer does
-    not depend on what is free. Filters without it are not asked then."""
+    """True if a rebuild with a new image has to pass this filter: the answer does not depend on
+    free resources. Other filters are skipped for rebuilds."""
 
     reason_columns: ClassVar[tuple[str, ...] | None] = None
-    """The columns of numbers and truth values that, with the request, decide what ``explain`` says:
-    hosts with equal ones have the same reason, and one of them is asked. Empty: one reason for all.
-    None: whatever; as many hosts are asked as ``[scheduler] trace_explained_hosts_max`` allows."""
+    """Numeric and boolean columns that, with the request, determine what ``explain`` returns.
+    Hosts with equal values share a reason, so only one of them is explained. An empty tuple means
+    one reason for all hosts. None means any host may differ: at most
+    ``[scheduler] trace_explained_hosts_max`` hosts are explained."""
 
-    judges_apart: ClassVar[bool] = False
-    """True when in a server group, too, a choice changes the answer on its own host only. Where all
-    filters and weighers say so, other hosts are not asked again."""
+    is_host_local: ClassVar[bool] = False
+    """True if, even in a server group, selecting a host changes the answer on that host only. If
+    all filters and weighers are host-local, other hosts are not evaluated again."""
 
     host_attributes: ClassVar[tuple[str, ...]] = ()
-    """The attributes of ``HostState`` that it reads, but for those that requests name themselves. A
-    scheduler does not start with one that nobody declares."""
+    """Attributes of ``HostState`` that the filter reads, except those named by requests. The
+    scheduler refuses to start if one of them is not declared."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
 
-    def is_apart(self, spec: RequestSpec) -> bool:
-        """Tell whether a choice changes the answer on its own host only, for a request."""
-        return self.judges_apart or spec.instance_group is None
+    def is_host_local_for(self, spec: RequestSpec) -> bool:
+        """Return whether, for a request, a selection changes the answer on its own host only."""
+        return self.is_host_local or spec.instance_group is None
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        """Tell whether one more instance of the request may go to a host."""
+        """Return whether a host can take one more instance of the request."""
         raise NotImplementedError
 
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> Mask:
-        """Answer ``host_passes`` for all hosts at once; by default host by host."""
+        """Evaluate ``host_passes`` for all hosts at once; by default host by host."""
         return np.fromiter(
             (truth(self.host_passes(host, spec)) for host in hosts), np.bool_, len(hosts)
         )
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str | None:
-        """Say why a host does not pass, without its name; None says nothing."""
+        """Return why a host does not pass, without its name, or None to give no reason."""
         return None
 
     def candidate_passes(
         self, host_state: HostState, allocation_request: AllocationRequest, spec: RequestSpec
     ) -> bool:
-        """Tell whether the instance may be placed by one of the ways that placement offers.
+        """Return whether an allocation request that placement offers is acceptable.
 
         ``allocation_request`` is what would be claimed: provider -> "resources" -> class -> amount.
-        Asked about hosts that pass, where some are offered in several ways or with other providers;
-        a host of which no candidate is left does not pass.
+        Called for hosts that pass, if some have several candidates or use other providers. A host
+        without a remaining candidate does not pass.
         """
         return True
 
     def zone_lacks(self, attributes: Mapping[str, Any], spec: RequestSpec) -> str | None:
-        """Say why no host of another zone can pass; None when some may, or that is not known.
+        """Return why no host of another zone can pass; None if some may, or if that is unknown.
 
-        ``attributes`` are what all hosts of the zone have together, by the rules of
-        ``objects.host_attributes``: a sum, the greatest value, a set in which null stands for hosts
-        that do not report it. What is missing is not known. Only the request and these may count,
-        as options and aggregates of the other zone may be others.
+        ``attributes`` are the rolled-up attributes of all hosts in the zone, by the rules of
+        ``objects.host_attributes``: a sum, the greatest value, or a set in which null stands for
+        hosts that do not report the attribute. A missing key means unknown. The answer may depend
+        only on the request and these attributes, because options and aggregates of the other zone
+        may differ.
         """
         return None
 
     def limits(self, host_state: HostState, spec: RequestSpec) -> dict[str, Any]:
-        """Return what the chosen host's agent has to keep to when it claims, by default nothing.
+        """Return the limits that the selected host's agent enforces when it claims; default: none.
 
-        The keys are fields of ``SchedulerLimits``. Asked only about hosts that passed.
+        The keys are fields of ``SchedulerLimits``. Called only for hosts that passed.
         """
         return {}
 
 
 class FilterChain:
-    """Filters in their order."""
+    """The enabled filters in order."""
 
     def __init__(
         self, filters: Sequence[BaseHostFilter], *, explained_max: int = EXPLAINED_MAX
@@ -122,7 +124,7 @@ class FilterChain:
         self._limiting = [f for f in filters if _has_limits(f)]
 
     def run(self, hosts: HostTable, spec: RequestSpec, report: Report) -> HostTable:
-        """Return the hosts that pass all filters; stop at the first that leaves none."""
+        """Return the hosts that pass all filters; stop at the first filter that leaves none."""
         for each in self.filters:
             before = len(hosts)
             if before == 0:
@@ -139,17 +141,17 @@ class FilterChain:
         return hosts
 
     def for_rebuild(self) -> FilterChain:
-        """Return those filters that an instance has to pass which stays where it is."""
+        """Return a chain of only the filters that apply to a rebuild."""
         return FilterChain(
             [each for each in self.filters if each.RUN_ON_REBUILD],
             explained_max=self._explained_max,
         )
 
     def limits_of(self, host_state: HostState, spec: RequestSpec) -> SchedulerLimits | None:
-        """Return the limits that the filters set for a host; of several for one thing the least.
+        """Return the limits that the filters set for a host; the lowest wins for each limit.
 
-        None when no filter sets any, or none was asked because the host is forced. Raises
-        ``PluginBroke`` for limits that are none.
+        None if no filter sets a limit, or if no filter ran because the host is forced. Raises
+        ``PluginFailed`` for invalid limits.
         """
         if spec.is_forced:
             return None
@@ -163,12 +165,12 @@ class FilterChain:
 
 
 def load_filters(conf: cfg.ConfigOpts) -> FilterChain:
-    """Make the filters of ``[filter_scheduler] enabled_filters``; raise as ``plugins.load``.
+    """Create the filters of ``[filter_scheduler] enabled_filters``; raise as ``plugins.load``.
 
-    Raises ``ConfigurationError``, too, when one relies on what nobody knows of hosts.
+    Also raises ``ConfigurationError`` if a filter reads a host attribute that is not declared.
     """
     options = conf.filter_scheduler
-    found = plugins.load(
+    found = loading.load(
         NAMESPACE,
         available.resolve(options.enabled_filters, options.available_filters, BaseHostFilter),
         BaseHostFilter,
@@ -180,18 +182,20 @@ def load_filters(conf: cfg.ConfigOpts) -> FilterChain:
 
 
 def mask_of(each: BaseHostFilter, hosts: HostTable, spec: RequestSpec) -> Mask:
-    """Return a filter's answer for all hosts; raise ``PluginBroke`` when it has none."""
+    """Return a filter's mask over all hosts; raise ``PluginFailed`` if it is invalid."""
     mask = plugin_calls.ask(each, lambda: np.asarray(each.host_mask(hosts, spec)))
     if mask.shape != (len(hosts),):
-        raise plugins.PluginBroke(each, f"host_mask gave {mask.shape} for {len(hosts)} hosts")
+        raise loading.PluginFailed(
+            each, f"host_mask returned shape {mask.shape} for {len(hosts)} hosts"
+        )
     if mask.dtype.kind not in "biu" and len(mask):
-        raise plugins.PluginBroke(each, f"host_mask gave {mask.dtype} for truth values")
+        raise loading.PluginFailed(each, f"host_mask returned {mask.dtype}, expected booleans")
     mask = mask.astype(np.bool_)
     return _with_candidates(each, hosts, mask, spec)
 
 
 def passes(each: BaseHostFilter, host_state: HostState, spec: RequestSpec) -> bool:
-    """Return a filter's answer for one host; raise ``PluginBroke`` when it has none."""
+    """Return a filter's answer for one host; raise ``PluginFailed`` if it is invalid."""
     is_in = plugin_calls.ask(each, lambda: truth(each.host_passes(host_state, spec)))
     return is_in and (
         not _has_candidates(each, host_state.table) or _keeps_a_candidate(each, host_state, spec)
@@ -199,22 +203,24 @@ def passes(each: BaseHostFilter, host_state: HostState, spec: RequestSpec) -> bo
 
 
 def explain(each: BaseHostFilter, host_state: HostState, spec: RequestSpec) -> str | None:
-    """Return a filter's reason; raise ``PluginBroke`` when it cannot say."""
+    """Return a filter's reason; raise ``PluginFailed`` if ``explain`` fails."""
     reason = plugin_calls.ask(each, each.explain, host_state, spec)
     if reason is not None and not isinstance(reason, str):
-        raise plugins.PluginBroke(each, f"explain gave {type(reason).__name__}, not a text")
+        raise loading.PluginFailed(
+            each, f"explain returned {type(reason).__name__}, expected str or None"
+        )
     return reason
 
 
 def truth(answer: object) -> bool:
-    """Return what ``host_passes`` says. Raises ``TypeError`` for what is no truth value."""
+    """Return the answer of ``host_passes`` as a bool. Raises ``TypeError`` for other types."""
     if isinstance(answer, _TRUTHS):
         return bool(answer)
-    raise TypeError(f"host_passes gave {answer!r}, neither True nor False")
+    raise TypeError(f"host_passes returned {answer!r}, expected True or False")
 
 
 def _with_candidates(each: BaseHostFilter, hosts: HostTable, mask: Mask, spec: RequestSpec) -> Mask:
-    """Return the mask without the hosts of which a filter keeps no candidate."""
+    """Return the mask without hosts that have no acceptable candidate left."""
     if not _has_candidates(each, hosts):
         return mask
     kept = mask.copy()
@@ -245,12 +251,12 @@ def _has_limits(each: BaseHostFilter) -> bool:
 def _limits_of(each: BaseHostFilter, host_state: HostState, spec: RequestSpec) -> dict[str, Any]:
     def ask() -> dict[str, Any]:
         limits = dict(each.limits(host_state, spec))
-        SchedulerLimits.from_values(**limits)  # refuses values that are none
+        SchedulerLimits.from_values(**limits)  # raises for invalid values
         return limits
 
     limits = plugin_calls.ask(each, ask)
     if unknown := limits.keys() - SchedulerLimits.fields:
-        raise plugins.PluginBroke(each, f"there is no limit named {min(map(str, unknown))}")
+        raise loading.PluginFailed(each, f"limits returned unknown limit {min(map(str, unknown))}")
     return limits
 
 
@@ -262,7 +268,7 @@ def reasons_of(
     *,
     explained_max: int,
 ) -> Reasons:
-    """Return why a filter removes the hosts at some positions; raise as ``explain``."""
+    """Return why a filter removed the hosts at some positions; raise as ``explain``."""
     return grouped(
         lambda host: explain(each, host, spec),
         hosts,
@@ -273,10 +279,10 @@ def reasons_of(
 
 
 def per_distinct(column: Any, question: Callable[[T], bool]) -> Mask:
-    """Answer a question for each value of a column, asking only once about each distinct one.
+    """Evaluate a question for each value of a column, once per distinct value.
 
-    ``column`` is an array, or a list whose equal values are mostly the same object, as those are
-    that drivers report.
+    ``column`` is an array, or a list in which equal values are mostly the same object, as in
+    driver reports.
     """
     if isinstance(column, np.ndarray):
         values, where = np.unique(column, return_inverse=True)

@@ -1,16 +1,17 @@
-"""Leave hosts out that have too few vCPUs, by aggregate."""
+"""Filter by free vCPUs, with allocation ratios from aggregate metadata."""
 
 from __future__ import annotations
 
-from scheduler.filters.amounts import WithinAggregateRatio
-from scheduler.filters.cores import CoresWithinRatio
+from scheduler.filters.resource_amounts import WithinAggregateRatio
+from scheduler.filters.vcpus_base import CoresWithinRatio
 
 
 class AggregateCoreFilter(CoresWithinRatio, WithinAggregateRatio):
-    """Pass hosts with enough vCPUs, given away as often as their aggregates say.
+    """Pass hosts with enough vCPUs under the CPU allocation ratio of their aggregates.
 
-    The metadata ``cpu_allocation_ratio``, a number, overrides the host's own ratio; of several the
-    least counts, and where one is no number the host's own does, and the log names the aggregate.
-    Else it is as CoreFilter. A ratio above that of placement's inventory has no effect: what
-    placement does not offer never gets here.
+    The metadata ``cpu_allocation_ratio``, a number, overrides the host's own ratio. If several
+    aggregates set it, the lowest value applies. If a value is not a number, the host's own ratio
+    applies and a warning names the aggregate. Otherwise this filter works like CoreFilter. A ratio
+    above the one in placement's inventory has no effect, because placement does not offer such
+    hosts.
     """

@@ -1,17 +1,18 @@
-"""Leave hosts out that have too little disk, by aggregate."""
+"""Filter by free disk, with allocation ratios from aggregate metadata."""
 
 from __future__ import annotations
 
-from scheduler.filters.amounts import Disk, WithinAggregateRatio
+from scheduler.filters.resource_amounts import Disk, WithinAggregateRatio
 
 
 class AggregateDiskFilter(WithinAggregateRatio):
-    """Pass hosts with enough disk, given away as often as their aggregates say.
+    """Pass hosts with enough disk under the disk allocation ratio of their aggregates.
 
-    The metadata ``disk_allocation_ratio``, a number, overrides the host's own ratio; of several the
-    least counts, and where one is no number the host's own does, and the log names the aggregate.
-    Else it is as DiskFilter. A ratio above that of placement's inventory has no effect: what
-    placement does not offer never gets here.
+    The metadata ``disk_allocation_ratio``, a number, overrides the host's own ratio. If several
+    aggregates set it, the lowest value applies. If a value is not a number, the host's own ratio
+    applies and a warning names the aggregate. Otherwise this filter works like DiskFilter. A ratio
+    above the one in placement's inventory has no effect, because placement does not offer such
+    hosts.
     """
 
     host_attributes = (*Disk.columns, Disk.ratio)

@@ -1,4 +1,4 @@
-"""Reserve aggregates for images with certain properties."""
+"""Filter that reserves aggregates for images with certain properties."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ from collections.abc import Iterable, Mapping
 
 from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate
 from objects.request_spec import RequestSpec
-from scheduler import aggregate_metadata, filters
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler import filters
+from scheduler.hosts import aggregate_metadata
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class AggregateImagePropertiesIsolation(filters.BaseHostFilter):
-    """Pass hosts whose aggregates' metadata does not contradict the image's properties.
+    """Pass hosts whose aggregate metadata does not conflict with the image's properties.
 
-    For each metadata key that is also a property of the image, the property must be one of the
-    values, which have commas between them. An image without the property may use the host all the
-    same: this keeps images that say something different away, not those that say nothing.
+    If a metadata key is also a property of the image, the property must equal one of the
+    comma-separated values. An image without the property may still use the host: the filter rejects
+    images with a different value, not images without one.
 
-    With ``[filter_scheduler] aggregate_image_properties_isolation_namespace`` only keys count that
-    begin with it and ``aggregate_image_properties_isolation_separator``. The image's property has
-    the same long name; elsewhere this option is known to switch the filter off, as no image there
-    may have such a property.
+    With ``[filter_scheduler] aggregate_image_properties_isolation_namespace``, only keys that begin
+    with the namespace and ``aggregate_image_properties_isolation_separator`` are compared. The
+    image property must have the same prefixed name. Some other schedulers do not allow such
+    properties on images, so that the option disables the filter there.
     """
 
     run_filter_once_per_request = True
@@ -42,10 +43,10 @@ class AggregateImagePropertiesIsolation(filters.BaseHostFilter):
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:
         key = str(_contradiction(host_state.aggregates, self._properties(spec)))
         values = ", ".join(sorted(aggregate_metadata.words(host_state.aggregates, key)))
-        return f"its aggregates are for images whose {key} is {values}"
+        return f"its aggregates are reserved for images with {key} = {values}"
 
     def _properties(self, spec: RequestSpec) -> dict[str, str]:
-        """Return what the image says of itself; a zone in its properties is not our business."""
+        """Return the image properties to compare; its availability zone is not one of them."""
         properties = {} if spec.image is None else spec.image.properties
         prefix = self._prefix
         return {

@@ -1,29 +1,30 @@
-"""Match what a flavor demands with the metadata of the host's aggregates."""
+"""Filter that matches flavor extra specs against aggregate metadata."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from objects import extra_spec_operators
 from objects.aggregate import Aggregate
-from objects.extra_spec_operators import Question
+from objects.extra_specs import extra_spec_operators
+from objects.extra_specs.extra_spec_operators import Predicate
 from objects.flavor import Flavor
 from objects.request_spec import RequestSpec
-from scheduler import aggregate_metadata, filters
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler import filters
+from scheduler.hosts import aggregate_metadata
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 SCOPE = "aggregate_instance_extra_specs"
 
 
 class AggregateInstanceExtraSpecsFilter(filters.BaseHostFilter):
-    """Pass hosts whose aggregates' metadata meets each of the flavor's extra specs.
+    """Pass hosts whose aggregate metadata meets every extra spec of the flavor.
 
-    ``aggregate_instance_extra_specs:KEY`` demands something of the metadata ``KEY``: an operator
-    with operands (``>= 4``, ``<in> avx``, ``<or> a <or> b``), or the text itself. One of the values
-    that the host's aggregates have, each split at commas, must do; a host without any fails. A key
-    without a scope means the same, so use scopes when flavors have extra specs that are meant for
-    others; keys with another scope are ignored.
+    ``aggregate_instance_extra_specs:KEY`` sets a requirement on the metadata ``KEY``: an operator
+    with operands (``>= 4``, ``<in> avx``, ``<or> a <or> b``), or the exact text. At least one value
+    of the host's aggregates, each split at commas, must meet it; a host without the key fails. A
+    key without a scope means the same, so use scopes if flavors have extra specs for other
+    purposes. Keys with another scope are ignored.
     """
 
     run_filter_once_per_request = True
@@ -44,7 +45,7 @@ class AggregateInstanceExtraSpecsFilter(filters.BaseHostFilter):
         return f"its aggregates' {key} is {', '.join(values) if values else 'not set'}"
 
 
-def _demands(flavor: Flavor) -> Iterator[tuple[str, Question]]:
+def _demands(flavor: Flavor) -> Iterator[tuple[str, Predicate]]:
     for key, requirement in sorted(flavor.extra_specs.items()):
         scope, colon, name = key.partition(":")
         if not colon:

@@ -1,4 +1,4 @@
-"""Keep a host from doing too much disk-heavy work at once, by aggregate."""
+"""Filter by concurrent disk-heavy operations, with limits from aggregate metadata."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from scheduler.filters.limits import BelowAggregateLimit
 
 
 class AggregateIoOpsFilter(BelowAggregateLimit):
-    """Pass hosts with fewer disk-heavy works in hand than their aggregates allow.
+    """Pass hosts with fewer disk-heavy operations in progress than their aggregates allow.
 
-    The metadata ``max_io_ops_per_host``, a whole number, overrides the option of that name in
-    ``[filter_scheduler]``; of several the least counts. One that is no number counts as none, and
-    the log names its aggregate.
+    The metadata ``max_io_ops_per_host``, an integer, overrides the option of that name in
+    ``[filter_scheduler]``. If several aggregates set it, the lowest value applies. A value that is
+    not an integer is ignored, and a warning names the aggregate.
     """
 
     host_attributes = ("num_io_ops",)
 
     attribute = "num_io_ops"
     option = "max_io_ops_per_host"
-    has_text = "has {} disk-heavy works in hand"
+    has_text = "its number of disk-heavy operations is {}"

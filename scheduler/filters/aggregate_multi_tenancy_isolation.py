@@ -1,4 +1,4 @@
-"""Reserve aggregates for projects."""
+"""Filter that reserves aggregates for projects."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from collections.abc import Iterable
 
 from objects.aggregate import Aggregate
 from objects.request_spec import RequestSpec
-from scheduler import aggregate_metadata, filters
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler import filters
+from scheduler.hosts import aggregate_metadata
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 KEY_PREFIX = "filter_tenant_id"
 
 
 class AggregateMultiTenancyIsolation(filters.BaseHostFilter):
-    """Pass hosts that are kept for nobody, or for the project that asks.
+    """Pass hosts that are not reserved, or that are reserved for the requesting project.
 
-    Every metadata key of the host's aggregates that begins with ``filter_tenant_id`` names
-    projects, with commas between them. This keeps others out; it does not keep the project in: for
-    that there is the request filter of the same metadata.
+    Every metadata key of the host's aggregates that begins with ``filter_tenant_id`` holds a
+    comma-separated list of projects. This keeps other projects off these hosts; it does not confine
+    the project to them. The request filter ``tenant``, which reads the same metadata, does that.
     """
 
     run_filter_once_per_request = True
@@ -34,7 +35,7 @@ class AggregateMultiTenancyIsolation(filters.BaseHostFilter):
         )
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:
-        return "is kept for other projects"
+        return "is reserved for other projects"
 
 
 def _keys(aggregate: Aggregate) -> list[str]:

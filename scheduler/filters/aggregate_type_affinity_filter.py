@@ -1,4 +1,4 @@
-"""Reserve aggregates for flavors, by name."""
+"""Filter that reserves aggregates for flavors, by flavor name."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from collections.abc import Iterable
 
 from objects.aggregate import Aggregate
 from objects.request_spec import RequestSpec
-from scheduler import aggregate_metadata, filters
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler import filters
+from scheduler.hosts import aggregate_metadata
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 KEY = "instance_type"
 
 
 class AggregateTypeAffinityFilter(filters.BaseHostFilter):
-    """Pass hosts whose aggregates' metadata ``instance_type`` names the flavor.
+    """Pass hosts whose aggregate metadata ``instance_type`` names the flavor.
 
-    The value is a flavor's name, or several with commas between them. A host without such metadata
+    The value is a flavor name or a comma-separated list of them. A host without such metadata
     passes.
     """
 
@@ -32,7 +33,7 @@ class AggregateTypeAffinityFilter(filters.BaseHostFilter):
         )
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:
-        return f"is kept for other flavors than {spec.flavor.name}"
+        return f"is reserved for flavors other than {spec.flavor.name}"
 
 
 def _passes(aggregates: Iterable[Aggregate], spec: RequestSpec) -> bool:

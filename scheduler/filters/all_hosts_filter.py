@@ -1,4 +1,4 @@
-"""Rule nothing out."""
+"""Filter that passes every host."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class AllHostsFilter(filters.BaseHostFilter):
-    """Pass every host: placement alone decides who may be weighed."""
+    """Pass every host: placement alone decides which hosts are weighed."""
 
     run_filter_once_per_request = True
 

@@ -1,4 +1,4 @@
-"""Keep a request in the availability zone that it asks for, host by host."""
+"""Filter by availability zone."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import numpy as np
 
 from objects.aggregate import AVAILABILITY_ZONE_KEY
 from objects.request_spec import RequestSpec
-from scheduler import aggregate_metadata, filters
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler import filters
+from scheduler.hosts import aggregate_metadata
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class AvailabilityZoneFilter(filters.BaseHostFilter):
-    """Pass hosts in the availability zone that the request asks for; without one, all.
+    """Pass hosts in the requested availability zone; pass all hosts if none is requested.
 
-    A host's zones are the ``availability_zone`` metadata of its aggregates; a host without any is
-    in ``[DEFAULT] default_availability_zone``. The request filter ``availability_zone`` asks
-    placement for the same and costs less; this one also keeps a request for the default zone out of
-    the other zones.
+    A host's zones are the ``availability_zone`` metadata of its aggregates. A host without one is
+    in ``[DEFAULT] default_availability_zone``. The request filter ``availability_zone`` lets
+    placement check the same at a lower cost. This filter also keeps a request for the default zone
+    out of the other zones.
     """
 
     run_filter_once_per_request = True

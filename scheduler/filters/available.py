@@ -1,4 +1,4 @@
-"""Which classes ``enabled_filters`` may call by their bare names: ``available_filters``."""
+"""Resolution of ``available_filters``: classes that ``enabled_filters`` may name directly."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from armillary import exception
 
 ALL = "all_filters"
-"""Stands for every entry point; it imports none of them."""
+"""Stands for every entry point without importing any."""
 
 OPTION = "[filter_scheduler] available_filters"
 
 
 def resolve(enabled: Sequence[str], entries: Sequence[str], base: type) -> list[str]:
-    """Return the enabled names, those that an entry brings as the path of their class.
+    """Return the enabled names, with those provided by an entry replaced by their class path.
 
-    Without ``ALL`` among the entries, what no entry brings and is no path may not be enabled:
-    raises ``PluginNotFound``. Raises ``ConfigurationError`` for an entry that cannot be imported,
-    or that brings something else than subclasses of ``base``.
+    Without ``ALL`` among the entries, a name that no entry provides and that is not a path is
+    rejected with ``PluginNotFound``. Raises ``ConfigurationError`` for an entry that cannot be
+    imported, or that provides anything but subclasses of ``base``.
     """
     paths = {
         each.__name__: f"{each.__module__}:{each.__qualname__}"
@@ -50,7 +50,7 @@ def _classes(entry: str, base: type) -> Iterator[type]:
     for each in found if isinstance(found, list | tuple | set | frozenset) else [found]:
         if not (isinstance(each, type) and issubclass(each, base)):
             raise exception.ConfigurationError(
-                reason=f"{OPTION} names '{entry}', which brings {each!r}: no subclass of "
+                reason=f"{OPTION}: '{entry}' provides {each!r}, which is not a subclass of "
                 f"{base.__module__}.{base.__qualname__}"
             )
         yield each
@@ -60,18 +60,17 @@ def _imported(entry: str) -> Any:
     module, _separator, name = entry.replace(":", ".").rpartition(".")
     try:
         return getattr(importlib.import_module(module), name)
-    except Exception as error:  # whatever a module does when it is imported
+    except Exception as error:  # importing a module can raise anything
         raise exception.ConfigurationError(
-            reason=f"{OPTION} names '{entry}', which is neither {ALL} nor the path of something "
-            f"that can be imported: {type(error).__name__}: {error}"
+            reason=f"{OPTION}: '{entry}' is neither {ALL} nor an importable path: "
+            f"{type(error).__name__}: {error}"
         ) from error
 
 
 def _called(found: Callable[[], Any], entry: str) -> Any:
     try:
         return found()
-    except Exception as error:  # whatever it does
+    except Exception as error:  # the callable can raise anything
         raise exception.ConfigurationError(
-            reason=f"{OPTION} names '{entry}', which cannot be called: "
-            f"{type(error).__name__}: {error}"
+            reason=f"{OPTION}: calling '{entry}' failed: {type(error).__name__}: {error}"
         ) from error

@@ -1,4 +1,4 @@
-"""Match what a flavor demands of its host with what the host reports of itself."""
+"""Filter that matches flavor extra specs against attributes that hosts report."""
 
 from __future__ import annotations
 
@@ -8,35 +8,36 @@ from typing import Any
 
 import numpy as np
 
-from objects import extra_spec_operators, host_attributes
-from objects.extra_spec_operators import Question
+from objects import host_attributes
+from objects.extra_specs import extra_spec_operators
+from objects.extra_specs.extra_spec_operators import Predicate
 from objects.flavor import Flavor
 from objects.host_attributes import Kind, Rollup
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.host_state import READABLE, HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import READABLE, HostState
+from scheduler.hosts.host_table import HostTable
 
 _SCOPE = "capabilities"
 _ADDRESS_BITS = "hw:maxphysaddr_bits"
 
-_Demand = tuple[str, list[str], bool, Question]
-"""The key as written, the path to the value, whether it is scoped, the question to the value."""
+_Demand = tuple[str, list[str], bool, Predicate]
+"""The key as written, the path to the value, whether it is scoped, the predicate on the value."""
 
 
 class ComputeCapabilitiesFilter(filters.BaseHostFilter):
     """Pass hosts whose attributes meet the flavor's extra specs.
 
-    ``capabilities:NAME`` demands something of the host attribute, or else the entry of its
-    ``stats``, of that name; ``capabilities:cpu_info:features`` goes a level deeper with every
-    colon. The value is an operator with operands (``>= 4``, ``<in> avx``, ``<or> a <or> b``), or
-    else the text that the attribute must equal. A host that does not report the attribute fails. A
-    key without a scope means the same, but is ignored where a host has no such attribute; keys with
-    another scope are ignored. ``hw:maxphysaddr_bits=N`` stands for
+    ``capabilities:NAME`` sets a requirement on the host attribute of that name, or else on the
+    entry of its ``stats``; each further colon goes one level deeper, as in
+    ``capabilities:cpu_info:features``. The value is an operator with operands (``>= 4``,
+    ``<in> avx``, ``<or> a <or> b``), or the exact text. A host that does not report the attribute
+    fails. A key without a scope means the same, but is ignored for hosts without such an attribute.
+    Keys with another scope are ignored. ``hw:maxphysaddr_bits=N`` is short for
     ``capabilities:cpu_info:maxphysaddr:bits`` ``>= N``.
 
-    A value that cannot be read (an operand that is no number, an attribute that is no dictionary
-    where the key goes deeper) fails the host, never the request.
+    A value that cannot be parsed (an operand that is not a number, an attribute that is not a
+    dictionary where the key goes deeper) fails the host, never the request.
     """
 
     host_attributes = ("stats",)
@@ -68,7 +69,7 @@ class ComputeCapabilitiesFilter(filters.BaseHostFilter):
                 continue
             if not any(_answer(demand, value, None) for value in values):
                 there = _shortened(", ".join(map(str, values))) or "nothing"
-                return f"{key}: no host there meets it; they have {there}"
+                return f"{key}: no host there meets it; reported values: {there}"
         return None
 
 
@@ -77,7 +78,7 @@ _NAMED_IN_ZONES = {
     for each in host_attributes.HOST_ATTRIBUTES
     if each.rollup is Rollup.UNION and each.kind is Kind.TEXT
 }
-"""The attributes whose single values a zone tells."""
+"""Attributes whose individual values a zone reports."""
 
 
 def _demands(flavor: Flavor) -> Iterator[_Demand]:
@@ -118,14 +119,14 @@ def _answer(demand: _Demand, attribute: Any, stats: Any) -> bool:
 
 
 def _first(name: str, attribute: Any, stats: Any) -> Any:
-    """Return the attribute, else the entry of the statistics; None when neither is there."""
+    """Return the attribute, else the entry of the statistics; None if neither exists."""
     if attribute is not None:
         return attribute
     return stats.get(name) if isinstance(stats, dict) else None
 
 
 def _walk(value: Any, path: list[str]) -> Any:
-    """Return what is found at a path, reading texts on the way as JSON; None for nothing."""
+    """Return the value at a path, parsing strings on the way as JSON; None if there is none."""
     for name in path:
         if isinstance(value, str):
             try:

@@ -1,18 +1,19 @@
-"""Leave hosts out whose compute service is disabled or down."""
+"""Filter by the status of the compute service."""
 
 from __future__ import annotations
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class ComputeFilter(filters.BaseHostFilter):
     """Pass hosts whose compute service is enabled and up.
 
-    A service is up while it was seen within ``[DEFAULT] service_down_time`` seconds and was not
-    forced down. When nothing was heard of a whole cell for that long, all its hosts count as down.
+    A service is up if its last heartbeat is within ``[DEFAULT] service_down_time`` seconds and it
+    was not forced down. If no report from a whole cell arrived for that long, all its hosts count
+    as down.
     """
 
     host_attributes = ("service_up", "service_disabled")

@@ -1,17 +1,17 @@
-"""Leave hosts out that have too few vCPUs."""
+"""Filter by free vCPUs."""
 
 from __future__ import annotations
 
-from scheduler.filters.amounts import Cores
-from scheduler.filters.cores import CoresWithinRatio
+from scheduler.filters.resource_amounts import Cores
+from scheduler.filters.vcpus_base import CoresWithinRatio
 
 
 class CoreFilter(CoresWithinRatio):
-    """Pass hosts with enough vCPUs, given away as often as their ``cpu_allocation_ratio`` says.
+    """Pass hosts with enough vCPUs under their ``cpu_allocation_ratio``.
 
-    What is used may not grow above the host's vCPUs times the ratio, and the instance alone may not
-    have more than the host. The bound goes to the host as a limit that it holds its claim against.
-    A host that reports no vCPUs at all passes, and the log names it.
+    Used vCPUs may not exceed the host's vCPUs times the ratio, and a single instance may not have
+    more vCPUs than the host. This maximum is sent to the host as a limit, which it checks when it
+    claims. A host that reports no vCPUs passes, and a warning names it.
     """
 
     reason_columns = (*Cores.columns, Cores.ratio)

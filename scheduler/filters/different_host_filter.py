@@ -1,4 +1,4 @@
-"""Keep away from the hosts of other servers."""
+"""Filter that avoids the hosts of given servers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 HINT = "different_host"
 
@@ -15,8 +15,8 @@ HINT = "different_host"
 class DifferentHostFilter(filters.BaseHostFilter):
     """Pass hosts that run none of the servers in the hint ``different_host``.
 
-    The hint is a UUID or a list of them; without it all hosts pass, and a UUID that runs nowhere
-    rules out nothing.
+    The hint is a UUID or a list of UUIDs. Without it all hosts pass. A UUID that runs on no host
+    excludes nothing.
     """
 
     host_attributes = ("instance_uuids",)
@@ -35,4 +35,4 @@ class DifferentHostFilter(filters.BaseHostFilter):
         return mask
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:
-        return f"runs a server that {HINT} names"
+        return f"runs a server listed in {HINT}"

@@ -1,16 +1,16 @@
-"""Leave hosts out that have too little disk."""
+"""Filter by free disk."""
 
 from __future__ import annotations
 
-from scheduler.filters.amounts import Disk, WithinRatio
+from scheduler.filters.resource_amounts import Disk, WithinRatio
 
 
 class DiskFilter(WithinRatio):
-    """Pass hosts with enough disk, given away as often as their ``disk_allocation_ratio`` says.
+    """Pass hosts with enough disk under their ``disk_allocation_ratio``.
 
-    Asked for are the flavor's root, ephemeral and swap disks. What is used may not grow above total
-    disk times the ratio, and the instance alone may not have more than the total. The bound goes to
-    the host as a limit that it holds its claim against.
+    The request needs the sum of the flavor's root, ephemeral and swap disks. Used disk may not
+    exceed the total times the ratio, and a single instance may not need more than the total. This
+    maximum is sent to the host as a limit, which it checks when it claims.
     """
 
     host_attributes = (*Disk.columns, Disk.ratio)

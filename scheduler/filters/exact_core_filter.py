@@ -1,19 +1,19 @@
-"""Give a host's vCPUs away as a whole."""
+"""Filter for instances that take all vCPUs of a host."""
 
 from __future__ import annotations
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.filters.amounts import Cores, Exactly
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.filters.resource_amounts import Cores, Exactly
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class ExactCoreFilter(Exactly):
-    """Pass hosts whose unused vCPUs are exactly as many as the flavor asks.
+    """Pass hosts with exactly as many unused vCPUs as the flavor needs.
 
-    This is for machines that one instance takes as a whole. The host's total goes to it as a limit.
-    A host that reports no vCPUs at all fails.
+    For machines that one instance uses as a whole. The host's total is sent to it as a limit. A
+    host that reports no vCPUs fails.
     """
 
     host_attributes = Cores.columns

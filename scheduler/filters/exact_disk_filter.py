@@ -1,16 +1,16 @@
-"""Give a host's disk away as a whole."""
+"""Filter for instances that take the whole disk of a host."""
 
 from __future__ import annotations
 
-from scheduler.filters.amounts import Disk, Exactly
+from scheduler.filters.resource_amounts import Disk, Exactly
 
 
 class ExactDiskFilter(Exactly):
-    """Pass hosts whose free disk is exactly the flavor's root, ephemeral and swap disks together.
+    """Pass hosts whose free disk equals the sum of the flavor's root, ephemeral and swap disks.
 
-    This is for machines that one instance takes as a whole. The host's total goes to it as a limit.
-    Placement reckons disk in GiB: where it says what is free, a flavor whose swap is no whole
-    number of GiB matches no host.
+    For machines that one instance uses as a whole. The host's total is sent to it as a limit.
+    Placement counts disk in GiB: where free disk comes from placement, a flavor whose swap is not a
+    whole number of GiB matches no host.
     """
 
     host_attributes = Disk.columns

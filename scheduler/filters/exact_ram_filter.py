@@ -1,14 +1,14 @@
-"""Give a host's memory away as a whole."""
+"""Filter for instances that take the whole memory of a host."""
 
 from __future__ import annotations
 
-from scheduler.filters.amounts import Exactly, Memory
+from scheduler.filters.resource_amounts import Exactly, Memory
 
 
 class ExactRamFilter(Exactly):
-    """Pass hosts whose free memory is exactly what the flavor asks.
+    """Pass hosts whose free memory equals what the flavor needs.
 
-    This is for machines that one instance takes as a whole. The host's total goes to it as a limit.
+    For machines that one instance uses as a whole. The host's total is sent to it as a limit.
     """
 
     host_attributes = Memory.columns

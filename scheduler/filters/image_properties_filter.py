@@ -1,4 +1,4 @@
-"""Match what an image needs to run with what a host can run."""
+"""Filter that matches image properties against what a host can run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 _ARCHITECTURES = {
     "amd64": "x86_64",
@@ -43,13 +43,13 @@ _CONDITION = re.compile(r"\s*(<=|>=|==|!=|<|>|=)\s*(\d{1,9}(?:\.\d{1,9}){0,2})\s
 class ImagePropertiesFilter(filters.BaseHostFilter):
     """Pass hosts that can run the image.
 
-    The image's ``hw_architecture`` (or ``[filter_scheduler]
-    image_properties_default_architecture``), ``img_hv_type`` and ``hw_vm_mode`` must all be found
-    in one of the triples that the host reports as ``supported_instances``; a host that reports none
-    fails. Then ``img_hv_requested_version``, conditions on the hypervisor's version such as
-    ``>=6.0, <7``, and ``hw_maxphysaddr_bits`` must be met, as far as the host reports these. An
-    image with none of the first three runs anywhere: the latter two are not looked at. A condition
-    or number that cannot be read fails every host that it would be held against.
+    One of the triples that the host reports as ``supported_instances`` must contain all of the
+    image's ``hw_architecture`` (or ``[filter_scheduler] image_properties_default_architecture``),
+    ``img_hv_type`` and ``hw_vm_mode``. A host that reports no triples fails. The host must also
+    meet ``img_hv_requested_version``, conditions on the hypervisor version such as ``>=6.0, <7``,
+    and ``hw_maxphysaddr_bits``, as far as it reports these values. An image with none of the first
+    three properties runs anywhere, and the last two are not checked. A condition or number that
+    cannot be parsed fails every host for which it is checked.
     """
 
     host_attributes = ("supported_instances", "hypervisor_version", "cpu_info")
@@ -84,7 +84,7 @@ class ImagePropertiesFilter(filters.BaseHostFilter):
             return f"cannot run {', '.join(sorted(wanted))}"
         if not _version_fits(host_state.hypervisor_version, properties):
             asked = properties["img_hv_requested_version"]
-            return f"its hypervisor version is {host_state.hypervisor_version}, asked is {asked}"
+            return f"its hypervisor version is {host_state.hypervisor_version}, requested {asked}"
         return f"has fewer than {properties['hw_maxphysaddr_bits']} physical address bits"
 
     def zone_lacks(self, attributes: Mapping[str, Any], spec: RequestSpec) -> str | None:
@@ -101,7 +101,7 @@ class ImagePropertiesFilter(filters.BaseHostFilter):
 
 
 def _named(properties: Mapping[str, str], default_architecture: str | None) -> set[str]:
-    """Return what an image has to find in one triple of a host."""
+    """Return the values that one triple of a host must contain."""
     named = (
         _canonical(properties.get("hw_architecture") or default_architecture or "", _ARCHITECTURES),
         _canonical(properties.get("img_hv_type") or "", _HYPERVISORS),

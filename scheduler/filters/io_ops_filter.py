@@ -1,4 +1,4 @@
-"""Keep a host from doing too much disk-heavy work at once."""
+"""Filter by concurrent disk-heavy operations."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from scheduler.filters.limits import BelowLimit
 
 
 class IoOpsFilter(BelowLimit):
-    """Pass hosts with fewer than ``[filter_scheduler] max_io_ops_per_host`` disk-heavy works.
+    """Pass hosts with fewer than ``[filter_scheduler] max_io_ops_per_host`` disk-heavy operations.
 
-    Works in hand are builds, resizes, snapshots, migrations, rescues and unshelves.
+    These are builds, resizes, snapshots, migrations, rescues and unshelves in progress.
     """
 
     host_attributes = ("num_io_ops",)
@@ -16,4 +16,4 @@ class IoOpsFilter(BelowLimit):
     attribute = "num_io_ops"
     reason_columns = ("num_io_ops",)
     option = "max_io_ops_per_host"
-    has_text = "has {} disk-heavy works in hand"
+    has_text = "its number of disk-heavy operations is {}"

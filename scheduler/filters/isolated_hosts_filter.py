@@ -1,4 +1,4 @@
-"""Keep some images to some hosts, and others away from these."""
+"""Filter that isolates some images on some hosts."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import numpy as np
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class IsolatedHostsFilter(filters.BaseHostFilter):
     """Pass ``[filter_scheduler] isolated_hosts`` for ``isolated_images``, other hosts for others.
 
-    With ``restrict_isolated_hosts_to_isolated_images`` off, other images may use isolated hosts,
-    too. A request without an image counts as one whose image is not isolated. While there
-    are no isolated images, isolated hosts get none at all, unless that option is off.
+    If ``restrict_isolated_hosts_to_isolated_images`` is off, other images may also use isolated
+    hosts. A request without an image counts as one whose image is not isolated. If there are no
+    isolated images, isolated hosts receive no instances, unless that option is off.
     """
 
     host_attributes = ("host",)
@@ -32,7 +32,7 @@ class IsolatedHostsFilter(filters.BaseHostFilter):
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:
         is_isolated = host_state.host in self._hosts
-        return "is kept for isolated images" if is_isolated else "is not for isolated images"
+        return "is reserved for isolated images" if is_isolated else "is not for isolated images"
 
     def _passes(self, is_isolated: bool, spec: RequestSpec) -> bool:
         options = self._conf.filter_scheduler

@@ -1,4 +1,4 @@
-"""Let users ask hosts a question of their own."""
+"""Filter that evaluates a user's query on hosts."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from typing import Any
 import numpy as np
 
 from armillary import exception
-from objects import host_query
-from objects.host_query import Question
+from objects.extra_specs import host_query
+from objects.extra_specs.host_query import Query
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.host_state import READABLE, HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import READABLE, HostState
+from scheduler.hosts.host_table import HostTable
 
 LOG = logging.getLogger(__name__)
 
 
 class JsonFilter(filters.BaseHostFilter):
-    """Pass hosts for which the question in the hint ``query`` holds; without it, all.
+    """Pass hosts that match the query in the hint ``query``; without it, pass all hosts.
 
-    The question is JSON, such as ``["and", [">=", "$free_ram_mb", 1024], ["=", "$stats.rack",
-    "7"]]``: an operator, then its arguments, which are values, host attributes (``$name``,
-    ``$name.key``) and further questions.
+    The query is JSON, such as ``["and", [">=", "$free_ram_mb", 1024], ["=", "$stats.rack",
+    "7"]]``: an operator followed by its arguments, which are values, host attributes (``$name``,
+    ``$name.key``) and nested queries.
 
     - ``=``, ``<``, ``>``, ``<=``, ``>=``: the first argument compared with each of the others
     - ``in``: the first argument is one of the others
     - ``and``, ``or``: all, or any, of the arguments hold
     - ``not``: one of the arguments does not hold, at any depth
 
-    An argument that is null, empty, or not reported by the host is left out; what cannot be
-    compared does not hold. A question that cannot be read is refused by the API; no host passes one
-    that comes another way. It is asked again for each instance of a request.
+    An argument that is null, empty, or not reported by the host is ignored. A comparison between
+    incompatible types is false. The API rejects an invalid query; if one arrives another way, no
+    host passes. The query is evaluated again for each instance of a request.
     """
 
-    judges_apart = True
+    is_host_local = True
 
     reason_columns = ()
 
@@ -54,11 +54,11 @@ class JsonFilter(filters.BaseHostFilter):
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:
         _asked, mistake = _question(spec)
-        return mistake or "the question in the hint does not hold"
+        return mistake or "does not match the query in the hint"
 
 
-def _question(spec: RequestSpec) -> tuple[Question | None, str | None]:
-    """Return the question (None: there is none) and what is wrong with it."""
+def _question(spec: RequestSpec) -> tuple[Query | None, str | None]:
+    """Return the query (None if there is none) and what is wrong with it."""
     text = next(iter(spec.hint(host_query.HINT)), "")
     try:
         return host_query.parse(text), None
@@ -66,8 +66,8 @@ def _question(spec: RequestSpec) -> tuple[Question | None, str | None]:
         return None, error.message
 
 
-def _mask(question: Question, hosts: HostTable) -> filters.Mask:
-    """Ask once for hosts that are equal in all that is asked about."""
+def _mask(question: Query, hosts: HostTable) -> filters.Mask:
+    """Evaluate once for all hosts with equal values of the queried attributes."""
     if not len(hosts):
         return np.zeros(0, dtype=np.bool_)
     columns = {name: hosts.column(name) for name in question.attributes & READABLE}
@@ -83,7 +83,7 @@ def _mask(question: Question, hosts: HostTable) -> filters.Mask:
 
 
 def _keys(column: Any) -> list[Any]:
-    """Return what makes equal values equal: themselves, or which object they are."""
+    """Return keys that are equal for equal values: the value itself, or the object's identity."""
     if isinstance(column, np.ndarray):
         values: list[Any] = column.tolist()
         return values

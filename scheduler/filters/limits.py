@@ -1,4 +1,4 @@
-"""Filters that let a host have less of something than a number, which aggregates may override."""
+"""Base classes of filters that compare an attribute with a limit, which aggregates may override."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from oslo_config import cfg
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.aggregate_metadata import NumberOverride
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable, Numbers
+from scheduler.hosts.aggregate_metadata import NumberOverride
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable, Numbers
 
 
 class BelowLimit(filters.BaseHostFilter):
-    """Base of these: passes hosts whose ``attribute`` is below ``[filter_scheduler] option``."""
+    """Base of filters that require ``attribute`` to be below a ``[filter_scheduler]`` option."""
 
-    judges_apart = True
+    is_host_local = True
 
     attribute: ClassVar[str]
     option: ClassVar[str]
     has_text: ClassVar[str]
-    """What a host has, for the reason, such as ``runs {} instances``."""
+    """Template for the current value in a reason, such as ``its number of instances is {}``."""
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         return bool(getattr(host_state, self.attribute) < self._limit_of(host_state))
@@ -33,7 +33,7 @@ class BelowLimit(filters.BaseHostFilter):
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:
         has = self.has_text.format(getattr(host_state, self.attribute))
-        return f"{has}, {self._limit_of(host_state):.0f} are allowed"
+        return f"{has}, the limit is {self._limit_of(host_state):.0f}"
 
     def _limit_of(self, host_state: HostState) -> float:
         return self._default
@@ -48,9 +48,10 @@ class BelowLimit(filters.BaseHostFilter):
 
 
 class BelowAggregateLimit(BelowLimit):
-    """The same with the host's aggregates' metadata ``option``, a whole number, before the option.
+    """Base of filters whose limit may be overridden by the aggregate metadata ``option``.
 
-    Of several the least counts; one that cannot be read counts as none.
+    The metadata is an integer. If several aggregates set it, the lowest value applies; invalid
+    values are ignored.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:

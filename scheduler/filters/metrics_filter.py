@@ -1,4 +1,4 @@
-"""Leave hosts out whose metrics are wanted and not there."""
+"""Filter that requires hosts to report the configured metrics."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ import numpy as np
 from oslo_config import cfg
 
 from objects.request_spec import RequestSpec
-from scheduler import filters, host_metrics
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
-from scheduler.metric_columns import MetricColumns
-from scheduler.weight_setting import WeightSetting
+from scheduler import filters
+from scheduler.hosts import host_metrics
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
+from scheduler.hosts.metric_columns import MetricColumns
+from scheduler.plugins.weight_setting import WeightSetting
 
 
 class MetricsFilter(filters.BaseHostFilter):
     """Pass hosts that report every metric named in ``[metrics] weight_setting``.
 
-    It keeps hosts from MetricsWeigher that it could not weigh: use both. A value that is no number
-    counts as none. Hosts report metrics when ``compute_monitors`` is set there. Without names in
-    the option all hosts pass.
+    Use it together with MetricsWeigher, to which it passes only hosts that can be weighed. A value
+    that is not a number counts as missing. Hosts report metrics if ``compute_monitors`` is set on
+    them. If the option names no metrics, all hosts pass.
     """
 
     host_attributes = ("metrics",)
 
-    judges_apart = True
+    is_host_local = True
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)

@@ -1,4 +1,4 @@
-"""Keep a host from filling up with small instances."""
+"""Filter by number of instances."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ class NumInstancesFilter(BelowLimit):
     attribute = "num_instances"
     reason_columns = ("num_instances",)
     option = "max_instances_per_host"
-    has_text = "runs {} instances"
+    has_text = "its number of instances is {}"

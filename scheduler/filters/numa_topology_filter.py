@@ -1,4 +1,4 @@
-"""Keep hosts whose NUMA cells have room for the guest's."""
+"""Filter by NUMA topology."""
 
 from __future__ import annotations
 
@@ -8,47 +8,49 @@ from typing import Any
 import numpy as np
 from oslo_config import cfg
 
-from objects import numa, pci
+from objects import numa
 from objects.allocation_candidates import AllocationRequest
+from objects.pci import pci
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.cell_usage import offered, wanted_devices, wanted_topology
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
-from scheduler.numa_fleet import NumaFleet
-from scheduler.numa_readings import NumaReadings
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
+from scheduler.hosts.numa_fit import NumaFit
+from scheduler.hosts.numa_topology_cache import NumaTopologyCache
+from scheduler.hosts.numa_usage import offered, wanted_devices, wanted_topology
 
 _RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio")
 
 
 class NUMATopologyFilter(filters.BaseHostFilter):
-    """Pass hosts on which each of the guest's NUMA cells fits into a NUMA cell of its own.
+    """Pass hosts on which each NUMA cell of the guest fits into a NUMA cell of its own.
 
-    Guests have cells when flavor or image ask for them, for pinned CPUs or for pages: the extra
-    specs ``hw:numa_nodes``, ``hw:numa_cpus.N``, ``hw:numa_mem.N``, ``hw:cpu_policy``,
+    Guests have NUMA cells if their flavor or image requests them, or requests pinned CPUs or pages:
+    the extra specs ``hw:numa_nodes``, ``hw:numa_cpus.N``, ``hw:numa_mem.N``, ``hw:cpu_policy``,
     ``hw:cpu_dedicated_mask``, ``hw:cpu_thread_policy``, ``hw:emulator_threads_policy``,
     ``hw:mem_page_size``, and the image properties ``hw_numa_nodes`` and so on. All other requests
-    pass everywhere; those that ask pass no host that reports no topology.
+    pass on every host. Requests with NUMA cells pass on no host that does not report a topology.
 
-    A cell has to have the vCPUs, pinned ones on free dedicated CPUs as the thread policy says, the
-    memory, in free pages where pages are asked for, and the devices of ``pci_passthrough:alias`` as
-    near as ``hw:pci_numa_affinity_policy`` or the alias says. Shared vCPUs and the memory of guests
-    without pinned CPUs may exceed a cell by the host's allocation ratios, which the chosen host
-    holds its claim to. No guest cell exceeds a host cell by itself.
+    A host cell must have enough vCPUs, with pinned vCPUs on free dedicated CPUs that satisfy the
+    thread policy; enough memory, in free pages of the requested size; and the devices of
+    ``pci_passthrough:alias``, as near as ``hw:pci_numa_affinity_policy`` or the alias requires.
+    Shared vCPUs and the memory of guests without pinned CPUs may exceed a cell by the host's
+    allocation ratios, which the selected host enforces when it claims. A single guest cell never
+    exceeds a host cell.
 
-    Trap: placement counts CPUs and memory of a whole host. Without this filter, a guest with cells
-    lands where they do not fit and its host refuses it. Devices that placement counts itself must
-    be of the candidate that is claimed; candidates where they are not are withdrawn.
+    Placement counts CPUs and memory of a whole host. Without this filter, a guest with NUMA cells
+    can be placed where they do not fit, and the host then rejects the build. Devices that placement
+    tracks must belong to the claimed candidate; candidates with other devices are rejected.
     """
 
     host_attributes = ("numa_topology", "pci_stats", *_RATIOS)
 
-    judges_apart = True
+    is_host_local = True
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)
-        self._readings = NumaReadings()
-        self._fleet = NumaFleet(self._readings)
+        self._readings = NumaTopologyCache()
+        self._host_store = NumaFit(self._readings)
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         if spec.numa_topology is None:
@@ -64,7 +66,7 @@ class NUMATopologyFilter(filters.BaseHostFilter):
         def fits(position: int) -> bool:
             return self._fits(hosts[position], hosts.value("pci_stats", position), question)
 
-        return self._fleet.mask(hosts, question.wanted, question.requests, fits)
+        return self._host_store.mask(hosts, question.wanted, question.requests, fits)
 
     def candidate_passes(
         self, host_state: HostState, allocation_request: AllocationRequest, spec: RequestSpec
@@ -91,7 +93,7 @@ class NUMATopologyFilter(filters.BaseHostFilter):
             pools=host_state.pci_stats,
             pci_requests=wanted_devices(spec),
         )
-        return why or "the devices that placement offers are not near enough to the NUMA cells"
+        return why or "the devices that placement offers do not satisfy the NUMA affinity policy"
 
     def _fits(self, host_state: HostState, pools: Sequence[pci.Pool], question: _Question) -> bool:
         host = self._readings.of(host_state.numa_topology)
@@ -99,7 +101,7 @@ class NUMATopologyFilter(filters.BaseHostFilter):
 
 
 class _Question:
-    """Whether a request fits: asked once of all hosts that are the same."""
+    """A fit check for one request, evaluated once for all identical hosts."""
 
     def __init__(self, spec: RequestSpec) -> None:
         self.wanted = wanted_topology(spec)
@@ -120,7 +122,7 @@ class _Question:
             answer = numa.fits(
                 host, self.wanted, limits=ratios, pools=pools, pci_requests=self.requests
             )
-            # Equal topologies are one; it is kept, so that no other has its identity.
+            # Keep a reference to the topology, so that its id cannot be reused by another.
             self._answers[same] = (host, answer)
         return self._answers[same][1]
 

@@ -1,4 +1,4 @@
-"""Keep hosts that have the PCI devices asked for."""
+"""Filter by free PCI devices."""
 
 from __future__ import annotations
 
@@ -7,34 +7,33 @@ from collections.abc import Sequence
 import numpy as np
 from oslo_config import cfg
 
-from objects import pci
 from objects.allocation_candidates import AllocationRequest
+from objects.pci import pci
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.cell_usage import offered, wanted_devices
-from scheduler.derived_columns import Kinds, once_per_kind
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.derived_columns import HostClasses, once_per_class
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
+from scheduler.hosts.numa_usage import offered, wanted_devices
 
 
 class PciPassthroughFilter(filters.BaseHostFilter):
-    """Pass hosts whose pools of free devices serve all that the flavor asks for.
+    """Pass hosts with free PCI devices for all that the flavor requests.
 
-    The extra spec ``pci_passthrough:alias`` names aliases of ``[pci] alias`` and counts; devices
-    are matched by vendor, product and type, and physical functions are given only to those who ask
-    for ``type-PF``. Requests without devices pass everywhere, others no host that reports none.
-
-    Where devices are is left to NUMATopologyFilter. Devices that placement counts itself must be of
-    the candidate that is claimed; candidates where they are not are withdrawn.
+    The extra spec ``pci_passthrough:alias`` lists aliases of ``[pci] alias`` and counts. Devices
+    are matched by vendor, product and type; physical functions are given only to requests for
+    ``type-PF``. Requests without devices pass everywhere; requests with devices pass on no host
+    that reports none. NUMATopologyFilter checks where the devices are. Devices that placement
+    tracks must belong to the claimed candidate; candidates with other devices are rejected.
     """
 
     host_attributes = ("pci_stats",)
 
-    judges_apart = True
+    is_host_local = True
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)
-        self._pools = Kinds("pci_stats", repr)
+        self._pools = HostClasses("pci_stats", repr)
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         return not spec.pci_requests or _has_all(host_state.pci_stats, wanted_devices(spec))
@@ -44,7 +43,7 @@ class PciPassthroughFilter(filters.BaseHostFilter):
             return np.ones(len(hosts), dtype=np.bool_)
         requests = wanted_devices(spec)
         kinds, _numbers = self._pools.read(hosts)
-        return once_per_kind(
+        return once_per_class(
             kinds, lambda position: _has_all(hosts.value("pci_stats", position), requests)
         )
 
@@ -61,7 +60,7 @@ class PciPassthroughFilter(filters.BaseHostFilter):
         if not pools:
             return "has no free PCI devices"
         return pci.why_not(pools, wanted_devices(spec)) or (
-            "the devices that placement offers are not those asked for"
+            "the devices that placement offers do not match the request"
         )
 
 

@@ -1,17 +1,17 @@
-"""Leave hosts out that have too little memory."""
+"""Filter by free memory."""
 
 from __future__ import annotations
 
-from scheduler.filters.amounts import Memory, WithinRatio
+from scheduler.filters.resource_amounts import Memory, WithinRatio
 
 
 class RamFilter(WithinRatio):
-    """Pass hosts with enough memory, given away as often as their ``ram_allocation_ratio`` says.
+    """Pass hosts with enough memory under their ``ram_allocation_ratio``.
 
-    What is used may not grow above total memory times the ratio, and the instance alone may not
-    have more than the total. The bound goes to the host as a limit that it holds its claim against.
-    Placement has asked the same before by its own inventory: this only helps where the host's
-    figures say less than placement's.
+    Used memory may not exceed the total times the ratio, and a single instance may not need more
+    than the total. This maximum is sent to the host as a limit, which it checks when it claims.
+    Placement already checked the same against its inventory: this filter only matters if the host
+    reports less than placement knows.
     """
 
     host_attributes = (*Memory.columns, Memory.ratio)

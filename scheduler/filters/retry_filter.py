@@ -1,4 +1,4 @@
-"""Do not go back to a host where a build has failed."""
+"""Filter that excludes hosts where a build of the instance was already attempted."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import numpy as np
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class RetryFilter(filters.BaseHostFilter):
-    """Pass hosts on which this instance was not tried yet.
+    """Pass hosts on which this instance was not attempted yet.
 
-    Builds are retried on alternates, which are different hosts anyway; this is for requests that
-    come back to the scheduler with the hosts they tried.
+    Builds are retried on alternates, which are different hosts anyway. This filter is for requests
+    that return to the scheduler with the hosts already attempted.
     """
 
     host_attributes = ("host",)
 
-    judges_apart = True
+    is_host_local = True
 
     reason_columns = ()
 
@@ -32,4 +32,4 @@ class RetryFilter(filters.BaseHostFilter):
         return ~hosts.named(set(spec.retry.hosts))
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:
-        return "was tried before"
+        return "was already attempted"

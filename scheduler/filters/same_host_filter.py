@@ -1,4 +1,4 @@
-"""Go where another server is."""
+"""Filter that requires the host of a given server."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 HINT = "same_host"
 
@@ -15,8 +15,8 @@ HINT = "same_host"
 class SameHostFilter(filters.BaseHostFilter):
     """Pass hosts that run at least one of the servers in the hint ``same_host``.
 
-    The hint is a UUID or a list of them; without it all hosts pass. When none of the servers runs
-    anywhere, no host does.
+    The hint is a UUID or a list of UUIDs. Without it all hosts pass. If none of the servers runs on
+    any host, no host passes.
     """
 
     host_attributes = ("instance_uuids",)
@@ -36,4 +36,4 @@ class SameHostFilter(filters.BaseHostFilter):
         return mask
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:
-        return f"runs no server that {HINT} names"
+        return f"runs no server listed in {HINT}"

@@ -1,4 +1,4 @@
-"""Keep the members of a server group together."""
+"""Filter that keeps the members of a server group on one host."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import numpy as np
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 POLICY = "affinity"
 
 
 class ServerGroupAffinityFilter(filters.BaseHostFilter):
-    """Pass the hosts of the server group's members, when its policy is ``affinity``.
+    """Pass the hosts of the server group's members, if its policy is ``affinity``.
 
-    The first member may go anywhere; so may instances of no group, or of one with another policy.
+    The first member may use any host. So may instances without a group, or with another policy.
     """
 
     host_attributes = ("host",)
 
     reason_columns = ()
 
-    def is_apart(self, spec: RequestSpec) -> bool:
-        """Answer no for a group of this policy: its first member rules all other hosts out."""
+    def is_host_local_for(self, spec: RequestSpec) -> bool:
+        """Return False for a group of this policy: its first member excludes all other hosts."""
         return spec.instance_group is None or spec.instance_group.policy != POLICY
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
@@ -39,4 +39,4 @@ class ServerGroupAffinityFilter(filters.BaseHostFilter):
         return hosts.named(set(group.hosts))
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:
-        return "other members of the server group run elsewhere"
+        return "the server group's members are on another host"

@@ -1,4 +1,4 @@
-"""Keep the members of a server group apart."""
+"""Filter that keeps the members of a server group on different hosts."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 POLICY = "anti-affinity"
 
@@ -15,14 +15,14 @@ POLICY = "anti-affinity"
 class ServerGroupAntiAffinityFilter(filters.BaseHostFilter):
     """Pass hosts that may run one more member of a server group whose policy is ``anti-affinity``.
 
-    The group's rule ``max_server_per_host`` (1 unless given) says how many a host may run. A host
-    of the group that no member was reported on yet counts as running one. A host that runs the
-    instance itself passes, so that it may be moved within it.
+    The group's rule ``max_server_per_host`` (default 1) is the maximum number of members on a host.
+    A host listed in the group counts as running one member, even if no member was reported on it
+    yet. A host that runs the instance itself passes, so that the instance can be resized in place.
     """
 
     host_attributes = ("host", "instance_uuids")
 
-    judges_apart = True
+    is_host_local = True
 
     reason_columns = ()
 
@@ -48,4 +48,4 @@ class ServerGroupAntiAffinityFilter(filters.BaseHostFilter):
         return mask
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:
-        return "runs as many members of the server group as it may"
+        return "already runs the maximum number of members of the server group"

@@ -1,4 +1,4 @@
-"""Go near an address: into the same network."""
+"""Filter by the network of the host's address."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 ADDRESS_HINT = "build_near_host_ip"
 NETWORK_HINT = "cidr"
@@ -18,11 +18,11 @@ NETWORK_DEFAULT = "/24"
 
 
 class SimpleCIDRAffinityFilter(filters.BaseHostFilter):
-    """Pass hosts whose address is in the network of the hints.
+    """Pass hosts whose address is in the network given by the hints.
 
-    ``build_near_host_ip`` is an address, ``cidr`` the size of the network around it (``/24`` unless
-    given). Without the address all hosts pass; with hints that are no network, and where a host
-    reports no address, none does.
+    ``build_near_host_ip`` is an address, ``cidr`` the prefix length of the network around it
+    (default ``/24``). Without the address all hosts pass. If the hints are not a valid network, or
+    a host reports no address, the host does not pass.
     """
 
     host_attributes = ("host_ip",)

@@ -1,4 +1,4 @@
-"""Go only to hosts that an attestation service trusts."""
+"""Filter by the trust level that an attestation service reports."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from oslo_config import cfg
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.attestation import Attestations
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.attestation_cache import Attestations
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 KEY = "trust:trusted_host"
 
 
 class Levels(Protocol):
-    """What knows the levels of nodes."""
+    """Source of the attested levels of nodes."""
 
     def levels(self, nodes: Collection[str]) -> dict[str, str]:
         """Return the level of each node."""
 
 
 class TrustedFilter(filters.BaseHostFilter):
-    """Pass hosts whose attested level is the one that the flavor asks for.
+    """Pass hosts whose attested level is the one that the flavor requires.
 
     The extra spec ``trust:trusted_host`` names the level: ``trusted``, ``untrusted`` or
-    ``unknown``; without it all hosts pass. The level of a host is what the service of
-    ``[trusted_computing]`` says of its node; ``unknown`` when it says nothing, does not answer or
-    is not set up.
+    ``unknown``. Without it all hosts pass. A host's level is what the attestation service of
+    ``[trusted_computing]`` reports for its node. It is ``unknown`` if the service is not
+    configured, does not answer or does not report the node.
 
-    Filters do no network, and neither does this one: it reads levels that are kept for
-    ``attestation_auth_timeout`` seconds, and which workers beside it ask for. Only for nodes whose
-    level is not known yet does a decision wait, ``attestation_wait_seconds`` at most; then they are
-    unknown.
+    Filters do not use the network. This one reads levels from a cache, which background workers
+    fill and which keeps them for ``attestation_auth_timeout`` seconds. A decision waits only for
+    nodes without a cached level, at most ``attestation_wait_seconds``; after that their level is
+    ``unknown``.
     """
 
     host_attributes = ("nodename",)
@@ -59,7 +59,7 @@ class TrustedFilter(filters.BaseHostFilter):
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:
         asked = spec.flavor.extra_specs.get(KEY)
-        return f"its attested level is {self._level(host_state)}, {asked} is asked"
+        return f"its attested level is {self._level(host_state)}, requested {asked}"
 
     def _level(self, host_state: HostState) -> str:
         name: str = host_state.nodename

@@ -1,4 +1,4 @@
-"""Keep a host to one flavor."""
+"""Filter that allows only one flavor on a host."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from oslo_config import cfg
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.derived_columns import Kinds
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.derived_columns import HostClasses
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 _SEVERAL = "\0"
-"""Stands for more than one flavor; no flavor has such an id."""
+"""Stands for more than one flavor; no flavor has this id."""
 
 
 class TypeAffinityFilter(filters.BaseHostFilter):
-    """Pass hosts that are empty, or run instances of the requested flavor only.
+    """Pass hosts that are empty or run only instances of the requested flavor.
 
-    Flavors are told apart by their id: one that was deleted and made anew under the same id is the
-    same. A host's flavors are those that its agent reported last. Instances that other requests
-    claimed a moment ago are not among them, so two first instances of different flavors that start
-    at the same time may meet on a host.
+    Flavors are compared by id: a flavor that was deleted and created again with the same id is the
+    same. A host's flavors are those in its agent's last report. They do not include instances that
+    other requests claimed since then, so two first instances of different flavors that are built at
+    the same time may be placed on one host.
     """
 
     host_attributes = ("instance_flavors",)
 
-    judges_apart = True
+    is_host_local = True
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)
-        self._only_flavors = Kinds("instance_flavors", _only_flavor)
+        self._only_flavors = HostClasses("instance_flavors", _only_flavor)
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         return not _others(host_state.instance_flavors, spec.flavor.flavorid)
@@ -49,13 +49,13 @@ class TypeAffinityFilter(filters.BaseHostFilter):
 
 
 def _only_flavor(flavors: Any) -> str | None:
-    """Return the flavor of all instances of a host; None when there are none."""
+    """Return the flavor of all instances of a host; None if there are none."""
     present = _others(flavors, None)
     return _SEVERAL if len(present) > 1 else next(iter(present), None)
 
 
 def _others(flavors: Any, flavorid: str | None) -> list[str]:
-    """Return the ids of other flavors that a host has instances of."""
+    """Return the ids of other flavors with instances on a host."""
     if not flavors:
         return []
     return [str(name) for name, count in flavors.items() if count and name != flavorid]

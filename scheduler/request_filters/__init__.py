@@ -1,6 +1,6 @@
-"""Request filters: edits of the request spec before placement is asked; their base class and loop.
+"""Request filters: edits of the request spec before placement is queried. Base class and loop.
 
-What can be asked of placement (traits, aggregates) rules hosts out where it costs least.
+Requirements that placement can check (traits, aggregates) exclude hosts at the lowest cost.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from oslo_config import cfg
 
 from armillary import exception
 from objects.request_spec import RequestLevelParams, RequestSpec
-from scheduler import plugin_calls, plugins
-from scheduler.facts import Facts
+from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.plugins import loading, plugin_calls
 
 NAMESPACE = "armillary.scheduler.request_filters"
 
 
 class BaseRequestFilter:
-    """Base of all request filters."""
+    """Base class of all request filters."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
 
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
-        """Add to ``spec.request_level_params`` what a provider must have; the spec is a copy.
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+        """Add provider requirements to ``spec.request_level_params``; the spec is a copy.
 
-        Raises ``RequestFilterFailed`` when the request cannot be served anywhere.
+        Raises ``RequestFilterFailed`` if no host can serve the request.
         """
         raise NotImplementedError
 
 
 def load_request_filters(conf: cfg.ConfigOpts) -> list[BaseRequestFilter]:
-    """Make the request filters of ``[scheduler] request_filters``; raise as ``plugins.load``."""
-    return plugins.load(
+    """Create the request filters of ``[scheduler] request_filters``; raise as ``plugins.load``."""
+    return loading.load(
         NAMESPACE,
         conf.scheduler.request_filters,
         BaseRequestFilter,
@@ -43,15 +43,15 @@ def load_request_filters(conf: cfg.ConfigOpts) -> list[BaseRequestFilter]:
 
 
 def apply_all(
-    request_filters: Sequence[BaseRequestFilter], spec: RequestSpec, facts: Facts
+    request_filters: Sequence[BaseRequestFilter], spec: RequestSpec, facts: ClusterMetadata
 ) -> None:
-    """Run the request filters in order; raise ``RequestFilterFailed`` or ``PluginBroke``."""
+    """Run the request filters in order; raise ``RequestFilterFailed`` or ``PluginFailed``."""
     if spec.request_level_params is None:
         spec.request_level_params = RequestLevelParams.from_values()
     for each in request_filters:
         try:
             plugin_calls.ask(each, each.apply, spec, facts)
-        except plugins.PluginBroke as error:
+        except loading.PluginFailed as error:
             if isinstance(error.__cause__, exception.RequestFilterFailed):
                 raise error.__cause__ from None
             raise

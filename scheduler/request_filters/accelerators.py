@@ -1,4 +1,4 @@
-"""Leave hosts out that cannot attach accelerators, and ask for those of a device profile."""
+"""Request filter for accelerators and device profiles."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.conf import accelerators
 from objects.request_spec import RequestSpec
-from scheduler import device_profiles, request_filters
-from scheduler.facts import Facts
-from scheduler.request_filters import demands
+from scheduler import request_filters
+from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.request import device_profiles
+from scheduler.request_filters import requirements
 
 
 class Accelerators(request_filters.BaseRequestFilter):
-    """Require ``COMPUTE_ACCELERATORS`` when the flavor names an ``accel:device_profile``.
+    """Require ``COMPUTE_ACCELERATORS`` if the flavor names an ``accel:device_profile``.
 
-    Each group of the profile, as ``[accelerators] device_profile`` has it, is asked for as if the
-    flavor had a group of resources and traits with a suffix of its own: one provider of the host's
-    tree serves it, and the claim takes it there. A name that is none of these finds no host.
-    Without the option, profiles are known to others only, and no amounts are asked for.
+    Each group of the profile in ``[accelerators] device_profile`` is requested as if the flavor had
+    a group of resources and traits with its own suffix: one provider of the host's tree serves it,
+    and the claim allocates from that provider. A profile name that is not in the option finds no
+    host. If the option is empty, profiles are managed by another service, and no resources are
+    requested.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
@@ -27,17 +29,17 @@ class Accelerators(request_filters.BaseRequestFilter):
         accelerators.register_opts(conf)
         self._profiles = device_profiles.parse(conf.accelerators.device_profile)
 
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
         name = spec.flavor.extra_specs.get("accel:device_profile")
         if not name:
             return
-        demands.require(spec, os_traits.COMPUTE_ACCELERATORS)
+        requirements.require(spec, os_traits.COMPUTE_ACCELERATORS)
         if not self._profiles:
             return
         groups = self._profiles.get(name)
         if groups is None:
             raise exception.RequestFilterFailed(
-                reason=f"flavor {spec.flavor.name}: there is no device profile {name[:80]}"
+                reason=f"flavor {spec.flavor.name}: device profile {name[:80]} does not exist"
             )
         asked = device_profiles.as_extra_specs(groups)
         spec.flavor.extra_specs = {**spec.flavor.extra_specs, **asked}

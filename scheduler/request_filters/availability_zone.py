@@ -1,24 +1,24 @@
-"""Keep a request in the availability zone that it asks for."""
+"""Request filter for the availability zone."""
 
 from __future__ import annotations
 
 from armillary import exception
 from objects.aggregate import AVAILABILITY_ZONE_KEY
 from objects.request_spec import RequestSpec
-from scheduler import aggregate_metadata, request_filters
-from scheduler.facts import Facts
+from scheduler import request_filters
+from scheduler.hosts import aggregate_metadata
+from scheduler.hosts.cluster_metadata import ClusterMetadata
 
 
 class AvailabilityZone(request_filters.BaseRequestFilter):
-    """Ask for a provider in an aggregate that names the zone as its ``availability_zone``.
+    """Require a provider in an aggregate whose ``availability_zone`` names the requested zone.
 
-    ``[DEFAULT] default_availability_zone``, the zone of hosts that no aggregate puts into another
-    one, is no restriction: hosts of all zones remain. Enable AvailabilityZoneFilter to keep such a
-    request strictly to the hosts of the default zone. Any other zone that no aggregate names fails
-    the request.
+    ``[DEFAULT] default_availability_zone``, the zone of hosts without another one, is no
+    restriction: hosts of all zones remain. Enable AvailabilityZoneFilter to restrict such a request
+    to hosts of the default zone. A request for any other zone that no aggregate names fails.
     """
 
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
         zone = spec.availability_zone
         if not zone or zone == self._conf.default_availability_zone:
             return
@@ -30,6 +30,6 @@ class AvailabilityZone(request_filters.BaseRequestFilter):
         ]
         if not aggregates:
             raise exception.RequestFilterFailed(
-                reason=f"no aggregate names the availability zone {zone}"
+                reason=f"no aggregate belongs to availability zone {zone}"
             )
         spec.request_level_params.member_of.append(aggregates)

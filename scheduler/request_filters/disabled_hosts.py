@@ -1,4 +1,4 @@
-"""Leave hosts out whose service is disabled."""
+"""Request filter that excludes disabled hosts."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import os_traits
 
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
-from scheduler.facts import Facts
+from scheduler.hosts.cluster_metadata import ClusterMetadata
 
 
 class DisabledHosts(request_filters.BaseRequestFilter):
     """Forbid the trait ``COMPUTE_STATUS_DISABLED``, which providers of disabled services have.
 
-    It counts for forced hosts, too, which skip all filters.
+    This also applies to forced hosts, which skip all filters.
     """
 
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
         assert spec.request_level_params is not None
         spec.request_level_params.root_forbidden.append(os_traits.COMPUTE_STATUS_DISABLED)

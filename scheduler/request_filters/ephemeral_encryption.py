@@ -1,4 +1,4 @@
-"""Leave hosts out that cannot encrypt local disks."""
+"""Request filter for the encryption of local disks."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ import os_traits
 from armillary import exception
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
-from scheduler.facts import Facts
-from scheduler.request_filters import demands
+from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.request_filters import requirements
 
 
 class EphemeralEncryption(request_filters.BaseRequestFilter):
-    """Require ``COMPUTE_EPHEMERAL_ENCRYPTION``, and the trait of the format, when it is asked for.
+    """Require ``COMPUTE_EPHEMERAL_ENCRYPTION``, and the trait of the format, if requested.
 
-    That is by the flavor's ``hw:ephemeral_encryption`` and ``hw:ephemeral_encryption_format``, or
-    the image's properties of the same names with ``hw_``. A format that nobody knows fails the
-    request.
+    The request comes from the flavor's ``hw:ephemeral_encryption`` and
+    ``hw:ephemeral_encryption_format``, or the image properties of the same names with ``hw_``. An
+    unknown format fails the request.
     """
 
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
-        if not demands.is_demanded(spec, "hw:ephemeral_encryption", "hw_ephemeral_encryption"):
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+        if not requirements.is_demanded(spec, "hw:ephemeral_encryption", "hw_ephemeral_encryption"):
             return
-        demands.require(spec, os_traits.COMPUTE_EPHEMERAL_ENCRYPTION)
-        word = demands.demand(
+        requirements.require(spec, os_traits.COMPUTE_EPHEMERAL_ENCRYPTION)
+        word = requirements.demand(
             spec, "hw:ephemeral_encryption_format", "hw_ephemeral_encryption_format"
         )
         if word is None:
             return
-        trait = demands.trait_of(os_traits.COMPUTE_EPHEMERAL_ENCRYPTION, word)
+        trait = requirements.trait_of(os_traits.COMPUTE_EPHEMERAL_ENCRYPTION, word)
         if trait is None:
             raise exception.RequestFilterFailed(
-                reason=f"there is no format {word} for the encryption of local disks"
+                reason=f"unknown encryption format for local disks: {word}"
             )
-        demands.require(spec, trait)
+        requirements.require(spec, trait)

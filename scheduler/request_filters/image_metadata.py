@@ -1,4 +1,4 @@
-"""Leave hosts out that cannot emulate what the image wants."""
+"""Request filter for the device models and architectures that an image needs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import logging
 
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
-from scheduler.facts import Facts
-from scheduler.request_filters import demands
+from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.request_filters import requirements
 
 LOG = logging.getLogger(__name__)
 
@@ -25,13 +25,13 @@ _PREFIXES = {
 class ImageMetadata(request_filters.BaseRequestFilter):
     """Require the traits of the buses, models and architectures in the image's properties.
 
-    Works when ``[scheduler] image_metadata_prefilter`` is set. The properties are ``hw_cdrom_bus``,
+    Enabled by ``[scheduler] image_metadata_prefilter``. The properties are ``hw_cdrom_bus``,
     ``hw_disk_bus``, ``hw_video_model``, ``hw_vif_model``, ``hw_architecture``,
-    ``hw_emulation_architecture`` and ``hw_viommu_model``. When one has a value that no trait stands
-    for, none is required.
+    ``hw_emulation_architecture`` and ``hw_viommu_model``. If one of them has a value without a
+    matching trait, no traits are required.
     """
 
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
         if not self._conf.scheduler.image_metadata_prefilter or spec.image is None:
             return
         traits = set()
@@ -39,9 +39,9 @@ class ImageMetadata(request_filters.BaseRequestFilter):
             word = spec.image.properties.get(name)
             if not word:
                 continue
-            trait = demands.trait_of(prefix, word)
+            trait = requirements.trait_of(prefix, word)
             if trait is None:
-                LOG.warning("Image %s: no trait stands for %s = %s", spec.image.id, name, word)
+                LOG.warning("Image %s: no trait matches %s = %s", spec.image.id, name, word)
                 return
             traits.add(trait)
-        demands.require(spec, *sorted(traits))
+        requirements.require(spec, *sorted(traits))

@@ -1,4 +1,4 @@
-"""Leave hosts out that cannot run the image's disk format."""
+"""Request filter for the image's disk format."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import logging
 
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
-from scheduler.facts import Facts
-from scheduler.request_filters import demands
+from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.request_filters import requirements
 
 LOG = logging.getLogger(__name__)
 
 
 class ImageTypeSupport(request_filters.BaseRequestFilter):
-    """Require ``COMPUTE_IMAGE_TYPE_`` and the image's disk format.
+    """Require the trait ``COMPUTE_IMAGE_TYPE_*`` of the image's disk format.
 
-    Works when ``[scheduler] query_placement_for_image_type_support`` is set. A format that no trait
-    stands for is no restriction, and neither is the image of a server that boots from a volume.
+    Enabled by ``[scheduler] query_placement_for_image_type_support``. A format without a matching
+    trait is no restriction, nor is the image of a server that boots from a volume.
     """
 
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
         if not self._conf.scheduler.query_placement_for_image_type_support:
             return
         if spec.is_bfv or spec.image is None or not spec.image.disk_format:
             return
-        trait = demands.trait_of("COMPUTE_IMAGE_TYPE", spec.image.disk_format)
+        trait = requirements.trait_of("COMPUTE_IMAGE_TYPE", spec.image.disk_format)
         if trait is None:
-            LOG.warning("No trait stands for the disk format %s", spec.image.disk_format)
+            LOG.warning("No trait matches the disk format %s", spec.image.disk_format)
             return
-        demands.require(spec, trait)
+        requirements.require(spec, trait)

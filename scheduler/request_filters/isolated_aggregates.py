@@ -1,23 +1,23 @@
-"""Keep aggregates for requests that ask for what is special about them."""
+"""Request filter that reserves aggregates for requests with certain traits."""
 
 from __future__ import annotations
 
 from objects.aggregate import Aggregate
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
-from scheduler.facts import Facts
-from scheduler.resource_query import traits_of
+from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.request.resource_query import traits_of
 
 
 class IsolatedAggregates(request_filters.BaseRequestFilter):
     """Forbid aggregates that require traits which the request does not ask for.
 
-    Works when ``[scheduler] enable_isolated_aggregate_filtering`` is set. An aggregate requires a
-    trait by the metadata ``trait:NAME`` = ``required``; a request asks for traits in its flavor and
-    image. All that an aggregate requires must be asked for.
+    Enabled by ``[scheduler] enable_isolated_aggregate_filtering``. An aggregate requires a trait by
+    the metadata ``trait:NAME`` = ``required``. A request asks for traits in its flavor and image.
+    It must ask for all traits that an aggregate requires.
     """
 
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
         if not self._conf.scheduler.enable_isolated_aggregate_filtering:
             return
         assert spec.request_level_params is not None

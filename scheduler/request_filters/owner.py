@@ -1,4 +1,4 @@
-"""Leave providers out that belong to somebody else, such as a service for bare metal."""
+"""Request filter that excludes providers of other services, such as bare metal."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import os_traits
 from armillary import service_history
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
-from scheduler.facts import Facts
-from scheduler.request_filters import demands
+from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.request_filters import requirements
 
 
 class Owner(request_filters.BaseRequestFilter):
-    """Require ``OWNER_NOVA``, which the providers of compute services and of their devices have.
+    """Require ``OWNER_NOVA``, the trait of the providers of compute services and their devices.
 
-    Other services may keep providers in the same placement; those are no hosts for servers. The
-    trait is asked of the root, and of the provider of each PCI device where placement counts these
-    (``[filter_scheduler] pci_in_placement``): providers of devices that somebody else than the
-    agents makes need it, too. It is required as soon as all compute services of all cells are of a
-    version that reports it; the service of a host that is gone for good has to be deleted for that.
+    Other services may keep providers in the same placement service; these cannot host servers. The
+    trait is required of the root, and of the provider of each PCI device if placement tracks
+    devices (``[filter_scheduler] pci_in_placement``). Device providers that were not created by the
+    agents need it, too. The trait is required once the compute services of all cells have a version
+    that reports it. Delete the service of a host that is permanently gone, or the requirement never
+    takes effect.
     """
 
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
         if facts.service_version_min >= service_history.REPORTS_OWNER:
-            demands.require(spec, os_traits.OWNER_NOVA)
+            requirements.require(spec, os_traits.OWNER_NOVA)

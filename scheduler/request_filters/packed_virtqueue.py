@@ -1,4 +1,4 @@
-"""Leave hosts out that know no packed rings."""
+"""Request filter for packed virtqueues."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import os_traits
 
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
-from scheduler.facts import Facts
-from scheduler.request_filters import demands
+from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.request_filters import requirements
 
 
 class PackedVirtqueue(request_filters.BaseRequestFilter):
-    """Require ``COMPUTE_NET_VIRTIO_PACKED`` when packed rings are asked for.
+    """Require ``COMPUTE_NET_VIRTIO_PACKED`` if packed virtqueues are requested.
 
-    That is by the flavor's ``hw:virtio_packed_ring`` or the image's ``hw_virtio_packed_ring``.
+    The request comes from the flavor's ``hw:virtio_packed_ring`` or the image's
+    ``hw_virtio_packed_ring``.
     """
 
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
-        if demands.is_demanded(spec, "hw:virtio_packed_ring", "hw_virtio_packed_ring"):
-            demands.require(spec, os_traits.COMPUTE_NET_VIRTIO_PACKED)
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+        if requirements.is_demanded(spec, "hw:virtio_packed_ring", "hw_virtio_packed_ring"):
+            requirements.require(spec, os_traits.COMPUTE_NET_VIRTIO_PACKED)

@@ -1,4 +1,4 @@
-"""Leave hosts out whose network cards are not managed remotely."""
+"""Request filter for remotely managed ports."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import os_traits
 
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
-from scheduler.facts import Facts
-from scheduler.request_filters import demands
+from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.request_filters import requirements
 
 
 class RemoteManagedPorts(request_filters.BaseRequestFilter):
-    """Require ``COMPUTE_REMOTE_MANAGED_PORTS`` when a network is asked for that way.
+    """Require ``COMPUTE_REMOTE_MANAGED_PORTS`` if a requested network is remotely managed.
 
-    That is by ``"remote_managed": true`` beside the network's UUID in the request for a server.
+    The request sets ``"remote_managed": true`` beside the network's UUID.
     """
 
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
         if any(network.get("remote_managed") for network in spec.requested_networks):
-            demands.require(spec, os_traits.COMPUTE_REMOTE_MANAGED_PORTS)
+            requirements.require(spec, os_traits.COMPUTE_REMOTE_MANAGED_PORTS)

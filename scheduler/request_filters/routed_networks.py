@@ -1,25 +1,26 @@
-"""Keep a request where the segments of its networks are."""
+"""Request filter for the segments of routed networks."""
 
 from __future__ import annotations
 
 from objects.aggregate import Aggregate
 from objects.aggregate_metadata import ROUTED_NETWORK
 from objects.request_spec import RequestSpec
-from scheduler import aggregate_metadata, request_filters
-from scheduler.facts import Facts
+from scheduler import request_filters
+from scheduler.hosts import aggregate_metadata
+from scheduler.hosts.cluster_metadata import ClusterMetadata
 
 
 class RoutedNetworks(request_filters.BaseRequestFilter):
-    """Ask for a provider on a segment of each network that the request names.
+    """Require a provider on a segment of each requested network.
 
-    Works when ``[scheduler] query_placement_for_routed_network_aggregates`` is set. A segment of a
-    routed network is an aggregate whose metadata ``routed_network`` is the network's UUID, or lists
-    it among others with commas. One segment of a network suffices; of several networks each has to
-    be there. A network that no aggregate names is no restriction: it has no segments, and reaches
-    all hosts.
+    Enabled by ``[scheduler] query_placement_for_routed_network_aggregates``. A segment of a routed
+    network is an aggregate whose metadata ``routed_network`` is the network's UUID, or a
+    comma-separated list that contains it. One segment per network suffices, but every network needs
+    one. A network that no aggregate names is no restriction: it has no segments and reaches all
+    hosts.
     """
 
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
         if not self._conf.scheduler.query_placement_for_routed_network_aggregates:
             return
         assert spec.request_level_params is not None

@@ -1,27 +1,27 @@
-"""Keep a project on the hosts that are set aside for it."""
+"""Request filter that keeps a project on the hosts reserved for it."""
 
 from __future__ import annotations
 
 from armillary import exception
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
-from scheduler.facts import Facts
+from scheduler.hosts.cluster_metadata import ClusterMetadata
 
 KEY = "filter_tenant_id"
 
 
 class Tenant(request_filters.BaseRequestFilter):
-    """Ask for a provider in one of the aggregates that are set aside for the project.
+    """Require a provider in one of the aggregates that are reserved for the project.
 
-    Works when ``[scheduler] limit_tenants_to_placement_aggregate`` is set. An aggregate is set
-    aside for a project by its id as the value of a metadata key that begins with
+    Enabled by ``[scheduler] limit_tenants_to_placement_aggregate``. An aggregate is reserved for a
+    project if the project's id is the value of a metadata key that begins with
     ``filter_tenant_id``; for several projects, use several keys (``filter_tenant_id2``, ...). A
-    project without such an aggregate may go anywhere, or nowhere when
+    project without such an aggregate may use any host, or no host if
     ``placement_aggregate_required_for_tenants`` is set. Other projects are not kept off these
     hosts.
     """
 
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
         if not self._conf.scheduler.limit_tenants_to_placement_aggregate:
             return
         assert spec.request_level_params is not None
@@ -37,5 +37,5 @@ class Tenant(request_filters.BaseRequestFilter):
             spec.request_level_params.member_of.append(aggregates)
         elif self._conf.scheduler.placement_aggregate_required_for_tenants:
             raise exception.RequestFilterFailed(
-                reason=f"no aggregate is set aside for project {spec.project_id}"
+                reason=f"no aggregate is reserved for project {spec.project_id}"
             )

@@ -1,4 +1,4 @@
-"""Leave hosts out that cannot emulate a virtio sound device."""
+"""Request filter for the virtio sound device."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import os_traits
 
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
-from scheduler.facts import Facts
-from scheduler.request_filters import demands
+from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.request_filters import requirements
 
 
 class VirtioSound(request_filters.BaseRequestFilter):
-    """Require ``COMPUTE_SOUND_MODEL_VIRTIO`` when that model is asked for.
+    """Require ``COMPUTE_SOUND_MODEL_VIRTIO`` if that sound model is requested.
 
-    That is by the flavor's ``hw:sound_model`` or the image's ``hw_sound_model``.
+    The request comes from the flavor's ``hw:sound_model`` or the image's ``hw_sound_model``.
     """
 
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
-        if demands.demand(spec, "hw:sound_model", "hw_sound_model") == "virtio":
-            demands.require(spec, os_traits.COMPUTE_SOUND_MODEL_VIRTIO)
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+        if requirements.demand(spec, "hw:sound_model", "hw_sound_model") == "virtio":
+            requirements.require(spec, os_traits.COMPUTE_SOUND_MODEL_VIRTIO)

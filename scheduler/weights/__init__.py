@@ -1,8 +1,8 @@
-"""Weighers: a number for a host; their base class, and the ranking that adds them up.
+"""Weighers: score hosts. Base class and the ranking by weighted sum.
 
-An answer depends on the host, the request and the configuration alone: no network, no database, no
-clock, no dice. For one request it may change with the instances chosen so far only on their hosts,
-unless the request belongs to a server group.
+A weigher's answer depends only on the host, the request and the configuration: no network,
+database, clock or random numbers. Within one request, selecting an instance may change the answer
+only on the selected host, unless the request belongs to a server group.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from oslo_config import cfg
 
 from armillary import exception
 from objects.request_spec import RequestSpec
-from scheduler import plugin_attributes, plugin_calls, plugins
-from scheduler.aggregate_metadata import NumberOverride
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable, Mask, Numbers
-from scheduler.usage import Positions
+from scheduler.hosts.aggregate_metadata import NumberOverride
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable, Mask, Numbers
+from scheduler.hosts.usage import Positions
+from scheduler.plugins import loading, plugin_attributes, plugin_calls
 
 __all__ = ["BaseHostWeigher", "Numbers", "Ranking", "RawWeights", "Share", "load_weighers"]
 
@@ -33,58 +33,62 @@ _FOR_GOOD = 2**62
 _SHORTLIST_SIZE = 64
 
 Share = dict[str, float]
-"""One weigher's part of a host's weight: ``raw`` as the weigher gave it, ``normalised`` between 0
-and 1 among the hosts that are in, and ``weight``, that multiplied; these add up to the total."""
+"""One weigher's part of a host's weight: ``raw`` as returned by the weigher, ``normalised`` between
+0 and 1 among the eligible hosts, and ``weight``, normalised times multiplier. The weights add up to
+the host's total."""
 
 
 class BaseHostWeigher:
-    """Base of all weighers; one needs ``host_weight`` only. Higher is better; do not normalise."""
+    """Base class of all weighers; only ``host_weight`` is required.
+
+    A higher weight is better. Weighers must not normalise.
+    """
 
     multiplier_option: ClassVar[str | None] = None
-    """The option of ``[filter_scheduler]`` that multiplies the normalised weight, and the key of
+    """Option of ``[filter_scheduler]`` that multiplies the normalised weight, and the key of the
     aggregate metadata that overrides it; None multiplies by 1."""
 
     multiplier_sign: ClassVar[int] = 1
-    """-1 for a weigher whose positive multiplier means: avoid."""
+    """-1 for a weigher whose positive multiplier means "avoid"."""
 
     minval: ClassVar[float | None] = None
     maxval: ClassVar[float | None] = None
-    """Bounds of the scale, when it does not go from the least to the greatest weight of the hosts
-    asked about; a weight beyond them counts as the bound."""
+    """Bounds of the scale, if it does not range from the least to the greatest weight of the given
+    hosts; a weight outside is clamped."""
 
     is_steady: ClassVar[bool] = False
-    """True when a host's weight does not change with the instances chosen in a request."""
+    """True if a host's weight does not change as a request's instances are placed."""
 
-    judges_apart: ClassVar[bool] = False
-    """True when in a server group, too, a choice changes the weight on its own host only. Where all
-    filters and weighers say so, other hosts are not asked again."""
+    is_host_local: ClassVar[bool] = False
+    """True if, even in a server group, selecting a host changes the weight on that host only. If
+    all filters and weighers are host-local, other hosts are not evaluated again."""
 
     host_attributes: ClassVar[tuple[str, ...]] = ()
-    """The attributes of ``HostState`` that it reads. A scheduler does not start with one that
-    nobody declares."""
+    """Attributes of ``HostState`` that the weigher reads. The scheduler refuses to start if one of
+    them is not declared."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
         self._override = NumberOverride(self.multiplier_option) if self.multiplier_option else None
 
-    def is_apart(self, spec: RequestSpec) -> bool:
-        """Tell whether a choice changes the weight on its own host only, for a request."""
-        return self.judges_apart or spec.instance_group is None
+    def is_host_local_for(self, spec: RequestSpec) -> bool:
+        """Return whether, for a request, a selection changes the weight on its own host only."""
+        return self.is_host_local or spec.instance_group is None
 
     def host_weight(self, host_state: HostState, spec: RequestSpec) -> float:
-        """Return how good a host is for one more instance of the request."""
+        """Return how well a host suits one more instance of the request."""
         raise NotImplementedError
 
     def host_weights(self, hosts: HostTable, spec: RequestSpec) -> Numbers:
-        """Answer ``host_weight`` for all hosts at once; by default host by host."""
+        """Evaluate ``host_weight`` for all hosts at once; by default host by host."""
         return np.fromiter((self.host_weight(host, spec) for host in hosts), np.float64, len(hosts))
 
     def applies_to(self, spec: RequestSpec) -> bool:
-        """Tell whether hosts can differ for a request; where not, the weigher is left out."""
+        """Return whether hosts can differ for a request; if not, the weigher is skipped."""
         return True
 
     def multiplier(self) -> float:
-        """Return the multiplier as configured."""
+        """Return the configured multiplier."""
         if self.multiplier_option is None:
             return 1.0
         return float(self._conf.filter_scheduler[self.multiplier_option])
@@ -97,9 +101,9 @@ class BaseHostWeigher:
 
 
 def load_weighers(conf: cfg.ConfigOpts) -> list[BaseHostWeigher]:
-    """Make the weighers of ``[filter_scheduler] weight_classes``; raise as ``plugins.load``.
+    """Create the weighers of ``[filter_scheduler] weight_classes``; raise as ``plugins.load``.
 
-    Raises ``ConfigurationError``, too, when one relies on what nobody knows of hosts.
+    Also raises ``ConfigurationError`` if a weigher reads a host attribute that is not declared.
     """
 
     def make(each: type[BaseHostWeigher]) -> BaseHostWeigher:
@@ -110,15 +114,15 @@ def load_weighers(conf: cfg.ConfigOpts) -> list[BaseHostWeigher]:
     names: list[str] = list(conf.filter_scheduler.weight_classes)
     if ALL in names:
         names.remove(ALL)
-        names += [name for name in plugins.names(NAMESPACE) if name not in names]
+        names += [name for name in loading.names(NAMESPACE) if name not in names]
     option = "[filter_scheduler] weight_classes"
-    found = plugins.load(NAMESPACE, names, BaseHostWeigher, make=make, option=option)
+    found = loading.load(NAMESPACE, names, BaseHostWeigher, make=make, option=option)
     plugin_attributes.check(found, option)
     return found
 
 
 class _Column:
-    """One weigher's part in the weights: raw, normalised over the hosts that are in, multiplied."""
+    """One weigher's part of the weights: raw, normalised over the eligible hosts, multiplied."""
 
     def __init__(
         self,
@@ -136,7 +140,7 @@ class _Column:
         self.parts = self._all_parts()
 
     def change(self, position: int, host_state: HostState, spec: RequestSpec, is_in: Mask) -> bool:
-        """Take over that one host changed; return whether that changed the parts of all."""
+        """Apply a change of one host; return whether that changed the parts of all hosts."""
         is_left = is_in.item(position)
         if is_left and self._weigher.is_steady:
             return False
@@ -157,7 +161,7 @@ class _Column:
         return False
 
     def share(self, position: int) -> Share:
-        """Return one host's part, and what it comes from."""
+        """Return one host's part and how it is composed."""
         raw = self._raw.item(position)
         return {
             "raw": raw,
@@ -171,12 +175,12 @@ class _Column:
         return raw if high is None else min(high, raw)
 
     def _set_bounds(self, is_in: Mask) -> None:
-        """Find the least and the greatest weight, and how many hosts have these."""
+        """Find the least and the greatest weight, and how many hosts have each."""
         low, high = self._weigher.minval, self._weigher.maxval
         least = float(np.min(self._raw, where=is_in, initial=math.inf)) if low is None else low
         most = float(np.max(self._raw, where=is_in, initial=-math.inf)) if high is None else high
         self._bounds = least, most
-        # A bound that is given holds for good, as if there were always somebody.
+        # A configured bound never moves, whether or not a host is at it.
         self._at_low, self._at_high = (
             int(np.count_nonzero(is_in & (self._raw == bound))) + _FOR_GOOD * (given is not None)
             for bound, given in ((least, low), (most, high))
@@ -195,9 +199,9 @@ class _Column:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RawWeights:
-    """What weighers say of hosts before anything is normalised: a row a host, a column a weigher.
+    """Weights before normalisation: one row per host, one column per weigher.
 
-    ``names`` are those of the weighers' classes; ``multipliers`` hold for each host.
+    ``names`` are the weighers' class names; ``multipliers`` are per host.
     """
 
     names: list[str]
@@ -208,7 +212,7 @@ class RawWeights:
 def raw_weights(
     weighers: Sequence[BaseHostWeigher], hosts: HostTable, spec: RequestSpec
 ) -> RawWeights:
-    """Ask all weighers that weigh something for a request. Raises ``PluginBroke``."""
+    """Run all weighers that apply to a request. Raises ``PluginFailed``."""
     found = [
         (weigher, multipliers)
         for weigher in weighers
@@ -223,9 +227,9 @@ def raw_weights(
 
 
 class Ranking:
-    """The weights of all hosts of a request, kept up to date as hosts are used or drop out.
+    """The weights of all hosts of a request, updated as hosts are used or become ineligible.
 
-    After ``change`` it is what it would be if it were made anew. Without a choice (no host or one)
+    After ``change`` it equals a ranking computed from scratch. With fewer than two eligible hosts
     nothing is weighed and weights are 0.
     """
 
@@ -247,7 +251,7 @@ class Ranking:
         self.refresh(is_in)
 
     def refresh(self, is_in: Mask) -> None:
-        """Weigh all hosts anew; those that are not in have no weight."""
+        """Recompute all weights; hosts that are not eligible have none."""
         self._is_in = is_in.copy()
         self._count = int(np.count_nonzero(is_in))
         self._columns: list[_Column] = []
@@ -259,14 +263,15 @@ class Ranking:
         self._add_up()
 
     @property
-    def is_apart(self) -> bool:
-        """Whether a choice changes weights on its own host only, but for their scale."""
+    def is_host_local_for(self) -> bool:
+        """Whether a selection changes weights on its own host only, apart from normalisation."""
         return all(
-            plugin_calls.ask(weigher, weigher.is_apart, self._spec) for weigher, _ in self._weighers
+            plugin_calls.ask(weigher, weigher.is_host_local_for, self._spec)
+            for weigher, _ in self._weighers
         )
 
     def change(self, position: int, is_in: bool) -> None:
-        """Take over that one host changed; a host that was out stays out."""
+        """Apply a change of one host; an ineligible host stays ineligible."""
         if not self._is_in[position]:
             return
         self._is_in[position] = is_in
@@ -289,13 +294,13 @@ class Ranking:
                 self._shortlist.note(position)
 
     def weight(self, position: int) -> float:
-        """Return the weight of a host that is in."""
+        """Return the weight of an eligible host."""
         return self._totals.item(position)
 
     def shares(self, position: int) -> dict[str, Share]:
-        """Return each weigher's part of a host's weight; without those that weigh nothing here.
+        """Return each weigher's part of a host's weight, without weighers that do not apply.
 
-        The same dict is given to all who ask; nobody changes it.
+        The returned dict is shared by all callers; do not modify it.
         """
         found = self._shares.get(position)
         if found is None:
@@ -304,13 +309,13 @@ class Ranking:
         return found
 
     def ties(self) -> Positions:
-        """Return all hosts with the best weight, in the order of the candidates."""
+        """Return all hosts with the best weight, in candidate order."""
         if self._count == 0:
             return np.empty(0, dtype=np.int64)
         return np.flatnonzero(self._totals == self._totals.max())
 
     def best(self, count: int, among: Mask | None = None) -> Positions:
-        """Return at most ``count`` best hosts, best first, ties in the order of the candidates."""
+        """Return at most ``count`` best hosts, best first, ties in candidate order."""
         if among is not None:
             return _best(np.where(among, self._totals, -math.inf), count)
         count = min(count, self._count)
@@ -339,28 +344,28 @@ class Ranking:
 
 
 class _Shortlist:
-    """The best hosts as of a moment, and those that got better since: enough to go on for long.
+    """A cache of the best hosts, and of those that improved since it was built.
 
-    ``totals`` is the ranking's own; each change to it, one host at a time, is to be noted here.
+    ``totals`` is the ranking's own array; each change to it must be reported with ``note``.
     """
 
     def __init__(self, totals: Numbers, size: int) -> None:
         self._totals = totals
         chosen = _best(totals, size)
-        self._worst = (math.inf, -1)  # all that are in are here
+        self._worst = (math.inf, -1)  # all eligible hosts are in the shortlist
         if len(chosen) == size:
             self._worst = self._place_of(int(chosen[-1]))
         self._near = np.sort(chosen)
 
     def note(self, position: int) -> None:
-        """Take over that a host's total changed."""
+        """Record that a host's total changed."""
         if self._place_of(position) <= self._worst:
             place = int(np.searchsorted(self._near, position))
             if place == len(self._near) or self._near[place] != position:
                 self._near = np.insert(self._near, place, position)
 
     def best(self, count: int) -> Positions | None:
-        """Return the best hosts, or None when others may be among them by now."""
+        """Return the best hosts, or None if hosts outside the shortlist may be among them."""
         if count > len(self._near):
             return None
         order = (-self._totals[self._near]).argsort(kind="stable")
@@ -372,7 +377,7 @@ class _Shortlist:
 
 
 def _best(totals: Numbers, count: int) -> Positions:
-    """Return the positions of the greatest finite totals, ties in their order."""
+    """Return the positions of the greatest finite totals, ties in candidate order."""
     count = min(count, int(np.count_nonzero(totals > -math.inf)))
     if count <= 0:
         return np.empty(0, dtype=np.int64)
@@ -386,13 +391,13 @@ def _best(totals: Numbers, count: int) -> Positions:
 
 
 def _check_multiplier(weigher: BaseHostWeigher) -> None:
-    """Raise ``ConfigurationError`` for a multiplier that is no number, and what it raises."""
+    """Raise ``ConfigurationError`` if a multiplier is not a finite number."""
     name = type(weigher).__name__
-    option = f"[filter_scheduler] {weigher.multiplier_option}, which multiplies {name},"
+    option = f"[filter_scheduler] {weigher.multiplier_option}, the multiplier of {name},"
     try:
         multiplier = float(weigher.multiplier())
     except (TypeError, ValueError) as error:
-        raise exception.ConfigurationError(reason=f"{option} is no number: {error}") from error
+        raise exception.ConfigurationError(reason=f"{option} is not a number: {error}") from error
     if not math.isfinite(multiplier):
         raise exception.ConfigurationError(reason=f"{option} is {multiplier}, which is not finite")
 
@@ -400,7 +405,7 @@ def _check_multiplier(weigher: BaseHostWeigher) -> None:
 def _multipliers_of(
     weigher: BaseHostWeigher, hosts: HostTable, spec: RequestSpec
 ) -> Numbers | None:
-    """Return each host's multiplier; None when the weigher weighs nothing here."""
+    """Return each host's multiplier; None if the weigher does not apply."""
 
     def ask() -> Numbers | None:
         if not weigher.applies_to(spec):
@@ -411,11 +416,11 @@ def _multipliers_of(
     if multipliers is None:
         return None
     if multipliers.shape != (len(hosts),):
-        raise plugins.PluginBroke(
-            weigher, f"multipliers gave {multipliers.shape} for {len(hosts)} hosts"
+        raise loading.PluginFailed(
+            weigher, f"multipliers returned shape {multipliers.shape} for {len(hosts)} hosts"
         )
     if not np.all(np.isfinite(multipliers)):
-        raise plugins.PluginBroke(weigher, "a multiplier is not a finite number")
+        raise loading.PluginFailed(weigher, "a multiplier is not a finite number")
     return multipliers if multipliers.any() else None
 
 
@@ -424,11 +429,11 @@ def _weights_of(weigher: BaseHostWeigher, hosts: HostTable, spec: RequestSpec) -
         weigher, lambda: np.array(weigher.host_weights(hosts, spec), dtype=np.float64)
     )
     if weights.shape != (len(hosts),):
-        raise plugins.PluginBroke(
-            weigher, f"host_weights gave {weights.shape} for {len(hosts)} hosts"
+        raise loading.PluginFailed(
+            weigher, f"host_weights returned shape {weights.shape} for {len(hosts)} hosts"
         )
     if not np.all(np.isfinite(weights)):
-        raise plugins.PluginBroke(weigher, "a weight is not a finite number")
+        raise loading.PluginFailed(weigher, "a weight is not a finite number")
     return weights
 
 
@@ -443,5 +448,5 @@ def _clipped_weights_of(weigher: BaseHostWeigher, hosts: HostTable, spec: Reques
 def _weight_of(weigher: BaseHostWeigher, host_state: HostState, spec: RequestSpec) -> float:
     weight = plugin_calls.ask(weigher, lambda: float(weigher.host_weight(host_state, spec)))
     if not math.isfinite(weight):
-        raise plugins.PluginBroke(weigher, "a weight is not a finite number")
+        raise loading.PluginFailed(weigher, "a weight is not a finite number")
     return weight

@@ -1,23 +1,23 @@
-"""Avoid hosts whose builds failed."""
+"""Weigher by failed builds."""
 
 from __future__ import annotations
 
 from objects.request_spec import RequestSpec
 from scheduler import weights
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class BuildFailureWeigher(weights.BaseHostWeigher):
     """Avoids hosts with more failed builds; a negative multiplier prefers them.
 
-    The weight is negated. It is normalised like any other: one failed build costs the whole
-    multiplier when no other host has more.
+    The weight is negated and normalised like any other: one failed build costs the whole multiplier
+    if no other host has more.
     """
 
     host_attributes = ("failed_builds",)
 
-    judges_apart = True
+    is_host_local = True
     is_steady = True
 
     multiplier_option = "build_failure_weight_multiplier"

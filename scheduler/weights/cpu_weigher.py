@@ -1,22 +1,22 @@
-"""Prefer hosts by their free vCPUs."""
+"""Weigher by free vCPUs."""
 
 from __future__ import annotations
 
 from objects.request_spec import RequestSpec
 from scheduler import weights
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class CPUWeigher(weights.BaseHostWeigher):
-    """Prefers hosts with more free vCPUs, so instances spread; a negative multiplier packs them.
+    """Prefers hosts with more free vCPUs, spreading instances; a negative multiplier packs them.
 
-    Free are the vCPUs times the CPU allocation ratio, less those in use.
+    Free vCPUs are the host's vCPUs times the CPU allocation ratio, minus those in use.
     """
 
     host_attributes = ("vcpus_total", "vcpus_used", "cpu_allocation_ratio")
 
-    judges_apart = True
+    is_host_local = True
 
     multiplier_option = "cpu_weight_multiplier"
     minval = 0.0

@@ -1,4 +1,4 @@
-"""Move instances within their cell where that can be had."""
+"""Weigher that keeps moving instances within their cell."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import numpy as np
 
 from objects.request_spec import Destination, RequestSpec
 from scheduler import weights
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class CrossCellWeigher(weights.BaseHostWeigher):
-    """Prefers the cell that an instance moves from; a negative multiplier prefers the others.
+    """Prefers the cell that an instance moves from; a negative multiplier prefers other cells.
 
-    It looks only at moves that may leave their cell: a requested destination with a cell and
-    ``allow_cross_cell_move``. A host in that cell has the weight 1, another one -1.
+    It applies only to moves that may leave their cell: those with a requested destination that has
+    a cell and ``allow_cross_cell_move``. A host in that cell has the weight 1, any other host -1.
     """
 
     host_attributes = ("cell_uuid",)
 
-    judges_apart = True
+    is_host_local = True
     is_steady = True
 
     multiplier_option = "cross_cell_move_weight_multiplier"
@@ -42,7 +42,7 @@ class CrossCellWeigher(weights.BaseHostWeigher):
 
 
 def _origin(destination: Destination | None) -> str | None:
-    """Return the cell that a move comes from and may leave."""
+    """Return the source cell of a move that may leave it."""
     if destination is None or not destination.allow_cross_cell_move:
         return None
     return destination.cell_uuid

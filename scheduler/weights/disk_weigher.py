@@ -1,19 +1,19 @@
-"""Prefer hosts by their free disk."""
+"""Weigher by free disk."""
 
 from __future__ import annotations
 
 from objects.request_spec import RequestSpec
 from scheduler import weights
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class DiskWeigher(weights.BaseHostWeigher):
-    """Prefers hosts with more free disk, so instances spread; a negative multiplier packs them."""
+    """Prefers hosts with more free disk, spreading instances; a negative multiplier packs them."""
 
     host_attributes = ("free_disk_mb",)
 
-    judges_apart = True
+    is_host_local = True
 
     multiplier_option = "disk_weight_multiplier"
     minval = 0.0

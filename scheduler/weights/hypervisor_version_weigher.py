@@ -1,23 +1,23 @@
-"""Prefer hosts with a newer hypervisor."""
+"""Weigher by hypervisor version."""
 
 from __future__ import annotations
 
 from objects.request_spec import RequestSpec
 from scheduler import weights
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class HypervisorVersionWeigher(weights.BaseHostWeigher):
-    """Prefers hosts whose hypervisor is newer; an unknown version is the oldest.
+    """Prefers hosts with a newer hypervisor; an unknown version counts as the oldest.
 
-    Versions of different hypervisors are compared as if they were of one: where a fleet has several
-    kinds, set the multiplier to 0, or by aggregate.
+    Versions of different hypervisors are compared as plain numbers. If a deployment has several
+    hypervisor types, set the multiplier to 0, globally or by aggregate.
     """
 
     host_attributes = ("hypervisor_version",)
 
-    judges_apart = True
+    is_host_local = True
     is_steady = True
 
     multiplier_option = "hypervisor_version_weight_multiplier"

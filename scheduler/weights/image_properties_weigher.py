@@ -1,4 +1,4 @@
-"""Bring instances of similar images together, or keep them apart."""
+"""Weigher by the images of the instances on a host."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from oslo_config import cfg
 
 from objects.request_spec import RequestSpec
 from scheduler import weights
-from scheduler.derived_columns import Derived, Reports
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
-from scheduler.weight_setting import WeightSetting
+from scheduler.hosts.derived_columns import Derived, Reports
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
+from scheduler.plugins.weight_setting import WeightSetting
 
 _PROPERTIES_MAX = 64
-"""So many properties of images have their counts at hand, 8 bytes a host each."""
+"""Maximum number of image properties whose counts are cached, at 8 bytes per host each."""
 
 
 class ImagePropertiesWeigher(weights.BaseHostWeigher):
     """Prefers hosts that run instances of similar images; a negative multiplier avoids them.
 
-    For each property of the requested image, the instances on a host count whose image had the same
-    property with the same value, compared as text. With ``[filter_scheduler]
+    For each property of the requested image, it counts the instances on a host whose image had the
+    same property with the same value, compared as text. With ``[filter_scheduler]
     image_props_weight_setting`` only the properties named there count, each times its ratio. A
-    host's figures are those that its agent reported last.
+    host's counts are those in its agent's last report.
 
-    The default multiplier 0 turns it off, also where an aggregate has the metadata
-    ``image_props_weight_multiplier``: that overrides another number only.
+    The default multiplier 0 disables the weigher, even for aggregates with the metadata
+    ``image_props_weight_multiplier``: the metadata only overrides a multiplier other than 0.
     """
 
     host_attributes = ("instance_image_properties",)
 
-    judges_apart = True
+    is_host_local = True
 
     multiplier_option = "image_props_weight_multiplier"
 
@@ -62,7 +62,7 @@ class ImagePropertiesWeigher(weights.BaseHostWeigher):
         return found
 
     def _wanted(self, spec: RequestSpec) -> dict[str, float]:
-        """Return ``name=value`` -> what an instance with it counts."""
+        """Return a map from ``name=value`` to the weight of one instance with it."""
         properties = spec.image.properties if spec.image else {}
         ratios = self._setting.parsed(self._conf.filter_scheduler.image_props_weight_setting)
         if not ratios:
@@ -75,12 +75,12 @@ class ImagePropertiesWeigher(weights.BaseHostWeigher):
 
 
 class _Counts:
-    """How many instances with a property hosts have; those asked about lately are at hand."""
+    """Number of instances with a property on each host; recently used properties are cached."""
 
     def __init__(self) -> None:
         self._reports = Reports("instance_image_properties")
         self._lock = threading.Lock()
-        self._derived: dict[str, Derived] = {}  # by "name=value", the last one used at the end
+        self._derived: dict[str, Derived] = {}  # by "name=value", most recently used last
 
     def column(self, hosts: HostTable, key: str) -> weights.Numbers:
         """Return the count of each host."""

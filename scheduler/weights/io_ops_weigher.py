@@ -1,19 +1,19 @@
-"""Prefer hosts by the disk-heavy work they have in hand."""
+"""Weigher by disk-heavy operations in progress."""
 
 from __future__ import annotations
 
 from objects.request_spec import RequestSpec
 from scheduler import weights
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class IoOpsWeigher(weights.BaseHostWeigher):
-    """Prefers hosts with more builds and the like in hand; its negative default, idle hosts."""
+    """Prefers hosts with more disk-heavy operations; the negative default prefers idle hosts."""
 
     host_attributes = ("num_io_ops",)
 
-    judges_apart = True
+    is_host_local = True
 
     multiplier_option = "io_ops_weight_multiplier"
     minval = 0.0

@@ -1,4 +1,4 @@
-"""Prefer hosts by what their monitors measure."""
+"""Weigher by metrics that compute monitors report."""
 
 from __future__ import annotations
 
@@ -9,32 +9,33 @@ import numpy as np
 from oslo_config import cfg
 
 from objects.request_spec import RequestSpec
-from scheduler import host_metrics, weights
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
-from scheduler.metric_columns import MetricColumns
-from scheduler.plugins import CannotDecide
-from scheduler.weight_setting import WeightSetting
+from scheduler import weights
+from scheduler.hosts import host_metrics
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
+from scheduler.hosts.metric_columns import MetricColumns
+from scheduler.plugins.loading import CannotDecide
+from scheduler.plugins.weight_setting import WeightSetting
 
 LOG = logging.getLogger(__name__)
 
 
 class MetricsWeigher(weights.BaseHostWeigher):
-    """Prefers hosts with a greater sum of the metrics in ``[metrics] weight_setting``.
+    """Prefers hosts with a greater weighted sum of the metrics in ``[metrics] weight_setting``.
 
-    Each metric is multiplied with its ratio there; a negative ratio, or a negative ``[metrics]
-    weight_multiplier``, prefers less of it. Metrics that are shares count in whole percents. The
-    multiplier's key in aggregate metadata is ``metrics_weight_multiplier``.
+    Each metric is multiplied by its ratio there. A negative ratio, or a negative ``[metrics]
+    weight_multiplier``, prefers lower values. Metrics that are fractions count in whole percents.
+    The multiplier's key in aggregate metadata is ``metrics_weight_multiplier``.
 
-    A host that does not report one of the metrics (a ratio of 0 does not count) has the weight
-    ``weight_of_unavailable``, without ``required``. With it, as is the default, such a host ends
-    the request: its reason names the metric, the log names the host, too. MetricsFilter leaves such
-    hosts out.
+    If ``required`` is off, a host that does not report one of the metrics has the weight
+    ``weight_of_unavailable``; metrics with a ratio of 0 are ignored. If it is on, the default, such
+    a host fails the request: the reason names the metric, and the log also names the host. Use
+    MetricsFilter to exclude such hosts.
     """
 
     host_attributes = ("metrics", "host")
 
-    judges_apart = True
+    is_host_local = True
 
     multiplier_option = "metrics_weight_multiplier"
 
@@ -81,7 +82,7 @@ class MetricsWeigher(weights.BaseHostWeigher):
         raise CannotDecide(
             self,
             f"a host does not report {name}, which [metrics] weight_setting names and [metrics] "
-            "required asks for; enable MetricsFilter to leave such hosts out",
+            "required demands; enable MetricsFilter to exclude such hosts",
         )
 
     @property
@@ -90,7 +91,7 @@ class MetricsWeigher(weights.BaseHostWeigher):
 
 
 def _weight_or_missing(metrics: Any, multiplier: float, ratios: dict[str, float]) -> float | str:
-    """Return a host's weight, or the metric that it lacks for one."""
+    """Return a host's weight, or the name of the metric that it does not report."""
     values = host_metrics.values_of(metrics, ratios)
     total = 0.0
     for name, ratio in ratios.items():

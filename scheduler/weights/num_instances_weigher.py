@@ -1,22 +1,22 @@
-"""Prefer hosts by how many instances they run."""
+"""Weigher by number of instances."""
 
 from __future__ import annotations
 
 from objects.request_spec import RequestSpec
 from scheduler import weights
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class NumInstancesWeigher(weights.BaseHostWeigher):
-    """Prefers hosts that run more instances; fewer when the multiplier is below 0.
+    """Prefers hosts that run more instances; a negative multiplier prefers fewer instances.
 
-    Its default is 0, which does neither.
+    The default multiplier is 0, which disables the weigher.
     """
 
     host_attributes = ("num_instances",)
 
-    judges_apart = True
+    is_host_local = True
 
     multiplier_option = "num_instances_weight_multiplier"
 

@@ -1,4 +1,4 @@
-"""Keep hosts with PCI devices free for those who ask for devices."""
+"""Weigher that keeps hosts with PCI devices free for requests with devices."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
-from objects import pci
+from objects.pci import pci
 from objects.request_spec import RequestSpec
 from scheduler import weights
-from scheduler.derived_columns import Derived, Reports
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.derived_columns import Derived, Reports
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 _DEVICES_MAX = 99
-"""A host with more devices weighs as if it had so many."""
+"""Maximum number of free devices that count."""
 
 
 class PCIWeigher(weights.BaseHostWeigher):
-    """Prefers hosts with fewer free PCI devices, whether the request asks for devices or not.
+    """Prefers hosts with fewer free PCI devices, whether or not the request asks for devices.
 
-    Requests without devices so stay away from hosts that have some, and requests with devices go
-    where few are left. A host weighs 100 less its free devices, of which at most 99 count. The
-    multiplier must not be negative.
+    Requests without devices thus avoid hosts that have some, and requests with devices use hosts
+    where few are left. The weight is 100 minus the number of free devices, of which at most 99
+    count. The multiplier must not be negative.
     """
 
     host_attributes = ("pci_stats",)
 
-    judges_apart = True
+    is_host_local = True
 
     multiplier_option = "pci_weight_multiplier"
 

@@ -1,22 +1,22 @@
-"""Prefer hosts by their free memory."""
+"""Weigher by free memory."""
 
 from __future__ import annotations
 
 from objects.request_spec import RequestSpec
 from scheduler import weights
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class RAMWeigher(weights.BaseHostWeigher):
-    """Prefers hosts with more free memory, so instances spread; a negative multiplier packs them.
+    """Prefers hosts with more free memory, spreading instances; a negative multiplier packs them.
 
-    Memory beyond the host's own, which an allocation ratio allows to give away, counts as none.
+    Memory that exists only through the allocation ratio counts as 0.
     """
 
     host_attributes = ("free_ram_mb",)
 
-    judges_apart = True
+    is_host_local = True
 
     multiplier_option = "ram_weight_multiplier"
     minval = 0.0

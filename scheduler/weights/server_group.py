@@ -1,4 +1,4 @@
-"""What the weighers of soft server group policies have in common."""
+"""Common base of the weighers for soft server group policies."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ import numpy as np
 
 from objects.request_spec import RequestSpec
 from scheduler import weights
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
 
 
 class GroupMembersWeigher(weights.BaseHostWeigher):
-    """Base of these: the members of the request's group on a host, when the group has ``policy``.
+    """Base of weighers that count the group's members on a host, if the group has ``policy``.
 
-    A host of the group that no member was reported on yet counts as running one.
+    A host listed in the group counts as running one member, even if no member was reported on it
+    yet.
     """
 
     host_attributes = ("host", "instance_uuids")
 
-    judges_apart = True
+    is_host_local = True
 
     policy: ClassVar[str]
     sign: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""Bring the members of a server group together where that can be had."""
+"""Weigher that places the members of a server group together if possible."""
 
 from __future__ import annotations
 

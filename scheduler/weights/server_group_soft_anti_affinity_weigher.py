@@ -1,4 +1,4 @@
-"""Keep the members of a server group apart where that can be had."""
+"""Weigher that spreads the members of a server group if possible."""
 
 from __future__ import annotations
 

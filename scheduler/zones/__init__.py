@@ -1,6 +1,6 @@
-"""Zones: which others may have a host for a request, what they offer, and what this one can do.
+"""Zones: search other zones for hosts, and summarise what this zone can offer.
 
-All but ``links`` and ``service`` knows nothing of messages: a whole tree of zones runs in one
-process with links that call each other. How far a tree decides as one flat scheduler would is told
-in ``scheduler.zones.joining``.
+All modules except ``links`` and ``service`` are independent of messaging, so a whole tree of zones
+can run in one process with links that call each other. ``scheduler.zones.offers`` describes how
+closely a tree's decisions match those of one flat scheduler.
 """

@@ -1,9 +1,9 @@
-"""What the hosts of a zone can do at most: rolled up, merged with others, read with suspicion.
+"""Zone capabilities: roll-up, merging and validation.
 
-Capabilities are a plain dict. ``attributes`` has host attributes by the rules of their declaration,
-``hosts`` counts the hosts that these are about, ``resources`` (class -> most that is free on one
-provider) and ``traits`` come from placement, ``filters`` are those that every zone runs, and
-``profiles`` the weighing profiles in use. Anything that is missing is not known: it rules out
+Capabilities are a plain dict. ``attributes`` holds host attributes, rolled up by the rules of their
+declaration. ``hosts`` is the number of hosts that they cover. ``resources`` (class -> greatest free
+amount on one provider) and ``traits`` come from placement. ``filters`` are those that every zone
+runs, and ``profiles`` the weighing profiles in use. A missing entry means unknown and rules out
 nothing.
 """
 
@@ -18,31 +18,32 @@ import numpy as np
 from armillary import exception
 from objects import host_attributes
 from objects.host_attributes import HostAttribute, Kind, Rollup
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_table import HostTable
 
 Capabilities = dict[str, Any]
 
 _VALUES_MAX = 10_000
-"""Of one set; a sender with more is not believed."""
+"""Maximum size of one set; larger ones are rejected."""
 
 _SUMMARISED = [each for each in host_attributes.HOST_ATTRIBUTES if each.rollup is not Rollup.NONE]
 _SETS = ("traits", "filters", "profiles")
 
 
 def attributes_of(hosts: HostTable) -> dict[str, Any]:
-    """Return what these hosts have at most, by attribute; null in a set stands for no answer."""
+    """Return the rolled-up attributes of these hosts; null in a set means "not reported"."""
     return {each.name: _rolled_up(each, hosts) for each in _SUMMARISED}
 
 
 def adding_up() -> list[str]:
-    """Return the names of the attributes that are added up."""
+    """Return the names of the attributes that are summed."""
     return [each.name for each in _SUMMARISED if each.rollup is Rollup.SUM]
 
 
 def merged(own: Capabilities, others: Iterable[tuple[Capabilities, bool]]) -> Capabilities:
-    """Return what holds of all together.
+    """Return the capabilities of several zones together.
 
-    With each goes whether it may be added up: what comes round a cycle of zones would count itself.
+    Each of the others comes with a flag that says whether it may be added. Capabilities that
+    return through a cycle of zones must not be added, because the zone would count itself.
     """
     made = dict(own)
     for each, adds_up in others:
@@ -60,9 +61,9 @@ def merged(own: Capabilities, others: Iterable[tuple[Capabilities, bool]]) -> Ca
 
 
 def checked(given: Any) -> Capabilities:
-    """Return what another zone says of itself, without what is not known here.
+    """Return another zone's capabilities without the parts that are not known here.
 
-    Raises ``Invalid`` for what has another form than it must.
+    Raises ``Invalid`` if they are malformed.
     """
     if not isinstance(given, Mapping):
         raise _nonsense("capabilities")
@@ -84,8 +85,8 @@ def checked(given: Any) -> Capabilities:
     return made
 
 
-def is_news(old: Capabilities | None, new: Capabilities) -> bool:
-    """Tell whether a change is worth telling at once: a capability came, went, or got greater."""
+def is_worth_pushing(old: Capabilities | None, new: Capabilities) -> bool:
+    """Return whether a change is worth an immediate push: a capability was added, lost or grew."""
     if old is None or bool(old["hosts"]) != bool(new["hosts"]):
         return True
     if any(set(old.get(name) or ()) != set(new.get(name) or ()) for name in _SETS):
@@ -101,7 +102,7 @@ def is_news(old: Capabilities | None, new: Capabilities) -> bool:
     return False
 
 
-# Rolling up --------------------------------------------------------------------------------------
+# Roll-up -----------------------------------------------------------------------------------------
 
 
 def _rolled_up(attribute: HostAttribute, hosts: HostTable) -> Any:
@@ -119,7 +120,7 @@ def _rolled_up(attribute: HostAttribute, hosts: HostTable) -> Any:
 
 
 def _merged_attributes(one: Capabilities, other: Capabilities, *, adds_up: bool) -> dict[str, Any]:
-    """Merge attribute by attribute; what one of them does not say is not known of both."""
+    """Merge attribute by attribute; an attribute missing in either is unknown for both."""
     mine, theirs = one["attributes"], other["attributes"]
     return {
         each.name: _MERGE[each.rollup](mine[each.name], theirs[each.name], adds_up)
@@ -165,12 +166,12 @@ def _both(
 
 
 def _arranged(values: Iterable[Any]) -> list[Any]:
-    """Return distinct JSON values, as plain lists and so on, in the same order each time."""
+    """Return distinct JSON values as plain lists and scalars, in a stable order."""
     found = {json.dumps(value, sort_keys=True, default=str) for value in values}
     return [json.loads(text) for text in sorted(found)]
 
 
-# Suspicion ---------------------------------------------------------------------------------------
+# Validation --------------------------------------------------------------------------------------
 
 
 def _checked_attributes(given: Any) -> dict[str, Any]:
@@ -212,7 +213,7 @@ def _check_texts(name: str, given: Collection[Any]) -> None:
 
 
 def _has_more(old: Mapping[str, float], new: Mapping[str, float]) -> bool:
-    """Tell whether some amount is greater than before, or has come to nothing."""
+    """Return whether some amount is greater than before, or dropped to zero."""
     return any(
         new.get(name, 0) > old.get(name, 0) or (new.get(name, 0) <= 0 < old.get(name, 0))
         for name in old.keys() | new.keys()
@@ -220,4 +221,4 @@ def _has_more(old: Mapping[str, float], new: Mapping[str, float]) -> bool:
 
 
 def _nonsense(what: str) -> exception.Invalid:
-    return exception.Invalid(reason=f"the summary of a zone makes no sense: {what}")
+    return exception.Invalid(reason=f"invalid zone summary: {what}")

@@ -1,4 +1,4 @@
-"""The zones below this one: what each said last, and whether that still holds."""
+"""The child zones: their last summaries and whether these are still fresh."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 from oslo_config import cfg
 
 from armillary import exception
-from objects.zone_summary import ZoneSummary
-from scheduler.zones import capabilities, figures
+from objects.zones.zone_summary import ZoneSummary
+from scheduler.zones import capabilities, zone_counts
 
 LOG = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ _COUNTS = ("hosts", "hosts_up", "hosts_disabled", "zones", "own_hosts")
 
 
 class State(enum.StrEnum):
-    """How a child is doing, by what was heard of it."""
+    """State of a child, by the age of its last summary."""
 
     ONLINE = "online"
     STALE = "stale"
@@ -34,7 +34,7 @@ class State(enum.StrEnum):
 
 @dataclasses.dataclass(slots=True)
 class Child:
-    """One child; ``summary`` is the last one, whose capabilities and counts were checked."""
+    """One child; ``summary`` is the last one, with validated capabilities and counts."""
 
     name: str
     is_disabled: bool
@@ -45,14 +45,14 @@ class Child:
 
     @property
     def zone_names(self) -> set[str]:
-        """The names of all zones below this one, as far as it told."""
+        """The names of all zones below this one, as far as it reported them."""
         return set() if self.summary is None else set(_names(self.summary.zones))
 
 
 class Children:
     """All children of this zone. Thread-safe.
 
-    ``clock`` is in seconds and only goes on; ``now`` is for people.
+    ``clock`` is a monotonic clock in seconds; ``now`` is the wall clock, used for display.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Children:
         return len(self._children)
 
     def set_known(self, zones: Iterable[Mapping[str, Any]]) -> None:
-        """Take over which children there are, by name; what is known of those that stay is kept."""
+        """Replace the set of children by name; the state of those that remain is kept."""
         with self._lock:
             former = self._children
             self._children = {}
@@ -82,24 +82,24 @@ class Children:
                 self._children[child.name] = child
 
     def take(self, name: str, summary: ZoneSummary) -> bool:
-        """Take over what came from a child; tell whether it was anything new.
+        """Store a child's summary; return whether it was newer than the last one.
 
-        Raises ``Invalid`` for a summary of another zone, and for one that makes no sense.
+        Raises ``Invalid`` for a summary of another zone, and for a malformed one.
         """
         if summary.zone != name:
             raise exception.Invalid(
-                reason=f"zone {name} sent a summary of zone {summary.zone!r:.80}: one of the two "
-                "names is wrong, that in [zones] name there or that of the child here"
+                reason=f"zone {name} sent a summary of zone {summary.zone!r:.80}: correct either "
+                "[zones] name there, or the name of the child zone here"
             )
         checked = summary.with_values(
             capabilities=capabilities.checked(summary.capabilities),
             counts={
                 **{key: _count(summary.counts, key) for key in _COUNTS},
-                "each": figures.checked(_each(summary.counts)),
+                "each": zone_counts.checked(_each(summary.counts)),
             },
         )
         if not list(_names(summary.zones)) and summary.zones:
-            raise exception.Invalid(reason=f"zone {name} names its zones in a form that is none")
+            raise exception.Invalid(reason=f"zone {name} sent a malformed list of its zones")
         with self._lock:
             child = self._children.get(name)
             if child is None or summary.seq <= child.seqs.get(summary.sender, -1):
@@ -113,7 +113,7 @@ class Children:
             return True
 
     def state_of(self, child: Child) -> State:
-        """Return how a child is doing now."""
+        """Return a child's current state."""
         if child.is_disabled:
             return State.DISABLED
         if child.summary is None:
@@ -126,21 +126,21 @@ class Children:
         return State.STALE if age <= factor * period else State.OFFLINE
 
     def all(self) -> list[Child]:
-        """Return all children by name."""
+        """Return all children in order of their names."""
         with self._lock:
             return list(self._children.values())
 
     def online(self) -> list[Child]:
-        """Return those whose summary holds."""
+        """Return the children whose summary is fresh."""
         return [child for child in self.all() if self.state_of(child) is State.ONLINE]
 
     def states(self) -> list[tuple[str, str]]:
-        """Return name and state of each."""
+        """Return the name and state of each child."""
         return [(child.name, self.state_of(child).value) for child in self.all()]
 
 
 def _names(zones: Any, depth: int = 0) -> Iterable[str]:
-    """Yield the names in a nested list of zones, as far down as anybody nests them."""
+    """Yield the names in a nested list of zones, down to ``_DEPTH_MAX`` levels."""
     if depth > _DEPTH_MAX or not isinstance(zones, list):
         return
     for zone in zones:

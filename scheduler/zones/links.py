@@ -1,6 +1,6 @@
-"""The way to each child zone: a bus to its broker, a client, and the summaries pushed there.
+"""Connections to child zones: for each a bus, an RPC client, and a listener for its summaries.
 
-A broker that is out of reach holds up only the workers of its own link.
+A broker that is unreachable only blocks the workers of its own link.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import rpc
 from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext, admin_context
-from armillary.log_once import OutageLog
-from conductor.zone_rpcapi import ZoneAPI, ZoneSummariesAPI
-from objects.zone_answer import ZoneAnswer
-from objects.zone_query import ZoneQuery
-from objects.zone_summary import ZoneSummary
+from armillary.outage_log import OutageLog
+from conductor.super_conductor.zones.rpcapi import ZoneAPI, ZoneSummariesAPI
+from objects.zones.zone_answer import ZoneAnswer
+from objects.zones.zone_query import ZoneQuery
+from objects.zones.zone_summary import ZoneSummary
 from rpc.server import RpcServer
 from rpc.transport import Bus
 
@@ -29,7 +29,7 @@ LOG = logging.getLogger(__name__)
 
 MakeBus = Callable[[str], Bus]
 TakeSummary = Callable[[str, ZoneSummary], None]
-"""Takes the name of the child that a summary came from; raises ``Invalid`` for one that is none."""
+"""Receives a child's name and its summary; raises ``Invalid`` for an invalid one."""
 
 _WORKERS = 16
 _QUEUE_SIZE_MAX = 1000
@@ -38,7 +38,7 @@ _REFRESH_SECONDS = 10.0
 
 
 class SummaryEndpoint:
-    """Takes the summaries that come by one link."""
+    """RPC endpoint for the summaries that arrive on one link."""
 
     def __init__(self, name: str, take: TakeSummary) -> None:
         self._name = name
@@ -46,15 +46,15 @@ class SummaryEndpoint:
 
     @rpc.expose
     def update_summary(self, context: RequestContext, summary: ZoneSummary) -> None:
-        """Take over what the child pushed; what makes no sense is logged and dropped."""
+        """Store the summary that the child pushed; log and drop an invalid one."""
         try:
             self._take(self._name, summary)
         except exception.Invalid as error:
-            LOG.warning("A summary is dropped: %s", error)
+            LOG.warning("Dropped an invalid summary: %s", error)
 
 
 class _Link:
-    """One child's broker, connected by a worker as soon as that can be."""
+    """The connection to one child's broker; a worker connects and retries in the background."""
 
     def __init__(
         self, conf: cfg.ConfigOpts, name: str, url: str, make_bus: MakeBus, take: TakeSummary
@@ -73,7 +73,7 @@ class _Link:
         self._outage = OutageLog(LOG, f"The broker of zone {name}")
 
     def open(self) -> None:
-        """Connect and listen in the background, again until that has worked."""
+        """Connect and listen in the background; retry until it succeeds."""
         self._workers.submit(self._open)
 
     def ask(
@@ -87,14 +87,14 @@ class _Link:
         )
 
     def refresh(self) -> None:
-        """Ask the child to push its summary, in the background; it does anyway, in its time."""
+        """Ask the child to push its summary now, in the background."""
         try:
             self._workers.submit(self._refresh)
         except (WorkerPoolFull, RuntimeError):
-            LOG.debug("zone %s is not asked to refresh: too much waits for it", self.name)
+            LOG.debug("Zone %s is not asked for a refresh: its request queue is full", self.name)
 
     def close(self) -> None:
-        """Drop the link; what hangs in it ends with the process."""
+        """Close the link; calls that still block end with the process."""
         self._closed.set()
         self._workers.shutdown(0)
         with self._lock:
@@ -140,11 +140,11 @@ class _Link:
         try:
             self._api.refresh(admin_context(), timeout_seconds=_REFRESH_SECONDS)
         except exception.ArmillaryError as error:
-            LOG.info("Zone %s was asked for its summary in vain: %s", self.name, error)
+            LOG.info("Could not ask zone %s for its summary: %s", self.name, error)
 
 
 class RpcLinks:
-    """The links of this process, which come and go with the children. Thread-safe."""
+    """The links of this process, opened and closed as children change. Thread-safe."""
 
     def __init__(self, conf: cfg.ConfigOpts, make_bus: MakeBus, take: TakeSummary) -> None:
         self._conf = conf
@@ -154,7 +154,7 @@ class RpcLinks:
         self._links: dict[str, _Link] = {}
 
     def set_known(self, zones: Iterable[Mapping[str, Any]]) -> None:
-        """Open links to new children, close those to children that moved, went or are disabled."""
+        """Open links to new children; close links to moved, removed or disabled ones."""
         wanted = {zone["name"]: zone["transport_url"] for zone in zones if not zone["disabled"]}
         with self._lock:
             former = self._links
@@ -175,20 +175,20 @@ class RpcLinks:
     def ask(
         self, name: str, context: RequestContext, query: ZoneQuery, timeout_seconds: float
     ) -> Future[ZoneAnswer]:
-        """Ask a child without waiting. Raises ``ZoneUnavailable``, ``WorkerPoolFull``."""
+        """Query a child without blocking. Raises ``ZoneUnavailable``, ``WorkerPoolFull``."""
         link = self._links.get(name)
         if link is None:
             raise exception.ZoneUnavailable(zone=name, reason="it is not connected yet")
         try:
             return link.ask(context, query, timeout_seconds)
         except RuntimeError as error:
-            raise exception.ZoneUnavailable(zone=name, reason="it has just moved") from error
+            raise exception.ZoneUnavailable(zone=name, reason="its address just changed") from error
 
     def refresh(self) -> None:
-        """Ask all children to push their summaries, without waiting."""
+        """Ask all children to push their summaries, without blocking."""
         for link in list(self._links.values()):
             link.refresh()
 
     def close(self) -> None:
-        """Drop all links."""
+        """Close all links."""
         self.set_known([])

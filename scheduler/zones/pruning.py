@@ -1,4 +1,4 @@
-"""Which zones need not be asked, since nothing below them can serve a request."""
+"""Pruning: skip zones whose capabilities show that they cannot serve a request."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from armillary import exception
 from objects.request_spec import RequestSpec
 from objects.resource_query import ResourceQuery
-from scheduler import plugin_calls, resource_query
 from scheduler.filters import BaseHostFilter
+from scheduler.plugins import plugin_calls
+from scheduler.request import resource_query
 from scheduler.zones.capabilities import Capabilities
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Needs:
-    """What every host for a request must have, whichever zone it is in.
+    """Requirements that apply to every host for a request, in any zone.
 
-    ``queries`` are the ways to ask placement for it, one of which has to be met. They ask for what
-    flavor and image say, nothing of what request filters, aggregates and options of one zone add.
+    ``queries`` are the alternative placement queries, one of which must be satisfied. They contain
+    the requirements of flavor and image, but nothing that the request filters, aggregates and
+    options of a single zone add.
     """
 
     spec: RequestSpec
@@ -26,7 +28,7 @@ class Needs:
 
 
 def needs_of(spec: RequestSpec) -> Needs:
-    """Return what a request needs; nothing is known of one that cannot be read as a question."""
+    """Return the needs of a request; no queries if it cannot be expressed as a placement query."""
     plain = spec.with_values(request_level_params=None, requested_destination=None)
     try:
         queries = resource_query.build_both(plain, limit=0)
@@ -36,9 +38,9 @@ def needs_of(spec: RequestSpec) -> Needs:
 
 
 class Pruner:
-    """Compares needs with capabilities. Sound: who is ruled out has no host that would pass.
+    """Compares needs with capabilities. Sound: a pruned zone has no host that would pass.
 
-    ``filters`` are those of this zone; each speaks only for zones that run it, too.
+    ``filters`` are those of this zone; each is applied only to zones that also run it.
     """
 
     def __init__(self, filters: Sequence[BaseHostFilter]) -> None:
@@ -47,11 +49,11 @@ class Pruner:
         ]
 
     def why_not(self, capabilities: Capabilities, needs: Needs, profile: str) -> str | None:
-        """Say why nothing below a zone can serve the request; None when something may."""
+        """Return why no zone of a sub-tree can serve the request; None if one may."""
         if not capabilities["hosts"]:
             return "it has no host that is up and enabled"
         if profile not in capabilities["profiles"]:
-            return f"no zone there weighs by the profile {profile!r}"
+            return f"no zone there uses the weighing profile {profile!r}"
         for each in self._filters:
             if type(each).__name__ in capabilities["filters"]:
                 lack: str | None = plugin_calls.ask(
@@ -64,13 +66,13 @@ class Pruner:
 
 
 def _lacks(capabilities: Capabilities, query: ResourceQuery) -> Iterator[str]:
-    """Yield what of a question no provider of a zone can meet."""
+    """Yield the requirements of a query that no provider of a zone can meet."""
     resources: Mapping[str, float] | None = capabilities.get("resources")
     for group in query.groups:
         for name, amount in group.resources.items():
             if resources is not None and resources.get(name, 0) < amount:
                 most = resources.get(name, 0)
-                yield f"{name}: {amount:,} asked, {most:,} free at most on one provider"
+                yield f"{name}: {amount:,} requested, at most {most:,} free on one provider"
     if "traits" not in capabilities:
         return
     traits = set(capabilities["traits"])

@@ -1,4 +1,4 @@
-"""A zone's part in a search: its own hosts, those of its children, and the best of all."""
+"""Search of a zone and its sub-tree: local hosts, the children's offers, and the best of both."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from typing import Any, Protocol
 
 from oslo_config import cfg
 
-from armillary import exception, measures
+from armillary import exception, service_metrics
 from armillary.context import RequestContext
-from objects.decision_trace import DecisionTrace
 from objects.instance_group import AFFINITY
 from objects.request_spec import RequestSpec
-from objects.zone_answer import ZoneAnswer
-from objects.zone_query import ZoneQuery
+from objects.traces.decision_trace import DecisionTrace
+from objects.zones.zone_answer import ZoneAnswer
+from objects.zones.zone_query import ZoneQuery
 from scheduler.filters import BaseHostFilter
-from scheduler.host_offer import HostOffer
-from scheduler.scheduling_request import SchedulingRequest
+from scheduler.request.scheduling_request import SchedulingRequest
+from scheduler.selection.host_offer import HostOffer
 from scheduler.weights import BaseHostWeigher
-from scheduler.zones.asking import Asking, ZoneLinks, told
+from scheduler.zones.child_queries import ChildQueries, ZoneLinks, zone_entry
 from scheduler.zones.children import Child, Children, State
-from scheduler.zones.joining import Offers, as_answer, joined
+from scheduler.zones.offers import Offers, as_answer, merge_offers
 from scheduler.zones.pruning import Pruner, needs_of
 
 LOG = logging.getLogger(__name__)
 
 _SHARE_OF_TIME = 0.8
-"""So much of the time that is left do children have for theirs."""
+"""Share of the remaining time that children get for their own children."""
 
 _ELSEWHERE = "members of its server group are in other zones"
 
 
 class Decider(Protocol):
-    """Who knows the hosts of this zone; a driver."""
+    """Source of this zone's hosts; a scheduler driver."""
 
     @property
     def plugin_filters(self) -> Sequence[BaseHostFilter]: ...
@@ -45,21 +45,21 @@ class Decider(Protocol):
     def plugin_weighers(self) -> Sequence[BaseHostWeigher]: ...
 
     def offer(self, request: SchedulingRequest) -> HostOffer:
-        """Return the hosts that could take an instance. Raises ``NoValidHost``."""
+        """Return the hosts that can take an instance. Raises ``NoValidHost``."""
         ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plan:
-    """Which children are to be asked, and what is told of the others."""
+    """The children to query, and the trace entries of the others."""
 
     to_ask: list[str]
-    told: list[dict[str, Any]]
+    zone_entry: list[dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Found:
-    """The best hosts of a sub-tree, what its zones say, and how the own hosts were found."""
+    """The best hosts of a sub-tree, its zones' trace entries, and the trace of the local hosts."""
 
     offers: Offers
     zones: list[dict[str, Any]]
@@ -67,7 +67,7 @@ class Found:
 
 
 class ZoneSearch:
-    """Searches a zone and what is below it. Thread-safe; claims nothing."""
+    """Searches a zone and its sub-tree. Thread-safe; claims nothing."""
 
     def __init__(
         self,
@@ -76,28 +76,30 @@ class ZoneSearch:
         decider: Decider,
         children: Children,
         links: ZoneLinks,
-        dice: random.Random,
+        rng: random.Random,
     ) -> None:
         self._conf = conf
         self._decider = decider
         self._children = children
-        self._asking = Asking(links, [type(each).__name__ for each in decider.plugin_weighers])
+        self._asking = ChildQueries(
+            links, [type(each).__name__ for each in decider.plugin_weighers]
+        )
         self._pruner = Pruner(decider.plugin_filters)
-        self._dice = dice
+        self._rng = rng
 
     @property
     def has_children(self) -> bool:
-        """Whether there is any zone that could be asked."""
+        """Whether there are any child zones."""
         return len(self._children) > 0
 
     def plan(self, spec: RequestSpec, visited: Sequence[str] = ()) -> Plan:
-        """Compare a request with what each child can do."""
+        """Return which children to query, by comparing the request with their capabilities."""
         needs = needs_of(spec)
         plan = Plan([], [])
         bound_to = bound_to_zones(spec)
         names = {path.partition("/")[0] for path in bound_to}
         for child in self._children.all():
-            outcome, reason = self._hindrance(child, visited)
+            outcome, reason = self._reason_to_skip(child, visited)
             if outcome is None and bound_to and child.name not in names:
                 outcome, reason = "pruned", f"{_ELSEWHERE}: {', '.join(bound_to)}"
             elif outcome is None and child.summary is not None:
@@ -107,12 +109,12 @@ class ZoneSearch:
                     plan.to_ask.append(child.name)
                     continue
                 outcome = "pruned"
-                measures.zone_pruned()
-            plan.told.append(told(child.name, outcome or "offline", reason=reason))
+                service_metrics.zone_pruned()
+            plan.zone_entry.append(zone_entry(child.name, outcome or "offline", reason=reason))
         return plan
 
     def origin_query(self, request: SchedulingRequest) -> ZoneQuery:
-        """Return the question that a request comes to in the zone where it was made."""
+        """Return the query for a request that originates in this zone."""
         return ZoneQuery.from_values(
             request_id=request.context.request_id,
             visited=[],
@@ -124,42 +126,42 @@ class ZoneSearch:
         )
 
     def answer(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
-        """Answer a parent."""
+        """Answer a parent's query."""
         if self._conf.zones.name in query.visited:
-            reason = f"the question came by {' > '.join(query.visited)}"
-            return as_answer(Offers.none(), zones=[told(None, "cycle", reason=reason)])
+            reason = f"the query already passed through {' > '.join(query.visited)}"
+            return as_answer(Offers.none(), zones=[zone_entry(None, "cycle", reason=reason)])
         if query.profile != self._conf.zones.weighing_profile:
             reason = (
-                f"it weighs by the profile {self._conf.zones.weighing_profile!r}, asked is "
-                f"{query.profile!r}"
+                f"it uses the weighing profile {self._conf.zones.weighing_profile!r}, requested "
+                f"is {query.profile!r}"
             )
-            LOG.error("%s: a parent's question is answered with nothing: %s",
+            LOG.error("%s: rejected a parent zone's query: %s",
                       query.request_id, reason)  # fmt: skip
-            return as_answer(Offers.none(), zones=[told(None, "failed", reason=reason)])
+            return as_answer(Offers.none(), zones=[zone_entry(None, "failed", reason=reason)])
         plan = self.plan(query.request_spec, query.visited)
         found = self.search(context, query, plan)
-        was_pruned = bool(plan.told) and not plan.to_ask and not len(found.offers)
+        was_pruned = bool(plan.zone_entry) and not plan.to_ask and not len(found.offers)
         return as_answer(found.offers, zones=found.zones, was_pruned=was_pruned)
 
     def search(self, context: RequestContext, query: ZoneQuery, plan: Plan) -> Found:
-        """Ask the children of the plan, and this zone's own hosts at the same time."""
+        """Query the plan's children and, at the same time, this zone's own hosts."""
         waiting = self._asking.begin(
             plan.to_ask, context, self._for_children(query), query.time_limit_seconds
         )
         own, own_told, own_trace = self._own(context, query)
         heard = waiting()
-        zones = [own_told, *plan.told, *(zone for each in heard for zone in each.zones)]
+        zones = [own_told, *plan.zone_entry, *(zone for each in heard for zone in each.zones)]
         parts = [own, *(each.offers for each in heard)]
         limit = self._limit(
             min(query.entries_max, self._conf.zones.entries_max), query.instance_uuids
         )
-        offers = joined(parts, self._decider.plugin_weighers, limit=limit, dice=self._dice)
+        offers = merge_offers(parts, self._decider.plugin_weighers, limit=limit, rng=self._rng)
         return Found(offers, zones, own_trace)
 
     def _own(
         self, context: RequestContext, query: ZoneQuery
     ) -> tuple[Offers, dict[str, Any], DecisionTrace | None]:
-        """Return the own hosts, what is told of them, and the trace of that."""
+        """Return the local hosts, their trace entry, and the trace of how they were found."""
         started = time.monotonic()
         request = SchedulingRequest(
             context, query.request_spec, query.instance_uuids, [0] * len(query.instance_uuids)
@@ -176,14 +178,18 @@ class ZoneSearch:
                 reason = trace.sentence
             except (exception.UnsupportedPolicy, exception.Invalid) as error:
                 reason = error.message
-            except exception.Unavailable as error:  # the children may have what is needed
-                LOG.warning("%s: this zone's own hosts are left out: %s", query.request_id, error)
+            except exception.Unavailable as error:  # the children may still have a host
+                LOG.warning("%s: skipping this zone's own hosts: %s", query.request_id, error)
                 reason = error.message
         seconds = time.monotonic() - started
-        return offers, told(None, "own", hosts=len(offers), seconds=seconds, reason=reason), trace
+        return (
+            offers,
+            zone_entry(None, "own", hosts=len(offers), seconds=seconds, reason=reason),
+            trace,
+        )
 
     def _for_children(self, query: ZoneQuery) -> ZoneQuery:
-        """Return the question as it goes down: with nothing that holds only here."""
+        """Return the query for the children, without anything that applies only in this zone."""
         spec = query.request_spec.with_values(
             request_level_params=None, requested_destination=None, limits=None
         )
@@ -195,17 +201,19 @@ class ZoneSearch:
             time_limit_seconds=query.time_limit_seconds * _SHARE_OF_TIME,
         )
 
-    def _hindrance(self, child: Child, visited: Sequence[str]) -> tuple[str | None, str | None]:
-        """Say why a child is not to be asked whatever the request; nothing for one that may be."""
+    def _reason_to_skip(
+        self, child: Child, visited: Sequence[str]
+    ) -> tuple[str | None, str | None]:
+        """Return outcome and reason if a child cannot be queried at all, else two Nones."""
         state = self._children.state_of(child)
         if child.name in visited or child.name == self._conf.zones.name:
-            return "cycle", "the question has been there"
+            return "cycle", "the query was already there"
         if state is State.DISABLED:
-            return "disabled", "it is disabled here"
+            return "disabled", "it is disabled in this zone"
         if state is State.STALE:
-            return "stale", f"it was last heard of at {child.last_seen}"
+            return "stale", f"its last summary arrived at {child.last_seen}"
         if state is State.OFFLINE:
-            return "offline", "it has not been heard of for long, or ever"
+            return "offline", "no recent summary arrived from it"
         return None, None
 
     @staticmethod
@@ -214,10 +222,10 @@ class ZoneSearch:
 
 
 def bound_to_zones(spec: RequestSpec) -> list[str]:
-    """Return the ways to the zones where a request has to go, beside servers of its group.
+    """Return the paths of the zones to which server group affinity restricts a request.
 
-    Nothing for one that may go anywhere, that has to go to hosts of this zone, or that came from
-    another one: of members elsewhere only the origin knows where they are.
+    Empty if the request may use any zone, if its group has hosts in this zone, or if it came from
+    another zone: only the origin knows where members in other zones are.
     """
     group = spec.instance_group
     if group is None or group.policy != AFFINITY or group.hosts:
@@ -226,9 +234,9 @@ def bound_to_zones(spec: RequestSpec) -> list[str]:
 
 
 def _belongs_elsewhere(query: ZoneQuery) -> bool:
-    """Tell whether a request has to go beside servers of its group, none of which is here.
+    """Return whether affinity requires hosts of group members, none of which are in this zone.
 
-    At the origin, members that no zone has are still waiting for a host: that may be one here.
+    At the origin, members that no zone has are still unscheduled and may get a host in this zone.
     """
     group = query.request_spec.instance_group
     if group is None or group.policy != AFFINITY or group.hosts:

@@ -1,4 +1,4 @@
-"""Zones as a scheduler process has them: what it asks, answers, pushes and is told."""
+"""Zone support of a scheduler process: queries, answers, and summaries in both directions."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.periodic import PeriodicTask
-from conductor.zone_rpcapi import ZoneSummariesAPI
-from objects.zone_answer import ZoneAnswer
-from objects.zone_query import ZoneQuery
-from objects.zone_summary import ZoneSummary
+from conductor.super_conductor.zones.rpcapi import ZoneSummariesAPI
+from objects.zones.zone_answer import ZoneAnswer
+from objects.zones.zone_query import ZoneQuery
+from objects.zones.zone_summary import ZoneSummary
 from placement.rpcapi import PlacementAPI
 from rpc.transport import Bus
 from scheduler.drivers.base import SchedulerDriver
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.drivers.zone_scheduler import ZoneScheduler
-from scheduler.fleet import Fleet
+from scheduler.hosts.host_store import HostStore
 from scheduler.zones.children import Children, State
 from scheduler.zones.links import MakeBus, RpcLinks
-from scheduler.zones.pushing import PUSHES_PER_SECOND_MAX, Pushing
 from scheduler.zones.search import ZoneSearch
-from scheduler.zones.summarising import Summariser
+from scheduler.zones.summariser import Summariser
+from scheduler.zones.summary_pusher import PUSHES_PER_SECOND_MAX, SummaryPusher
 
 LOG = logging.getLogger(__name__)
 
@@ -36,10 +36,10 @@ _REFRESH_PAUSE_SECONDS = 1.0
 
 
 class ZoneService:
-    """A named zone's place in the tree. Made for any driver that filters and weighs hosts.
+    """A named zone's node in the tree, for any driver that filters and weighs hosts.
 
-    Only ``zone_scheduler`` asks children; the others answer parents. Raises
-    ``ConfigurationError`` when zones are to be asked and there is no way to make a bus to them.
+    Only ``zone_scheduler`` queries children; other drivers only answer parents. Raises
+    ``ConfigurationError`` if children have to be queried and no bus to them can be created.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class ZoneService:
         *,
         top_bus: Bus,
         make_bus: MakeBus | None,
-        fleet: Fleet,
+        fleet: HostStore,
         driver: FilterScheduler,
         placement: PlacementAPI,
         is_ready: Callable[[], bool],
     ) -> None:
-        self._fleet = fleet
+        self._host_store = fleet
         self._asks_children = isinstance(driver, ZoneScheduler)
         self._facts: object = None
         self._refreshed_at = -_REFRESH_PAUSE_SECONDS
@@ -66,7 +66,7 @@ class ZoneService:
             decider=driver,
             children=self._children,
             links=self._links,
-            dice=random.Random(),  # noqa: S311 - spreads load, guards nothing
+            rng=random.Random(),  # noqa: S311 - spreads load, guards nothing
         )
         if isinstance(driver, ZoneScheduler):
             driver.search_with(self.search)
@@ -83,7 +83,7 @@ class ZoneService:
             now=lambda: datetime.now(UTC),
         )
         parents = ZoneSummariesAPI(top_bus)
-        self._pushing = Pushing(
+        self._pushing = SummaryPusher(
             conf,
             make=summariser.make,
             send=lambda summary: parents.update_summary(admin_context(), summary),
@@ -97,12 +97,12 @@ class ZoneService:
         return [PeriodicTask("zones", 1 / PUSHES_PER_SECOND_MAX, self.tick)]
 
     def stop(self) -> None:
-        """Drop the links to the children."""
+        """Close the links to the children."""
         self._links.close()
 
     def tick(self) -> None:
-        """Take over which children there are, note who fell silent, push what is to be pushed."""
-        zones = self._fleet.facts.zones
+        """Update the set of children, log state changes, and push the summary if needed."""
+        zones = self._host_store.facts.zones
         if self._asks_children and zones is not self._facts:
             self._facts = zones
             self._children.set_known(zones)
@@ -116,15 +116,15 @@ class ZoneService:
         self._pushing.tick()
 
     def note_change(self) -> None:
-        """Have the summary looked at: hosts changed."""
+        """Request a check of the summary after hosts changed."""
         self._pushing.note_change()
 
     def answer(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
-        """Answer a parent's question."""
+        """Answer a parent's query."""
         return self.search.answer(context, query)
 
     def describe(self) -> dict[str, Any]:
-        """Return what ``SchedulerAPI.get_zones`` answers."""
+        """Return the response of ``SchedulerAPI.get_zones``."""
         return {
             "own": self._pushing.last,
             "zones": [
@@ -139,9 +139,9 @@ class ZoneService:
         }
 
     def refresh(self) -> None:
-        """Push the summary, and have the children push theirs.
+        """Push the summary, and ask the children to push theirs.
 
-        They are asked once a second at most, so that a question that goes round comes to an end.
+        Children are asked at most once a second, so that a refresh in a cycle of zones ends.
         """
         now = time.monotonic()
         if now - self._refreshed_at >= _REFRESH_PAUSE_SECONDS:
@@ -164,15 +164,15 @@ class ZoneService:
 def make_zone_service(
     conf: cfg.ConfigOpts, *, driver: SchedulerDriver, **parts: Any
 ) -> ZoneService | None:
-    """Return what serves zones; None for a deployment that is no part of a tree."""
+    """Return the zone service; None for a deployment that is not part of a tree."""
     if not conf.zones.name or not isinstance(driver, FilterScheduler):
         return None
     return ZoneService(conf, driver=driver, **parts)
 
 
 NOTHING_KNOWN: Mapping[str, Any] = {"own": None, "zones": []}
-"""What is told of zones where there is no tree."""
+"""Response for a deployment without zones."""
 
 
 def _no_bus(transport_url: str) -> Bus:
-    raise AssertionError("this scheduler asks no zones")
+    raise AssertionError("this scheduler queries no zones")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from tests.bench.builds_service import Fleet, deployed
+from tests.bench.builds_service import HostStore, deployed
 from tests.bench.markdown import machine, print_table
 
 HOSTS = 200
@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def run(fleet: Fleet, servers: Sequence[Server], *, callers: int) -> Went:
+def run(fleet: HostStore, servers: Sequence[Server], *, callers: int) -> Went:
     """Send requests from so many callers at once, and wait until all instances are at rest."""
     count = sum(int(str(server.get("min_count", 1))) for server in servers)
     active_before, failed_before = fleet.count_settled()

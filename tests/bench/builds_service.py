@@ -47,7 +47,7 @@ build_delay_seconds_max = 0
 """
 
 
-class Fleet:
+class HostStore:
     """A deployment that runs, and what is looked up of it without asking its processes."""
 
     def __init__(self, deployment: Deployment, cell_databases: Sequence[Engine]) -> None:
@@ -86,7 +86,7 @@ class Fleet:
 
 
 @contextlib.contextmanager
-def deployed(hosts: int, *, agents_per_cell: int) -> Iterator[Fleet]:
+def deployed(hosts: int, *, agents_per_cell: int) -> Iterator[HostStore]:
     """Run all on so many equal hosts, and return when each is known, and sure of its conductor."""
     require_servers()
     with contextlib.ExitStack() as lent:
@@ -114,7 +114,7 @@ def deployed(hosts: int, *, agents_per_cell: int) -> Iterator[Fleet]:
         deployment.start()
         deployment.wait_until_ready()
         time.sleep(SERVICE_DOWN_SECONDS + 2)
-        yield Fleet(deployment, engines)
+        yield HostStore(deployment, engines)
 
 
 def _cells(

@@ -13,7 +13,7 @@ import numpy as np
 from armillary.context import admin_context
 from objects.allocation import ClaimResult, ClaimStatus
 from objects.allocation_candidates import AllocationCandidates
-from objects.claim_batch import AnyClaim
+from objects.packed.claim_batch import AnyClaim
 from objects.resource_query import ResourceQuery
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from tests.bench.measuring import Times
@@ -79,7 +79,7 @@ class _ReadyPlacement(ArrayPlacement):
             providers_total=len(self.uuids),
             provider_ids=self._ids,
         )
-        found.meaning_of_ids = self
+        found.id_mapping = self
         return found
 
     def claim(self, context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
@@ -98,5 +98,5 @@ def _decide(driver: FilterScheduler, instances: int, policy: str | None) -> floa
         dry_run=False,
     )  # fmt: skip
     timings = found.trace.timings_ms
-    driver._fleet.forget(uuids)  # every round begins with the same hosts
+    driver._host_store.forget(uuids)  # every round begins with the same hosts
     return float(timings["total"] - sum(timings[each] for each in OF_PLACEMENT)) / 1e3

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from armillary.http_server import HttpServer
+from armillary.http.server import HttpServer
 from tests.bench.measuring import Times, repeated
 from tests.bench.placement_clients import RestClient
 

@@ -154,8 +154,8 @@ def _floor(providers: int, service: Service, rpc: RpcClient, folder: Path, round
 
 
 def _claims(providers: int, service: Service, rpc: RpcClient, claims: int, theirs: Found) -> None:
-    dice = random.Random(1)
-    chosen = [placement_fleet.uuid_of(dice.randint(1, providers)) for _ in range(claims)]
+    rng = random.Random(1)
+    chosen = [placement_fleet.uuid_of(rng.randint(1, providers)) for _ in range(claims)]
     rows = []
     for clients in (1, CLIENTS):
         some = chosen if clients > 1 else chosen[: claims // 2]

@@ -12,13 +12,13 @@ from functools import partial
 import numpy as np
 
 from placement.candidates import find_candidates
+from placement.candidates.query import Group, Query
 from placement.candidates.result import Found
 from placement.candidates.strategy import Strategy
-from placement.inventory import Inventory
-from placement.provider_changes import ChangedProvider, ProviderChanges
-from placement.provider_table import ProviderTable
-from placement.query import Group, Query
-from placement.sharing import SHARING_TRAIT
+from placement.providers.inventory import Inventory
+from placement.providers.provider_changes import ChangedProvider, ProviderChanges
+from placement.providers.provider_table import ProviderTable
+from placement.providers.sharing import SHARING_TRAIT
 
 DEVICES = 8
 TRAITS_OF_PROVIDER = 20
@@ -101,7 +101,7 @@ def _questions(hosts: int) -> Iterator[tuple[str, Query, Strategy]]:
         yield f"8 devices, {policy}, limit 1000", _devices(8, is_isolated), depth
         yield f"8 devices, {policy}, limit 1000, in turn", _devices(8, is_isolated), breadth
         yield f"9 devices, {policy}, limit 1000", _devices(9, is_isolated), depth
-    random = Strategy(dice=np.random.default_rng(1))
+    random = Strategy(rng=np.random.default_rng(1))
     yield "8 devices, isolate, limit 1000, random", _devices(8, True), random
     if hosts == 1:
         yield "8 devices, isolate, all 40,320", _devices(8, True, limit=None), depth

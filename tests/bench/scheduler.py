@@ -41,21 +41,21 @@ def bench_multi(hosts: int, instances: int, *, repeats: int = 5) -> None:
 
 def a_busy_driver(hosts: int) -> FilterScheduler:
     """Return a driver over hosts of several sizes that are used to different parts."""
-    dice = random.Random(hosts)
-    fleet = [_a_busy_host(number, dice) for number in range(hosts)]
+    rng = random.Random(hosts)
+    fleet = [_a_busy_host(number, rng) for number in range(hosts)]
     placement = ArrayPlacement(fleet, ratio=2.0)
     for row in range(hosts):
-        placement.used[row] = (dice.randrange(20), dice.randrange(100_000), dice.randrange(500))
+        placement.used[row] = (rng.randrange(20), rng.randrange(100_000), rng.randrange(500))
     return a_driver(fleet, placement=placement)
 
 
-def _a_busy_host(number: int, dice: random.Random) -> Host:
+def _a_busy_host(number: int, rng: random.Random) -> Host:
     return a_host(
         f"host{number}",
-        vcpus_total=dice.choice([32, 64, 128]),
-        total_usable_ram_mb=dice.choice([131_072, 262_144, 524_288]),
-        total_usable_disk_gb=dice.choice([1000, 2000]),
-        num_io_ops=dice.randrange(3),
+        vcpus_total=rng.choice([32, 64, 128]),
+        total_usable_ram_mb=rng.choice([131_072, 262_144, 524_288]),
+        total_usable_disk_gb=rng.choice([1000, 2000]),
+        num_io_ops=rng.randrange(3),
         num_instances=10,
         instance_uuids=[a_uuid() for _ in range(10)],
     )

@@ -22,17 +22,17 @@ from oslo_messaging import conffixture
 
 import rpc
 from armillary import exception
-from armillary.cli.buses import bus_maker
 from armillary.conf import base as base_options
 from armillary.conf import conductor as conductor_options
 from armillary.conf import rpc as rpc_options
 from armillary.conf import signing as signing_options
 from armillary.context import RequestContext, admin_context
-from conductor.cell_rpcapi import HostStatesAPI
-from conductor.rpcapi import SuperConductorAPI
+from conductor.cell_conductor.rpcapi import HostStatesAPI
+from conductor.super_conductor.rpcapi import SuperConductorAPI
 from objects.allocation import AllocationClaim
 from objects.host_states import HostStateBatch
 from placement.rpcapi import PlacementAPI
+from programs.bus_factory import bus_maker
 from rpc.transport import Bus
 from scheduler.rpcapi import SchedulerAPI
 from tests.bench import placement_fleet

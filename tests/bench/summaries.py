@@ -18,10 +18,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import objects
-from objects.zone_summary import ZoneSummary
+from objects.zones.zone_summary import ZoneSummary
 from scheduler.zones.children import Children
-from scheduler.zones.pushing import PUSHES_PER_SECOND_MAX, Pushing
-from scheduler.zones.summarising import Summariser
+from scheduler.zones.summariser import Summariser
+from scheduler.zones.summary_pusher import PUSHES_PER_SECOND_MAX, SummaryPusher
 from tests.bench.decisions import fleet_of
 from tests.bench.markdown import print_table
 from tests.bench.measuring import milliseconds
@@ -68,7 +68,7 @@ class Zone:
             ask_placement=_placement,
             now=_now,
         )
-        self.pushing = Pushing(
+        self.pushing = SummaryPusher(
             conf,
             make=self._make,
             send=self._send,

@@ -18,7 +18,7 @@ import psutil
 
 from armillary import exception
 from armillary.context import admin_context
-from conductor.scheduling import Scheduling
+from conductor.super_conductor.build.scheduling import Scheduling
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from tests.bench.scheduling_service import CALL_SECONDS_MAX, Deployment

@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from armillary import exception
-from armillary.cli.buses import bus_maker
 from armillary.context import admin_context
 from objects.allocation import FENCE_STEP
 from objects.flavor import Flavor
 from objects.local_resources import local_resources_of
 from objects.request_spec import RequestSpec
+from programs.bus_factory import bus_maker
 from scheduler.rpcapi import SchedulerAPI
 from tests.bench.markdown import machine, print_table
 from tests.bench.zones_tree import MEMORY_MB, Tree, Zone, running_tree

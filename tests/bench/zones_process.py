@@ -20,9 +20,9 @@ concurrency.bootstrap([], "armillary")
 
 from oslo_config import cfg  # noqa: E402
 
-from armillary.cli import up, wiring  # noqa: E402
-from armillary.cli.buses import bus_maker  # noqa: E402
 from armillary.service import ServiceGroup  # noqa: E402
+from programs import up, wiring  # noqa: E402
+from programs.bus_factory import bus_maker  # noqa: E402
 from tests.fixtures.embedded import embedded_conf  # noqa: E402
 
 SIZE = "vcpus=64:memory_mb={memory_mb}:disk_gb=2000"

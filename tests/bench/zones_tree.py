@@ -19,7 +19,7 @@ import requests
 from sqlalchemy.engine import make_url
 
 from armillary.db import Database
-from conductor.api_db import zones as zones_db
+from conductor.super_conductor.db import zones as zones_db
 from tests.bench.zones_links import Link, Links
 from tests.faults.stores import Broker
 from tests.fixtures.asking import Api, wait_for

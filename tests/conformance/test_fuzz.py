@@ -1,12 +1,13 @@
 """No request, however odd, gets a server error from the Placement REST API.
 
 `make fuzz` sends 10,000; `ARMILLARY_FUZZ_CASES` says how many otherwise, `ARMILLARY_FUZZ_SEED`
-which ones.
+which ones; else the commit does.
 """
 
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,11 +23,12 @@ from schemathesis.specs.openapi.checks import (
 
 from placement.rest import openapi
 from placement.rest.versions import MAX
+from tests.fixtures import sampling
 from tests.fixtures.placement_fuzz import LABELS, Variant, cases, routes_of, variants
 from tests.fixtures.placement_fuzz_world import World
 
-CASES = int(os.environ.get("ARMILLARY_FUZZ_CASES", "800"))
-SEED = int(os.environ.get("ARMILLARY_FUZZ_SEED", "1"))
+CASES = int(os.environ.get("ARMILLARY_FUZZ_CASES", "400"))
+SEED = int(os.environ.get("ARMILLARY_FUZZ_SEED", zlib.crc32(sampling.seed().encode())))
 CHECKS = [not_a_server_error, status_code_conformance]
 CHECKS_OF_CONTENT = [content_type_conformance, response_schema_conformance]
 WRITING = ("POST", "PUT", "DELETE")
@@ -36,8 +38,6 @@ READ_BACK_EVERY = 5  # writes
 WEIGHTS = {label: 6 if label.startswith(("POST", "PUT")) else 2 for label in LABELS}
 WEIGHTS |= {label: 8 for label in LABELS if "candidates" in label}
 WEIGHTS |= {"GET /resource_providers": 8, "GET /": 1, "GET /healthcheck": 1, "GET /openapi.json": 1}
-
-pytestmark = pytest.mark.timeout(1800)
 
 
 @pytest.fixture(scope="module")

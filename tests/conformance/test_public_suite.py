@@ -10,9 +10,6 @@ from tests.fixtures import conformance
 from tests.fixtures.conformance import Outcome
 
 KNOWN = conformance.known_failures(Path(__file__).with_name("known_failures.yaml"))
-SECONDS_MAX = 1800
-
-pytestmark = pytest.mark.timeout(SECONDS_MAX)
 
 
 @pytest.fixture(scope="module")

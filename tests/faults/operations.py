@@ -125,13 +125,13 @@ class Users:
         return len(self.accepted) >= self._operations or self._stopped.is_set()
 
     def _ask_on(self, number: int) -> None:
-        dice = random.Random(f"user/{self._seed}/{number}")
+        rng = random.Random(f"user/{self._seed}/{number}")
         session = requests.Session()
         while not self.are_done:
-            self._stopped.wait(dice.expovariate(1 / PAUSE_SECONDS_MEAN))
+            self._stopped.wait(rng.expovariate(1 / PAUSE_SECONDS_MEAN))
             try:
                 self._look(session)
-                self._ask_something(session, dice)
+                self._ask_something(session, rng)
             except (requests.RequestException, ValueError, KeyError):
                 self._stopped.wait(0.5)  # the API is away; what it has not answered is not asked
 
@@ -149,21 +149,21 @@ class Users:
             each["service"]["host"] for each in hosts["hypervisors"] if each["state"] == "down"
         }
 
-    def _ask_something(self, session: requests.Session, dice: random.Random) -> None:
+    def _ask_something(self, session: requests.Session, rng: random.Random) -> None:
         servers = self._servers
-        if not servers or (len(servers) < SERVERS_MAX and dice.random() < 0.15):
-            self._create(session, dice)
+        if not servers or (len(servers) < SERVERS_MAX and rng.random() < 0.15):
+            self._create(session, rng)
             return
         stranded = [each for each in servers if each["OS-EXT-SRV-ATTR:host"] in self._down]
-        if stranded and dice.random() < 0.3:
-            self._act(session, dice.choice(stranded), "evacuate", None)
+        if stranded and rng.random() < 0.3:
+            self._act(session, rng.choice(stranded), "evacuate", None)
             return
-        server = dice.choice(servers)
-        if server["OS-EXT-STS:task_state"] and dice.random() < 0.8:
-            server = dice.choice(servers)
+        server = rng.choice(servers)
+        if server["OS-EXT-STS:task_state"] and rng.random() < 0.8:
+            server = rng.choice(servers)
         usual = USUAL.get(server["status"], ("force_delete",))
-        is_odd = dice.random() < 0.05
-        operation = dice.choice(sum(USUAL.values(), ()) if is_odd else usual)
+        is_odd = rng.random() < 0.05
+        operation = rng.choice(sum(USUAL.values(), ()) if is_odd else usual)
         if operation == "nothing":
             return
         if operation == "live_migrate" and self._is_workload(server):
@@ -171,16 +171,16 @@ class Users:
         if operation == "delete":
             self._send(session, "DELETE", f"/servers/{server['id']}", None, "delete", server["id"])
             return
-        self._act(session, server, operation, self._arguments(operation, server, dice))
+        self._act(session, server, operation, self._arguments(operation, server, rng))
 
-    def _create(self, session: requests.Session, dice: random.Random) -> None:
-        count = dice.choice((1, 1, 2, 3, 5))
-        image = dice.choice(("simulated", "simulated", "simulated", "simulated", "process", ""))
+    def _create(self, session: requests.Session, rng: random.Random) -> None:
+        count = rng.choice((1, 1, 2, 3, 5))
+        image = rng.choice(("simulated", "simulated", "simulated", "simulated", "process", ""))
         if image == "process":
             if sum(map(self._is_workload, self._servers)) >= WORKLOADS_MAX:
                 return
             count = min(count, 2)
-        flavor = dice.choice(list(FLAVORS))
+        flavor = rng.choice(list(FLAVORS))
         server = {
             "name": "vm", "flavorRef": self._flavors[flavor], "min_count": count,
             "max_count": count, "imageRef": self._images[image or "simulated"],
@@ -190,16 +190,16 @@ class Users:
     def _is_workload(self, server: Server) -> bool:
         return bool((server.get("image") or {}).get("id") == self._images["process"])
 
-    def _arguments(self, operation: str, server: Server, dice: random.Random) -> Any:
+    def _arguments(self, operation: str, server: Server, rng: random.Random) -> Any:
         if operation == "resize":
             names = [name for name in FLAVORS if name != server["flavor"]["original_name"]]
-            return {"flavorRef": self._flavors[dice.choice(names)]}
+            return {"flavorRef": self._flavors[rng.choice(names)]}
         if operation == "rebuild":
             same = (server.get("image") or {}).get("id") or self._images["simulated"]
-            other = self._images[dice.choice(("simulated", "other-simulated"))]
+            other = self._images[rng.choice(("simulated", "other-simulated"))]
             return {"imageRef": same if self._is_workload(server) else other}
         if operation == "reboot":
-            return {"type": dice.choice(("SOFT", "HARD"))}
+            return {"type": rng.choice(("SOFT", "HARD"))}
         return None
 
     def _act(self, session: requests.Session, server: Server, operation: str, given: Any) -> None:

@@ -100,19 +100,19 @@ def make_plan(
     Agents are half of all that is hit: they are what there is most of. They last ``pace`` times as
     long as usual.
     """
-    dice = random.Random(f"plan/{seed}")
+    rng = random.Random(f"plan/{seed}")
     kinds = list(Kind)
-    dice.shuffle(kinds)
+    rng.shuffle(kinds)
     kinds = kinds[:faults]
-    kinds += dice.choices(list(WEIGHTS), list(WEIGHTS.values()), k=faults - len(kinds))
-    dice.shuffle(kinds)
+    kinds += rng.choices(list(WEIGHTS), list(WEIGHTS.values()), k=faults - len(kinds))
+    rng.shuffle(kinds)
     plan = []
     for number, kind in enumerate(kinds):
-        is_agent = dice.random() < 0.5
-        process = dice.choice(agents if is_agent else processes)
-        seconds = dice.uniform(*SECONDS[kind])
-        if is_agent and kind in (Kind.KILL, Kind.PAUSE, Kind.CUT) and dice.random() < 0.3:
-            seconds = dice.uniform(*LONG_ENOUGH_TO_BE_DOWN)
-        after = round((number + dice.random()) * operations / (faults + 1))
-        plan.append(Fault(number + 1, kind, after, process, seconds * pace, dice.random()))
+        is_agent = rng.random() < 0.5
+        process = rng.choice(agents if is_agent else processes)
+        seconds = rng.uniform(*SECONDS[kind])
+        if is_agent and kind in (Kind.KILL, Kind.PAUSE, Kind.CUT) and rng.random() < 0.3:
+            seconds = rng.uniform(*LONG_ENOUGH_TO_BE_DOWN)
+        after = round((number + rng.random()) * operations / (faults + 1))
+        plan.append(Fault(number + 1, kind, after, process, seconds * pace, rng.random()))
     return plan

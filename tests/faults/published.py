@@ -22,20 +22,20 @@ class Published:
     routing_key: str
     body: bytes
 
-    def again(self, dice: random.Random) -> Published:
+    def again(self, rng: random.Random) -> Published:
         """Return a copy that its receiver takes for another message, as after a call is repeated.
 
         Else oslo.messaging drops it, where it has seen the first one in the same process; one in
         three stays as it is, as after a lost acknowledgement.
         """
-        if dice.random() < 0.33:
+        if rng.random() < 0.33:
             return self
         try:
             envelope = json.loads(self.body)
             message = json.loads(envelope["oslo.message"])
         except (ValueError, KeyError, TypeError):
             return self
-        message["_unique_id"] = uuid.UUID(int=dice.getrandbits(128)).hex
+        message["_unique_id"] = uuid.UUID(int=rng.getrandbits(128)).hex
         envelope["oslo.message"] = json.dumps(message)
         return dataclasses.replace(self, body=json.dumps(envelope).encode())
 

@@ -11,8 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
-from compute_agent.virt.process_guest import ProcessGuest
-from compute_agent.virt.simulated_guest import Role
+from compute_agent.virt.process.process_guest import ProcessGuest
+from compute_agent.virt.simulated.simulated_guest import Role
 from tests.faults.world import CELLS, DATABASES, FaultyDeployment
 
 HELD = """

@@ -40,12 +40,12 @@ class Repeater:
         self, vhost: str, seed: int, share: float, seconds: float
     ) -> Callable[[Published], None]:
         """Return what takes messages, a share of which is sent again within so many seconds."""
-        dice = random.Random(seed)
+        rng = random.Random(seed)
 
         def take(message: Published) -> None:
-            if dice.random() < share:
-                due = time.monotonic() + dice.uniform(0.0, seconds)
-                item = (due, next(self._numbers), vhost, message.again(dice))
+            if rng.random() < share:
+                due = time.monotonic() + rng.uniform(0.0, seconds)
+                item = (due, next(self._numbers), vhost, message.again(rng))
                 with self._lock:
                     heapq.heappush(self._due, item)
 

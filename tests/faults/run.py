@@ -14,6 +14,7 @@ from tests.faults.report import Outcome
 from tests.faults.watch import Watch
 from tests.faults.world import READY_SECONDS_MAX, FaultyDeployment
 from tests.fixtures.asking import wait_for
+from tests.fixtures.waiting import Deadline
 
 QUIET_SECONDS_MAX = 240
 REPAIR_SECONDS_MAX = 60
@@ -115,8 +116,8 @@ class Run:
 
 def _until_empty(look: Callable[[], list[str]], seconds: float) -> list[str]:
     """Return what the last look found: nothing, or what was there for so long."""
-    deadline = time.monotonic() + seconds
-    while (found := look()) and time.monotonic() < deadline:
+    deadline = Deadline(seconds)
+    while (found := look()) and not deadline.has_passed:
         time.sleep(1.0)
     return found
 

@@ -1,13 +1,16 @@
-"""Any process is killed with -9 in the middle of a 100-instance build: nothing is lost.
+"""Any process is killed with -9 in the middle of a large build: nothing is lost.
 
 Killed processes come back as systemd would bring them back, but for the agent that stays away.
 """
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 from _pytest.mark.structures import ParameterSet
 
+from tests.fixtures import sampling
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import LEASE_SECONDS, SERVICE_DOWN_SECONDS
 from tests.fixtures.layouts import two_cells
@@ -21,13 +24,19 @@ from tests.fixtures.services import POSTGRESQL
 pytestmark = [
     pytest.mark.rabbitmq,
     pytest.mark.postgresql,
-    pytest.mark.timeout(400),
 ]
 
 
-def long_of(*names: str) -> list[ParameterSet]:
-    """Return services whose kill here shows what the others' and random faults show, too."""
-    return [pytest.param(name, marks=pytest.mark.long) for name in names]
+INSTANCES = 100 if sampling.TAKES_ALL else 60
+
+
+def one_of(*names: str) -> list[ParameterSet]:
+    """Return services, one of which is killed here with each commit; the others' kills are long."""
+    chosen = zlib.crc32(f"{sampling.seed()} {names}".encode()) % len(names)
+    return [
+        pytest.param(name, marks=() if number == chosen else pytest.mark.long)
+        for number, name in enumerate(names)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +62,9 @@ def whole_and_empty(deployment):
 
 
 def begin_a_build(deployment, flavor):
-    """Ask for a hundred instances, four a request; return their UUIDs when all are accepted."""
-    return [uuid for _ in range(25) for uuid in deployment.create_servers(flavor, 4)]
+    """Ask for all instances, four a request; return their UUIDs when all are accepted."""
+    requests = INSTANCES // 4
+    return [uuid for _ in range(requests) for uuid in deployment.create_servers(flavor, 4)]
 
 
 def wait_until_building(deployment):
@@ -64,10 +74,10 @@ def wait_until_building(deployment):
         found = [server["status"] for server in deployment.servers()]
         return found.count("ACTIVE") >= 5
 
-    wait_for(states, "five of a hundred are ACTIVE", 60, 0.05)
+    wait_for(states, "five are ACTIVE", 60, 0.05)
 
 
-@pytest.mark.parametrize("name", [*long_of("super", "scheduler-1", "placement"), "cell1-conductor"])
+@pytest.mark.parametrize("name", one_of("super", "scheduler-1", "placement", "cell1-conductor"))
 def test_a_killed_service_loses_nothing(deployment, small, name):
     """The service comes back and what it had in hand is taken up when its lease ran out."""
     uuids = begin_a_build(deployment, small)
@@ -76,7 +86,7 @@ def test_a_killed_service_loses_nothing(deployment, small, name):
     assert_all_active(deployment, uuids)
 
 
-@pytest.mark.parametrize("name", ["super", *long_of("cell1-conductor"), "cell2-agent-1"])
+@pytest.mark.parametrize("name", one_of("super", "cell1-conductor", "cell2-agent-1"))
 def test_a_service_killed_halfway_loses_nothing(deployment, small, name):
     """The same when part of the build is done already."""
     uuids = begin_a_build(deployment, small)
@@ -95,7 +105,7 @@ def test_builds_of_an_agent_that_stays_away_go_to_alternates(deployment, small):
     wait_until_building(deployment)
     deployment.kill("cell2-agent-1")
     states = list(assert_nothing_is_lost(deployment, uuids).values())
-    assert states.count("ACTIVE") > 80
+    assert states.count("ACTIVE") > INSTANCES * 0.8
 
 
 def test_instances_of_a_dead_host_can_be_deleted(deployment, small):
@@ -114,9 +124,7 @@ def test_instances_of_a_dead_host_can_be_deleted(deployment, small):
 MOVES = [("resize", {"flavorRef": None}), ("os-migrateLive", None), ("migrate", None)]
 
 
-@pytest.mark.parametrize(
-    "name", [*long_of("super", "placement"), "cell1-conductor", *long_of("cell2-agent-1")]
-)
+@pytest.mark.parametrize("name", one_of("super", "placement", "cell1-conductor", "cell2-agent-1"))
 def test_a_service_killed_in_the_middle_of_moves_loses_nothing(deployment, small, name):
     """Servers that move end where they were to go, or where they were, with a reason.
 

@@ -14,8 +14,6 @@ SEED = 1
 FAULTS = 5
 OPERATIONS = 40
 
-pytestmark = pytest.mark.timeout(900)  # where a machine has much else to do
-
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):

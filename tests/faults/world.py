@@ -158,6 +158,10 @@ class FaultyDeployment(Deployment):
             self._add(agent, "compute", "[compute]\ndriver = process\n",
                       transport_url=cell.transport_url)  # fmt: skip
 
+    def _address(self, database_url: str) -> str:
+        """Let commits wait as they do by default: the database server is killed, too."""
+        return database_url
+
     def _add_cell(self, cell: Cell) -> list[tuple[str, ...]]:
         """Register the cell under the address of a link that the super conductors share."""
         url = self._linked("supers", cell.transport_url)
@@ -253,11 +257,11 @@ def _options(seed: int, size: Size, pace: float) -> str:
 
     ``pace`` lengthens what is measured in seconds until somebody counts as dead.
     """
-    dice = random.Random(f"options/{seed}")
+    rng = random.Random(f"options/{seed}")
     failing = ",".join(
-        f"{cell}-s1-{dice.randint(1, size.hosts)}:{dice.choice(_FAILING)}"
+        f"{cell}-s1-{rng.randint(1, size.hosts)}:{rng.choice(_FAILING)}"
         for cell in size.cells
-        if dice.random() < 0.5
+        if rng.random() < 0.5
     )
     return _OPTIONS.format(
         report_seconds=max(1, round(pace)),
@@ -268,10 +272,10 @@ def _options(seed: int, size: Size, pace: float) -> str:
         long_seconds=round(15 * pace),
         step_seconds=6 * pace,
         heartbeat_seconds=round(12 * pace),
-        shelved_offload_time=dice.choice((-1, -1, 0, 8)),
-        resize_confirm_window=dice.choice((0, 0, 15)),
-        allow_resize_to_same_host=dice.choice((False, True)),
-        failure_rate=dice.choice((0.0, 0.05)),
+        shelved_offload_time=rng.choice((-1, -1, 0, 8)),
+        resize_confirm_window=rng.choice((0, 0, 15)),
+        allow_resize_to_same_host=rng.choice((False, True)),
+        failure_rate=rng.choice((0.0, 0.05)),
         failing_operations=failing,
     )
 

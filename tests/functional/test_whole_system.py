@@ -6,6 +6,7 @@ What a user sees of one request, from the front door to the end.
 from __future__ import annotations
 
 import pytest
+import requests
 
 from tests.fixtures.asking import wait_for
 from tests.fixtures.embedded import embedded_system
@@ -181,3 +182,16 @@ def test_an_availability_zone_is_kept(system, tiny):
         delete_everything(system)
         system.post(f"/os-aggregates/{aggregate}/action", {"remove_host": {"host": "sim-2"}})
         system.request("DELETE", f"/os-aggregates/{aggregate}")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Host": "evil.example:8774"}, {"Origin": "https://evil.example"}],
+    ids=["host", "origin"],
+)
+def test_web_pages_of_other_sites_can_not_use_the_api(system, headers):
+    """Neither by DNS rebinding nor by posting to this machine."""
+    body = {"flavor": {"name": "theirs", "vcpus": 1, "ram": 64, "disk": 0}}
+    answer = requests.post(f"{system.api_url}/v2.1/flavors", json=body, headers=headers, timeout=60)
+    names = {flavor["name"] for flavor in system.get("/flavors")["flavors"]}
+    assert (answer.status_code, "theirs" in names) == (403, False)

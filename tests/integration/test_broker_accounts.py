@@ -20,7 +20,7 @@ import rpc
 from armillary import exception
 from armillary.context import admin_context
 from compute_agent.rpcapi import ComputeAPI
-from conductor.zone_rpcapi import ZoneAPI, ZoneSummariesAPI
+from conductor.super_conductor.zones.rpcapi import ZoneAPI, ZoneSummariesAPI
 from rpc import event_feed, topics
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
@@ -38,7 +38,6 @@ from tests.fixtures.services import POSTGRESQL, RABBITMQ
 pytestmark = [
     pytest.mark.rabbitmq,
     pytest.mark.postgresql,
-    pytest.mark.timeout(400),
 ]
 
 THIEF, OTHER = "cell2-agent-1", "cell2-agent-2"

@@ -12,13 +12,13 @@ import pytest
 
 from armillary.context import admin_context
 from compute_agent.rpcapi import ComputeAPI
-from conductor.cell_rpcapi import CellConductorAPI
+from conductor.cell_conductor.rpcapi import CellConductorAPI
 from objects.instance import Instance
 from rpc.transport import Bus
 from tests import builders
 from tests.fixtures.agent import Conductor, agent_conf, an_order
 from tests.fixtures.brokers import Broker
-from tests.fixtures.programs import Program, StartProgram, start_program
+from tests.fixtures.python_programs import Program, StartProgram, start_program
 
 __all__ = ["start_program"]
 
@@ -42,7 +42,7 @@ stop_grace_seconds = 1
 """
 PROGRAM = """
 import sys
-from armillary.cli import compute
+from programs import compute
 sys.exit(compute.main(sys.argv[1:]))
 """
 

@@ -38,7 +38,7 @@ def conf() -> cfg.ConfigOpts:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_feed, "WAIT_SECONDS", 0.1)
     monkeypatch.setattr(event_feed, "RECONNECT_SECONDS", 0.1)
-    monkeypatch.setattr(event_feed, "LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(event_feed, "RECHECK_SECONDS", 0.0)
 
 
 @contextmanager

@@ -14,14 +14,14 @@ from sqlalchemy.engine import make_url
 
 from api.handlers.server import request_of
 from armillary.context import admin_context
-from conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.rpcapi import SuperConductorAPI
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.services import POSTGRESQL, administrator
 from tests.fixtures.zone_deployment import ZoneDeployment, tree
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
 
 PATIENCE_SECONDS = 90.0
 OPTIONS = """

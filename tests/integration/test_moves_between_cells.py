@@ -20,7 +20,6 @@ from tests.fixtures.services import POSTGRESQL
 pytestmark = [
     pytest.mark.rabbitmq,
     pytest.mark.postgresql,
-    pytest.mark.timeout(600),
     pytest.mark.long,
 ]
 

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from armillary.db import Database
-from compute_agent.child_providers import cell_uuid
+from compute_agent.host.child_providers import cell_uuid
 from placement.engine import PlacementEngine
 from tests.fixtures.asking import wait_for
 from tests.fixtures.brokers import fresh_vhost
@@ -22,7 +22,7 @@ from tests.fixtures.placement import engines
 from tests.fixtures.placement_examiner import Examiner
 from tests.fixtures.services import POSTGRESQL
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
 
 PATIENCE_SECONDS = 60.0
 SLOT = "CUSTOM_SLOT"

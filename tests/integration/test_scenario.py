@@ -20,7 +20,7 @@ from tests.fixtures.ledger import (
 )
 from tests.fixtures.services import MARIADB, POSTGRESQL
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.rabbitmq
 
 VARIANTS = [
     pytest.param((POSTGRESQL, "threading"), marks=pytest.mark.postgresql, id="postgresql-threads"),

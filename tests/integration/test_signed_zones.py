@@ -11,8 +11,8 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from conductor.zone_rpcapi import ZoneSummariesAPI
-from objects.zone_summary import ZoneSummary
+from conductor.super_conductor.zones.rpcapi import ZoneSummariesAPI
+from objects.zones.zone_summary import ZoneSummary
 from rpc import authority
 from rpc.client import RpcClient
 from rpc.transport import Bus
@@ -27,7 +27,6 @@ from tests.fixtures.zone_deployment import ZoneDeployment, tree
 pytestmark = [
     pytest.mark.rabbitmq,
     pytest.mark.postgresql,
-    pytest.mark.timeout(600),
     pytest.mark.long,
 ]
 
@@ -120,7 +119,7 @@ def refusals(zone):
         line
         for process in zone.processes.values()
         for line in process.log.read_text(errors="replace").splitlines()
-        if " refused " in line
+        if " Refused " in line
     ]
 
 

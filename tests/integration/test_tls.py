@@ -1,6 +1,7 @@
 """TLS everywhere: a deployment whose broker, database server and API speak nothing else.
 
-The authority is the test's own; the broker wants to see a certificate of each client.
+The authority is the test's own; the broker wants to see a certificate of each client. Its programs
+are started as an operator starts them, those of most other deployments are forked.
 """
 
 from __future__ import annotations
@@ -21,17 +22,16 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
-from conductor.zone_rpcapi import ZoneAPI
+from conductor.super_conductor.zones.rpcapi import ZoneAPI
 from rpc.event_feed import connection_to
 from rpc.transport import Bus
+from tests.fixtures import forked_servers
 from tests.fixtures.asking import wait_for
 from tests.fixtures.authority import Certificate, CertificateAuthority
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.deployment import Cell, Deployment
 from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
 from tests.fixtures.tls_stores import TlsBroker, TlsDatabases, tls_mariadb, tls_stores
-
-pytestmark = pytest.mark.timeout(400)
 
 TOP, CELL = "top", "cell1"
 DATABASES = ("api", "cell0", "placement", CELL)
@@ -58,7 +58,9 @@ class TlsDeployment(Deployment):
             for name, value in broker_options(authority, authority.issue("services")).items()
         ]
         options = "\n".join([SIMULATED, "[oslo_messaging_rabbit]", *lines, ""])
-        super().__init__(folder, options=options, schedulers=1, **arguments)
+        super().__init__(
+            folder, options=options, schedulers=1, start_program=forked_servers.run, **arguments
+        )
         self.api_url = self.api_url.replace("http:", "https:")
         self._session.verify = str(authority.ca_file)
         self._session.trust_env = False
@@ -162,6 +164,17 @@ def test_a_renewed_certificate_is_shown_without_a_restart(deployment: TlsDeploym
     assert deployment.get("/flavors")
     logs = [each.log.read_text(errors="replace") for each in deployment.processes.values()]
     assert not any("stays in use" in log for log in logs)
+
+
+def test_each_program_ends_when_it_is_told_to(deployment: TlsDeployment) -> None:
+    """By itself, with the code 0; each was started by the command that is installed.
+
+    The deployment is not used again: this is the last test of it.
+    """
+    commands = {Path(each.command[0]).name for each in deployment.processes.values()}
+    services = ("api", "compute", "conductor", "placement", "scheduler")
+    assert commands == {f"armillary-{name}" for name in services}
+    assert deployment.end() == dict.fromkeys(deployment.processes, 0)
 
 
 def test_the_broker_has_to_be_of_our_authority(stores: Stores, tmp_path: Path) -> None:

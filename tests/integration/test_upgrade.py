@@ -21,7 +21,7 @@ from tests.fixtures.deployment import Cell, Deployment
 from tests.fixtures.ledger import delete_everything
 from tests.fixtures.services import POSTGRESQL
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
 
 OLD, NEW = "cell1-old", "cell1-new"
 OLD_HOST, NEW_HOSTS = "old-1", {"new-1", "new-2"}

@@ -11,7 +11,7 @@ from tests.fixtures.asking import wait_for
 from tests.fixtures.services import POSTGRESQL
 from tests.fixtures.zone_deployment import ZoneDeployment, tree
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
 
 PATIENCE_SECONDS = 150.0
 LIVING = "SELECT count(*) FROM instances WHERE deleted_at IS NULL"
@@ -66,9 +66,8 @@ def root(zones: dict[str, ZoneDeployment]) -> ZoneDeployment:
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(root: ZoneDeployment) -> Iterator[None]:
-    """Delete what a test that failed has left, so that the next one begins with nothing."""
-    yield
+def nothing_is_left(root: ZoneDeployment) -> None:
+    """Begin with nothing, whatever a test that failed has left."""
     for server in root.servers():
         root.request("DELETE", f"/servers/{server['id']}")
     wait_for(lambda: not root.servers(), "nothing is left", PATIENCE_SECONDS, 0.3)

@@ -18,7 +18,9 @@ def main(argv: list[str]) -> int:
     memory.install()
     from tests.simulation import series
 
-    seeds = range(arguments.first, arguments.first + arguments.seeds)
+    seeds = range(
+        arguments.first, arguments.first + arguments.seeds * arguments.step, arguments.step
+    )
     if arguments.seed is not None:
         seeds = range(arguments.seed, arguments.seed + 1)
     return series.run_all(
@@ -32,6 +34,7 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="run this one only")
     parser.add_argument("--first", type=int, default=1, help="the first of several (%(default)s)")
     parser.add_argument("--seeds", type=int, default=20, help="how many (%(default)s)")
+    parser.add_argument("--step", type=int, default=1, help="from each to the next (%(default)s)")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time (%(default)s)")
     parser.add_argument("--cpu", type=float, help="begin none after so many seconds of CPU time")
     parser.add_argument("--verbose", action="store_true", help="say everything that happens")

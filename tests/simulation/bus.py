@@ -48,7 +48,7 @@ class Broker:
     """Queues by topic and server; ``cut`` names the processes that cannot reach it."""
 
     name: str
-    fate: Fate = lambda sender, method: [HUB.dice.uniform(0.0, DELAY_SECONDS_MAX)]
+    fate: Fate = lambda sender, method: [HUB.rng.uniform(0.0, DELAY_SECONDS_MAX)]
     servers: list[SimServer] = field(default_factory=list)
     cut: set[str] = field(default_factory=set)
     waiting: list[Message] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Broker:
             for server in ready:
                 server.work(message)
         elif ready:
-            HUB.dice.choice(ready).work(message)
+            HUB.rng.choice(ready).work(message)
         else:
             self.waiting.append(message)
 
@@ -73,7 +73,7 @@ class Broker:
         """Hand out what waited: somebody has come, or come back."""
         waiting, self.waiting = self.waiting, []
         for message in waiting:
-            HUB.after(HUB.dice.uniform(0.0, 0.05), functools.partial(self.arrive, message))
+            HUB.after(HUB.rng.uniform(0.0, 0.05), functools.partial(self.arrive, message))
 
 
 class SimServer:

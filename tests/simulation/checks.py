@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from compute_agent.virt.simulated_guest import Role
+from compute_agent.virt.simulated.simulated_guest import Role
 from objects.cell_mapping import CELL0_UUID
 from objects.migration import ENDED
 from tests.simulation.hub import HUB

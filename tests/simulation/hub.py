@@ -102,7 +102,7 @@ class Hub:
 
     def take_seed(self, seed: int | str) -> None:
         """Go on from here, with all chance following from the seed."""
-        self.dice = _Random(f"hub/{seed}")
+        self.rng = _Random(f"hub/{seed}")
         self.entropy = _Random(f"entropy/{seed}")
         random.seed(f"module/{seed}")
         self.events = 0
@@ -112,7 +112,7 @@ class Hub:
     def after(self, seconds: float, fn: Callable[[], None]) -> None:
         """Have something done later, by nobody's thread."""
         later = max(seconds, TICK_SECONDS) if seconds > 0 else 0.0  # else time could stand still
-        entry = (self.now + later, self.dice.random(), next(self._numbers), fn)
+        entry = (self.now + later, self.rng.random(), next(self._numbers), fn)
         heapq.heappush(self._line, entry)
 
     def run(self, until: Callable[[], bool], seconds_max: float) -> bool:
@@ -189,8 +189,8 @@ class Hub:
                 self.after(0.0, lambda: self.kill(process))
                 raise Killed
             process.effects_left -= 1
-        if self.dice.random() < SWITCH_SHARE:
-            self.park(self.dice.uniform(0.0, PAUSE_SECONDS_MAX))
+        if self.rng.random() < SWITCH_SHARE:
+            self.park(self.rng.uniform(0.0, PAUSE_SECONDS_MAX))
 
     def _resume(self, thread: SimThread, token: int, *, woken: bool) -> None:
         if thread.token == token and not thread.is_done:

@@ -59,8 +59,8 @@ def run(stage: Stage, seed: int, say: Say = lambda line: None) -> Outcome:
 
 def _play(stage: Stage, seed: int) -> Story:
     world, faults, checks = stage.world, Faults(seed), Checks(stage.world)
-    dice = random.Random(f"length/{seed}")
-    seconds, linger_seconds = dice.choice(STORY_SECONDS), dice.choice(LINGER_SECONDS)
+    rng = random.Random(f"length/{seed}")
+    seconds, linger_seconds = rng.choice(STORY_SECONDS), rng.choice(LINGER_SECONDS)
     story = Story(world, seed, accepted=stage.servers, seconds=seconds)
     story.begin()
     faults.begin(world)
@@ -90,17 +90,15 @@ def _wait_until_quiet(story: Story, checks: Checks, deadline: float) -> None:
 
 def _options(seed: int) -> dict[tuple[str | None, str], Any]:
     """Return what hosts fail at in this run, and what is done to servers by itself."""
-    dice = random.Random(f"options/{seed}")
-    failing = [
-        f"host{dice.randint(1, 7)}:{dice.choice(FAILING)}" for _ in range(dice.randint(0, 2))
-    ]
+    rng = random.Random(f"options/{seed}")
+    failing = [f"host{rng.randint(1, 7)}:{rng.choice(FAILING)}" for _ in range(rng.randint(0, 2))]
     return {
         ("simulated", "failing_operations"): failing,
-        ("simulated", "failure_rate"): dice.choice((0.0, 0.1, 0.3)),
+        ("simulated", "failure_rate"): rng.choice((0.0, 0.1, 0.3)),
         ("simulated", "failure_seed"): seed,
-        (None, "reclaim_instance_interval"): dice.choice((0, 30)),
-        (None, "shelved_offload_time"): dice.choice((-1, 0, 20)),
-        (None, "resize_confirm_window"): dice.choice((0, 0, 30)),
+        (None, "reclaim_instance_interval"): rng.choice((0, 30)),
+        (None, "shelved_offload_time"): rng.choice((-1, 0, 20)),
+        (None, "resize_confirm_window"): rng.choice((0, 0, 30)),
     }
 
 

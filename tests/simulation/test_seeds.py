@@ -8,43 +8,76 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-SEEDS = 20
-"""So many stories are told, in about half a minute; `make simulation` tells more."""
+from tests.fixtures import sampling
+
+EVERY = 1 if sampling.TAKES_ALL else 25
+SEEDS = list(sampling.sample(range(1, 201), EVERY, "simulation"))
+"""Others with each commit; `make simulation` tells all of these stories."""
+ROOT = Path(__file__).parents[2]
 
 
-def runs(*arguments: str) -> tuple[list[dict[str, Any]], int]:
-    """Return what runs found, and the exit code."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.simulation", "--json", *arguments],
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert lines, done.stderr
-    return lines, done.returncode
+class Program:
+    """A running simulation, and what its runs came to so far."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self._log = folder / "simulation.log"
+        self._outcomes: dict[int, dict[str, Any]] = {}
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-W", "ignore", "-m", "tests.simulation", "--json", *arguments],
+                stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT,
+            )  # fmt: skip
+
+    def outcome(self, seed: int) -> dict[str, Any]:
+        """Return what a seed came to, when its run is over; they end in any order."""
+        assert self.process.stdout is not None
+        while seed not in self._outcomes:
+            line = self.process.stdout.readline()
+            assert line, f"seed {seed} came to no end:\n{self._log.read_text()}"
+            outcome = json.loads(line)
+            self._outcomes[outcome["seed"]] = outcome
+        return self._outcomes[seed]
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.communicate()
 
 
 @pytest.fixture(scope="module")
-def told() -> tuple[list[dict[str, Any]], int]:
-    """Return what the first seeds came to, and the exit code."""
-    return runs("--seeds", str(SEEDS), "--jobs", "2")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """Lend a program that runs all seeds."""
+    program = Program(
+        tmp_path_factory.mktemp("seeds"),
+        *("--first", f"{SEEDS[0]}", "--seeds", f"{len(SEEDS)}", "--step", f"{EVERY}", "--jobs=2"),
+    )
+    yield program
+    program.end()
 
 
-def test_nothing_is_lost_whatever_fails(told: tuple[list[dict[str, Any]], int]) -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_is_lost_whatever_fails(told: Program, seed: int) -> None:
     """Each accepted request ends, guests run once, placement holds what there is."""
-    outcomes, code = told
-    failed = {outcome["seed"]: outcome["failures"] for outcome in outcomes if outcome["failures"]}
-    assert (failed, code, len(outcomes)) == ({}, 0, SEEDS)
+    assert told.outcome(seed)["failures"] == []
 
 
-def test_a_seed_replays_exactly_and_another_does_not(
-    told: tuple[list[dict[str, Any]], int],
-) -> None:
+def test_a_seed_replays_exactly_and_another_does_not(told: Program, tmp_path: Path) -> None:
     """Another program that runs one seed does the same, to the last message."""
-    first, *others = told[0]
-    again, _code = runs("--seed", str(first["seed"]))
-    assert again == [first]
-    assert all(other["trace"] != first["trace"] for other in others)
+    seed, *others = SEEDS
+    first = told.outcome(seed)
+    again = Program(tmp_path, "--seed", f"{seed}")
+    assert again.outcome(seed) == first
+    again.end()
+    assert all(told.outcome(other)["trace"] != first["trace"] for other in others)
+
+
+def test_the_program_says_that_all_is_well(told: Program) -> None:
+    """By its exit code, after it has run each seed."""
+    for seed in SEEDS:
+        told.outcome(seed)
+    assert told.process.wait() == 0

@@ -20,16 +20,16 @@ from armillary.context import RequestContext
 from armillary.db import Database, engines, sqlite
 from armillary.periodic import PeriodicRunner
 from compute_agent import manager as agent_module
-from compute_agent.journal import Journal
-from compute_agent.virt.simulated import FILE_NAME, SimulatedDriver
-from compute_agent.virt.simulated_guest import SimulatedGuest
-from compute_agent.virt.simulated_hosts import parse_hosts
-from compute_agent.virt.simulated_store import SimulatedStore
-from conductor.api_db import cells, flavors, images
-from conductor.cell_conductor import CellConductorManager
-from conductor.moments import moment
-from conductor.rpcapi import SuperConductorAPI
-from conductor.super_conductor import SuperConductorManager
+from compute_agent.journal.journal import Journal
+from compute_agent.virt.simulated.simulated_driver import FILE_NAME, SimulatedDriver
+from compute_agent.virt.simulated.simulated_guest import SimulatedGuest
+from compute_agent.virt.simulated.simulated_hosts import parse_hosts
+from compute_agent.virt.simulated.simulated_store import SimulatedStore
+from conductor.cell_conductor.manager import CellConductorManager
+from conductor.common.clock import moment
+from conductor.super_conductor.db import cells, flavors, images
+from conductor.super_conductor.manager import SuperConductorManager
+from conductor.super_conductor.rpcapi import SuperConductorAPI
 from placement.manager import PlacementManager
 from scheduler.manager import SchedulerManager
 from tests import builders
@@ -49,10 +49,10 @@ AGENTS = {
     "agent4": ("cell2", ("host7",)),
 }
 SCHEMAS = {
-    "api": "conductor.api_db.schema",
-    "cell0": "conductor.cell_db.schema",
+    "api": "conductor.super_conductor.db.schema",
+    "cell0": "conductor.common.cell_db.schema",
     "placement": "placement.db.schema",
-    **dict.fromkeys(CELLS, "conductor.cell_db.schema"),
+    **dict.fromkeys(CELLS, "conductor.common.cell_db.schema"),
 }
 SERVICES = ("placement1", "super1", "super2", "scheduler1", *(
     f"{cell}-{side}" for cell in CELLS for side in "ab"

@@ -1,4 +1,4 @@
-"""The driver ``libvirt``: virtual machines.
+"""The libvirt driver: virtual machines.
 
-libvirt's library is imported when the driver makes its host, not before: it is optional.
+libvirt's library is optional and only imported when the driver creates its host.
 """

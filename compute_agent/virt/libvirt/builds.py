@@ -1,4 +1,4 @@
-"""A new guest: files, definition, start; each step may have been done before."""
+"""Build of a new guest: files, definition, start. Each step is idempotent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from compute_agent.instance_place import InstancePlace
+from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.libvirt import images, qemu_img
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.images import BadImage, ImageFile
@@ -18,14 +18,14 @@ from objects.instance import Instance
 
 
 class Builds:
-    """Raises BadImage, DiskError, OSError, and what libvirt raises; whoever calls it undoes."""
+    """Raises BadImage, DiskError, OSError, and libvirt's errors; the caller undoes the build."""
 
     def __init__(self, conf: cfg.ConfigOpts, guests: Guests) -> None:
         self._conf = conf
         self._guests = guests
 
-    def build(self, instance: Instance, place: InstancePlace) -> Any:
-        """Build and start a guest, and return its domain; one that runs stays as it is."""
+    def build(self, instance: Instance, place: InstancePlacement) -> Any:
+        """Build and start a guest, and return its domain; a running one is left as it is."""
         domain = self._guests.find(instance.uuid)
         if domain is not None and domain.isActive():
             return domain
@@ -53,5 +53,5 @@ def _check_size(image: ImageFile, instance: Instance) -> None:
     root_gb = instance.flavor.root_gb
     if root_gb and size > root_gb * GIB:
         raise BadImage(
-            f"the image's disk has {size} bytes, and the flavor's root disk {root_gb} GiB"
+            f"the image's disk has {size} bytes, but the flavor's root disk only {root_gb} GiB"
         )

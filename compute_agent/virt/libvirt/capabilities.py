@@ -1,4 +1,4 @@
-"""What libvirt says of a host: its CPU, NUMA cells, and the kinds of guests it can run."""
+"""Capabilities of a host as reported by libvirt: CPU, NUMA cells, and supported guests."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Self
 from xml.etree.ElementTree import Element
 
-from compute_agent.virt import machine_numa
-from compute_agent.virt.cpu_split import CpuSplit
 from compute_agent.virt.libvirt import xml_text
+from compute_agent.virt.machine import machine_numa
+from compute_agent.virt.machine.cpu_split import CpuSplit
 from objects.numa import HostCell, PagePool, parse_cpus
 
 _KIB_PER_MIB = 1024
@@ -17,7 +17,7 @@ _KIB_PER_MIB = 1024
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostCpu:
-    """A CPU: its features are libvirt's names, those of its model among them once expanded."""
+    """A CPU; features have libvirt's names, and include those of the model once expanded."""
 
     arch: str
     model: str = ""
@@ -29,7 +29,7 @@ class HostCpu:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GuestKind:
-    """An architecture and mode (``hvm``) that can be run, how (``kvm``), on what machines."""
+    """A supported architecture and mode (``hvm``), with domain types (``kvm``) and machines."""
 
     arch: str
     mode: str
@@ -39,7 +39,7 @@ class GuestKind:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CellFacts:
-    """A NUMA cell, whole."""
+    """A NUMA cell, without usage."""
 
     id: int
     memory_mb: int
@@ -61,11 +61,11 @@ class Capabilities:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return what a document says. Raises ValueError for what is none."""
+        """Parse a capabilities document. Raises ValueError if it is invalid."""
         root = xml_text.parse(text)
         cpu = root.find("./host/cpu")
         if cpu is None:
-            raise ValueError("libvirt's capabilities name no CPU")
+            raise ValueError("libvirt's capabilities contain no CPU")
         return cls(
             cpu=parse_cpu(cpu),
             cpu_xml=xml_text.write(cpu),
@@ -80,13 +80,13 @@ class Capabilities:
         return frozenset[int]().union(*(cell.cpus for cell in self.cells))
 
     def kinds(self, domain_type: str) -> list[GuestKind]:
-        """Return the kinds of guests of a type (``kvm``), those of the host's arch first."""
+        """Return the guest kinds of a domain type (``kvm``), the host's architecture first."""
         found = [guest for guest in self.guests if domain_type in guest.domain_types]
         return sorted(found, key=lambda guest: guest.arch != self.cpu.arch)
 
 
 def parse_cpu(cpu: Element, arch: str = "") -> HostCpu:
-    """Return a CPU of capabilities or of a guest, which names features it lacks as well."""
+    """Return a CPU from capabilities or a domain, which may also list disabled features."""
     topology = cpu.find("topology")
     bits = cpu.find("maxphysaddr")
     return HostCpu(
@@ -106,9 +106,9 @@ def parse_cpu(cpu: Element, arch: str = "") -> HostCpu:
 def host_cells(
     cells: tuple[CellFacts, ...], split: CpuSplit, memory_mb: int
 ) -> tuple[HostCell, ...]:
-    """Return the cells that have CPUs for guests, as ``machine_numa.cells`` would.
+    """Return the cells that have CPUs for guests, as ``machine_numa.cells`` does.
 
-    ``memory_mb`` is the host's: where there is one cell alone it may be counted short.
+    ``memory_mb`` is the host's memory; a single cell may report too little.
     """
     found = [
         _host_cell(cell, split, max(cell.memory_mb, memory_mb if len(cells) == 1 else 0))
@@ -154,7 +154,7 @@ def _cell(cell: Element) -> CellFacts:
 def _kind(guest: Element) -> GuestKind:
     arch = guest.find("arch")
     if arch is None:
-        raise ValueError("libvirt's capabilities name a guest without an architecture")
+        raise ValueError("libvirt's capabilities contain a guest without an architecture")
     return GuestKind(
         arch=arch.attrib["name"],
         mode=guest.findtext("os_type", ""),
@@ -169,7 +169,7 @@ def _kind(guest: Element) -> GuestKind:
 
 
 def cpu_info(cpu: HostCpu) -> dict[str, Any]:
-    """Return the description of the CPU that capability queries look into, as JSON values."""
+    """Return the CPU description for capability queries, as JSON values."""
     info: dict[str, Any] = {
         "arch": cpu.arch,
         "vendor": cpu.vendor,

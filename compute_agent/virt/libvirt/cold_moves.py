@@ -1,4 +1,4 @@
-"""Guests that move while they are off: what their source tells, what their destination does."""
+"""Cold migration of guests: payload from the source, takeover at the destination."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from compute_agent.virt.libvirt import images, peers, qemu_img, transfer
+from compute_agent.virt.libvirt import images, qemu_img, remote_uris, transfer
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.instance_files import QCOW2, InstanceFiles
 from compute_agent.virt.libvirt.ownership import Ownership
@@ -18,7 +18,7 @@ from objects.instance import Instance
 
 
 class ColdMoves:
-    """Files go with a guest: by being shared, or by a copy over libvirt's own connection."""
+    """Moves guests' files by shared storage, or by a copy over libvirt's own connection."""
 
     def __init__(self, conf: cfg.ConfigOpts, guests: Guests) -> None:
         self._conf = conf
@@ -26,19 +26,19 @@ class ColdMoves:
         self._images = Path(conf.libvirt.images_path)
 
     def describe(self, uuid: str, record: GuestRecord) -> dict[str, Any]:
-        """Return what the destination of a guest that is off has to know.
+        """Return what the destination of a guest that is off needs to know.
 
         Raises DiskError, OSError.
         """
         files = self._guests.files(uuid)
         root = files.root
         if root is None:
-            raise DiskError("its root disk is gone")
+            raise DiskError("its root disk is missing")
         note = Ownership.read(files.directory).leaving()
         note.write(files.directory)
         return {
             "host": self._guests.host,
-            "address": peers.own_address(self._conf),
+            "address": remote_uris.own_address(self._conf),
             "directory": str(files.directory),
             "token": note.token,
             "root_gb": record.root_gb,
@@ -49,7 +49,7 @@ class ColdMoves:
         }
 
     def take_over(self, instance: Instance, luggage: Mapping[str, Any]) -> None:
-        """Make the files of a guest this host's. Raises DiskError, OSError, libvirtError."""
+        """Make this host the owner of a guest's files. Raises DiskError, OSError, libvirtError."""
         files = self._guests.files(instance.uuid)
         note = Ownership.read(files.directory)
         if note.token is not None and note.token == luggage["token"]:
@@ -60,14 +60,14 @@ class ColdMoves:
 
     def _fetch(self, files: InstanceFiles, luggage: Mapping[str, Any]) -> None:
         if PurePosixPath(luggage["directory"]).name != files.uuid:
-            raise DiskError(f"{luggage['directory']} is another guest's directory")
+            raise DiskError(f"{luggage['directory']} is the directory of another guest")
         base = luggage["base"]
         base_path = None if base is None else self._checked_base(base)
         files.make()
         Ownership(owner=self._guests.host, is_moving=True).write(files.directory)
         transfer.fetch(
             self._guests.library,
-            peers.daemon_uri(self._conf, luggage["address"]),
+            remote_uris.daemon_uri(self._conf, luggage["address"]),
             f"armillary-{files.uuid}",
             luggage["directory"],
             [files.directory / name for name in _plain_names(luggage["files"])],
@@ -76,14 +76,14 @@ class ColdMoves:
         Ownership(owner=self._guests.host).write(files.directory)
 
     def _base(self, root: Path) -> dict[str, Any] | None:
-        """Return what a root disk stands on, by its name below the images' directory."""
+        """Return a root disk's backing file, by its name in the images directory."""
         found = qemu_img.base_of(root)
         if found is None:
             return None
         path = Path(found[0]).resolve()
         directory = self._images.resolve()
         if not path.is_relative_to(directory):
-            raise DiskError(f"it was made of {path}, which is not below {directory} any more")
+            raise DiskError(f"its backing file {path} is no longer below {directory}")
         return {
             "name": str(path.relative_to(directory)),
             "format": found[1],
@@ -93,18 +93,18 @@ class ColdMoves:
     def _checked_base(self, base: Mapping[str, Any]) -> Path:
         path = (self._images / base["name"]).resolve()
         if not path.is_relative_to(self._images.resolve()) or base["format"] not in images.FORMATS:
-            raise DiskError(f"{base['name']} is no image's file")
+            raise DiskError(f"{base['name']} is not a valid image file")
         if not path.is_file() or path.stat().st_size != base["bytes"]:
             raise DiskError(
-                f"it was made of the image file {base['name']} ({base['bytes']} bytes), which is "
-                f"not in {self._images} here"
+                f"its backing file {base['name']} ({base['bytes']} bytes) does not exist in "
+                f"{self._images} on this host"
             )
         return path
 
     def _secure_root(
         self, files: InstanceFiles, base: Path | None, described: Mapping[str, Any] | None
     ) -> None:
-        """See to it that a disk from elsewhere names no file of this host but its image."""
+        """Ensure that a disk from another host refers to no file here except its image."""
         root = files.root
         if root is None:
             raise DiskError("the source sent no root disk")
@@ -120,5 +120,5 @@ class ColdMoves:
 def _plain_names(names: Sequence[str]) -> list[str]:
     for name in names:
         if PurePosixPath(name).name != name or not name.endswith((".raw", ".qcow2")):
-            raise DiskError(f"the source sends a file of the name {name}")
+            raise DiskError(f"the source sends a file with the invalid name {name}")
     return list(names)

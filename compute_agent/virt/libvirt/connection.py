@@ -1,4 +1,4 @@
-"""The library of libvirt, and the connection to a daemon, opened anew when it was lost."""
+"""The libvirt library, and a connection that is reopened when it is lost."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ HOW_TO_INSTALL = (
 
 
 def load_library() -> Any:
-    """Return the module of libvirt-python, which says nothing on standard error from now on.
+    """Return the libvirt-python module, with its error output to stderr disabled.
 
-    Raises ConfigurationError that tells how to install it.
+    Raises ConfigurationError with installation instructions.
     """
     try:
         library = importlib.import_module(MODULE)
     except ImportError as error:
         raise exception.ConfigurationError(reason=f"{HOW_TO_INSTALL} ({error})") from error
-    library.registerErrorHandler(_ignore, None)  # each error is raised as well
+    library.registerErrorHandler(_ignore, None)  # errors are also raised
     return library
 
 
@@ -35,7 +35,7 @@ def _ignore(_context: object, _error: object) -> None: ...
 
 
 class Connection:
-    """One connection for all threads of a driver."""
+    """A connection shared by all threads of a driver."""
 
     def __init__(self, library: Any, uri: str) -> None:
         self.library = library
@@ -44,7 +44,7 @@ class Connection:
         self._opened: Any = None
 
     def get(self) -> Any:
-        """Return a connection (virConnect) that works. Raises Unavailable with libvirt's reason."""
+        """Return a working connection (virConnect). Raises Unavailable with libvirt's reason."""
         with self._lock:
             if self._opened is not None and not self._answers():
                 LOG.warning("The connection to %s was lost", self.uri)
@@ -54,7 +54,7 @@ class Connection:
             return self._opened
 
     def close(self) -> None:
-        """Let go of it; what runs goes on."""
+        """Close the connection; guests keep running."""
         with self._lock:
             self._drop()
 
@@ -65,7 +65,7 @@ class Connection:
             raise exception.Unavailable(reason=f"{self.uri}: {error}") from error
 
     def _answers(self) -> bool:
-        """Ask for something small: that a daemon is gone shows at the next question only."""
+        """Probe the connection: a lost one is only noticed by the next call."""
         try:
             self._opened.getLibVersion()
         except self.library.libvirtError:

@@ -1,4 +1,4 @@
-"""CPU features, by libvirt's names, as standard traits."""
+"""Mapping of libvirt's CPU features to standard traits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os_traits
 
 from compute_agent.virt.libvirt.capabilities import HostCpu
 
-# Features whose trait is called otherwise; the rest are tried by their own name.
+# Features whose trait has a different name; others are looked up by their own name.
 _X86_TRAITS = {
     "pni": ["SSE3"],
     "aes": ["AESNI"],
@@ -37,7 +37,7 @@ _SEPARATORS = str.maketrans("", "", "-_.")
 
 
 def traits_of(cpu: HostCpu) -> frozenset[str]:
-    """Return the standard traits of a CPU: its architecture, and its features if it is an x86."""
+    """Return the standard traits of a CPU: architecture, and features on x86 and aarch64."""
     wanted = {f"HW_ARCH_{cpu.arch.upper()}"}
     if cpu.arch in ("x86_64", "i686"):
         wanted.update(f"HW_CPU_X86_{name}" for name in _x86_names(cpu.features))

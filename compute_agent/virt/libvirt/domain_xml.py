@@ -1,4 +1,4 @@
-"""The definition of a guest, as libvirt's domain XML. Pure."""
+"""Domain XML of a guest. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from objects.numa.host import ORDINARY_PAGE_KB_MAX
 
 NO_CPU_MODE = "none"
 BUSES = {"virtio": "vd", "scsi": "sd", "sata": "sd"}
-"""Buses that disks can be on, and how the names of their disks begin."""
+"""Supported disk buses, and the prefix of their device names."""
 _PCI_FIELDS = ("domain", "bus", "slot", "function")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GuestDisk:
-    """A file that is a disk; ``format`` is raw or qcow2."""
+    """A disk file; ``format`` is raw or qcow2."""
 
     path: str
     format: str
@@ -28,7 +28,7 @@ class GuestDisk:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GuestSpec:
-    """All that a guest is made of: sizes in MiB, CPU modes as ``[libvirt] cpu_mode`` has them."""
+    """All inputs of a domain XML: sizes in MiB, CPU modes as in ``[libvirt] cpu_mode``."""
 
     uuid: str
     record: GuestRecord
@@ -50,18 +50,18 @@ class GuestSpec:
 
 
 def domain_name(uuid: str) -> str:
-    """Return what libvirt calls the guest; names that users give are not unique."""
+    """Return the libvirt name of a guest; the names given by users are not unique."""
     return f"instance-{uuid}"
 
 
 def mac_address(uuid: str) -> str:
-    """Return the address of a guest's interface, always the same."""
+    """Return the MAC address of a guest's interface, derived from its UUID."""
     digest = hashlib.sha256(uuid.encode("ascii")).hexdigest()
     return ":".join(["52", "54", "00", digest[0:2], digest[2:4], digest[4:6]])
 
 
 def build(spec: GuestSpec) -> str:
-    """Return the XML of a guest."""
+    """Return the domain XML of a guest."""
     domain = Element("domain", {"type": spec.domain_type})
     SubElement(domain, "name").text = domain_name(spec.uuid)
     SubElement(domain, "uuid").text = spec.uuid
@@ -74,7 +74,7 @@ def build(spec: GuestSpec) -> str:
     _add_system(domain, spec)
     _add_cpu(domain, spec)
     SubElement(domain, "clock", {"offset": "utc"})
-    # A guest that ends or crashes is off until somebody starts it; one that reboots goes on.
+    # A guest that powers off or crashes stays off; one that reboots keeps running.
     SubElement(domain, "on_poweroff").text = "destroy"
     SubElement(domain, "on_reboot").text = "restart"
     SubElement(domain, "on_crash").text = "destroy"
@@ -119,7 +119,7 @@ def _add_cpu(domain: Element, spec: GuestSpec) -> None:
 
 
 def _add_pages(domain: Element, topology: InstanceTopology | None) -> None:
-    """Ask for huge pages, by the guest's cells; ordinary ones need not be asked for."""
+    """Request huge pages for the guest's cells; ordinary pages need no request."""
     if topology is None:
         return
     by_size: dict[int, set[int]] = {}
@@ -161,7 +161,7 @@ def _add_disk(devices: Element, disk: GuestDisk, bus: str, number: int) -> None:
 
 
 def _add_pci(devices: Element, address: str) -> None:
-    """Give the guest a device; libvirt takes it from the host's driver and gives it back."""
+    """Pass a device through; libvirt detaches it from the host's driver and reattaches it."""
     host = SubElement(devices, "hostdev", {"mode": "subsystem", "type": "pci", "managed": "yes"})
     front, _, function = address.rpartition(".")
     values = (*front.split(":"), function)

@@ -1,4 +1,4 @@
-"""Virtual machines through libvirt: the host of one daemon, which is this machine's."""
+"""libvirt driver: virtual machines on this machine's libvirt daemon."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from typing import Any, Self
 from oslo_config import cfg
 
 from armillary import concurrency, exception
-from compute_agent.instance_place import ANYWHERE, InstancePlace
-from compute_agent.pci_devices import PciDevice
-from compute_agent.virt import machine
+from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
+from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.driver import (
     ComputeDriver,
     Feature,
@@ -27,14 +26,15 @@ from compute_agent.virt.libvirt import connection, qemu_img
 from compute_agent.virt.libvirt.builds import Builds
 from compute_agent.virt.libvirt.cold_moves import ColdMoves
 from compute_agent.virt.libvirt.guests import Guests
-from compute_agent.virt.libvirt.host_facts import HostFacts
+from compute_agent.virt.libvirt.host_properties import HostFacts
 from compute_agent.virt.libvirt.images import BadImage
 from compute_agent.virt.libvirt.live_moves import CannotMove, LiveMoves, MoveAborted
 from compute_agent.virt.libvirt.ownership import Ownership
-from compute_agent.virt.libvirt.peers import UnknownPeer
 from compute_agent.virt.libvirt.qemu_img import DiskError, UnsafeImage
 from compute_agent.virt.libvirt.record import GuestRecord
-from compute_agent.virt.machine_meters import MachineMeters
+from compute_agent.virt.libvirt.remote_uris import UnknownPeer
+from compute_agent.virt.machine import machine
+from compute_agent.virt.machine.machine_metrics import MachineMeters
 from compute_agent.virt.metrics import Kind
 from objects.instance import Instance
 from objects.numa import HostCell
@@ -45,20 +45,20 @@ _AT_ONCE = 0.0
 
 
 class NoGuest(Exception):
-    """There is no guest that it could be done to."""
+    """The guest of the operation does not exist or is not running."""
 
 
 _FAILURES = (
     BadImage, CannotMove, DiskError, NoGuest, OSError, UnknownPeer, exception.Unavailable,
 )  # fmt: skip
-"""What goes wrong with a guest, beside what libvirt itself raises."""
+"""Errors of guest operations, besides libvirt's own."""
 
 
 class LibvirtDriver(ComputeDriver):
-    """This machine as a host of virtual machines, called as the machine is ([DEFAULT] host).
+    """This machine as a host of virtual machines, named after [DEFAULT] host.
 
-    Guests are persistent domains with the instance's UUID, known by what we write into their
-    metadata; the daemon remembers them, this object nothing. Each has a directory below
+    Guests are persistent domains with the instance's UUID, identified by our metadata. The daemon
+    stores them; this object has no state of its own. Each guest has a directory below
     ``[libvirt] instances_path``.
     """
 
@@ -72,11 +72,11 @@ class LibvirtDriver(ComputeDriver):
 
     @classmethod
     def make_hosts(cls, conf: cfg.ConfigOpts, state_path: Path) -> list[Self]:
-        """Return the one driver of this machine. Raises ConfigurationError."""
+        """Return the single driver of this machine. Raises ConfigurationError."""
         if concurrency.backend() != concurrency.THREADING:
             raise exception.ConfigurationError(
                 reason="[compute] driver = libvirt needs [DEFAULT] concurrency_backend = "
-                "threading: libvirt's calls would hold up all green threads"
+                "threading, because libvirt's calls would block all green threads"
             )
         return [cls(conf, connection.load_library())]
 
@@ -88,7 +88,7 @@ class LibvirtDriver(ComputeDriver):
         options = self._conf.libvirt
         if options.cpu_mode == "custom" and not options.cpu_model:
             raise exception.ConfigurationError(
-                reason="[libvirt] cpu_mode is custom, and cpu_model does not say which"
+                reason="[libvirt] cpu_mode = custom needs cpu_model to be set"
             )
         if options.images_type == "qcow2" and not qemu_img.is_installed():
             raise exception.ConfigurationError(
@@ -150,12 +150,12 @@ class LibvirtDriver(ComputeDriver):
 
     @property
     def _facts(self) -> HostFacts:
-        assert self._facts_found is not None  # init_host comes first
+        assert self._facts_found is not None  # set by init_host
         return self._facts_found
 
     # Guests ---------------------------------------------------------------------------------------
 
-    def spawn(self, instance: Instance, place: InstancePlace = ANYWHERE) -> GuestInfo:
+    def spawn(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
         try:
             return self._info(self._builds.build(instance, place))
         except (BadImage, UnsafeImage) as error:
@@ -178,23 +178,23 @@ class LibvirtDriver(ComputeDriver):
         with self._operating(instance_uuid, "Stop"):
             domain = self._existing(instance_uuid)
             self._guests.shut_down(domain, grace_seconds)
-            self._settle(instance_uuid)
+            self._record_staying(instance_uuid)
             return self._info(domain)
 
-    def power_on(self, instance: Instance, place: InstancePlace = ANYWHERE) -> GuestInfo:
+    def power_on(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
         with self._operating(instance.uuid, "Start"):
             domain = self._existing(instance.uuid)
             if not domain.isActive():
-                domain = self._start_anew(domain, instance, place)
+                domain = self._start_redefined(domain, instance, place)
             return self._info(domain)
 
     def reboot(
-        self, instance: Instance, place: InstancePlace, *, is_hard: bool, grace_seconds: float
+        self, instance: Instance, place: InstancePlacement, *, is_hard: bool, grace_seconds: float
     ) -> GuestInfo:
         with self._operating(instance.uuid, "Reboot"):
             domain = self._existing(instance.uuid)
             self._guests.shut_down(domain, _AT_ONCE if is_hard else grace_seconds)
-            return self._info(self._start_anew(domain, instance, place))
+            return self._info(self._start_redefined(domain, instance, place))
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
         with self._operating(instance_uuid, "Console output"):
@@ -218,7 +218,7 @@ class LibvirtDriver(ComputeDriver):
     def attach(
         self,
         instance: Instance,
-        place: InstancePlace,
+        place: InstancePlacement,
         luggage: Mapping[str, Any],
         *,
         is_on: bool,
@@ -231,7 +231,7 @@ class LibvirtDriver(ComputeDriver):
                 self._undo(instance.uuid)
             raise
 
-    def resize(self, instance: Instance, place: InstancePlace, *, is_on: bool) -> GuestInfo:
+    def resize(self, instance: Instance, place: InstancePlacement, *, is_on: bool) -> GuestInfo:
         with self._operating(instance.uuid, "Resize"):
             domain = self._existing(instance.uuid)
             record = self._record(domain)
@@ -239,7 +239,7 @@ class LibvirtDriver(ComputeDriver):
             is_done = record == GuestRecord.of(instance, place, least)
             if not is_done or not is_on:
                 self._guests.shut_down(domain, _AT_ONCE)
-            self._settle(instance.uuid)
+            self._record_staying(instance.uuid)
             if not is_done:
                 self._guests.files(instance.uuid).fit(instance.flavor)
                 domain = self._guests.define(instance, place, least)
@@ -248,7 +248,7 @@ class LibvirtDriver(ComputeDriver):
             return self._info(domain)
 
     def prepare_live(
-        self, instance: Instance, place: InstancePlace, source: Mapping[str, Any]
+        self, instance: Instance, place: InstancePlacement, source: Mapping[str, Any]
     ) -> dict[str, Any]:
         try:
             with self._operating(instance.uuid, "Preparing a live migration"):
@@ -274,12 +274,12 @@ class LibvirtDriver(ComputeDriver):
                 if not self._live.has_left(uuid):
                     raise exception.LiveMigrationAborted(instance_uuid=uuid) from error
             except (self._library.libvirtError, *_FAILURES):
-                # Who is told that it failed destroys the copy at the destination: be sure of it.
+                # On a failure the destination destroys its copy, so be sure that the guest is here.
                 if not self._live.has_left(uuid):
                     raise
             self._live.note_gone(uuid, destination)
 
-    def complete_live(self, instance: Instance, place: InstancePlace) -> GuestInfo:
+    def complete_live(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
         with self._operating(instance.uuid, "Live migration"):
             domain = self._running(instance.uuid)
             self._live.complete(instance.uuid)
@@ -289,7 +289,7 @@ class LibvirtDriver(ComputeDriver):
 
     @contextlib.contextmanager
     def _operating(self, uuid: str, operation: str) -> Iterator[None]:
-        """Say of whatever fails what was being done, to which guest, and what libvirt said."""
+        """Convert errors to OperationFailed, with operation, guest and libvirt's message."""
         try:
             yield
         except (self._library.libvirtError, *_FAILURES) as error:
@@ -300,36 +300,41 @@ class LibvirtDriver(ComputeDriver):
     def _existing(self, uuid: str) -> Any:
         domain = self._guests.find(uuid)
         if domain is None:
-            raise NoGuest("there is no such guest")
+            raise NoGuest("the guest does not exist")
         return domain
 
     def _running(self, uuid: str) -> Any:
         domain = self._existing(uuid)
         if not self._guests.is_running(domain):
-            raise NoGuest("the guest does not run")
+            raise NoGuest("the guest is not running")
         return domain
 
     def _record(self, domain: Any) -> GuestRecord:
         record = self._guests.record(domain)
-        assert record is not None  # else it would not have been found
+        assert record is not None  # find() only returns guests with a record
         return record
 
-    def _start_anew(self, domain: Any, instance: Instance, place: InstancePlace) -> Any:
-        """Start a guest that is off with the definition of today."""
-        self._settle(instance.uuid)
+    def _start_redefined(self, domain: Any, instance: Instance, place: InstancePlacement) -> Any:
+        """Start a guest that is off with a current definition."""
+        self._record_staying(instance.uuid)
         defined = self._guests.define(instance, place, self._record(domain).root_gb_least)
         self._guests.start(defined)
         return defined
 
-    def _settle(self, uuid: str) -> None:
-        """Note that a guest stays here, if it was to move."""
+    def _record_staying(self, uuid: str) -> None:
+        """Record that a guest stays here, if it was about to move."""
         directory = self._guests.files(uuid).directory
         note = Ownership.read(directory)
         if note != note.staying(self.host):
             note.staying(self.host).write(directory)
 
     def _take_over(
-        self, instance: Instance, place: InstancePlace, luggage: Mapping[str, Any], *, is_on: bool
+        self,
+        instance: Instance,
+        place: InstancePlacement,
+        luggage: Mapping[str, Any],
+        *,
+        is_on: bool,
     ) -> Any:
         domain = self._guests.find(instance.uuid)
         if domain is not None and domain.isActive():
@@ -345,24 +350,23 @@ class LibvirtDriver(ComputeDriver):
 
     def _info(self, domain: Any) -> GuestInfo:
         info = self._guests.info(domain)
-        assert info is not None  # it is one of ours
+        assert info is not None  # it has a record
         return info
 
     def _undo(self, uuid: str) -> None:
         try:
             self._guests.remove(uuid)
         except (self._library.libvirtError, *_FAILURES) as error:
-            LOG.warning("%s: what was begun could not be removed: %s", uuid, error)
+            LOG.warning("%s: cannot remove a partial build: %s", uuid, error)
 
 
 def _root_gb_least(wanted: int, now: int, least: int) -> int:
-    """Return what a root disk that becomes ``wanted`` may be called again, GiB.
+    """Return the smallest root disk, GiB, that a disk resized to ``wanted`` may be declared as.
 
-    A disk never shrinks; that its flavor does is fine when a resize is taken back. Raises
-    DiskError.
+    A disk never shrinks. Its flavor may, to revert a resize. Raises DiskError.
     """
     if wanted < now and wanted != least:
-        raise DiskError(f"its root disk has {now} GiB, and cannot shrink to {wanted} GiB")
+        raise DiskError(f"its root disk has {now} GiB and cannot shrink to {wanted} GiB")
     return least if wanted == now else min(wanted, now)
 
 

@@ -1,4 +1,4 @@
-"""The guests of one host: found, defined, started, stopped, removed."""
+"""Guests of one host: find, define, start, stop and remove them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 from oslo_config import cfg
 
-from compute_agent.instance_place import ANYWHERE, InstancePlace
+from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.driver import GuestInfo
 from compute_agent.virt.libvirt import domain_xml, ownership
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.domain_xml import BUSES, GuestDisk, GuestSpec
-from compute_agent.virt.libvirt.host_facts import HostFacts
+from compute_agent.virt.libvirt.host_properties import HostFacts
 from compute_agent.virt.libvirt.images import BadImage
 from compute_agent.virt.libvirt.instance_files import InstanceFiles
 from compute_agent.virt.libvirt.ownership import Ownership
@@ -32,7 +32,7 @@ DEFAULT_BUS = "virtio"
 
 
 class Guests:
-    """What can be done with a guest, one step each. Raises what libvirt raises (libvirtError)."""
+    """Single steps on guests. Raises libvirt's errors (libvirtError)."""
 
     def __init__(
         self,
@@ -57,13 +57,13 @@ class Guests:
         return self.connection.library
 
     def files(self, uuid: str) -> InstanceFiles:
-        """Return the files of a guest, whether or not they are there."""
+        """Return the files of a guest, whether or not they exist."""
         return InstanceFiles(self._directory / uuid)
 
     # Finding --------------------------------------------------------------------------------------
 
     def find(self, uuid: str) -> Any:
-        """Return the domain of a guest of ours, or None."""
+        """Return the domain of one of our guests, or None."""
         try:
             domain = self.connection.get().lookupByUUIDString(uuid)
             return domain if self.record(domain) is not None else None
@@ -73,7 +73,7 @@ class Guests:
             raise
 
     def record(self, domain: Any) -> GuestRecord | None:
-        """Return what we wrote down of a guest; None when it is not one of ours."""
+        """Return the record in a guest's metadata; None if it is not one of ours."""
         library = self.library
         try:
             text = domain.metadata(library.VIR_DOMAIN_METADATA_ELEMENT, NAMESPACE, 0)
@@ -87,13 +87,13 @@ class Guests:
             return None
 
     def list(self) -> Iterator[GuestInfo]:
-        """Yield every guest: those that are defined, and those of which there are files alone."""
+        """Yield every guest: those that are defined, and those with only files."""
         seen = set()
         for domain in self.connection.get().listAllDomains(0):
             try:
                 info = self.info(domain)
             except self.library.libvirtError as error:
-                if not self._is(error, "VIR_ERR_NO_DOMAIN"):  # it went away while we look
+                if not self._is(error, "VIR_ERR_NO_DOMAIN"):  # it was removed meanwhile
                     raise
                 continue
             if info is not None:
@@ -104,7 +104,7 @@ class Guests:
                 yield GuestInfo(directory.name, SHUTDOWN, is_moving=True)
 
     def info(self, domain: Any) -> GuestInfo | None:
-        """Return a guest as it is now; None when it is not one of ours."""
+        """Return a guest's current state; None if it is not one of ours."""
         record = self.record(domain)
         if record is None:
             return None
@@ -118,7 +118,7 @@ class Guests:
         )
 
     def is_running(self, domain: Any) -> bool:
-        """Whether it runs here; one that is still arriving does not."""
+        """Return whether it runs here; an incoming migration does not count."""
         library = self.library
         state, reason = domain.state(0)
         if state == library.VIR_DOMAIN_PAUSED:
@@ -128,9 +128,12 @@ class Guests:
     # Changing -------------------------------------------------------------------------------------
 
     def define(
-        self, instance: Instance, place: InstancePlace = ANYWHERE, root_gb_least: int | None = None
+        self,
+        instance: Instance,
+        place: InstancePlacement = ANYWHERE,
+        root_gb_least: int | None = None,
     ) -> Any:
-        """Define a guest that is off with what it has now, instead of what it had.
+        """Define a guest that is off with its current properties, replacing its definition.
 
         Raises DiskError, BadImage.
         """
@@ -138,13 +141,13 @@ class Guests:
         return self.connection.get().defineXML(domain_xml.build(spec))
 
     def spec(
-        self, instance: Instance, place: InstancePlace, root_gb_least: int | None = None
+        self, instance: Instance, place: InstancePlacement, root_gb_least: int | None = None
     ) -> GuestSpec:
-        """Return what a guest is made of. Raises DiskError, BadImage."""
+        """Return the inputs of a guest's definition. Raises DiskError, BadImage."""
         files = self.files(instance.uuid)
         kind = self.facts.kind_for(instance.image)
         if kind is None:
-            raise DiskError("this host does not run guests of the image's architecture")
+            raise DiskError("this host does not support the image's architecture")
         disks: tuple[GuestDisk, ...] = files.disks(instance.flavor)
         return GuestSpec(
             uuid=instance.uuid,
@@ -163,7 +166,7 @@ class Guests:
         )
 
     def start(self, domain: Any) -> None:
-        """Start a guest; one that runs goes on running."""
+        """Start a guest; a running one keeps running."""
         try:
             domain.create()
         except self.library.libvirtError:
@@ -171,18 +174,18 @@ class Guests:
                 raise
 
     def shut_down(self, domain: Any, grace_seconds: float) -> None:
-        """Ask a guest to end, and end it when it has not within the grace."""
+        """Ask a guest to shut down, and kill it after the grace period."""
         if grace_seconds > 0 and domain.isActive():
             try:
                 domain.shutdown()
             except self.library.libvirtError as error:
-                LOG.info("%s cannot be asked to end: %s", domain.UUIDString(), error)
+                LOG.info("%s cannot be asked to shut down: %s", domain.UUIDString(), error)
             else:
                 self._await_end(domain, grace_seconds)
         self._end(domain)
 
     def remove(self, uuid: str) -> None:
-        """End a guest and remove all of it that is this host's; none there is fine.
+        """Stop a guest and remove all that this host owns of it; a missing one is ignored.
 
         Raises OSError.
         """
@@ -216,7 +219,7 @@ class Guests:
         try:
             domain.undefineFlags(flags)
         except library.libvirtError as error:
-            if not self._is(error, "VIR_ERR_NO_DOMAIN"):  # one that never was persistent
+            if not self._is(error, "VIR_ERR_NO_DOMAIN"):  # a transient domain is already gone
                 raise
 
     def _is_active(self, domain: Any) -> bool:
@@ -232,9 +235,9 @@ class Guests:
 
 
 def disk_bus(instance: Instance) -> str:
-    """Return the bus of a guest's disks. Raises BadImage when there is no such bus."""
+    """Return the bus of a guest's disks. Raises BadImage for an unsupported one."""
     properties = instance.image.properties if instance.image is not None else {}
     bus: str = properties.get("hw_disk_bus") or DEFAULT_BUS
     if bus not in BUSES:
-        raise BadImage(f"hw_disk_bus is {bus}; the driver libvirt has {', '.join(sorted(BUSES))}")
+        raise BadImage(f"hw_disk_bus is {bus}; supported are {', '.join(sorted(BUSES))}")
     return bus

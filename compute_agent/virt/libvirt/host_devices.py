@@ -1,15 +1,15 @@
-"""The PCI devices of a host, out of libvirt's descriptions of them."""
+"""Parser of libvirt's PCI device descriptions."""
 
 from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
-from compute_agent.pci_devices import PCI, PHYSICAL_FUNCTION, VIRTUAL_FUNCTION, PciDevice
+from compute_agent.host.pci_devices import PCI, PHYSICAL_FUNCTION, VIRTUAL_FUNCTION, PciDevice
 from compute_agent.virt.libvirt import xml_text
 
 
 def parse_device(text: str) -> PciDevice | None:
-    """Return the device of a node device's XML; None when it is no PCI device that has ids."""
+    """Return the device in a node device's XML; None if it is not a PCI device with ids."""
     pci = xml_text.parse(text).find("./capability[@type='pci']")
     if pci is None:
         return None

@@ -1,4 +1,4 @@
-"""The file that an image stands for, on this host."""
+"""Location of image files on this host."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ FORMATS = ("raw", "qcow2")
 
 
 class BadImage(ValueError):
-    """An image cannot be used on any host; the message says why."""
+    """An image cannot be used on any host; the message is the reason."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImageFile:
-    """Where it is, and whether it is raw or qcow2."""
+    """Path and format (raw or qcow2) of an image."""
 
     path: Path
     format: str
 
 
 def file_of(image: ImageMeta | None, directory: Path) -> ImageFile:
-    """Return the file of an image, which is below ``directory``; whether it exists is not asked.
+    """Return the file of an image below ``directory``, without checking that it exists.
 
-    The property holds a ``file://`` URL, an absolute path or one below the directory. Raises
-    BadImage, UnsafeImage when the file is elsewhere.
+    The property holds a ``file://`` URL, an absolute path or a path relative to the directory.
+    Raises BadImage, or UnsafeImage if the file is outside the directory.
     """
     given = "" if image is None else image.properties.get(FILE_PROPERTY, "")
     if image is None or not given:

@@ -1,4 +1,4 @@
-"""The directory of each guest: its disks, the log of its console, and who owns them."""
+"""Directory of a guest: its disks and its console log."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _ROOTS = {QCOW2: "disk.qcow2", RAW: "disk.raw"}
 _EPHEMERAL, _SWAP = "ephemeral.raw", "swap.raw"
 _CONSOLE = "console.log"
 _BEGUN = ".begun"
-"""What the names of files end with until they are whole."""
+"""Suffix of incomplete files."""
 
 
 class InstanceFiles:
-    """The files of one guest; ``directory`` is its own."""
+    """The files of one guest in its ``directory``."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -45,32 +45,32 @@ class InstanceFiles:
 
     @property
     def root(self) -> GuestDisk | None:
-        """The root disk, if it was made."""
+        """The root disk, if it exists."""
         for disk_format, name in _ROOTS.items():
             if (self.directory / name).exists():
                 return GuestDisk(str(self.directory / name), disk_format)
         return None
 
     def disks(self, flavor: Flavor) -> tuple[GuestDisk, ...]:
-        """Return the disks that a guest of a flavor has, root disk first. Raises DiskError."""
+        """Return the disks of a guest with a flavor, root disk first. Raises DiskError."""
         root = self.root
         if root is None:
-            raise DiskError("its root disk is gone")
+            raise DiskError("its root disk is missing")
         extra = [GuestDisk(str(path), RAW) for path, _ in self._extra_disks(flavor)]
         return (root, *extra)
 
     def make(self) -> None:
-        """Make the directory. Raises DiskError."""
+        """Create the directory. Raises DiskError."""
         try:
-            # The hypervisor's user passes through it on its way to the disks.
+            # The hypervisor's user must be able to traverse it to reach the disks.
             self.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
         except OSError as error:
             raise _failed(error) from error
 
     def create_root(self, image: ImageFile, flavor: Flavor, images_type: str) -> None:
-        """Make the root disk of an image, as large as the flavor says; one there is kept.
+        """Create the root disk from an image with the flavor's size; an existing one is kept.
 
-        A flavor with no root disk means: as large as the image. Raises DiskError.
+        A flavor without a root disk uses the image's size. Raises DiskError.
         """
         if self.root is not None:
             return
@@ -89,7 +89,7 @@ class InstanceFiles:
             raise _failed(error) from error
 
     def create_extra(self, flavor: Flavor) -> None:
-        """Make what the flavor has beside the root disk, or let it grow. Raises DiskError."""
+        """Create or grow the ephemeral and swap disks. Raises DiskError."""
         for path, size in self._extra_disks(flavor):
             try:
                 with path.open("ab") as file:
@@ -99,21 +99,21 @@ class InstanceFiles:
                 raise _failed(error) from error
 
     def fit(self, flavor: Flavor) -> None:
-        """Make all disks at least as large as a flavor says. Raises DiskError."""
+        """Grow all disks to at least the flavor's sizes. Raises DiskError."""
         self.create_extra(flavor)
         self._grow_root(flavor)
 
     def _grow_root(self, flavor: Flavor) -> None:
-        """Let the root disk grow to what the flavor says; it never shrinks."""
+        """Grow the root disk to the flavor's size; it never shrinks."""
         root = self.root
         if root is None:
-            raise DiskError("its root disk is gone")
+            raise DiskError("its root disk is missing")
         wanted = flavor.root_gb * GIB
         if qemu_img.disk_size(Path(root.path), root.format) < wanted:
             qemu_img.resize(Path(root.path), root.format, wanted)
 
     def last_console_lines(self, lines: int | None) -> str:
-        """Return the end of the console's log; empty when nothing was written. Raises OSError."""
+        """Return the end of the console log; empty if there is none. Raises OSError."""
         try:
             text = self.console.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
@@ -123,7 +123,7 @@ class InstanceFiles:
         return "".join(text.splitlines(keepends=True)[-lines:]) if lines > 0 else ""
 
     def remove(self) -> None:
-        """Remove all of it; nothing there is fine. Raises OSError."""
+        """Remove the directory; a missing one is ignored. Raises OSError."""
         if self.exists:
             shutil.rmtree(self.directory)
 

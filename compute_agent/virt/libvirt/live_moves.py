@@ -1,4 +1,4 @@
-"""Guests that move while they run, from daemon to daemon; we watch and may call it off."""
+"""Live migration of guests between daemons, with progress and abort."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from oslo_config import cfg
 
-from compute_agent.instance_place import InstancePlace
+from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.driver import LiveWatch
-from compute_agent.virt.libvirt import live_xml, peers, qemu_img
+from compute_agent.virt.libvirt import live_xml, qemu_img, remote_uris
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.instance_files import QCOW2, InstanceFiles
 from compute_agent.virt.libvirt.ownership import Ownership
@@ -26,15 +26,15 @@ _MIB = 1024**2
 
 
 class CannotMove(Exception):
-    """This guest, or this host, does not do; the message says why."""
+    """The guest or a host does not support the move; the message is the reason."""
 
 
 class MoveAborted(Exception):
-    """It was called off, and the guest runs on."""
+    """The migration was aborted, and the guest keeps running here."""
 
 
 class LiveMoves:
-    """Raises CannotMove, MoveAborted, DiskError, OSError, and what libvirt raises."""
+    """Raises CannotMove, MoveAborted, DiskError, OSError, and libvirt's errors."""
 
     def __init__(self, conf: cfg.ConfigOpts, guests: Guests) -> None:
         self._conf = conf
@@ -43,10 +43,10 @@ class LiveMoves:
     # At the source --------------------------------------------------------------------------------
 
     def describe(self, uuid: str, domain: Any) -> dict[str, Any]:
-        """Return what a destination has to know of a running guest."""
+        """Return what a destination needs to know about a running guest."""
         record = self._guests.record(domain)
         if record is not None and record.place.pci_devices:
-            raise CannotMove("it has PCI devices of the host, which cannot move")
+            raise CannotMove("it uses PCI devices of the host, which cannot be migrated")
         files = self._guests.files(uuid)
         note = Ownership.read(files.directory).with_token()
         note.write(files.directory)
@@ -65,21 +65,21 @@ class LiveMoves:
         }
 
     def hand_over(self, domain: Any, destination: Mapping[str, Any], watch: LiveWatch) -> None:
-        """Move a running guest; returns when it has left this host."""
+        """Migrate a running guest; return when it has left this host."""
         move = _Move(self._guests.library, domain)
-        if self._is_leaving(domain):  # begun by an agent that died meanwhile; perhaps paused by now
+        if self._is_leaving(domain):  # started before an agent restart; may be paused by now
             move.join(watch)
         elif self._guests.is_running(domain):
             self._migrate(move, domain, destination, watch)
         else:
-            raise CannotMove("the guest does not run")
+            raise CannotMove("the guest is not running")
 
     def has_left(self, uuid: str) -> bool:
-        """Whether a guest that is not here was: its files are left behind until ``destroy``."""
+        """Return whether a guest has left: only its files are here until ``destroy``."""
         return self._guests.find(uuid) is None and self._guests.files(uuid).exists
 
     def note_gone(self, uuid: str, destination: Mapping[str, Any]) -> None:
-        """Note that a guest has left; files that both hosts see are the destination's now."""
+        """Record that a guest has left; shared files now belong to the destination."""
         directory = self._guests.files(uuid).directory
         if destination["is_shared"]:
             Ownership(owner=destination["host"]).write(directory)
@@ -94,13 +94,13 @@ class LiveMoves:
         kept = live_xml.for_destination(self._kept_xml(domain), destination)
         options = self._conf.libvirt
         parameters: dict[str, Any] = {
-            library.VIR_MIGRATE_PARAM_URI: peers.data_uri(self._conf, destination["address"]),
+            library.VIR_MIGRATE_PARAM_URI: remote_uris.data_uri(self._conf, destination["address"]),
             library.VIR_MIGRATE_PARAM_DEST_XML: there,
             library.VIR_MIGRATE_PARAM_PERSIST_XML: kept,
         }
         if options.live_migration_bandwidth:
             parameters[library.VIR_MIGRATE_PARAM_BANDWIDTH] = options.live_migration_bandwidth
-        uri = peers.daemon_uri(self._conf, destination["address"])
+        uri = remote_uris.daemon_uri(self._conf, destination["address"])
         move.run(uri, parameters, self._flags(destination), watch)
 
     def _flags(self, destination: Mapping[str, Any]) -> int:
@@ -108,7 +108,7 @@ class LiveMoves:
         options = self._conf.libvirt
         flags = (
             library.VIR_MIGRATE_LIVE
-            | library.VIR_MIGRATE_PEER2PEER  # it goes on when the agent dies
+            | library.VIR_MIGRATE_PEER2PEER  # it continues if the agent dies
             | library.VIR_MIGRATE_PERSIST_DEST
             | library.VIR_MIGRATE_UNDEFINE_SOURCE
         )
@@ -151,9 +151,9 @@ class LiveMoves:
     # At the destination ---------------------------------------------------------------------------
 
     def prepare(
-        self, instance: Instance, place: InstancePlace, source: Mapping[str, Any]
+        self, instance: Instance, place: InstancePlacement, source: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Make room for a guest, and return where it goes."""
+        """Prepare disks for a guest, and return what the source needs to know."""
         self._check_host(source)
         files = self._guests.files(instance.uuid)
         note = Ownership.read(files.directory)
@@ -166,7 +166,7 @@ class LiveMoves:
         pins = Pins.of(place, self._guests.facts.cells, self._guests.facts.split)
         return {
             "host": self._guests.host,
-            "address": peers.own_address(self._conf),
+            "address": remote_uris.own_address(self._conf),
             "directory": str(files.directory),
             "is_shared": is_shared,
             "place": place.to_plain(),
@@ -174,7 +174,7 @@ class LiveMoves:
         }
 
     def complete(self, uuid: str) -> None:
-        """Note that a guest arrived: its files are this host's."""
+        """Record that a guest arrived: its files belong to this host."""
         directory = self._guests.files(uuid).directory
         Ownership(owner=self._guests.host).write(directory)
 
@@ -183,11 +183,11 @@ class LiveMoves:
         kind = next((kind for kind in facts.kinds if kind.arch == source["arch"]), None)
         if source["virt_type"] != facts.virt_type or kind is None:
             raise CannotMove(
-                f"it is a guest of the type {source['virt_type']} for {source['arch']}, which this "
-                "host does not run"
+                f"this host does not support guests of type {source['virt_type']} for "
+                f"{source['arch']}"
             )
         if source["machine"] and source["machine"] not in kind.machines:
-            raise CannotMove(f"this host's hypervisor has no machine type {source['machine']}")
+            raise CannotMove(f"this host does not support the machine type {source['machine']}")
         self._check_cpu(source)
 
     def _check_cpu(self, source: Mapping[str, Any]) -> None:
@@ -201,11 +201,11 @@ class LiveMoves:
         if source["host_cpu"] is not None:
             results.append(opened.compareCPU(source["host_cpu"], 0))
         if not all(result in enough for result in results):
-            raise CannotMove("this host's CPU lacks something that the guest's has")
+            raise CannotMove("this host's CPU lacks features of the guest's CPU")
 
 
 class _Move:
-    """One migration. libvirt's call blocks, so it has a thread of its own while we watch."""
+    """One migration. libvirt's call blocks, so it runs in a thread of its own."""
 
     def __init__(self, library: Any, domain: Any) -> None:
         self._library = library
@@ -214,7 +214,7 @@ class _Move:
         self._error: Exception | None = None
 
     def run(self, uri: str, parameters: dict[str, Any], flags: int, watch: LiveWatch) -> None:
-        """Move the guest. Raises MoveAborted, libvirtError."""
+        """Migrate the guest. Raises MoveAborted, libvirtError."""
 
         def migrate() -> None:
             try:
@@ -230,14 +230,14 @@ class _Move:
         self._finish()
 
     def join(self, watch: LiveWatch) -> None:
-        """Watch a move that runs already until it is over. Raises MoveAborted, CannotMove."""
+        """Wait for a migration in progress. Raises MoveAborted, CannotMove."""
         pause = threading.Event()
         while self._look(watch):
             pause.wait(POLL_SECONDS)
         if self._is_active():
             if self._is_aborted:
                 raise MoveAborted
-            raise CannotMove("the migration that was under way has failed")
+            raise CannotMove("the migration in progress has failed")
 
     def _finish(self) -> None:
         error = self._error
@@ -252,15 +252,15 @@ class _Move:
         raise error
 
     def _look(self, watch: LiveWatch) -> bool:
-        """Tell how far it is, pass on that somebody calls it off; return whether it goes on."""
+        """Report progress and pass on an abort; return whether the migration continues."""
         try:
             found = self._domain.jobStats()
         except self._library.libvirtError as error:
-            LOG.debug("The guest that moves cannot be asked: %s", error)
+            LOG.debug("Cannot get the progress of the migration: %s", error)
             return False
         if found.get("type") in (None, self._library.VIR_DOMAIN_JOB_NONE):
             return False
-        if found.get("memory_total"):  # 0 as long as disks are copied
+        if found.get("memory_total"):  # 0 while disks are copied
             watch.progress(
                 total_mb=found["memory_total"] // _MIB,
                 remaining_mb=found.get("memory_remaining", 0) // _MIB,
@@ -274,7 +274,7 @@ class _Move:
         try:
             self._domain.abortJob()
         except self._library.libvirtError as error:
-            LOG.info("The migration is past the point where it can be aborted: %s", error)
+            LOG.info("The migration can no longer be aborted: %s", error)
 
     def _is_active(self) -> bool:
         try:
@@ -284,11 +284,11 @@ class _Move:
 
 
 def _make_empty(directory: Path, disk: Mapping[str, Any]) -> None:
-    """Make a disk that the other daemon fills. A copy of a qcow2 file stands on no other file."""
+    """Create a disk for the other daemon to fill; a qcow2 file gets no backing file."""
     name = Path(disk["name"]).name
     path = directory / name
     if not name.endswith((".raw", ".qcow2")):
-        raise CannotMove(f"the source has a disk of the name {name}")
+        raise CannotMove(f"the source has a disk with the invalid name {name}")
     if disk["format"] == QCOW2:
         qemu_img.create(path, int(disk["bytes"]))
         return

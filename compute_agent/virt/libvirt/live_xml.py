@@ -1,4 +1,4 @@
-"""The definition of a running guest, changed into what it is to be on another host. Pure."""
+"""Rewrites of a running guest's domain XML for a live migration. Pure."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from pathlib import PurePosixPath
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from compute_agent.instance_place import InstancePlace
+from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.libvirt import xml_text
 from compute_agent.virt.libvirt.pins import Pins
 from compute_agent.virt.libvirt.record import NAMESPACE, write_place
 
 
 def for_destination(text: str, destination: Mapping[str, Any]) -> str:
-    """Return the XML that the destination runs: files and pins are its own, the rest stays.
+    """Return the XML for the destination, with its file paths and pins; the rest is unchanged.
 
-    ``destination`` is what ``prepare_live`` returned there.
+    ``destination`` is the result of ``prepare_live`` there.
     """
     domain = xml_text.parse(text)
     directory = PurePosixPath(destination["directory"])
     for source in domain.iterfind("./devices/disk/source[@file]"):
         source.set("file", _moved(source.attrib["file"], directory))
-    if not destination["is_shared"]:  # the copies stand on no other file
+    if not destination["is_shared"]:  # the copies have no backing file
         for disk in domain.iterfind("./devices/disk"):
             _remove(disk, "backingStore")
     for log in domain.iterfind("./devices/*/log[@file]"):
         log.set("file", _moved(log.attrib["file"], directory))
     Pins.from_plain(destination["pins"]).write(domain)
-    _note_place(domain, InstancePlace.from_plain(destination["place"]))
+    _note_place(domain, InstancePlacement.from_plain(destination["place"]))
     return xml_text.write(domain)
 
 
 def guest_cpu(text: str) -> str | None:
-    """Return the CPU of a running guest as XML to compare a host with; None if it names none."""
+    """Return a running guest's CPU as XML for a comparison with hosts; None without a model."""
     cpu = xml_text.parse(text).find("cpu")
     if cpu is None or cpu.find("model") is None:
         return None
-    for name in ("numa", "topology", "maxphysaddr"):  # the guest's own shape, not the host's
+    for name in ("numa", "topology", "maxphysaddr"):  # these do not depend on the host
         _remove(cpu, name)
     return xml_text.write(cpu)
 
 
 def has_host_cpu(text: str) -> bool:
-    """Whether a running guest has the CPU of its host, whatever that is."""
+    """Return whether a running guest has its host's CPU passed through."""
     cpu = xml_text.parse(text).find("cpu")
     return cpu is not None and cpu.get("mode") in ("host-passthrough", "maximum")
 
@@ -59,7 +59,7 @@ def _moved(path: str, directory: PurePosixPath) -> str:
     return str(directory / PurePosixPath(path).name)
 
 
-def _note_place(domain: Element, place: InstancePlace) -> None:
+def _note_place(domain: Element, place: InstancePlacement) -> None:
     record = domain.find(f"./metadata/{{{NAMESPACE}}}instance")
     if record is not None:
         write_place(record, place)

@@ -1,8 +1,8 @@
-"""Whose the files of a guest are, where two hosts may share them, and what goes on with them.
+"""Ownership of a guest's files, which two hosts may share.
 
-The hosts of a shared directory see the same note in it. Its owner alone removes the files; a host
-that took a guest over and has to give it back (the move is taken back) makes its former one the
-owner again, as long as that one has not let go of it.
+The hosts of a shared directory see the same note in it. Only the owner removes the files. If a host
+that took a guest over has to revert the move, it makes the former host the owner again, unless that
+one has already released the files.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ NOTE = "owner.json"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ownership:
-    """``owner`` and ``former`` are hosts. ``token`` shows whether two hosts see the same files.
+    """``owner`` and ``former`` are hosts. ``token`` shows whether two hosts share the files.
 
-    ``is_moving``: the guest is on its way, so that it is off here says nothing.
+    ``is_moving``: the guest is being moved, so it being off here has no meaning.
     """
 
     owner: str | None = None
@@ -30,7 +30,7 @@ class Ownership:
 
     @classmethod
     def read(cls, directory: Path) -> Self:
-        """Return the note of a guest; one without belongs to whoever asks. Raises OSError."""
+        """Return the note in a directory; without one, any host owns it. Raises OSError."""
         try:
             plain = json.loads((directory / NOTE).read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):
@@ -38,41 +38,41 @@ class Ownership:
         return cls(**{field.name: plain.get(field.name) for field in dataclasses.fields(cls)})
 
     def write(self, directory: Path) -> None:
-        """Write the note, whole or not at all. Raises OSError."""
+        """Write the note atomically. Raises OSError."""
         begun = directory / f".{NOTE}.{secrets.token_hex(4)}"
         begun.write_text(json.dumps(dataclasses.asdict(self)), encoding="utf-8")
         begun.replace(directory / NOTE)
 
     def is_of(self, host: str) -> bool:
-        """Whether the files are a host's own."""
+        """Return whether the files belong to a host."""
         return self.owner in (None, host)
 
     def leaving(self) -> Ownership:
-        """Return the note of a guest that is about to move, with a token to know it by."""
+        """Return the note for a guest that is about to move, with a new token."""
         return dataclasses.replace(self, token=secrets.token_hex(16), is_moving=True)
 
     def with_token(self) -> Ownership:
-        """Return the note of a guest that may move; it runs on here meanwhile."""
+        """Return the note for a guest that may move and keeps running here until then."""
         return dataclasses.replace(self, token=secrets.token_hex(16))
 
     def staying(self, host: str) -> Ownership:
-        """Return the note of a guest that is this host's and does not move."""
+        """Return the note for a guest of this host that does not move."""
         return Ownership(owner=host, former=self.former if self.owner == host else None)
 
     def taken_by(self, host: str) -> Ownership:
-        """Return the note after another host took it over, for the time being."""
+        """Return the note after another host took the guest over, which may be reverted."""
         former = self.former if self.owner == host else self.owner
         return Ownership(owner=host, former=former)
 
 
 def let_go(directory: Path, host: str) -> bool:
-    """Note that a host destroys its guest; return whether it is to remove the files as well.
+    """Record that a host destroys its guest; return whether it must also remove the files.
 
     Raises OSError.
     """
     note = Ownership.read(directory)
     if not note.is_of(host):
-        if note.former == host:  # the move is final: nobody gives it back to us
+        if note.former == host:  # the move is final and can no longer be reverted
             dataclasses.replace(note, former=None).write(directory)
         return False
     if note.former is not None:

@@ -1,4 +1,4 @@
-"""Where on its host a guest's vCPUs and memory go, as libvirt wants to hear it."""
+"""CPU and memory pinning of a guest, in libvirt's terms."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 from xml.etree.ElementTree import Element, SubElement
 
-from compute_agent.instance_place import InstancePlace
-from compute_agent.virt.cpu_split import CpuSplit
+from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.virt.machine.cpu_split import CpuSplit
 from objects.numa import HostCell, format_cpus, parse_cpus
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pins:
-    """``vcpus``: vCPU -> the host's CPUs it may run on; ``cells``: guest cell -> host cell.
+    """``vcpus``: vCPU -> allowed host CPUs; ``cells``: guest cell -> host cell.
 
-    ``shared`` are the CPUs of a guest that is not pinned; None: any.
+    ``shared`` are the CPUs of a guest without a topology; None means any.
     """
 
     shared: frozenset[int] | None = None
@@ -25,8 +25,8 @@ class Pins:
     cells: Mapping[int, int] = dataclasses.field(default_factory=dict, hash=False)
 
     @classmethod
-    def of(cls, place: InstancePlace, cells: Iterable[HostCell], split: CpuSplit) -> Self:
-        """Return the pins of a place on a host."""
+    def of(cls, place: InstancePlacement, cells: Iterable[HostCell], split: CpuSplit) -> Self:
+        """Return the pins for a placement on a host."""
         topology = place.numa_topology
         if topology is None:
             return cls(shared=split.shared if split.is_configured and split.shared else None)
@@ -50,7 +50,7 @@ class Pins:
         )
 
     def to_plain(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the pins as JSON values."""
         return {
             "shared": None if self.shared is None else format_cpus(self.shared),
             "vcpus": {str(vcpu): format_cpus(cpus) for vcpu, cpus in sorted(self.vcpus.items())},
@@ -60,7 +60,7 @@ class Pins:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return what ``to_plain`` was given."""
+        """Return the pins from the result of ``to_plain``."""
         return cls(
             shared=None if plain["shared"] is None else parse_cpus(plain["shared"]),
             vcpus={int(vcpu): parse_cpus(cpus) for vcpu, cpus in plain["vcpus"].items()},
@@ -69,7 +69,7 @@ class Pins:
         )
 
     def write(self, domain: Element) -> None:
-        """Write them into a domain, in place of those that it has."""
+        """Write the pins into a domain, replacing existing ones."""
         vcpu = domain.find("vcpu")
         assert vcpu is not None  # every domain has one
         vcpu.attrib.pop("cpuset", None)

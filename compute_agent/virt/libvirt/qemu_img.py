@@ -1,4 +1,4 @@
-"""qemu-img: what it says of disk files, and those that it makes."""
+"""qemu-img: inspection, creation and conversion of disk files."""
 
 from __future__ import annotations
 
@@ -11,56 +11,56 @@ from typing import Any
 
 PROGRAM = "qemu-img"
 TIMEOUT_SECONDS = 3600
-"""Converting a large image takes long; one that takes longer hangs."""
+"""Timeout of commands; converting a large image takes long."""
 INFO_TIMEOUT_SECONDS = 30
 
 
 class DiskError(Exception):
-    """A disk could not be made, read or changed; the message says why."""
+    """A disk could not be created, read or changed; the message is the reason."""
 
 
 class UnsafeImage(DiskError):
-    """An image's file names other files, which would be read with the host's rights."""
+    """An image file refers to other files, which would be read with the host's permissions."""
 
 
 def is_installed() -> bool:
-    """Whether the program can be found."""
+    """Return whether the program is installed."""
     return shutil.which(PROGRAM) is not None
 
 
 def virtual_size(path: Path, disk_format: str) -> int:
-    """Return the size of an image's disk, bytes. Raises DiskError, UnsafeImage."""
+    """Return the virtual size of an image in bytes. Raises DiskError, UnsafeImage."""
     if disk_format == "raw":
         return _stat(path).st_size
     found = _info(path, disk_format)
     if found.get("backing-filename") or _has_data_file(found):
-        raise UnsafeImage(f"{path.name} stands on another file, which images may not")
+        raise UnsafeImage(f"{path.name} refers to another file, which images must not do")
     return int(found["virtual-size"])
 
 
 def refuse_data_file(path: Path) -> None:
-    """Raise UnsafeImage when a qcow2 file keeps its data in another file."""
+    """Raise UnsafeImage if a qcow2 file keeps its data in another file."""
     if _has_data_file(_info(path, "qcow2")):
         raise UnsafeImage(f"{path.name} keeps its data in another file")
 
 
 def create_overlay(path: Path, base: Path, base_format: str, size: int) -> None:
-    """Make a qcow2 file that holds what differs from ``base``. Raises DiskError."""
+    """Create a qcow2 file with ``base`` as its backing file. Raises DiskError."""
     _run("create", "-q", "-f", "qcow2", "-b", str(base), "-F", base_format, str(path), str(size))
 
 
 def create(path: Path, size: int) -> None:
-    """Make an empty qcow2 file. Raises DiskError."""
+    """Create an empty qcow2 file. Raises DiskError."""
     _run("create", "-q", "-f", "qcow2", str(path), str(size))
 
 
 def convert(source: Path, source_format: str, path: Path) -> None:
-    """Make a raw file of an image. Raises DiskError."""
+    """Convert an image to a raw file. Raises DiskError."""
     _run("convert", "-f", source_format, "-O", "raw", str(source), str(path))
 
 
 def resize(path: Path, disk_format: str, size: int) -> None:
-    """Let a disk that nobody uses grow. Raises DiskError."""
+    """Grow a disk that is not in use. Raises DiskError."""
     if disk_format == "raw":
         _truncate(path, size)
         return
@@ -68,33 +68,33 @@ def resize(path: Path, disk_format: str, size: int) -> None:
 
 
 def disk_size(path: Path, disk_format: str) -> int:
-    """Return the size of a disk of ours, bytes. Raises DiskError."""
+    """Return the size of one of our disks in bytes. Raises DiskError."""
     if disk_format == "raw":
         return _stat(path).st_size
     return int(_info(path, disk_format)["virtual-size"])
 
 
 def base_of(path: Path) -> tuple[str, str] | None:
-    """Return name and format of the file that a qcow2 file stands on. Raises DiskError."""
+    """Return name and format of a qcow2 file's backing file, or None. Raises DiskError."""
     found = _info(path, "qcow2")
     base = found.get("backing-filename")
     return None if base is None else (str(base), str(found.get("backing-filename-format", "raw")))
 
 
 def rebase(path: Path, base: Path, base_format: str) -> None:
-    """Note that the file a qcow2 file stands on is elsewhere. Raises DiskError."""
+    """Change the recorded path of a qcow2 file's backing file. Raises DiskError."""
     _run("rebase", "-u", "-f", "qcow2", "-b", str(base), "-F", base_format, str(path))
 
 
 def _info(path: Path, disk_format: str) -> dict[str, Any]:
-    """Ask without a lock (``-U``): the guest may run."""
+    """Read without a lock (``-U``), because the guest may be running."""
     output = _run(
         "info", "-U", "-f", disk_format, "--output=json", str(path), timeout=INFO_TIMEOUT_SECONDS
     )
     try:
         found: dict[str, Any] = json.loads(output)
     except ValueError as error:
-        raise DiskError(f"{PROGRAM} says of {path.name} what is no JSON: {error}") from error
+        raise DiskError(f"{PROGRAM} info {path.name}: invalid JSON: {error}") from error
     return found
 
 
@@ -105,7 +105,7 @@ def _has_data_file(found: dict[str, Any]) -> bool:
 def _run(*arguments: str, timeout: float = TIMEOUT_SECONDS) -> str:
     command = [PROGRAM, *arguments]
     try:
-        done = subprocess.run(  # noqa: S603 - its program is fixed, no shell reads the rest
+        done = subprocess.run(  # noqa: S603 - fixed program, no shell
             command, check=True, capture_output=True, text=True, timeout=timeout,
             stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"},
         )  # fmt: skip

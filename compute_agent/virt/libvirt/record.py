@@ -1,4 +1,4 @@
-"""What a guest's definition says of it in our own words, so that we know our guests again."""
+"""Our record in a guest's metadata, by which we recognise our guests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Self
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from compute_agent.instance_place import ANYWHERE, InstancePlace
+from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.libvirt import xml_text
 from objects.instance import Instance
 
@@ -21,10 +21,10 @@ ElementTree.register_namespace(PREFIX, NAMESPACE)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GuestRecord:
-    """The instance as it was when the guest was defined.
+    """The instance's properties when the guest was defined.
 
-    ``root_gb_least`` is the root disk of the flavor before the last resize: one that is taken back
-    may have it again, though the disk stays as large as it became.
+    ``root_gb_least`` is the flavor's root disk before the last resize. A reverted resize may
+    declare it again, although the disk does not shrink.
     """
 
     name: str
@@ -34,11 +34,13 @@ class GuestRecord:
     memory_mb: int
     root_gb: int
     root_gb_least: int
-    place: InstancePlace
+    place: InstancePlacement
 
     @classmethod
-    def of(cls, instance: Instance, place: InstancePlace, root_gb_least: int | None = None) -> Self:
-        """Return the record of an instance at a place."""
+    def of(
+        cls, instance: Instance, place: InstancePlacement, root_gb_least: int | None = None
+    ) -> Self:
+        """Return the record of an instance with its placement."""
         flavor = instance.flavor
         return cls(
             name=instance.name,
@@ -52,7 +54,7 @@ class GuestRecord:
         )
 
     def to_element(self) -> Element:
-        """Return the element that stands in the guest's metadata."""
+        """Return the element for the guest's metadata."""
         root = Element(_tag(_ROOT))
         SubElement(root, _tag("name")).text = one_line(self.name)
         SubElement(root, _tag("project")).text = self.project_id
@@ -67,7 +69,7 @@ class GuestRecord:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Return what ``to_element`` became; libvirt may give it back without its namespace.
+        """Return the record from the text of its element, with or without namespace prefixes.
 
         Raises ValueError for anything else.
         """
@@ -85,19 +87,19 @@ class GuestRecord:
                 root_gb_least=int(flavor.attrib["root_gb_least"]),
                 place=ANYWHERE
                 if place is None
-                else InstancePlace.from_plain(json.loads(place.text or "")),
+                else InstancePlacement.from_plain(json.loads(place.text or "")),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"a guest's metadata cannot be read: {error}") from error
+            raise ValueError(f"the guest's metadata are invalid: {error}") from error
 
 
 def one_line(text: str) -> str:
-    """Return a text that a definition can hold: no line breaks, nothing that XML has not."""
+    """Return a text without line breaks and characters that XML does not allow."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 
-def write_place(record: Element, place: InstancePlace) -> None:
-    """Write a place into the element of a record, instead of the one that is there."""
+def write_place(record: Element, place: InstancePlacement) -> None:
+    """Write a placement into a record's element, replacing an existing one."""
     for old in record.findall(_tag("place")):
         record.remove(old)
     if not place.is_anywhere:

@@ -1,4 +1,4 @@
-"""Copy a file without writing down the holes in it."""
+"""Copy of a file that preserves its holes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CHUNK_BYTES = 64 * 1024 * 1024
 
 
 def copy(source: Path, path: Path) -> None:
-    """Write a copy; what was at ``path`` is replaced. Raises OSError."""
+    """Copy a file, replacing ``path``. Raises OSError."""
     with source.open("rb") as reader, path.open("wb") as writer:
         size = os.fstat(reader.fileno()).st_size
         writer.truncate(size)
@@ -22,7 +22,7 @@ def copy(source: Path, path: Path) -> None:
 
 
 def _next_data(descriptor: int, start: int) -> int:
-    """Return where the next data begin; the end of the file when there are no more."""
+    """Return the start of the next data, or the end of the file if there are none."""
     try:
         return os.lseek(descriptor, start, os.SEEK_DATA)
     except OSError as error:
@@ -36,6 +36,6 @@ def _copy_range(reader: int, writer: int, start: int, end: int) -> None:
     offset = start
     while offset < end:
         done = os.sendfile(writer, reader, offset, min(_CHUNK_BYTES, end - offset))
-        if done == 0:  # somebody cut it off meanwhile
-            raise OSError(errno.EIO, "the file became shorter while it was copied")
+        if done == 0:  # the file was truncated in the meantime
+            raise OSError(errno.EIO, "the file was truncated while it was copied")
         offset += done

@@ -1,4 +1,4 @@
-"""Fetch the files of a guest from another host's libvirt daemon, through its storage streams."""
+"""Download of a guest's files from another host's libvirt daemon, by storage streams."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compute_agent.virt.libvirt import xml_text
 
 
 def fetch(library: Any, uri: str, pool_name: str, directory: str, wanted: Sequence[Path]) -> None:
-    """Copy files by their names out of a directory there. Raises libvirtError, OSError."""
+    """Download files by name from a directory there. Raises libvirtError, OSError."""
     source = library.open(uri)
     try:
         with _pool(library, source, pool_name, directory) as pool:
@@ -25,8 +25,8 @@ def fetch(library: Any, uri: str, pool_name: str, directory: str, wanted: Sequen
 
 @contextlib.contextmanager
 def _pool(library: Any, source: Any, name: str, directory: str) -> Iterator[Any]:
-    """Have the daemon there look into a directory, until we are done with it."""
-    _forget_pool(library, source, name)  # one that a crash of ours left
+    """Create a temporary storage pool for a directory of the remote daemon."""
+    _forget_pool(library, source, name)  # left over from a crash
     root = Element("pool", {"type": "dir"})
     SubElement(root, "name").text = name
     SubElement(SubElement(root, "target"), "path").text = directory
@@ -34,7 +34,7 @@ def _pool(library: Any, source: Any, name: str, directory: str) -> Iterator[Any]
     try:
         yield pool
     finally:
-        with contextlib.suppress(library.libvirtError):  # the copy is what counts
+        with contextlib.suppress(library.libvirtError):  # the copy is complete
             pool.destroy()
 
 
@@ -55,7 +55,7 @@ def _download(library: Any, source: Any, volume: Any, path: Path) -> None:
                 stream.abort()
             raise
         stream.finish()
-        file.truncate(file.tell())  # a hole at the end
+        file.truncate(file.tell())  # the file may end with a hole
     begun.replace(path)
 
 

@@ -1,4 +1,4 @@
-"""XML that libvirt gives and takes, to elements and back."""
+"""Parsing and serialisation of libvirt's XML."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from xml.etree.ElementTree import Element
 
 
 def parse(text: str) -> Element:
-    """Return the root of a document of the host's own libvirt. Raises ValueError."""
+    """Return the root of a document from the host's own libvirt. Raises ValueError."""
     try:
-        return ElementTree.fromstring(text)  # noqa: S314 - libvirt wrote it, not a user
+        return ElementTree.fromstring(text)  # noqa: S314 - written by libvirt, not by a user
     except ElementTree.ParseError as error:
-        raise ValueError(f"libvirt gave what is no XML: {error}") from error
+        raise ValueError(f"libvirt returned invalid XML: {error}") from error
 
 
 def write(element: Element) -> str:
-    """Return an element as a text, without what follows it where it was found."""
+    """Return an element as text, without its tail."""
     return ElementTree.tostring(element, encoding="unicode").strip()

@@ -1,1 +1,1 @@
-"""The versions of the placement database's tables, for Alembic."""
+"""Alembic versions of the placement database."""

@@ -1,1 +1,1 @@
-"""The routes' handlers, one file a noun."""
+"""Handlers of the routes, one file per noun."""

@@ -1,11 +1,11 @@
-"""The aggregates that a provider is in."""
+"""Aggregates of a provider."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from placement import names
-from placement.provider_record import ProviderAggregates
+from placement.providers import names
+from placement.providers.provider_record import ProviderAggregates
 from placement.rest.call import Answer, Call
 
 GENERATION_SINCE = (1, 19)
@@ -17,7 +17,7 @@ def show(call: Call) -> Answer:
 
 
 def update(call: Call) -> Answer:
-    """Make a provider be in exactly these aggregates."""
+    """Set the aggregates of a provider."""
     has_generation = call.version >= GENERATION_SINCE
     sent = call.body["aggregates"] if has_generation else call.body
     generation = call.body["resource_provider_generation"] if has_generation else None

@@ -8,10 +8,10 @@ from typing import Any
 from oslo_utils import timeutils
 
 from armillary import exception
-from placement import names
-from placement.allocations import ConsumerRecord
-from placement.consumer_writes import ANY, ConsumerWrite
-from placement.ledger import Amounts
+from placement.ledger.allocations import ConsumerRecord
+from placement.ledger.consumer_writes import ANY, ConsumerWrite
+from placement.ledger.ledger import Amounts
+from placement.providers import names
 from placement.rest import errors
 from placement.rest.call import Answer, Call
 from placement.rest.versions import Version
@@ -22,7 +22,7 @@ TYPE_SINCE: Version = (1, 38)
 
 
 def show(call: Call) -> Answer:
-    """List what a consumer holds; nothing is no error."""
+    """List the allocations of a consumer; an empty list is not an error."""
     uuid = names.to_uuid(call.path["consumer_uuid"])
     record = call.engine.allocations.find(uuid) if uuid else None
     if record is None:
@@ -31,7 +31,7 @@ def show(call: Call) -> Answer:
 
 
 def update(call: Call) -> Answer:
-    """Replace what a consumer holds."""
+    """Replace the allocations of a consumer."""
     sent = call.path["consumer_uuid"]
     uuid = names.to_uuid(sent)
     if uuid is None:
@@ -41,13 +41,13 @@ def update(call: Call) -> Answer:
 
 
 def manage(call: Call) -> Answer:
-    """Replace what several consumers hold, in one step."""
+    """Replace the allocations of several consumers, atomically."""
     write(call, parse_all(call, call.body))
     return Answer()
 
 
 def delete(call: Call) -> Answer:
-    """Drop all that a consumer holds."""
+    """Delete all allocations of a consumer."""
     sent = call.path["consumer_uuid"]
     try:
         call.engine.consumer_writes.delete(names.to_uuid(sent) or sent)
@@ -57,7 +57,7 @@ def delete(call: Call) -> Answer:
 
 
 def write(call: Call, writes: list[ConsumerWrite]) -> None:
-    """Write consumers; answer 400 for names that nothing has."""
+    """Write consumers; raise status 400 for unknown names."""
     try:
         call.engine.consumer_writes.put(writes)
     except exception.ResourceProviderNotFound as error:
@@ -70,18 +70,18 @@ def write(call: Call, writes: list[ConsumerWrite]) -> None:
 
 
 def no_provider(error: exception.ResourceProviderNotFound) -> str:
-    """Return what is said about an allocation of a provider that is not there."""
+    """Return the message for an allocation on a provider that does not exist."""
     provider = error.kwargs["provider"]
     return f"Allocation for resource provider '{provider}' that does not exist."
 
 
 def parse_all(call: Call, body: Mapping[str, Any]) -> list[ConsumerWrite]:
-    """Return what is to be written, given consumer -> what it shall hold."""
+    """Return the writes for a mapping of consumer -> allocations."""
     return [parse(call, consumer, item) for consumer, item in _by_uuid(body, "consumer").items()]
 
 
 def parse(call: Call, consumer: str, body: Mapping[str, Any]) -> ConsumerWrite:
-    """Return what is to be written for a consumer."""
+    """Return the write for one consumer."""
     is_incomplete = "project_id" not in body
     site = call.site
     return ConsumerWrite(
@@ -106,7 +106,7 @@ def _amounts(allocations: Any) -> Amounts:
 
 
 def _by_uuid(items: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Return items by their UUIDs in the one form that is stored."""
+    """Return items by their UUIDs in canonical form."""
     found = {names.to_uuid(key) or key: item for key, item in items.items()}
     if len(found) < len(items):
         raise errors.bad_request(f"a {what} is named twice, in two forms of its UUID")

@@ -1,11 +1,11 @@
-"""Allocation candidates: the ways in which providers can serve a request."""
+"""Allocation candidates: the combinations of providers that fit a request."""
 
 from __future__ import annotations
 
 from oslo_utils import timeutils
 
 from objects.resource_query import ResourceQuery
-from placement.rest import candidates_json, candidates_query, known_names
+from placement.rest import candidates_json, candidates_query, existence_checks
 from placement.rest.call import Answer, Call
 
 
@@ -21,12 +21,14 @@ def index(call: Call) -> Answer:
 
 
 def explain(call: Call) -> Answer:
-    """Tell why there are no candidates, or so few."""
+    """Explain why there are no or few candidates."""
     return Answer(call.engine.explain(_question(call)), last_modified=timeutils.utcnow())
 
 
 def _question(call: Call) -> ResourceQuery:
     query = candidates_query.parse(call.query, call.version)
-    known_names.check_resource_classes(call.engine, candidates_query.resource_classes_of(query))
-    known_names.check_traits(call.engine, candidates_query.traits_of(query))
+    existence_checks.check_resource_classes(
+        call.engine, candidates_query.resource_classes_of(query)
+    )
+    existence_checks.check_traits(call.engine, candidates_query.traits_of(query))
     return query

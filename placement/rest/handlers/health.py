@@ -1,4 +1,4 @@
-"""GET /healthcheck: whether this process can do its work, which is whether its database answers."""
+"""Health check: whether this process can serve, which requires its database."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from placement.rest.call import Answer, Call
 
 
 def check(call: Call) -> Answer:
-    """Tell whether the database answers."""
+    """Check that the database responds."""
     call.engine.ping()
     return Answer({"status": "ok"})

@@ -1,4 +1,4 @@
-"""Inventories of resource providers: how much of each class they have."""
+"""Inventories of resource providers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from armillary import exception
 from placement.db.inventories import Holdings
-from placement.inventory import AMOUNT_MAX, Inventory
+from placement.providers.inventory import AMOUNT_MAX, Inventory
 from placement.rest import errors
 from placement.rest.call import Answer, Call
 from placement.rest.versions import Version
@@ -98,7 +98,7 @@ def delete_all(call: Call) -> Answer:
 
 
 def parse(call: Call, values: Mapping[str, Any], verb: str) -> Inventory:
-    """Return the inventory that checked JSON describes; answer 400 when too much is reserved."""
+    """Return the inventory from validated JSON; raise status 400 if too much is reserved."""
     given = {name: values.get(name, default) for name, default in _DEFAULTS.items()}
     total, reserved = values["total"], given["reserved"]
     may_be_total = call.version >= RESERVED_MAY_BE_TOTAL_SINCE

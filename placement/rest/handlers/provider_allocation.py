@@ -1,4 +1,4 @@
-"""Allocations of resource providers: who holds what of them."""
+"""Allocations on resource providers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 from oslo_utils import timeutils
 
 from armillary import exception
-from placement import names
+from placement.providers import names
 from placement.rest.call import Answer, Call
 from placement.rest.handlers.allocation import GENERATION_SINCE
 
 
 def index(call: Call) -> Answer:
-    """List what consumers hold of a provider."""
+    """List the allocations on a provider by consumer."""
     uuid = names.to_uuid(call.path["uuid"])
     if uuid is None:
         raise exception.ResourceProviderNotFound(provider=call.path["uuid"])

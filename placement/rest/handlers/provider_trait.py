@@ -1,4 +1,4 @@
-"""The traits of a resource provider."""
+"""Traits of a resource provider."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def update(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """Take all traits from a provider."""
+    """Remove all traits of a provider."""
     call.engine.traits.clear_of(call.path["uuid"])
     return Answer()
 

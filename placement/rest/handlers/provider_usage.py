@@ -1,16 +1,16 @@
-"""Usages of resource providers: how much of each class is taken."""
+"""Usages of resource providers."""
 
 from __future__ import annotations
 
 from oslo_utils import timeutils
 
 from armillary import exception
-from placement import names
+from placement.providers import names
 from placement.rest.call import Answer, Call
 
 
 def index(call: Call) -> Answer:
-    """Show how much of each class that a provider has is in use."""
+    """Show the usage of each class that a provider has."""
     uuid = names.to_uuid(call.path["uuid"])
     if uuid is None:
         raise exception.ResourceProviderNotFound(provider=call.path["uuid"])

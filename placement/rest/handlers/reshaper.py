@@ -1,17 +1,17 @@
-"""The reshaper: inventories and allocations moved together."""
+"""Reshaper: atomic changes of inventories and allocations."""
 
 from __future__ import annotations
 
 from armillary import exception
-from placement import names
-from placement.inventory import Inventory
+from placement.providers import names
+from placement.providers.inventory import Inventory
 from placement.rest import errors
 from placement.rest.call import Answer, Call
 from placement.rest.handlers import allocation, inventory
 
 
 def reshape(call: Call) -> Answer:
-    """Replace inventories of providers and allocations of consumers, in one step."""
+    """Replace inventories of providers and allocations of consumers, atomically."""
     writes = allocation.parse_all(call, call.body["allocations"])
     try:
         call.engine.reshaper.reshape(_shapes(call), writes)

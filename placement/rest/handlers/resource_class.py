@@ -1,4 +1,4 @@
-"""Resource classes: the kinds of resources that providers may have."""
+"""Resource classes: the kinds of resources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def show(call: Call) -> Answer:
 
 
 def create(call: Call) -> Answer:
-    """Make a resource class."""
+    """Create a resource class."""
     name = call.body["name"]
     try:
         call.engine.resource_classes.create(name)
@@ -37,7 +37,7 @@ def create(call: Call) -> Answer:
 
 
 def update(call: Call) -> Answer:
-    """Rename a resource class, where the body names it anew; else make it unless it is there."""
+    """Rename a resource class if the body has a new name; else create it unless it exists."""
     return _ensure(call) if call.body is None else _rename(call)
 
 

@@ -1,4 +1,4 @@
-"""Resource providers: whatever has resources, alone or in a tree."""
+"""Resource providers, single or in trees."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 from oslo_utils import timeutils
 
-from placement import names
-from placement.provider_record import ProviderFilters, ProviderRecord
-from placement.resource_providers import Parent
+from placement.providers import names
+from placement.providers.provider_record import ProviderFilters, ProviderRecord
+from placement.providers.resource_providers import Parent
 from placement.rest import query_values
 from placement.rest.call import Answer, Call
-from placement.rest.known_names import check_resource_classes, check_traits
+from placement.rest.existence_checks import check_resource_classes, check_traits
 from placement.rest.versions import MIN
 
 TREES_SINCE = (1, 14)
 BODY_OF_CREATE_SINCE = (1, 20)
 REPARENTING_SINCE = (1, 37)
 
-_LINKS = (  # name, the version that brought it
+_LINKS = (  # name, the version that introduced it
     ("inventories", MIN),
     ("usages", MIN),
     ("aggregates", (1, 1)),
@@ -44,7 +44,7 @@ def show(call: Call) -> Answer:
 
 
 def create(call: Call) -> Answer:
-    """Make a provider; from 1.20 on the answer shows it."""
+    """Create a provider; since 1.20 the response shows it."""
     wanted = call.body
     record = call.engine.resource_providers.create(
         _uuid(wanted.get("uuid")) or str(uuid.uuid4()),
@@ -101,7 +101,7 @@ def _filters(call: Call) -> ProviderFilters:
 
 
 def _uuid(text: str | None) -> str | None:
-    """Return a UUID that fits its schema as it is stored."""
+    """Return a valid UUID in canonical form."""
     return None if text is None else names.to_uuid(text)
 
 

@@ -1,4 +1,4 @@
-"""What describes the API: GET / says which versions there are, GET /openapi.json the rest."""
+"""Description of the API: GET / lists the versions, GET /openapi.json has the details."""
 
 from __future__ import annotations
 

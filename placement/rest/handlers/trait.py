@@ -1,10 +1,10 @@
-"""Traits: the qualities that providers may have."""
+"""Traits of providers."""
 
 from __future__ import annotations
 
 from oslo_utils import timeutils
 
-from placement import names
+from placement.providers import names
 from placement.rest import errors
 from placement.rest.call import Answer, Call
 
@@ -20,7 +20,7 @@ _ASSOCIATED_RULE = 'The query parameter "associated" only accepts "true" or "fal
 
 
 def index(call: Call) -> Answer:
-    """List traits, by names, by prefix, or those that some provider has."""
+    """List traits, by names, by prefix, or those that any provider has."""
     among, prefix = _name_filter(call.parameter("name"))
     traits = call.engine.traits.list(
         among=among, prefix=prefix, is_associated=_is_associated(call.parameter("associated"))
@@ -31,12 +31,12 @@ def index(call: Call) -> Answer:
 
 
 def show(call: Call) -> Answer:
-    """Tell whether there is a trait."""
+    """Check whether a trait exists."""
     return Answer(last_modified=call.engine.traits.get(call.path["name"]).updated_at)
 
 
 def update(call: Call) -> Answer:
-    """Make a custom trait unless it is there."""
+    """Create a custom trait unless it exists."""
     name = call.path["name"]
     if not names.is_custom(name):
         raise errors.bad_request(_NAME_RULE)
@@ -55,7 +55,7 @@ def delete(call: Call) -> Answer:
 
 
 def _name_filter(text: str | None) -> tuple[frozenset[str] | None, str]:
-    """Return the names to choose from (None: all), and the prefix."""
+    """Return the allowed names (None: all), and the prefix."""
     if text is None:
         return None, ""
     kind, separator, value = text.partition(":")

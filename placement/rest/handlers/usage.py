@@ -1,4 +1,4 @@
-"""Usages of projects: how much their consumers hold in all."""
+"""Usages of projects."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from oslo_utils import timeutils
 
+from placement.ledger.usages import TypeUsage
 from placement.rest.call import Answer, Call
 from placement.rest.versions import Version
-from placement.usages import TypeUsage
 
 BY_TYPE_SINCE: Version = (1, 38)
 ALL_TYPES = "all"
 
 
 def index(call: Call) -> Answer:
-    """Show how much a project, or a user in it, has in use."""
+    """Show the usage of a project, or of a user in it."""
     consumer_type = call.parameter("consumer_type")
     usages = call.engine.usages.get_of_project(
         call.query["project_id"][-1],
@@ -33,7 +33,7 @@ def index(call: Call) -> Answer:
 
 
 def target(call: Call) -> Mapping[str, Any]:
-    """Return whose usages are asked for, for the policy."""
+    """Return the project of the request, as policy target."""
     return {"project_id": call.parameter("project_id")}
 
 

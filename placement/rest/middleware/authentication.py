@@ -1,4 +1,4 @@
-"""Find out who asks, by what ``[api] auth_strategy`` names; sets ``req.context.caller``."""
+"""Authentication as set by ``[api] auth_strategy``; sets ``req.context.caller``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from armillary.context import RequestContext
 HEADER = "X-Auth-Token"
 
 Authenticate = Callable[[falcon.Request], dict[str, Any] | None]
-"""Takes a request, returns the facts of a ``RequestContext`` about its sender, or None."""
+"""Takes a request; returns the sender's part of a ``RequestContext``, or None."""
 
 
 class Authentication:
-    """Lets everybody in on the public paths and only who is known on all others.
+    """Allow everyone on public paths, and only authenticated clients on all others.
 
     Raises ``Unauthorized``.
     """

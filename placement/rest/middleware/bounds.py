@@ -1,4 +1,4 @@
-"""Refuse what is too large before anything is done for it, and a body that says not what it is."""
+"""Size limits and content type of requests, checked before any work is done."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from placement.rest import errors
 
 
 class Bounds:
-    """Looks at the lengths of query string and body; reading waits until the sender is known."""
+    """Check the lengths of query string and body; the body is read after authentication."""
 
     def __init__(self, *, max_body_bytes: int, max_query_bytes: int) -> None:
         self._max_body_bytes = max_body_bytes
@@ -18,7 +18,7 @@ class Bounds:
         if len(req.query_string) > self._max_query_bytes:
             raise falcon.HTTPUriTooLong(
                 description=f"The query string has {len(req.query_string)} bytes; at most "
-                f"{self._max_query_bytes} are taken."
+                f"{self._max_query_bytes} are allowed."
             )
         if req.get_header("Transfer-Encoding"):
             raise falcon.HTTPLengthRequired(
@@ -27,8 +27,8 @@ class Bounds:
         length = _content_length(req)
         if length > self._max_body_bytes:
             raise falcon.HTTPContentTooLarge(
-                description=f"The body has {length} bytes; at most {self._max_body_bytes} are "
-                "taken."
+                description=f"The body has {length} bytes; "
+                f"at most {self._max_body_bytes} are allowed."
             )
         if length and not req.content_type:
             raise errors.bad_request("content-type header required when content-length > 0")

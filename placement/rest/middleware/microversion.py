@@ -1,4 +1,4 @@
-"""Agree on the version of the API: sets ``req.context.version``, and says which one it was."""
+"""Microversion negotiation: sets ``req.context.version`` and the response headers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from placement.rest import versions
 
 
 class Microversion:
-    """Refuses a version that is not served: 406, or 400 when it is no version at all."""
+    """Reject an unsupported version with 406, and an invalid one with 400."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         wanted = versions.wanted(req.get_header(versions.HEADER))

@@ -1,4 +1,4 @@
-"""Who may do what by default; one file a noun, every rule to be overridden in the policy file."""
+"""Default policies; one file per noun, each rule can be overridden in the policy file."""
 
 from __future__ import annotations
 

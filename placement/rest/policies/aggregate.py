@@ -11,13 +11,13 @@ RULES = [
     rule(
         LIST,
         ADMIN_OR_SERVICE,
-        "List the aggregates that a resource provider is in.",
+        "List the aggregates of a resource provider.",
         [("GET", "/resource_providers/{uuid}/aggregates")],
     ),
     rule(
         UPDATE,
         ADMIN_OR_SERVICE,
-        "Say which aggregates a resource provider is in.",
+        "Set the aggregates of a resource provider.",
         [("PUT", "/resource_providers/{uuid}/aggregates")],
     ),
 ]

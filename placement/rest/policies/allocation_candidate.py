@@ -10,7 +10,7 @@ RULES = [
     rule(
         LIST,
         ADMIN_OR_SERVICE,
-        "List allocation candidates, and why there are no others.",
+        "List allocation candidates, and explain why there are no others.",
         [("GET", "/allocation_candidates"), ("GET", "/allocation_candidates/explanation")],
     ),
 ]

@@ -1,4 +1,4 @@
-"""Rules that other rules are made of, and how a rule of an operation is declared."""
+"""Basic rules that others refer to, and the declaration of rules for operations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RULES = [
     policy.RuleDefault(
         name="project_reader_api",
         check_str="role:reader and project_id:%(project_id)s",
-        description="Whoever may read what belongs to the project.",
+        description="Readers of the project.",
     ),
     policy.RuleDefault(
         name="admin_or_project_reader_or_service_api",
@@ -54,7 +54,7 @@ def rule(
 ) -> policy.DocumentedRuleDefault:
     """Return the rule of an operation.
 
-    The role admin satisfies each as long as ``[oslo_policy] enforce_new_defaults`` is off.
+    The role admin satisfies every rule while ``[oslo_policy] enforce_new_defaults`` is off.
     """
     return policy.DocumentedRuleDefault(
         name=name,

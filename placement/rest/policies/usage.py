@@ -11,13 +11,13 @@ RULES = [
     rule(
         SHOW_PROVIDER,
         ADMIN_OR_SERVICE,
-        "Show how much of a resource provider is in use.",
+        "Show the usage of a resource provider.",
         [("GET", "/resource_providers/{uuid}/usages")],
     ),
     rule(
         SHOW_TOTAL,
         ADMIN_OR_PROJECT_READER_OR_SERVICE,
-        "Show how much a project, or a user in it, has in use.",
+        "Show the usage of a project, or of a user in it.",
         [("GET", "/usages")],
     ),
 ]

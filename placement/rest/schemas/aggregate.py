@@ -1,4 +1,4 @@
-"""The aggregates of a provider: a bare list at first, later with the provider's generation."""
+"""Aggregates of a provider: at first a plain list, later with the provider's generation."""
 
 from __future__ import annotations
 

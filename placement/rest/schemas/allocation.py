@@ -1,10 +1,10 @@
-"""Allocations: what a consumer holds, as a list up to 1.11, by provider from 1.12 on."""
+"""Allocations of consumers: a list up to 1.11, an object by provider since 1.12."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from placement.inventory import AMOUNT_MAX
+from placement.providers.inventory import AMOUNT_MAX
 from placement.rest.dispatch import ByVersion
 from placement.rest.validation import Schema
 
@@ -71,7 +71,7 @@ _LIST = {
 _BY_PROVIDER: dict[str, Any] = {
     "type": "object",
     "patternProperties": {
-        # Clients may send back what they were given, and that has generations.
+        # Clients may send back a response, which has generations.
         UUID_KEY: _object(
             {"generation": {"type": "integer"}, "resources": _RESOURCES}, "generation"
         )
@@ -88,7 +88,7 @@ WRITE_1_38 = _object({**_MAY_BE_EMPTY, **_OWNER, **_GENERATION, **_MAPPINGS, **_
 
 
 def by_consumer(write: Schema) -> Schema:
-    """Return the schema of consumer -> what it shall hold."""
+    """Return the schema of a mapping of consumer -> allocations."""
     return {
         "type": "object",
         "patternProperties": {UUID_KEY: write},

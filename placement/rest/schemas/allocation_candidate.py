@@ -1,4 +1,4 @@
-"""The query parameters of allocation candidates, as they grew."""
+"""Query parameters of allocation candidates, by version."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _plain(**more: Any) -> dict[str, Any]:
 
 
 def _granular(suffix: str, of_groups: Iterable[str], **more: Any) -> dict[str, Any]:
-    """Return the schema of many groups, each with a suffix of its own."""
+    """Return the schema of several groups, each with its own suffix."""
     return {
         "type": "object",
         "properties": {"limit": _LIMIT, "group_policy": _GROUP_POLICY, **more},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from placement.inventory import AMOUNT_MAX, RATIO_MAX
+from placement.providers.inventory import AMOUNT_MAX, RATIO_MAX
 from placement.rest.validation import Schema
 
 NAME = {"type": "string", "pattern": "^[A-Z0-9_]+\\Z", "maxLength": 255}
@@ -25,7 +25,7 @@ FIGURES: Schema = {
     "required": ["total"],
     "additionalProperties": False,
 }
-"""One inventory among those of a provider."""
+"""One inventory in a provider's inventories."""
 
 INVENTORIES: Schema = {
     "type": "object",
@@ -45,7 +45,7 @@ CREATE: Schema = {
     "type": "object",
     "properties": {
         "resource_class": NAME,
-        "resource_provider_generation": GENERATION,  # taken for symmetry, and not looked at
+        "resource_provider_generation": GENERATION,  # accepted for symmetry, and ignored
         **_FIGURES,
     },
     "required": ["resource_class", "total"],

@@ -1,4 +1,4 @@
-"""The reshaper: inventories by provider, and what consumers shall hold."""
+"""Reshaper: inventories by provider, and allocations by consumer."""
 
 from __future__ import annotations
 

@@ -12,4 +12,4 @@ NAMED: Schema = {
     "required": ["name"],
     "additionalProperties": False,
 }
-"""The body that makes or renames a class."""
+"""The body that creates or renames a class."""

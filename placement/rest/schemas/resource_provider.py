@@ -1,10 +1,10 @@
-"""Resource providers: what a list can be asked for, and what making or changing one takes."""
+"""Resource providers: list filters, and bodies of creation and update."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from placement.provider_report import NAME_LENGTH_MAX
+from placement.providers.provider_report import NAME_LENGTH_MAX
 
 _NAME = {"type": "string", "minLength": 1, "maxLength": NAME_LENGTH_MAX}
 _UUID = {"type": "string", "format": "uuid"}

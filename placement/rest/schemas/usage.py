@@ -1,4 +1,4 @@
-"""Usages of a project, from 1.38 on by the type of its consumers."""
+"""Usages of a project, since 1.38 by consumer type."""
 
 from __future__ import annotations
 

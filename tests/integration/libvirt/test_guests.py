@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from armillary import exception
-from compute_agent.instance_place import ANYWHERE, InstancePlace
+from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.driver import Feature
 from compute_agent.virt.libvirt.driver import LibvirtDriver
 from objects.instance import Instance
@@ -88,7 +88,7 @@ def test_a_guest_has_its_place(daemons: Daemons) -> None:
     )
     fitted = fit(HostTopology(tuple(host.get_numa_cells())), asked)
     assert fitted is not None
-    host.spawn(guest := a_guest(), InstancePlace(fitted))
+    host.spawn(guest := a_guest(), InstancePlacement(fitted))
     wait_for_boots(host, guest)
     _, pins = host._guests.find(guest.uuid).vcpus()
     assert [{cpu for cpu, is_in in enumerate(pin) if is_in} for pin in pins] == [
@@ -201,6 +201,6 @@ def test_a_guest_cannot_move_where_its_image_is_not(daemons: Daemons) -> None:
     )
     guest = booted(source)
     luggage = source.detach(guest.uuid, grace_seconds=0)
-    with pytest.raises(exception.OperationFailed, match=r"image file greeting\.raw"):
+    with pytest.raises(exception.OperationFailed, match=r"backing file greeting\.raw"):
         destination.attach(guest, ANYWHERE, luggage, is_on=True)
     assert states(destination) == []

@@ -13,7 +13,7 @@ from tests.fixtures.libvirt_daemons import Daemons
 from tests.fixtures.libvirt_hosts import GREETING
 from tests.fixtures.libvirt_system import LibvirtSystem, libvirt_system
 
-pytestmark = [pytest.mark.libvirt, pytest.mark.rabbitmq, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.libvirt, pytest.mark.rabbitmq]
 
 SECONDS_MAX = 90.0
 HOST = "OS-EXT-SRV-ATTR:host"

@@ -66,8 +66,8 @@ def test_usage_never_exceeds_capacity_under_concurrent_claims(
         for number in range(PROVIDERS)
     ]
     uuids = [result["uuid"] for result in one.providers.set_providers(reports)]
-    dice = random.Random(7)
-    claims = [a_claim(dice.choice(uuids)) for _ in range(CLAIMS)]
+    rng = random.Random(7)
+    claims = [a_claim(rng.choice(uuids)) for _ in range(CLAIMS)]
     statuses = claimed_at_once([one, other] * THREADS, claims, is_released=is_released)
     assert len(statuses) == CLAIMS
     assert set(statuses) <= {ClaimStatus.CLAIMED, ClaimStatus.NO_CAPACITY}

@@ -25,9 +25,10 @@ from tests.fixtures.placement_hammer import (
 )
 from tests.fixtures.placement_processes import fork_server
 from tests.fixtures.placement_rows import true_consumers, true_providers
+from tests.fixtures.sampling import TAKES_ALL
 
 WORKERS = 8
-OPERATIONS = 120  # of each
+OPERATIONS = 120 if TAKES_ALL else 60  # of each
 
 
 @contextmanager

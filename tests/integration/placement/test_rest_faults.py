@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import requests
 
-from placement import names
+from placement.providers import names
 from tests.builders import a_uuid
 from tests.fixtures.asking import wait_for
 from tests.fixtures.databases import fresh_database

@@ -94,7 +94,7 @@ def test_any_wsgi_server_can_serve_it(config_file: Path, tmp_path: Path) -> None
     database.dispose()
     port = free_port()
     command = [str(PROGRAMS / "gunicorn"), f"--bind=127.0.0.1:{port}", "--workers=2"]
-    command += ["--threads=4", "armillary.cli.placement_rest:application"]
+    command += ["--threads=4", "programs.placement_rest:application"]
     with running(command, port, ARMILLARY_CONFIG_FILES=str(config_file)):
         assert names_of_providers(port) == ["p"]
 
@@ -109,4 +109,4 @@ def test_a_mistake_in_the_configuration_is_one_line_and_78(
         command, check=False, capture_output=True, text=True, timeout=SECONDS_MAX
     )
     assert ended.returncode == 78
-    assert "would let everybody in who reaches it" in ended.stderr
+    assert "would give every client that reaches it full access" in ended.stderr

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 from oslo_config import cfg
 
 from api.app import make_app
 from armillary.conf import api as api_conf
+from conductor.super_conductor.rpcapi import SuperConductorAPI
 from tests.fixtures.http_api import Api
 from tests.fixtures.operated_servers import OperatedServers
+from tests.fixtures.stand_in import StandIn
 from tests.fixtures.super_conductor import SuperConductorClient
+
+
+def make_conf(folder: Path) -> cfg.ConfigOpts:
+    """Return the configuration of an API without authentication, whose policy is in a folder."""
+    conf = cfg.ConfigOpts()
+    api_conf.register_opts(conf)
+    path = folder / "api.conf"
+    path.write_text(f"[oslo_policy]\npolicy_file = {folder}/policy.yaml\n")
+    conf([f"--config-file={path}"], default_config_files=[], default_config_dirs=[])
+    return conf
 
 
 @pytest.fixture
 def conf(tmp_path: Path) -> cfg.ConfigOpts:
-    """Return the configuration of an API without authentication."""
-    conf = cfg.ConfigOpts()
-    api_conf.register_opts(conf)
-    path = tmp_path / "api.conf"
-    path.write_text(f"[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n")
-    conf([f"--config-file={path}"], default_config_files=[], default_config_dirs=[])
-    return conf
+    """Return the configuration of an API that a test makes for itself."""
+    return make_conf(tmp_path)
 
 
 @pytest.fixture
@@ -44,7 +52,17 @@ def make_api(conf: cfg.ConfigOpts, client: SuperConductorClient) -> Callable[[],
     return lambda: Api(make_app(conf, conductor=client))
 
 
+@pytest.fixture(scope="session")
+def lasting_api(tmp_path_factory: pytest.TempPathFactory) -> tuple[Api, StandIn]:
+    """Return the API of all tests that need no other configuration, and the client it asks with."""
+    stand_in = StandIn()
+    conf = make_conf(tmp_path_factory.mktemp("api"))
+    return Api(make_app(conf, conductor=cast("SuperConductorAPI", stand_in))), stand_in
+
+
 @pytest.fixture
-def api(make_api: Callable[[], Api]) -> Api:
+def api(lasting_api: tuple[Api, StandIn], client: SuperConductorClient) -> Api:
     """Return an API without authentication."""
-    return make_api()
+    api, stand_in = lasting_api
+    stand_in.behind = client
+    return api

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.call import Call, Site
+from api.call import AppState, Call
 from api.links import Links
 from armillary import exception
 from armillary.context import RequestContext
@@ -23,21 +23,21 @@ class OwnersOnly:
 
 
 @pytest.fixture
-def site() -> Site:
+def site() -> AppState:
     client = SuperConductorClient(SuperConductor())
-    return Site(client, OwnersOnly(), max_limit=10, link_prefix=None, document=dict)
+    return AppState(client, OwnersOnly(), max_limit=10, link_prefix=None, document=dict)
 
 
-def a_call(site: Site, **query: Any) -> Call:
+def a_call(site: AppState, **query: Any) -> Call:
     return Call(site, RequestContext(project_id="p1"), Links("", "", {}), query=query)
 
 
-def test_without_target_it_is_about_the_callers_own_project(site: Site) -> None:
+def test_without_target_it_is_about_the_callers_own_project(site: AppState) -> None:
     """As most requests are."""
     a_call(site).authorize("any")
 
 
-def test_a_target_is_somebodys(site: Site) -> None:
+def test_a_target_is_somebodys(site: AppState) -> None:
     """The policy sees whose."""
     with pytest.raises(exception.PolicyNotAuthorized, match="this-rule"):
         a_call(site).authorize("this-rule", {"project_id": "p2"})
@@ -47,7 +47,7 @@ def test_a_target_is_somebodys(site: Site) -> None:
 
 @pytest.mark.parametrize(("asked", "size"), [({}, 10), ({"limit": 3}, 3), ({"limit": 11}, 10)])
 def test_a_page_has_as_many_as_asked_and_allowed(
-    asked: dict[str, int], size: int, site: Site
+    asked: dict[str, int], size: int, site: AppState
 ) -> None:
     """The smaller of both."""
     assert a_call(site, **asked).page_size == size

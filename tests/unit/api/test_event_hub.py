@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from api import event_hub
-from api.event_hub import ALIVE, EVENT, NOTICE, EventHub, Follower, Wanted
+from api.event_hub import ALIVE, EVENT, NOTICE, EventFilter, EventHub, Follower
 from armillary import exception
 
 SECONDS_MAX = 20.0
@@ -68,7 +68,7 @@ def events(hub: EventHub, follower: Follower) -> list[Any]:
 
 def test_all_followers_hear_all_they_want(hub: EventHub, feed: Feed) -> None:
     """From one reader of the feed."""
-    everything, errors = hub.follow(Wanted()), hub.follow(Wanted(types=("*.error",)))
+    everything, errors = hub.follow(EventFilter()), hub.follow(EventFilter(types=("*.error",)))
     feed.say(a_line(), a_line("instance.create.error"))
     assert [line["type"] for line in events(hub, everything)] == [
         "instance.create.end",
@@ -81,30 +81,30 @@ def test_all_followers_hear_all_they_want(hub: EventHub, feed: Feed) -> None:
 @pytest.mark.parametrize(
     ("wanted", "fits"),
     [
-        (Wanted(server=SERVER), True),
-        (Wanted(server="web"), True),
-        (Wanted(server="db"), False),
-        (Wanted(host="a"), True),
-        (Wanted(host="b"), False),
-        (Wanted(types=("service.*", "instance.*.end")), True),
-        (Wanted(types=("instance",)), False),
+        (EventFilter(server=SERVER), True),
+        (EventFilter(server="web"), True),
+        (EventFilter(server="db"), False),
+        (EventFilter(host="a"), True),
+        (EventFilter(host="b"), False),
+        (EventFilter(types=("service.*", "instance.*.end")), True),
+        (EventFilter(types=("instance",)), False),
     ],
     ids=["id", "name", "another", "host", "another host", "a pattern", "no pattern"],
 )
-def test_a_filter_fits_or_not(wanted: Wanted, fits: bool) -> None:
+def test_a_filter_fits_or_not(wanted: EventFilter, fits: bool) -> None:
     """By server, host and type."""
     assert wanted.fits(a_line()) is fits
 
 
 def test_a_server_is_one_of_a_request_but_no_aggregate() -> None:
     """An aggregate may have the name of a server."""
-    assert Wanted(server=SERVER).fits(a_line(server=None, servers=[SERVER], name=None))
-    assert not Wanted(server="web").fits(a_line("aggregate.create.end", server=None))
+    assert EventFilter(server=SERVER).fits(a_line(server=None, servers=[SERVER], name=None))
+    assert not EventFilter(server="web").fits(a_line("aggregate.create.end", server=None))
 
 
 def test_who_reads_too_slowly_is_sent_away_and_told(hub: EventHub, feed: Feed) -> None:
     """The others go on; what waited is still read."""
-    slow, quick = hub.follow(Wanted()), hub.follow(Wanted(host="b"))
+    slow, quick = hub.follow(EventFilter()), hub.follow(EventFilter(host="b"))
     feed.say(*(a_line(number=number) for number in range(5)))
     feed.say(a_line(host="b"))
     read = list(slow)
@@ -115,30 +115,30 @@ def test_who_reads_too_slowly_is_sent_away_and_told(hub: EventHub, feed: Feed) -
 
 def test_there_is_a_bound_on_followers(hub: EventHub) -> None:
     """Each takes a thread; one that goes makes room."""
-    followers = [hub.follow(Wanted()), hub.follow(Wanted())]
+    followers = [hub.follow(EventFilter()), hub.follow(EventFilter())]
     with pytest.raises(exception.Conflict, match="followers_max"):
-        hub.follow(Wanted())
+        hub.follow(EventFilter())
     followers[0].close()
     followers[0].close()
-    hub.follow(Wanted())
+    hub.follow(EventFilter())
 
 
 def test_the_feed_is_read_while_somebody_follows(hub: EventHub, feed: Feed) -> None:
     """An API that nobody watches is connected to nothing."""
-    follower = hub.follow(Wanted())
+    follower = hub.follow(EventFilter())
     assert feed.is_read.wait(SECONDS_MAX)
     assert not feed.runs[0].is_set()
     follower.close()
     assert feed.runs[0].is_set()
     feed.is_read.clear()
-    hub.follow(Wanted())
+    hub.follow(EventFilter())
     assert feed.is_read.wait(SECONDS_MAX)
     assert not feed.runs[1].is_set()
 
 
 def test_a_lost_broker_is_said(hub: EventHub, feed: Feed) -> None:
     """Once, however often it is tried again."""
-    follower = hub.follow(Wanted())
+    follower = hub.follow(EventFilter())
     assert feed.is_read.wait(SECONDS_MAX)
     next(reading := iter(follower))
     for is_there in (False, False, True):
@@ -151,21 +151,23 @@ def test_a_lost_broker_is_said(hub: EventHub, feed: Feed) -> None:
 
 def test_the_end_of_the_process_ends_the_streams(hub: EventHub) -> None:
     """Else a drain would wait for them; nobody comes any more."""
-    follower = hub.follow(Wanted())
+    follower = hub.follow(EventFilter())
     assert heard(hub, follower)[-1] == (NOTICE, {"message": event_hub.ENDING, "last": True})
     with pytest.raises(exception.Unavailable):
-        hub.follow(Wanted())
+        hub.follow(EventFilter())
 
 
 def test_silence_is_said_to_be_one(hub: EventHub, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that who follows can tell it from a lost connection, and we find out who has gone."""
     monkeypatch.setattr(event_hub, "ALIVE_SECONDS", 0.01)
-    assert ALIVE in [kind for _, (kind, _line) in zip(range(2), hub.follow(Wanted()), strict=False)]
+    assert ALIVE in [
+        kind for _, (kind, _line) in zip(range(2), hub.follow(EventFilter()), strict=False)
+    ]
 
 
 def test_lines_of_another_major_version_are_left_out(hub: EventHub, feed: Feed) -> None:
     """A newer minor one is understood."""
-    follower = hub.follow(Wanted())
+    follower = hub.follow(EventFilter())
     feed.say(a_line("new"), version="2.0")
     feed.say(a_line("known"), version="1.7")
     assert [line["type"] for line in events(hub, follower)] == ["known"]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fixtures.programs import start_program
+from tests.fixtures.python_programs import fork_program, fork_servers, start_program
 
-__all__ = ["keep_logging", "start_program"]
+__all__ = ["fork_program", "fork_servers", "keep_logging", "start_program"]
 
 
 @pytest.fixture

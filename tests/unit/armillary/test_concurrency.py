@@ -11,7 +11,7 @@ import pytest
 
 from armillary import concurrency
 from armillary.concurrency import WorkerPool, WorkerPoolFull
-from tests.fixtures.programs import StartProgram
+from tests.fixtures.python_programs import StartProgram
 
 BOOTSTRAP = """
 import sys
@@ -187,7 +187,7 @@ def test_a_full_queue_refuses(pool: WorkerPool, release: threading.Event) -> Non
     """One runs and two wait; the fourth is the caller's to keep."""
     for _ in range(2):
         pool.submit(int)
-    with pytest.raises(WorkerPoolFull, match="pool test has 3 calls in hand"):
+    with pytest.raises(WorkerPoolFull, match="Pool test is full: 3 calls"):
         pool.submit(int)
 
 

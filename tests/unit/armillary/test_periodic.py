@@ -37,8 +37,8 @@ class FakeClock:
         return False
 
 
-def run(task: PeriodicTask, clock: FakeClock, dice: random.Random | None = None) -> None:
-    runner = PeriodicRunner([task], clock=clock, dice=dice)
+def run(task: PeriodicTask, clock: FakeClock, rng: random.Random | None = None) -> None:
+    runner = PeriodicRunner([task], clock=clock, rng=rng)
     runner.start()
     assert clock.done.wait(WAIT_SECONDS_MAX)
     assert runner.stop(WAIT_SECONDS_MAX)
@@ -65,10 +65,10 @@ def test_the_first_call_may_come_at_once() -> None:
 
 def test_the_first_call_is_spread_by_the_jitter() -> None:
     """Only the first: the rest keeps its distance."""
-    dice = random.Random(1)
+    rng = random.Random(1)
     expected = random.Random(1).uniform(0, 5)
     clock = FakeClock(2)
-    run(task(int, initial_delay_seconds=1, jitter_seconds=5), clock, dice)
+    run(task(int, initial_delay_seconds=1, jitter_seconds=5), clock, rng)
     assert clock.waits == [1 + expected, 10]
 
 

@@ -11,7 +11,7 @@ from oslo_policy import policy
 
 from armillary import exception
 from armillary.context import RequestContext
-from armillary.policy import REMEMBER_SECONDS, Enforcer
+from armillary.policy import CACHE_SECONDS, Enforcer
 
 RULES = [
     policy.RuleDefault("admin", "role:admin"),
@@ -88,7 +88,7 @@ def test_a_changed_file_counts_soon(conf: cfg.ConfigOpts, tmp_path: Path) -> Non
     path.write_text('"servers:show": "role:writer"\n')
     os.utime(path, (0, 2_000_000_000))
     assert not enforcer.is_allowed("servers:show", {}, user("p", "other"))
-    now[0] += REMEMBER_SECONDS
+    now[0] += CACHE_SECONDS
     assert not enforcer.is_allowed("servers:show", {}, user("p", "reader"))
     assert enforcer.is_allowed("servers:show", {}, user("p", "writer"))
 

@@ -7,8 +7,8 @@ import pytest
 from armillary import service_history
 from armillary.service_history import HISTORY, rpc_version, rpc_versions
 from compute_agent.rpcapi import ComputeAPI
-from conductor.cell_rpcapi import CellConductorAPI
-from conductor.rpcapi import SuperConductorAPI
+from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.super_conductor.rpcapi import SuperConductorAPI
 from placement.rpcapi import PlacementAPI
 from scheduler.rpcapi import SchedulerAPI
 

@@ -15,7 +15,7 @@ from armillary.periodic import PeriodicRunner
 from compute_agent.manager import ComputeManager
 from compute_agent.rpcapi import ComputeAPI
 from compute_agent.virt.loader import make_drivers
-from conductor.cell_rpcapi import CellConductorAPI
+from conductor.cell_conductor.rpcapi import CellConductorAPI
 from objects.instance import Instance
 from rpc.server import RpcServer
 from rpc.transport import Bus

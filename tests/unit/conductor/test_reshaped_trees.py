@@ -13,7 +13,7 @@ import pytest
 from armillary.context import admin_context
 from armillary.db import Database
 from objects.allocation import ClaimStatus
-from placement.db import provider_families
+from placement.db import tree_reports
 from placement.engine import PlacementEngine
 from placement.manager import SCHEMA, PlacementManager
 from placement.rpcapi import PlacementAPI
@@ -22,7 +22,14 @@ from tests.fixtures.cell import Cell, a_node, node_uuid
 from tests.fixtures.direct_bus import Killed
 from tests.fixtures.placement import engines, placement_conf
 from tests.fixtures.placement_examiner import Examiner
-from tests.unit.conductor.test_provider_trees import AWAY, a_child, report, traits, tree
+from tests.fixtures.synced_databases import NewTables
+from tests.unit.conductor.common.cell_db.test_provider_trees import (
+    AWAY,
+    a_child,
+    report,
+    traits,
+    tree,
+)
 
 SLOT = "CUSTOM_SLOT"
 SLOTS = {SLOT: {"total": 4, "max_unit": 4}}
@@ -31,10 +38,15 @@ CLAIMERS = 2
 
 
 @pytest.fixture
-def engine(cell: Cell, any_database_url: str) -> Iterator[PlacementEngine]:
+def url(any_tables: NewTables) -> str:
+    """Return the URL of a placement's database, on each of the three engines."""
+    return any_tables(SCHEMA)
+
+
+@pytest.fixture
+def engine(cell: Cell, url: str) -> Iterator[PlacementEngine]:
     """Return a real placement that serves a cell with a host ``a``; in the end all sums agree."""
-    database = Database(any_database_url, name="placement")
-    database.sync(SCHEMA)
+    database = Database(url, name="placement")
     manager = PlacementManager(placement_conf(), top_bus=cell.top_bus, database=database)
     cell.top_bus.endpoints["placement", None] = [manager]
     cell.add_agent("a")
@@ -172,7 +184,7 @@ def test_placement_that_dies_in_the_middle_has_done_nothing(
     report(cell, inventories=a_node_with(**SLOTS))
     hold_slots(engine, 2)
     stood = held(engine)
-    store, count = provider_families.store, itertools.count()
+    store, count = tree_reports.store, itertools.count()
 
     def die(*args: Any) -> None:
         if next(count) == written:  # the first one is of the try without a move
@@ -180,7 +192,7 @@ def test_placement_that_dies_in_the_middle_has_done_nothing(
         store(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(provider_families, "store", die)
+        patch.setattr(tree_reports, "store", die)
         with pytest.raises(Killed):
             reshaped(cell, *in_cells(2))
     assert (held(engine), tree(engine)) == (stood, {"a": None})
@@ -199,7 +211,7 @@ def test_an_older_placement_is_asked_for_no_move(
 
 
 def test_claims_that_come_meanwhile_lose_nothing(
-    cell: Cell, engine: PlacementEngine, any_database_url: str
+    cell: Cell, engine: PlacementEngine, url: str
 ) -> None:
     """Other processes claim and release slots where these are just then, or are refused."""
     wide = {SLOT: {"total": 40, "max_unit": 40}}
@@ -225,7 +237,7 @@ def test_claims_that_come_meanwhile_lose_nothing(
             before = claim.consumer_uuid
         return seen
 
-    with engines(any_database_url) as make, ThreadPoolExecutor(CLAIMERS) as claimers:
+    with engines(url) as make, ThreadPoolExecutor(CLAIMERS) as claimers:
         working = [claimers.submit(claim_on, make()) for _ in range(CLAIMERS)]
         try:
             errors = [

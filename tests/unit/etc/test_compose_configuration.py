@@ -14,12 +14,12 @@ from oslo_messaging import conffixture
 from sqlalchemy.engine import make_url
 
 from api.app import require_authentication_or_loopback
-from armillary.cli.operator.broker_commands import definitions
 from armillary.conf import loader
-from armillary.tokens import TokenFile
+from armillary.http.tokens import TokenFile
 from compute_agent.virt.loader import make_drivers
+from programs.operator.broker_commands import definitions
 from rpc import broker_accounts
-from rpc.broker_accounts import CELL, NAMED_AFTER, TOP
+from rpc.broker_accounts import ACCOUNT_SCOPES, CELL, TOP
 
 COMPOSE = Path(__file__).parents[3] / "etc" / "compose"
 DEFINITIONS = COMPOSE / "rabbitmq-definitions.json"
@@ -65,8 +65,8 @@ def test_the_broker_grants_what_each_role_needs() -> None:
 
 
 def _permissions(account: str, vhost: str) -> broker_accounts.Permissions:
-    role = next((role for role in NAMED_AFTER if account.startswith(f"{role}-")), account)
-    scope = account.removeprefix(f"{role}-") if role in NAMED_AFTER else None
+    role = next((role for role in ACCOUNT_SCOPES if account.startswith(f"{role}-")), account)
+    scope = account.removeprefix(f"{role}-") if role in ACCOUNT_SCOPES else None
     return broker_accounts.permissions(role, TOP if vhost == "top" else CELL, scope=scope)
 
 
@@ -110,5 +110,5 @@ def test_the_wsgi_service_serves_what_the_program_does() -> None:
     service = yaml.safe_load((COMPOSE / "compose.yaml").read_text())["services"]["placement-rest"]
     files = service["environment"]["ARMILLARY_CONFIG_FILES"].split(":")
     assert files == [word for word in SERVICES["placement"] if word.endswith(".conf")]
-    assert service["command"][-1] == "armillary.cli.placement_rest:application"
+    assert service["command"][-1] == "programs.placement_rest:application"
     assert load("placement").api.auth_strategy == "token_file"

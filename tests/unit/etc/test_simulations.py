@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from armillary.cli.simulate.policies import read_policies
-from armillary.cli.simulate.scenario_file import read_scenario
-from armillary.cli.simulate.zones.simulation import simulate_zones
+from simulator.scenario.policies import read_policies
+from simulator.scenario.scenario_file import read_scenario
+from simulator.zones.simulation import simulate_zones
 from tests.fixtures.simulations import run
 
 SIMULATIONS = Path(__file__).parents[3] / "etc" / "simulations"

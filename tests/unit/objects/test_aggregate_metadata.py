@@ -44,7 +44,7 @@ def test_what_can_be_read_is_right(key: str, text: str | None) -> None:
         ("max_io_ops_per_host", "-1", "whole number"),
         ("routed_network", "red", "UUIDs"),
         ("routed_network", f"{A},", "UUIDs"),
-        ("trait:GPU", "required", "no trait GPU"),
+        ("trait:GPU", "required", "Unknown trait GPU"),
         ("trait:CUSTOM_GPU", "yes", "one of required"),
     ],
 )

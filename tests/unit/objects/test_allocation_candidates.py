@@ -60,13 +60,13 @@ def test_a_host_alone_is_claimed_with_all_amounts() -> None:
     """By its UUID or its index."""
     request = {OTHER: {"resources": {"VCPU": 1, "DISK_GB": 10}}}
     assert plain().allocation_request(OTHER) == request
-    assert plain().requester()(1) == request
+    assert plain().request_builder()(1) == request
 
 
 def test_each_candidate_is_claimed_from_its_own_providers() -> None:
     """The same host may be offered in several ways; the first one counts where it is named."""
     together = {HOST: {"resources": {"VCPU": 1}}, DISK: {"resources": {"DISK_GB": 10}}}
-    request = mixed().requester()
+    request = mixed().request_builder()
     assert [request(index) for index in range(3)] == [
         together,
         {OTHER: {"resources": {"VCPU": 1, "DISK_GB": 10}}},
@@ -77,10 +77,10 @@ def test_each_candidate_is_claimed_from_its_own_providers() -> None:
 
 def test_what_is_claimed_is_the_callers_own() -> None:
     """It may be changed without changing that of other candidates."""
-    for request in (mixed().requester(), plain().requester()):
+    for request in (mixed().request_builder(), plain().request_builder()):
         request(1)[OTHER]["resources"]["VCPU"] = 99
         assert request(1)[OTHER]["resources"]["VCPU"] == 1
-    assert mixed().requester()(2)[HOST]["resources"]["VCPU"] == 1
+    assert mixed().request_builder()(2)[HOST]["resources"]["VCPU"] == 1
 
 
 def test_the_wire_keeps_every_way() -> None:
@@ -88,15 +88,15 @@ def test_the_wire_keeps_every_way() -> None:
     sent, got = mixed(), received(mixed())
     assert got.provider_uuids == sent.provider_uuids
     assert got.total.tolist() == sent.total.tolist()
-    assert [got.requester()(index) for index in range(3)] == [
-        sent.requester()(index) for index in range(3)
+    assert [got.request_builder()(index) for index in range(3)] == [
+        sent.request_builder()(index) for index in range(3)
     ]
 
 
 def test_an_older_receiver_is_told_of_hosts_alone() -> None:
     """In the form that it knows: one template for all."""
-    got = mixed().plain_only()
-    assert (got.provider_uuids, got.is_plain) == ([OTHER, HOST], True)
+    got = mixed().flat_only()
+    assert (got.provider_uuids, got.is_flat) == ([OTHER, HOST], True)
     assert got.total.tolist() == [[4, 50], [8, 100]]
     data = mixed().obj_to_primitive("1.0")[ArmillaryObject.primitive_key("data")]
     assert data["provider_uuids"] == {"count": 2, "text": f"{OTHER}\n{HOST}"}
@@ -106,7 +106,7 @@ def test_an_older_receiver_is_told_of_hosts_alone() -> None:
 
 def test_a_child_alone_is_nothing_for_an_older_receiver() -> None:
     """It would claim on the host."""
-    assert child_alone().plain_only().provider_uuids == [OTHER]
+    assert child_alone().flat_only().provider_uuids == [OTHER]
 
 
 def test_hosts_alone_are_told_to_an_older_receiver_as_they_are() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 
-from objects.decision_trace import DecisionTrace
 from objects.destinations import Destinations
 from objects.selection import Selection
+from objects.traces.decision_trace import DecisionTrace
 
 
 def a_selection(host):

@@ -71,7 +71,7 @@ def test_a_column_of_objects_is_refused_on_receipt():
 def test_a_text_column_with_a_wrong_count_is_refused():
     """A line break inside a text would shift all rows after it."""
     primitive = HostStateBatch(hosts=["a\nb"]).obj_to_primitive()
-    with pytest.raises(ValueError, match="announced"):
+    with pytest.raises(ValueError, match="strings instead of 1"):
         ArmillaryObject.obj_from_primitive(primitive)
 
 

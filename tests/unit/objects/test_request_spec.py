@@ -63,7 +63,7 @@ def test_an_older_service_is_given_the_first_versions_of_all_parts() -> None:
 )
 def test_what_an_older_service_would_do_wrong_is_refused(values: dict[str, Any]) -> None:
     """It would decide without a word about what was asked for."""
-    with pytest.raises(exception.Invalid, match=f"{next(iter(values))} cannot be given.*upgrade"):
+    with pytest.raises(exception.Invalid, match=f"{next(iter(values))} cannot be sent.*upgrade"):
         a_request(**values).obj_to_primitive("1.0")
 
 

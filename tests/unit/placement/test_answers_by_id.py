@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 from armillary import exception
 from objects.allocation_candidates import AllocationCandidates
 from objects.base import ArmillaryObject
-from objects.provider_uuids import UUIDBook, complete
+from objects.packed.provider_uuids import UUIDCache, complete
 from objects.resource_query import ResourceQuery
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider, a_query
+from tests.fixtures.examples import examples
 from tests.fixtures.placement import engines, placement_conf
 from tests.fixtures.placement_law import LAW_PHASES
 
@@ -55,7 +56,7 @@ class _Client:
     """A client and one engine it asks, through the wire, by ids."""
 
     def __init__(self) -> None:
-        self._book = UUIDBook()
+        self._book = UUIDCache()
 
     def ask(self, engine: PlacementEngine, query: ResourceQuery) -> AllocationCandidates:
         wire = json.dumps(engine.get_candidates(query, by_id=True).obj_to_primitive())
@@ -92,7 +93,7 @@ def rest_of(found: AllocationCandidates) -> list[Any]:
 
 
 @settings(
-    max_examples=12,
+    max_examples=examples(12),
     deadline=None,
     phases=LAW_PHASES,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

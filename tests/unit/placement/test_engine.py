@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from placement.engine import PlacementEngine
-from placement.inventory import Inventory
+from placement.providers.inventory import Inventory
 from tests.builders import a_provider, a_query, a_uuid
+from tests.fixtures.examples import examples
 from tests.fixtures.placement import NewEngine, engines
 from tests.fixtures.placement_law import LAW_PHASES, PlacementLaw
 
@@ -71,7 +72,7 @@ def test_every_engine_answers_the_truth_after_any_writes(
     run_state_machine_as_test(
         Law,
         settings=settings(
-            max_examples=15,
+            max_examples=examples(15),
             stateful_step_count=30,
             deadline=None,
             phases=LAW_PHASES,

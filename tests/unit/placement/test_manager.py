@@ -13,8 +13,8 @@ from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
 from objects.allocation import FENCE_FINAL, ClaimStatus
-from placement.inventory import Inventory
 from placement.manager import PlacementManager
+from placement.providers.inventory import Inventory
 from placement.rpcapi import PlacementAPI
 from rpc.transport import Bus
 from tests.builders import a_claim, a_provider, a_query, a_uuid

@@ -11,10 +11,10 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.claim_batch import Claim
-from objects.provider_uuids import ProviderUUIDs
+from objects.packed.claim_batch import Claim
+from objects.packed.provider_uuids import ProviderUUIDs
 from placement.engine import PlacementEngine
-from placement.inventory import Inventory
+from placement.providers.inventory import Inventory
 from placement.rpcapi import PlacementAPI
 from tests.builders import a_claim, a_provider, a_query, a_uuid
 from tests.fixtures.placement import ANSWER_SECONDS_MAX, PlacementService, engines
@@ -93,7 +93,7 @@ def test_providers_inside_of_trees_are_named_too(
         engine.inventories.create_one(cell, "VCPU", figures)
     answer = api.get_allocation_candidates(CONTEXT, QUERY)
     assert answer.provider_uuids == [host, host]
-    request = answer.requester()
+    request = answer.request_builder()
     wanted = [{cell: {"resources": {"VCPU": 1}}} for cell in cells]
     assert sorted(map(request, range(2)), key=list) == wanted
     assert len(questions.asked) == 1

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from compute_agent.manager import ComputeManager
-from conductor import cell_conductor, endpoints
-from conductor.endpoints.zone_border import ZoneBorderEndpoint
+from conductor.cell_conductor import manager
+from conductor.super_conductor import endpoints
+from conductor.super_conductor.endpoints.zone import ZoneEndpoint
 from placement.manager import PlacementManager
 from rpc import authority
 from rpc.signing.trust import ROLES, Identity
@@ -20,10 +21,10 @@ SERVED = {
     "compute": exposed_by(ComputeManager),
     "scheduler": exposed_by(SchedulerManager),
     "placement": exposed_by(PlacementManager),
-    "cell_conductor": exposed_by(cell_conductor.CellConductorManager),
-    "host_states": exposed_by(cell_conductor.HostStatesEndpoint),
-    "conductor": exposed_by_modules(endpoints) - exposed_by(ZoneBorderEndpoint),
-    "zone": exposed_by(ZoneBorderEndpoint),
+    "cell_conductor": exposed_by(manager.CellConductorManager),
+    "host_states": exposed_by(manager.HostStatesEndpoint),
+    "conductor": exposed_by_modules(endpoints) - exposed_by(ZoneEndpoint),
+    "zone": exposed_by(ZoneEndpoint),
     "zone_summaries": exposed_by(SummaryEndpoint),
 }
 OF_AGENTS = {
@@ -52,7 +53,7 @@ def test_the_services_are_all_in_the_table():
 def test_no_scheduler_asks_a_host():
     """BZ-20: hosts push their states; who decides by these has no way to ask for more."""
     for method in SERVED["compute"]:
-        assert authority.refusal(identity("scheduler"), "compute", "host1", method, {})
+        assert authority.refusal_reason(identity("scheduler"), "compute", "host1", method, {})
 
 
 @pytest.mark.parametrize("topic", SERVED)
@@ -60,8 +61,8 @@ def test_an_agent_may_nothing_but_report_of_itself(topic):
     """With its own name as the argument nothing else opens; with another's not even that."""
     agent = identity("compute")
     for method in SERVED[topic]:
-        own = authority.refusal(agent, topic, None, method, {"agent": agent.scope})
-        others = authority.refusal(agent, topic, None, method, {"agent": "host2"})
+        own = authority.refusal_reason(agent, topic, None, method, {"agent": agent.scope})
+        others = authority.refusal_reason(agent, topic, None, method, {"agent": "host2"})
         if topic == "cell_conductor" and method in OF_AGENTS:
             assert own is None
             assert others is not None
@@ -74,14 +75,14 @@ def test_an_agent_may_nothing_but_report_of_itself(topic):
 def test_a_zone_pushes_its_own_summary_alone():
     """A child that was taken over speaks for itself, not for its brothers."""
 
-    def refusal(zone):
+    def refusal_reason(zone):
         summary = {"armillary_object.data": {"zone": zone}}
-        return authority.refusal(
+        return authority.refusal_reason(
             identity("child_zone"), "zone_summaries", None, "update_summary", {"summary": summary}
         )
 
-    assert refusal(SCOPES["child_zone"]) is None
-    assert refusal("another") is not None
+    assert refusal_reason(SCOPES["child_zone"]) is None
+    assert refusal_reason("another") is not None
 
 
 def test_a_parent_reaches_the_border_and_nothing_behind_it():
@@ -90,45 +91,47 @@ def test_a_parent_reaches_the_border_and_nothing_behind_it():
         (topic, method)
         for topic, methods in authority.TABLE.items()
         for method in methods
-        if authority.refusal(parent, topic, None, method, {}) is None
+        if authority.refusal_reason(parent, topic, None, method, {}) is None
     }
     assert allowed == {("zone", method) for method in SERVED["zone"]}
 
 
 def test_a_cell_conductor_pushes_the_hosts_of_its_own_cell():
-    def refusal(cell_uuid):
+    def refusal_reason(cell_uuid):
         batch = {"armillary_object.data": {"cell_uuid": cell_uuid}}
-        return authority.refusal(
+        return authority.refusal_reason(
             identity("cell_conductor"), "scheduler", None, "update_host_states", {"batch": batch}
         )
 
-    assert refusal(SCOPES["cell_conductor"]) is None
-    assert refusal("another") is not None
+    assert refusal_reason(SCOPES["cell_conductor"]) is None
+    assert refusal_reason("another") is not None
 
 
 @pytest.mark.parametrize("method", ["order_in_other_cell", "hand_over_instance", "end_cell_change"])
 def test_a_cell_conductor_speaks_to_another_cell_for_its_own(method):
-    def refusal(cell_uuid):
+    def refusal_reason(cell_uuid):
         arguments = {"cell_uuid": cell_uuid}
-        return authority.refusal(identity("cell_conductor"), "conductor", None, method, arguments)
+        return authority.refusal_reason(
+            identity("cell_conductor"), "conductor", None, method, arguments
+        )
 
-    assert refusal(SCOPES["cell_conductor"]) is None
-    assert refusal("another") is not None
+    assert refusal_reason(SCOPES["cell_conductor"]) is None
+    assert refusal_reason("another") is not None
 
 
 @pytest.mark.parametrize("arguments", [{}, {"batch": None}, {"batch": {}}, {"batch": 7}])
 def test_arguments_out_of_shape_are_of_no_cell(arguments):
-    assert authority.refusal(
+    assert authority.refusal_reason(
         identity("cell_conductor"), "scheduler", None, "update_host_states", arguments
     )
 
 
 def test_what_the_table_does_not_name_is_nobodys():
     for role in ROLES:
-        assert authority.refusal(identity(role), "placement", None, "drop_everything", {})
-        assert authority.refusal(identity(role), "nowhere", None, "claim", {})
-        assert authority.refusal(identity(role), "placement", "baseapi", "claim", {})
-        assert authority.refusal(identity(role), "placement", "baseapi", "ping", {}) is None
+        assert authority.refusal_reason(identity(role), "placement", None, "drop_everything", {})
+        assert authority.refusal_reason(identity(role), "nowhere", None, "claim", {})
+        assert authority.refusal_reason(identity(role), "placement", "baseapi", "claim", {})
+        assert authority.refusal_reason(identity(role), "placement", "baseapi", "ping", {}) is None
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import pytest
 from armillary import exception
 from rpc import authority, broker_accounts, event_feed
 from rpc.broker_accounts import (
+    ACCOUNT_SCOPES,
     CELL,
-    NAMED_AFTER,
     TABLE,
     TOP,
     Access,
-    Part,
+    BrokerUse,
     Permissions,
     permissions,
 )
@@ -31,7 +31,7 @@ ALL = [(role, broker) for role, parts in TABLE.items() for broker in parts]
 
 
 def of(role: str, broker: str, scope: str = "s.1") -> Permissions:
-    return permissions(role, broker, scope=scope if role in NAMED_AFTER else None)
+    return permissions(role, broker, scope=scope if role in ACCOUNT_SCOPES else None)
 
 
 def agent(host: str) -> Permissions:
@@ -45,7 +45,7 @@ def test_who_may_call_a_topic_has_an_account_that_reaches_it(topic: str) -> None
     roles = {allowed.role for each in authority.TABLE[topic].values() for allowed in each}
     for role in sorted(roles):
         account = ACCOUNTS.get(role, role.replace("_", "-"))
-        part = TABLE[account].get(broker, Part())
+        part = TABLE[account].get(broker, BrokerUse())
         assert topic in {*part.calls, *part.tells} or (topic, role) in NEVER_SENT
 
 

@@ -6,11 +6,14 @@ import threading
 import uuid
 
 import pytest
+from kombu import transport
+from kombu.transport import TRANSPORT_ALIASES, memory
 
 import rpc
 from armillary import exception
 from armillary.context import admin_context
 from objects.flavor import Flavor
+from rpc import memory_transport
 from rpc.client import RpcClient
 from rpc.memory_transport import Transport
 from rpc.transport import Bus
@@ -220,3 +223,12 @@ def test_our_exchange_is_our_own(conf, make_bus, url):
     """A virtual host may be shared with other users of the same library."""
     make_bus(url)
     assert conf.control_exchange == "armillary"
+
+
+def test_our_embedded_broker_is_taken_though_kombu_was_asked_for_its_own() -> None:
+    """A class that kombu remembers for the name does not stay."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(TRANSPORT_ALIASES, "memory", "kombu.transport.memory:Transport")
+        patch.setitem(transport._transport_cache, "memory", memory.Transport)
+        memory_transport.install()
+        assert transport.get_transport_cls("memory") is Transport

@@ -9,8 +9,8 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from objects import extra_spec_operators
 from objects.destinations import Destinations
+from objects.extra_specs import extra_spec_operators
 from objects.request_spec import RequestSpec
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.filters.isolated_hosts_filter import IsolatedHostsFilter

@@ -105,13 +105,17 @@ def assert_costs_one_request(reason: str, count: int = 2, **conf: Any) -> None:
 @pytest.mark.parametrize(
     ("method", "fault", "reason"),
     [
-        ("host_passes", fail, "FaultyFilter is broken: ZeroDivisionError: by design"),
-        ("host_passes", lambda: "no", "FaultyFilter is broken: TypeError: host_passes gave 'no'"),
-        ("host_passes", lambda: None, "host_passes gave None, neither True nor False"),
-        ("limits", fail, "FaultyFilter is broken: ZeroDivisionError"),
-        ("limits", lambda: {"memory_mb": "much"}, "FaultyFilter is broken: ValueError"),
-        ("limits", lambda: {"colour": 1}, "FaultyFilter is broken: there is no limit named colour"),
-        ("limits", lambda: 7, "FaultyFilter is broken: TypeError"),
+        ("host_passes", fail, "FaultyFilter failed: ZeroDivisionError: by design"),
+        ("host_passes", lambda: "no", "FaultyFilter failed: TypeError: host_passes returned 'no'"),
+        ("host_passes", lambda: None, "host_passes returned None, expected True or False"),
+        ("limits", fail, "FaultyFilter failed: ZeroDivisionError"),
+        ("limits", lambda: {"memory_mb": "much"}, "FaultyFilter failed: ValueError"),
+        (
+            "limits",
+            lambda: {"colour": 1},
+            "FaultyFilter failed: limits returned unknown limit colour",
+        ),
+        ("limits", lambda: 7, "FaultyFilter failed: TypeError"),
     ],
 )
 def test_a_faulty_filter(
@@ -125,12 +129,12 @@ def test_a_faulty_filter(
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (fail, "is broken: ZeroDivisionError"),
-        (lambda: np.ones(7, dtype=bool), "is broken: host_mask gave (7,) for 3 hosts"),
-        (lambda: True, "is broken: host_mask gave () for 3 hosts"),
-        (lambda: [0.0, float("nan"), 1.0], "is broken: host_mask gave float64 for truth values"),
-        (lambda: ["yes", "no", "no"], "for truth values"),
-        (lambda: [True, None, False], "for truth values"),
+        (fail, "failed: ZeroDivisionError"),
+        (lambda: np.ones(7, dtype=bool), "failed: host_mask returned shape (7,) for 3 hosts"),
+        (lambda: True, "failed: host_mask returned shape () for 3 hosts"),
+        (lambda: [0.0, float("nan"), 1.0], "failed: host_mask returned float64, expected booleans"),
+        (lambda: ["yes", "no", "no"], "expected booleans"),
+        (lambda: [True, None, False], "expected booleans"),
     ],
 )
 def test_a_faulty_mask(
@@ -140,7 +144,7 @@ def test_a_faulty_mask(
     monkeypatch.setattr(FaultyMaskFilter, "faults", {"host_mask": answer})
     enabled = [f"{HERE}:FaultyMaskFilter"]
     assert_costs_one_request(
-        f"FaultyMaskFilter {reason}" if reason.startswith("is") else reason,
+        f"FaultyMaskFilter {reason}" if reason.startswith("failed") else reason,
         filter_scheduler__enabled_filters=enabled,
     )
 
@@ -149,7 +153,7 @@ def test_a_filter_that_breaks_for_the_second_instance(monkeypatch: pytest.Monkey
     """When it is asked about one host again."""
     monkeypatch.setattr(FaultyMaskFilter, "faults", {"host_passes": fail})
     assert_costs_one_request(
-        "FaultyMaskFilter is broken", filter_scheduler__enabled_filters=[f"{HERE}:FaultyMaskFilter"]
+        "FaultyMaskFilter failed", filter_scheduler__enabled_filters=[f"{HERE}:FaultyMaskFilter"]
     )
 
 
@@ -163,7 +167,7 @@ def test_a_filter_that_breaks_after_a_claim_was_refused(monkeypatch: pytest.Monk
     )
     placement.refusals[placement.uuids[0]] = 1  # one of the two that this driver takes first
     spec = a_request_spec(FAULTY, instance_group=a_group("soft-anti-affinity"))
-    with pytest.raises(exception.NoValidHost, match="FaultyMaskFilter is broken"):
+    with pytest.raises(exception.NoValidHost, match="FaultyMaskFilter failed"):
         select(driver, spec, 2)
     assert len(placement.claim_calls) == 1
     assert placement.consumers == {}
@@ -174,7 +178,7 @@ def test_a_faulty_explanation(fault: Callable[[], Any], monkeypatch: pytest.Monk
     """Of a host that does not pass."""
     monkeypatch.setattr(FaultyFilter, "faults", {"host_passes": lambda: False, "explain": fault})
     assert_costs_one_request(
-        "FaultyFilter is broken", filter_scheduler__enabled_filters=[f"{HERE}:FaultyFilter"]
+        "FaultyFilter failed", filter_scheduler__enabled_filters=[f"{HERE}:FaultyFilter"]
     )
 
 
@@ -183,11 +187,11 @@ def test_a_faulty_explanation(fault: Callable[[], Any], monkeypatch: pytest.Monk
     [
         ("applies_to", fail, "ZeroDivisionError: by design"),
         ("multipliers", fail, "ZeroDivisionError: by design"),
-        ("multipliers", lambda: np.ones(7), "multipliers gave (7,) for 3 hosts"),
+        ("multipliers", lambda: np.ones(7), "multipliers returned shape (7,) for 3 hosts"),
         ("multipliers", lambda: [1.0, 2.0, float("inf")], "a multiplier is not a finite number"),
         ("multipliers", lambda: "much", "ValueError"),
         ("host_weights", fail, "ZeroDivisionError: by design"),
-        ("host_weights", lambda: np.ones((3, 3)), "host_weights gave (3, 3) for 3 hosts"),
+        ("host_weights", lambda: np.ones((3, 3)), "host_weights returned shape (3, 3) for 3 hosts"),
         ("host_weights", lambda: [1.0, float("nan"), 2.0], "a weight is not a finite number"),
         ("host_weights", lambda: ["a", "b", "c"], "ValueError"),
         ("host_weight", lambda: float("inf"), "a weight is not a finite number"),
@@ -200,7 +204,7 @@ def test_a_faulty_weigher(
     """At the first weighing, or for the second instance."""
     monkeypatch.setattr(FaultyWeigher, "faults", {method: fault})
     assert_costs_one_request(
-        f"FaultyWeigher is broken: {reason}",
+        f"FaultyWeigher failed: {reason}",
         filter_scheduler__weight_classes=[f"{HERE}:FaultyWeigher"],
     )
 
@@ -208,7 +212,7 @@ def test_a_faulty_weigher(
 def test_a_faulty_request_filter() -> None:
     """Before placement is asked."""
     assert_costs_one_request(
-        "FaultyRequestFilter is broken: ZeroDivisionError",
+        "FaultyRequestFilter failed: ZeroDivisionError",
         scheduler__request_filters=[f"{HERE}:FaultyRequestFilter"],
     )
 
@@ -226,8 +230,8 @@ class EndlessWeigher(BaseHostWeigher):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("WordyWeigher", "which multiplies WordyWeigher, is no number: could not convert"),
-        ("EndlessWeigher", "which multiplies EndlessWeigher, is inf, which is not finite"),
+        ("WordyWeigher", "the multiplier of WordyWeigher, is not a number: could not convert"),
+        ("EndlessWeigher", "the multiplier of EndlessWeigher, is inf, which is not finite"),
     ],
 )
 def test_a_multiplier_that_is_no_number_stops_the_start(name: str, message: str) -> None:

@@ -14,23 +14,23 @@ from oslo_messaging import ExpectedException
 import rpc
 from armillary import exception
 from armillary.context import admin_context
-from conductor.cell_rpcapi import HostStatesAPI
-from conductor.rpcapi import SuperConductorAPI
+from conductor.cell_conductor.rpcapi import HostStatesAPI
+from conductor.super_conductor.rpcapi import SuperConductorAPI
 from objects.base import ArmillaryObject
-from objects.claim_batch import ClaimAnswers, ClaimBatch
-from objects.decision_trace import DecisionTrace
 from objects.destinations import Destinations
 from objects.host_states import HostStateBatch
+from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
+from objects.packed.scheduling_batch import BatchedRequest
 from objects.request_spec import RequestSpec
-from objects.scheduling_batch import BatchedRequest
+from objects.traces.decision_trace import DecisionTrace
 from placement.rpcapi import PlacementAPI
 from rpc.client import RpcClient
 from rpc.serializer import ObjectSerializer
 from rpc.server import RpcServer
 from rpc.transport import Bus
-from scheduler import plugin_calls
 from scheduler.filters import BaseHostFilter
 from scheduler.manager import SchedulerManager
+from scheduler.plugins import plugin_calls
 from scheduler.rpcapi import SchedulerAPI
 from tests.builders import a_flavor, a_uuid, an_aggregate
 from tests.fixtures.asking import wait_for
@@ -296,17 +296,19 @@ def test_news_of_instances_and_aggregates_reach_the_scheduler(
     assert told in _instances(manager, "host1")
     zone = an_aggregate(hosts=["host2"], metadata={"availability_zone": "north"})
     api.update_aggregates(context, [zone], seq=2)
-    wait_for(lambda: manager._fleet.facts.zone_of("host2", "") == "north", "the zone is known", 20)
+    wait_for(
+        lambda: manager._host_store.facts.zone_of("host2", "") == "north", "the zone is known", 20
+    )
     api.delete_aggregate(context, zone.uuid, seq=3)
-    wait_for(lambda: manager._fleet.facts.zone_of("host2", "") == "", "the zone is gone", 20)
-    assert manager._fleet.facts.seq == 3
+    wait_for(lambda: manager._host_store.facts.zone_of("host2", "") == "", "the zone is gone", 20)
+    assert manager._host_store.facts.seq == 3
     conductor.hosts[2].values["instance_uuids"] = [told]
     api.sync_instance_info(context, {"host3": [told]})
     wait_for(lambda: told in _instances(manager, "host3"), "the cell was asked", 20)
 
 
 def _instances(manager: SchedulerManager, host: str) -> frozenset[str]:
-    return next(each for each in manager._fleet.view_all() if each.host == host).instances
+    return next(each for each in manager._host_store.view_all() if each.host == host).instances
 
 
 def test_a_scheduler_that_knows_nothing_yet_says_so(bus: Bus) -> None:
@@ -356,7 +358,9 @@ def test_a_plugin_that_does_not_come_back_costs_no_thread_but_its_own(
     for _ in range(20):
         with pytest.raises(exception.NoValidHost) as caught:
             api.select_destinations(admin_context(), a_request_spec(), [a_uuid()], fences=[1])
-        assert caught.value.kwargs["reason"].startswith("SleepyFilter is stuck: it has not")
+        assert caught.value.kwargs["reason"].startswith(
+            "SleepyFilter is stuck: it has not returned"
+        )
         trace = DecisionTrace.obj_from_primitive(caught.value.kwargs["trace"])
         assert trace.sentence == caught.value.kwargs["reason"]
     SleepyFilter.wakes.set()
@@ -416,6 +420,6 @@ def test_a_request_in_a_message_that_makes_no_sense_stops_all_of_it(
 ) -> None:
     """Nothing is done for any, so each may be asked for again."""
     uuid = a_uuid()
-    with pytest.raises(exception.Invalid, match="none twice"):
+    with pytest.raises(exception.Invalid, match="no duplicates"):
         api.select_destinations_many(admin_context(), [a_batched(), a_batched(uuids=[uuid, uuid])])
     assert not placement.consumers

@@ -107,7 +107,7 @@ def test_an_older_scheduler_is_not_asked_what_it_would_not_understand(bus: Watch
     """The caller learns why, and nothing is sent."""
     api = SchedulerAPI(bus, version_cap="1.0")
     spec = a_request_spec(numa_topology={"cells": [{"id": 0}]})
-    with pytest.raises(exception.Invalid, match="numa_topology cannot be given"):
+    with pytest.raises(exception.Invalid, match="numa_topology cannot be sent"):
         api.select_destinations(admin_context(), spec, [a_uuid()], fences=[1])
     assert bus.sent == []
 

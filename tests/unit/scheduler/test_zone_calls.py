@@ -12,18 +12,18 @@ import pytest
 import rpc
 from armillary import exception
 from armillary.context import admin_context
-from conductor.cell_rpcapi import HostStatesAPI
-from conductor.rpcapi import SuperConductorAPI
-from conductor.zone_rpcapi import ZoneAPI, ZoneSummariesAPI
+from conductor.cell_conductor.rpcapi import HostStatesAPI
+from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.zones.rpcapi import ZoneAPI, ZoneSummariesAPI
 from objects.destinations import Destinations
+from objects.packed.scheduling_batch import BatchedRequest
 from objects.request_spec import Destination
-from objects.scheduling_batch import BatchedRequest
-from objects.zone_query import ZoneQuery
-from objects.zone_summary import ZoneSummary
+from objects.zones.zone_query import ZoneQuery
+from objects.zones.zone_summary import ZoneSummary
 from placement.rpcapi import PlacementAPI
 from rpc.server import RpcServer
 from rpc.transport import Bus
-from scheduler.local import LocalScheduler
+from scheduler.in_process import LocalScheduler
 from scheduler.manager import SchedulerManager
 from scheduler.rpcapi import SchedulerAPI
 from tests.builders import a_flavor, a_uuid
@@ -250,7 +250,7 @@ def test_a_child_is_found_by_the_facts_and_asked(deploy: MakeDeployment, child: 
     """BZ-14, BZ-42: the child was added to the conductor's table, nothing else was done."""
     known = {"uuid": a_uuid(), "name": "leaf", "transport_url": child.url, "disabled": False}
     root = deploy([known], scheduler__driver="zone_scheduler", zones__name="root")
-    wait_for(lambda: root.manager._fleet.facts.zones, "the facts came", 15)
+    wait_for(lambda: root.manager._host_store.facts.zones, "the facts came", 15)
     root.call("zones")
 
     def state() -> str:
@@ -311,7 +311,7 @@ def test_hosts_are_asked_for_when_nobody_can_push_them(deploy: MakeDeployment) -
     wait_for(lambda: here.manager._sync.is_complete, "the hosts are known", 15)
     here.hosts.append(some_hosts(1)[0])
     here.call("pull")
-    wait_for(lambda: len(here.manager._fleet) == 4, "the new host is known", 15)
+    wait_for(lambda: len(here.manager._host_store) == 4, "the new host is known", 15)
 
 
 def test_in_process_errors_are_those_of_the_interface(deploy: MakeDeployment) -> None:
@@ -332,8 +332,10 @@ def test_in_process_zones_and_news_are_taken_as_over_rpc(deploy: MakeDeployment)
     assert len(local.select_for_zone(admin_context(), here.query()).host_ids) == 3
     local.refresh_zones(admin_context())
     assert local.get_zones(admin_context())["own"].zone == "leaf"
-    local.delete_aggregate(admin_context(), here.manager._fleet.facts.aggregates[0].uuid, seq=2)
-    assert here.manager._fleet.facts.aggregates == ()
+    local.delete_aggregate(
+        admin_context(), here.manager._host_store.facts.aggregates[0].uuid, seq=2
+    )
+    assert here.manager._host_store.facts.aggregates == ()
     answers = local.select_destinations_many(
         admin_context(), [BatchedRequest(a_request_spec(), [a_uuid()], [1000], "req-1")]
     )

@@ -1,4 +1,4 @@
-"""Make the first tables: providers and what they have, consumers and what they took, the epoch."""
+"""Create the first tables: providers, inventories, consumers, allocations and the epoch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Note when names, providers and consumers changed: clients of the REST API are told."""
+"""Record when names, providers and consumers changed, for clients of the REST API."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _TABLES = ("resource_classes", "traits", "resource_providers", "consumers")
 
 
 def upgrade() -> None:
-    # SQLite adds a column that is never null only with a default, and making such a table anew
-    # would lose that its numbers are never used again.
+    # SQLite adds a NOT NULL column only with a default; recreating such a table would lose the
+    # guarantee that ids are never reused.
     long_ago = sa.text("'1970-01-01 00:00:00'")
     for table in _TABLES:
         op.add_column(

@@ -90,8 +90,8 @@ def deep(levels: int) -> Any:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({}, "either server or request_spec"),
-        ({"server": {"flavorRef": "small"}, "request_spec": {}}, "either server or request_spec"),
+        ({}, "Either server or request_spec"),
+        ({"server": {"flavorRef": "small"}, "request_spec": {}}, "Either server or request_spec"),
         ({"request_spec": {}, "os:scheduler_hints": {}}, "scheduler_hints"),
         ({"server": {}}, "flavorRef"),
         ({"server": {"flavorRef": "small", "min_count": 3, "max_count": 2}}, "min_count"),

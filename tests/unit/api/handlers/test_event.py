@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 from api.app import make_app
 from api.event_hub import EventHub
-from armillary.http_server import HttpServer
+from armillary.http.server import HttpServer
 from tests.fixtures.http_api import MEMBER, Api
 from tests.fixtures.super_conductor import SuperConductorClient
 
@@ -84,7 +84,7 @@ def test_the_end_of_the_process_ends_the_stream(url: str, hub: EventHub) -> None
     """With a word, and at once."""
     answer = requests.get(url, stream=True, timeout=SECONDS_MAX)
     hub.stop()
-    assert "This API process ends" in answer.text
+    assert "This API process is stopping" in answer.text
 
 
 def test_one_too_many_is_refused(url: str) -> None:

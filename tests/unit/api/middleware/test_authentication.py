@@ -91,5 +91,7 @@ def test_a_token_file_must_be_named(conf: cfg.ConfigOpts) -> None:
 def test_a_strategy_of_placement_alone_is_refused(strategy: str, conf: cfg.ConfigOpts) -> None:
     """The line says which ones are offered here."""
     conf.set_override("auth_strategy", strategy, group="api")
-    with pytest.raises(exception.ConfigurationError, match="armillary-api takes noauth and token_"):
+    with pytest.raises(
+        exception.ConfigurationError, match="armillary-api accepts noauth and token_"
+    ):
         make_authenticate(conf)

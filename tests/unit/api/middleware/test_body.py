@@ -28,12 +28,12 @@ JSON = {"Content-Type": "application/json"}
         (b"1.5", "it must be a JSON object, not a number"),
         (b"true", "it must be a JSON object, not a boolean"),
         (b"null", "it must be a JSON object, not null"),
-        (b'{"a": NaN}', "it holds a number that JSON does not have"),
-        (b'{"a": -Infinity}', "it holds a number that JSON does not have"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "or that is too long"),
-        (b'{"a": {"b": ["x\\u0000"]}}', "the text at 'a.b.0' holds a NUL"),
-        (b'{"a": "\\ud800"}', "half of a surrogate pair"),
-        (b'{"a\\u0000": 1}', "the name of a field holds a NUL"),
+        (b'{"a": NaN}', "it contains a number that is not valid JSON"),
+        (b'{"a": -Infinity}', "it contains a number that is not valid JSON"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "or too long"),
+        (b'{"a": {"b": ["x\\u0000"]}}', "the text at 'a.b.0' contains a NUL"),
+        (b'{"a": "\\ud800"}', "a lone surrogate"),
+        (b'{"a\\u0000": 1}', "the name of a field contains a NUL"),
         (b'{"a": ' * 33 + b"1" + b"}" * 33, "it is nested deeper than 32 levels"),
         (b'{"a": ' * 100000 + b"1" + b"}" * 100000, "it is nested deeper than 32 levels"),
     ],
@@ -83,7 +83,7 @@ def test_a_body_at_the_limit_is_taken_and_one_byte_more_is_not(
     assert api.send("POST", PATH, body=exact, headers=JSON).status_code == 400
     answer = api.send("POST", PATH, body=exact + b" ", headers=JSON)
     assert answer.status_code == 413
-    assert message(answer) == "The body has 1025 bytes; at most 1024 are taken."
+    assert message(answer) == "The body has 1025 bytes; at most 1024 are allowed."
     assert "overLimit" in answer.json
 
 
@@ -98,7 +98,7 @@ def test_a_request_that_takes_no_body_gets_none(method: str, path: str, api: Api
     """Whoever sends one expects something else to happen."""
     answer = api.send(method, path, body=b'{"a": 1}', headers=JSON)
     assert answer.status_code == 400
-    assert message(answer) == "This request takes no body."
+    assert message(answer) == "This request does not accept a body."
 
 
 def test_no_body_where_one_is_needed_is_an_empty_object(api: Api) -> None:

@@ -6,7 +6,7 @@ import pytest
 from oslo_config import cfg
 
 from armillary.conf import quota
-from conductor.quotas import RESOURCES
+from conductor.super_conductor.accept.quotas import RESOURCES
 
 
 def test_every_resource_has_a_limit() -> None:

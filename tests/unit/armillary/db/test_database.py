@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.db import Database, DatabaseOptions
 from armillary.db import database as database_module
-from tests.fixtures.programs import StartProgram
+from tests.fixtures.python_programs import StartProgram
 
 METADATA = MetaData()
 COUNTER = Table(
@@ -138,11 +138,11 @@ def test_a_reader_refuses_to_write(database: Database) -> None:
 
 
 def test_threads_and_processes_lose_no_write(
-    database: Database, any_database_url: str, start_program: StartProgram
+    database: Database, any_database_url: str, fork_program: StartProgram
 ) -> None:
     """Three processes of three threads each add to one row, and every addition counts."""
     database.run_in_writer(store(0))
-    adders = [start_program(ADDER, any_database_url, "15") for _ in range(3)]
+    adders = [fork_program(ADDER, any_database_url, "15") for _ in range(3)]
     assert [adder.wait_for_end() for adder in adders] == [0, 0, 0], adders[0].output
     assert value_of(database) == 3 * 3 * 15
 

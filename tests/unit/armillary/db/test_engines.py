@@ -53,9 +53,9 @@ def test_waiting_for_a_lock_has_an_end(
     ("url", "words"),
     [
         ("postgresql+asyncpg://me:geheim@h/x", "allowed: mysql"),
-        ("oracle://me:geheim@h/x", "names oracle"),
-        ("no url, geheim", "is no URL"),
-        ("postgresql://me:geheim@h:port/x", "is no URL"),
+        ("oracle://me:geheim@h/x", "uses oracle"),
+        ("no url, geheim", "is not a URL"),
+        ("postgresql://me:geheim@h:port/x", "is not a URL"),
     ],
     ids=["driver", "backend", "nonsense", "port"],
 )

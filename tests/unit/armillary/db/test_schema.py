@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from armillary import exception
 from armillary.db import Database
-from tests.fixtures.programs import StartProgram
+from tests.fixtures.python_programs import StartProgram
 
 FIRST = """
 from alembic import op
@@ -101,12 +101,12 @@ def test_sync_brings_old_tables_up_to_date_and_keeps_the_rows(
 
 
 def test_processes_that_sync_at_once_wait_for_each_other(
-    any_database_url: str, versions: Path, start_program: StartProgram
+    any_database_url: str, versions: Path, fork_program: StartProgram
 ) -> None:
     """All of them end well, whoever did the work."""
     (versions / "0002_second.py").write_text(SECOND)
     package = str(versions.parent.parent)
-    programs = [start_program(SYNC, any_database_url, package) for _ in range(4)]
+    programs = [fork_program(SYNC, any_database_url, package) for _ in range(4)]
     codes = [program.wait_for_end() for program in programs]
     assert codes == [0] * 4, "\n".join(program.output for program in programs)
     assert {program.lines[-1] for program in programs} == {"0002"}
@@ -129,13 +129,15 @@ def test_a_database_newer_than_the_release_is_refused(database: Database, versio
     (versions / "0002_second.py").write_text(SECOND)
     database.sync("sample_schema")
     (versions / "0002_second.py").unlink()
-    with pytest.raises(exception.ConfigurationError, match="not one of this release"):
+    with pytest.raises(exception.ConfigurationError, match="is not from this release"):
         database.sync("sample_schema")
 
 
 def test_check_version_says_what_to_run(database: Database, versions: Path) -> None:
     """A service that starts before db sync names the command; after it, all is well."""
-    with pytest.raises(exception.ConfigurationError, match="none, this release needs 0001; run"):
+    with pytest.raises(
+        exception.ConfigurationError, match="none, but this release needs 0001; run"
+    ):
         database.check_version("sample_schema")
     database.sync("sample_schema")
     database.check_version("sample_schema")

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from armillary import exception
 from armillary.db import Database, sqlite
-from tests.fixtures.programs import StartProgram
+from tests.fixtures.python_programs import StartProgram
 
 # Opens files that nobody has switched to WAL yet, all at the same moments as others do.
 OPENER = """
@@ -81,10 +81,10 @@ def test_foreign_keys_are_kept(database: Database) -> None:
         assert session.scalar(text("PRAGMA foreign_keys")) == 1
 
 
-def test_processes_may_open_new_files_at_once(tmp_path: Path, start_program: StartProgram) -> None:
+def test_processes_may_open_new_files_at_once(tmp_path: Path, fork_program: StartProgram) -> None:
     """The switch to WAL, for which SQLite itself does not wait, fails for none of them."""
     start = str(time.time() + 1.5)
-    programs = [start_program(OPENER, f"sqlite:///{tmp_path}", start) for _ in range(4)]
+    programs = [fork_program(OPENER, f"sqlite:///{tmp_path}", start) for _ in range(4)]
     codes = [program.wait_for_end() for program in programs]
     assert codes == [0] * 4, "\n".join(program.output for program in programs)
 

@@ -70,7 +70,7 @@ def test_a_file_that_is_of_no_use_later_is_like_a_server_that_is_away(
         path.unlink()
     else:
         path.write_text("nothing of use")
-    with pytest.raises(exception.DatabaseUnavailable, match="file for TLS"):
+    with pytest.raises(exception.DatabaseUnavailable, match="TLS file"):
         database.ping()
 
 

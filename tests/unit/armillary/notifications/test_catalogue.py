@@ -7,8 +7,8 @@ import inspect
 
 import pytest
 
-from conductor.cell_db import actions, telling
-from conductor.cell_tasks.operations.flows import FLOWS
+from conductor.cell_conductor.operations.flows import FLOWS
+from conductor.common.cell_db import actions, notify
 
 OF_INSTANCES = [
     "create",
@@ -43,24 +43,36 @@ OF_OTHERS = {
     "instance.update": ("armillary.notifications.notifier", '"instance.update"'),
     "scheduler.select_destinations.start": ("scheduler.manager", '"start"'),
     "scheduler.select_destinations.end": ("scheduler.manager", '"end"'),
-    "compute_task.build_instances.error": ("conductor.tasks.build", '"build_instances"'),
-    "compute_task.migrate_server.error": ("conductor.tasks.move", '"migrate_server"'),
-    "compute_task.rebuild_server.error": ("conductor.rebuild_checks", '"rebuild_server"'),
-    "service.create": ("conductor.host_services", '"create"'),
-    "service.update": ("conductor.host_services", '"update"'),
-    "service.delete": ("conductor.host_services", '"delete"'),
-    "aggregate.create": ("conductor.endpoints.aggregates", '"create"'),
-    "aggregate.delete": ("conductor.endpoints.aggregates", '"delete"'),
-    "aggregate.add_host": ("conductor.endpoints.aggregates", '"add_host"'),
-    "aggregate.remove_host": ("conductor.endpoints.aggregates", '"remove_host"'),
-    "aggregate.update_metadata": ("conductor.endpoints.aggregates", '"update_metadata"'),
-    "aggregate.update_prop": ("conductor.endpoints.aggregates", '"update_prop"'),
-    "server_group.create": ("conductor.endpoints.server_groups", '"create"'),
-    "server_group.delete": ("conductor.endpoints.server_groups", '"delete"'),
-    "server_group.add_member": ("conductor.acceptance", '"add_member"'),
-    "metrics.update": ("compute_agent.reporter", ".metrics_update("),
-    "compute.exception": ("conductor.cell_db.telling", ".compute_exception("),
-    "virt_driver.connect.error": ("compute_agent.reporter", ".driver_lost("),
+    "compute_task.build_instances.error": (
+        "conductor.super_conductor.build.build_task",
+        '"build_instances"',
+    ),
+    "compute_task.migrate_server.error": (
+        "conductor.super_conductor.move.move_task",
+        '"migrate_server"',
+    ),
+    "compute_task.rebuild_server.error": (
+        "conductor.super_conductor.servers.rebuild_checks",
+        '"rebuild_server"',
+    ),
+    "service.create": ("conductor.cell_conductor.hosts.host_services", '"create"'),
+    "service.update": ("conductor.cell_conductor.hosts.host_services", '"update"'),
+    "service.delete": ("conductor.cell_conductor.hosts.host_services", '"delete"'),
+    "aggregate.create": ("conductor.super_conductor.endpoints.aggregates", '"create"'),
+    "aggregate.delete": ("conductor.super_conductor.endpoints.aggregates", '"delete"'),
+    "aggregate.add_host": ("conductor.super_conductor.endpoints.aggregates", '"add_host"'),
+    "aggregate.remove_host": ("conductor.super_conductor.endpoints.aggregates", '"remove_host"'),
+    "aggregate.update_metadata": (
+        "conductor.super_conductor.endpoints.aggregates",
+        '"update_metadata"',
+    ),
+    "aggregate.update_prop": ("conductor.super_conductor.endpoints.aggregates", '"update_prop"'),
+    "server_group.create": ("conductor.super_conductor.endpoints.server_groups", '"create"'),
+    "server_group.delete": ("conductor.super_conductor.endpoints.server_groups", '"delete"'),
+    "server_group.add_member": ("conductor.super_conductor.accept.acceptance", '"add_member"'),
+    "metrics.update": ("compute_agent.reporting.reporter", ".metrics_update("),
+    "compute.exception": ("conductor.common.cell_db.notify", ".compute_exception("),
+    "virt_driver.connect.error": ("compute_agent.reporting.reporter", ".driver_lost("),
 }
 """Event -> the module that tells it, and what is written there."""
 NOT_TOLD = {
@@ -73,13 +85,13 @@ NOT_TOLD = {
 @pytest.mark.parametrize("name", OF_INSTANCES)
 def test_an_action_of_instances_is_told_with_its_phases(name: str) -> None:
     """By the words that operators know; steps and actions share one way."""
-    flows = {telling.TOLD_AS.get(operation, operation) for operation in FLOWS}
-    others = {actions.CREATE, "delete", "lock", "unlock", telling.ABORT}
-    assert name in {*flows, *telling.STEPS.values(), *others}
+    flows = {notify.NOTIFICATION_NAMES.get(operation, operation) for operation in FLOWS}
+    others = {actions.CREATE, "delete", "lock", "unlock", notify.ABORT}
+    assert name in {*flows, *notify.STEPS.values(), *others}
 
 
 def test_a_moment_has_no_phase() -> None:
-    assert set(MOMENTS) == set(telling.SCHEDULED.values())
+    assert set(MOMENTS) == set(notify.SCHEDULED.values())
 
 
 @pytest.mark.parametrize("event", OF_OTHERS)
@@ -92,7 +104,7 @@ def test_what_is_no_action_has_an_emitter(event: str) -> None:
 def test_what_is_not_told_is_not_half_there(event: str) -> None:
     """Whoever makes one of these possible takes it out of the list, and tells it."""
     word = event.partition(".")[2]
-    known = {*telling.TOLD_AS.values(), *telling.STEPS.values(), *FLOWS}
-    aggregates = importlib.import_module("conductor.endpoints.aggregates")
+    known = {*notify.NOTIFICATION_NAMES.values(), *notify.STEPS.values(), *FLOWS}
+    aggregates = importlib.import_module("conductor.super_conductor.endpoints.aggregates")
     assert word not in known
     assert word not in inspect.getsource(aggregates)

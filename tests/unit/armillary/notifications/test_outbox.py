@@ -42,7 +42,7 @@ class AWay:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox_module, "GATHER_SECONDS", 0.0)
+    monkeypatch.setattr(outbox_module, "BATCH_WINDOW_SECONDS", 0.0)
 
 
 def an_event(name: str) -> Notification:
@@ -81,7 +81,7 @@ def test_what_comes_when_too_many_wait_is_dropped_and_counted(
     box.stop(SECONDS_MAX)
     assert way.sent == ["in hand", "event.0", "event.1"]
     assert dropped("queue_full") == before + 3
-    assert len([r for r in caplog.records if "what comes now is dropped" in r.message]) == 1
+    assert len([r for r in caplog.records if "new ones are dropped" in r.message]) == 1
 
 
 def test_a_way_that_fails_keeps_nobody_else_from_it(caplog: pytest.LogCaptureFixture) -> None:

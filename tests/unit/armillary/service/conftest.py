@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.programs import Program, StartProgram
+from tests.fixtures.python_programs import Program, StartProgram
 from tests.unit.armillary.service.programs import CODE, Systemd
 
 
@@ -26,11 +26,11 @@ def options(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def launch(backend: str, options: Path, start_program: StartProgram) -> StartProgram:
+def launch(backend: str, options: Path, fork_program: StartProgram) -> StartProgram:
     """Return a function that starts the sample service with some environment."""
 
     def launch(**environment: str) -> Program:
-        return start_program(
+        return fork_program(
             CODE, f"--config-file={options}", ARMILLARY_CONCURRENCY_BACKEND=backend, **environment
         )
 

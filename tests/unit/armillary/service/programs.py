@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import socket
-import time
 from pathlib import Path
 
-from tests.fixtures.programs import WAIT_SECONDS_MAX, Program
+from tests.fixtures.python_programs import WAIT_SECONDS_MAX, Program
+from tests.fixtures.waiting import Deadline
 
 CODE = (Path(__file__).parent / "sample_service.py").read_text(encoding="utf-8")
 
@@ -22,9 +22,9 @@ class Systemd:
 
     def wait_for(self, word: str) -> None:
         """Return when something with ``word`` was heard."""
-        deadline = time.monotonic() + WAIT_SECONDS_MAX
+        deadline = Deadline(WAIT_SECONDS_MAX)
         while not any(word in message for message in self.heard):
-            self._socket.settimeout(max(0.01, deadline - time.monotonic()))
+            self._socket.settimeout(max(0.01, deadline.remaining_seconds()))
             self.heard.append(self._socket.recv(4096).decode())
 
     def is_silent_for(self, seconds: float) -> bool:

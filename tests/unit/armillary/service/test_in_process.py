@@ -14,7 +14,7 @@ from oslo_config import cfg
 from armillary.conf import loader
 from armillary.periodic import PeriodicTask
 from armillary.service import Server, ServiceGroup
-from tests.fixtures.programs import Program, StartProgram
+from tests.fixtures.python_programs import Program, StartProgram
 from tests.unit.armillary.service.programs import Systemd, pids
 
 SECONDS_MAX = 10

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.fixtures.programs import WAIT_SECONDS_MAX, StartProgram
+from tests.fixtures.python_programs import WAIT_SECONDS_MAX, StartProgram
 from tests.unit.armillary.service.programs import Systemd, pids, wait_until_ready
 
 
@@ -220,7 +220,7 @@ def test_the_watchdog_starves_when_a_manager_is_unwell(
 ) -> None:
     """Then systemd restarts the service; the log says which worker is silent."""
     program = launch(HOW="unhealthy", NOTIFY_SOCKET=str(systemd.path), WATCHDOG_USEC="400000")
-    program.wait_for("No sign of life from worker(s)")
+    program.wait_for("No heartbeat from worker(s)")
     while not systemd.is_silent_for(1.0):
         pass
 
@@ -231,6 +231,6 @@ def test_the_watchdog_starves_when_a_worker_hangs(launch: StartProgram, systemd:
     systemd.wait_for("READY=1")
     wait_until_ready(program)
     program.signal(signal.SIGSTOP, pids(program, "started")[1])
-    program.wait_for("No sign of life from worker(s) [")
+    program.wait_for("No heartbeat from worker(s) [")
     while not systemd.is_silent_for(1.0):
         pass

@@ -13,7 +13,7 @@ from armillary.periodic import PeriodicTask
 from armillary.service.managed import ManagedService, Server
 from armillary.service.supervisor import Supervisor
 from armillary.service.systemd import Notifier
-from armillary.service.worker_board import WorkerBoard, WorkerState
+from armillary.service.worker_states import WorkerState, WorkerStates
 
 
 class Recorder:
@@ -69,16 +69,16 @@ def conf() -> cfg.ConfigOpts:
 
 
 @pytest.fixture
-def board() -> WorkerBoard:
-    return WorkerBoard(1)
+def board() -> WorkerStates:
+    return WorkerStates(1)
 
 
-def service_of(manager: Recorder, conf: cfg.ConfigOpts, board: WorkerBoard) -> ManagedService:
+def service_of(manager: Recorder, conf: cfg.ConfigOpts, board: WorkerStates) -> ManagedService:
     supervisor = Supervisor(board, Notifier(None, None))
     return ManagedService(conf, "test", lambda: manager, supervisor, board.slot(0))
 
 
-def test_the_manager_starts_before_its_servers(conf: cfg.ConfigOpts, board: WorkerBoard) -> None:
+def test_the_manager_starts_before_its_servers(conf: cfg.ConfigOpts, board: WorkerStates) -> None:
     """Tasks come last, and then the worker is ready."""
     manager = Recorder()
     service_of(manager, conf, board).run()
@@ -87,7 +87,7 @@ def test_the_manager_starts_before_its_servers(conf: cfg.ConfigOpts, board: Work
 
 
 def test_all_servers_stop_taking_work_before_any_is_waited_for(
-    conf: cfg.ConfigOpts, board: WorkerBoard
+    conf: cfg.ConfigOpts, board: WorkerStates
 ) -> None:
     """The manager goes last: what is in hand may need it."""
     manager = Recorder()
@@ -100,7 +100,7 @@ def test_all_servers_stop_taking_work_before_any_is_waited_for(
 
 @pytest.mark.parametrize("broken_step", ["stop a", "stop b", "wait a", "wait b", "stop"])
 def test_a_step_that_fails_keeps_none_from_being_done(
-    broken_step: str, conf: cfg.ConfigOpts, board: WorkerBoard, caplog: pytest.LogCaptureFixture
+    broken_step: str, conf: cfg.ConfigOpts, board: WorkerStates, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is logged with its traceback."""
     manager = Recorder(broken_step)
@@ -114,7 +114,7 @@ def test_a_step_that_fails_keeps_none_from_being_done(
 
 @pytest.mark.parametrize("broken_step", ["start", "start a", "start b", "tasks"])
 def test_what_started_is_stopped_after_a_broken_start(
-    broken_step: str, conf: cfg.ConfigOpts, board: WorkerBoard
+    broken_step: str, conf: cfg.ConfigOpts, board: WorkerStates
 ) -> None:
     """Servers that never started are not stopped."""
     manager = Recorder(broken_step)
@@ -130,7 +130,7 @@ def test_what_started_is_stopped_after_a_broken_start(
     ]
 
 
-def test_draining_twice_is_draining_once(conf: cfg.ConfigOpts, board: WorkerBoard) -> None:
+def test_draining_twice_is_draining_once(conf: cfg.ConfigOpts, board: WorkerStates) -> None:
     """A launcher may ask again."""
     manager = Recorder()
     service = service_of(manager, conf, board)
@@ -141,7 +141,7 @@ def test_draining_twice_is_draining_once(conf: cfg.ConfigOpts, board: WorkerBoar
 
 
 def test_a_reload_that_fails_is_logged(
-    conf: cfg.ConfigOpts, board: WorkerBoard, caplog: pytest.LogCaptureFixture
+    conf: cfg.ConfigOpts, board: WorkerStates, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A worker lives on with what it has."""
     manager = Recorder("reload")
@@ -152,7 +152,7 @@ def test_a_reload_that_fails_is_logged(
     assert board.read(0)[0] is WorkerState.READY
 
 
-def test_periodic_tasks_can_be_turned_off(conf: cfg.ConfigOpts, board: WorkerBoard) -> None:
+def test_periodic_tasks_can_be_turned_off(conf: cfg.ConfigOpts, board: WorkerStates) -> None:
     """[DEFAULT] periodic_enable is for debugging."""
     conf.set_override("periodic_enable", False)
     manager = Recorder()

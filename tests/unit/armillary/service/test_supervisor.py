@@ -8,7 +8,7 @@ import pytest
 
 from armillary.service.supervisor import Supervisor
 from armillary.service.systemd import Notifier
-from armillary.service.worker_board import WorkerBoard
+from armillary.service.worker_states import WorkerStates
 
 
 @pytest.mark.parametrize(("watchdog", "expected"), [(None, None), (20.0, 5.0)])
@@ -16,12 +16,12 @@ def test_workers_beat_several_times_in_a_watchdogs_time(
     watchdog: float | None, expected: float | None
 ) -> None:
     """One late heartbeat is no reason to restart; without a watchdog nobody listens."""
-    assert Supervisor(WorkerBoard(1), Notifier("/x", watchdog)).heartbeat_seconds == expected
+    assert Supervisor(WorkerStates(1), Notifier("/x", watchdog)).heartbeat_seconds == expected
 
 
 def test_a_fork_knows_that_it_is_not_the_parent() -> None:
     """The same service object lives in both."""
-    supervisor = Supervisor(WorkerBoard(1), Notifier(None, None))
+    supervisor = Supervisor(WorkerStates(1), Notifier(None, None))
     pid = os.fork()
     if pid == 0:
         os._exit(int(supervisor.is_here))

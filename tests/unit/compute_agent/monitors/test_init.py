@@ -16,7 +16,7 @@ from compute_agent.monitors import HostMonitors, Monitor, MonitorPlugin, load_pl
 from compute_agent.monitors.virt_driver import CPUVirtDriver
 from compute_agent.virt.driver import ComputeDriver, Readings
 from compute_agent.virt.metrics import ALL_METRICS, METRICS, Kind
-from compute_agent.virt.simulated import SimulatedDriver
+from compute_agent.virt.simulated.simulated_driver import SimulatedDriver
 from tests.fixtures.agent import agent_conf
 
 AT = datetime(2030, 1, 31, tzinfo=UTC)
@@ -69,7 +69,7 @@ def test_a_name_that_is_not_there_is_told(conf: cfg.ConfigOpts) -> None:
 def test_one_of_a_kind_is_enough(conf: cfg.ConfigOpts) -> None:
     """Two would report the same metrics."""
     conf.set_override("compute_monitors", ["cpu.virt_driver", "cpu.mine"])
-    with pytest.raises(exception.ConfigurationError, match="two monitors of the same kind, cpu"):
+    with pytest.raises(exception.ConfigurationError, match="several monitors of one kind: cpu"):
         load_plugins(conf)
 
 
@@ -121,7 +121,7 @@ def test_a_monitor_that_fails_is_logged_once_and_left_out(
     with caplog.at_level(logging.INFO):
         for _ in range(3):
             assert [metric["source"] for metric in monitors.metrics()] == ["cpu.mine"]
-        assert caplog.text.count("Monitor broken.mine of host sim-1 fails") == 1
+        assert caplog.text.count("Monitor broken.mine of host sim-1 failed") == 1
         assert "no such counter" in caplog.text
         outcome[0] = lambda: Readings({"x": 1}, AT)
         assert [metric["name"] for metric in monitors.metrics()] == ["x", "cpu.percent"]

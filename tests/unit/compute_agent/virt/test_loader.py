@@ -49,12 +49,12 @@ def test_an_unknown_driver_is_told_with_those_there_are(conf: cfg.ConfigOpts) ->
 def test_two_hosts_of_one_name_are_refused(conf: cfg.ConfigOpts) -> None:
     """They would be one record."""
     conf.set_override("host", "sim-2")
-    with pytest.raises(exception.ConfigurationError, match="same name: sim-2"):
+    with pytest.raises(exception.ConfigurationError, match="hosts of one name: sim-2"):
         hosts(conf, "process", "simulated")
 
 
 def test_an_agent_without_a_driver_is_refused(conf: cfg.ConfigOpts) -> None:
     """It would carry nothing."""
     conf.set_override("driver", [], group="compute")
-    with pytest.raises(exception.ConfigurationError, match="makes no host"):
+    with pytest.raises(exception.ConfigurationError, match="creates no hosts"):
         hosts(conf)

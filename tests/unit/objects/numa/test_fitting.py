@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from objects import numa, pci
+from objects import numa
 from objects.numa import fitting
+from objects.pci import pci
+from tests.fixtures.examples import examples
 from tests.fixtures.numa_fleets import (
     a_guest,
     a_host_cell,
@@ -150,7 +152,7 @@ def fits(
 # Laws --------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=70)
+@settings(max_examples=examples(70))
 @given(host_topologies(), guests(), RATIOS, st.booleans())
 def test_a_guest_fits_exactly_when_some_way_fits(
     host: numa.HostTopology,
@@ -165,7 +167,7 @@ def test_a_guest_fits_exactly_when_some_way_fits(
     assert numa.fits(host, guest, limits=limits) == (found is not None)
 
 
-@settings(max_examples=70)
+@settings(max_examples=examples(70))
 @given(host_topologies(), guests(cells_max=2), pools(), pci_requests)
 def test_devices_are_near_enough_exactly_when_some_way_is(
     host: numa.HostTopology,
@@ -183,7 +185,7 @@ def test_devices_are_near_enough_exactly_when_some_way_is(
         assert pci.count_free(left) == pci.count_free(free) - taken
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(host_topologies(), guests(), pools(), pci_requests)
 def test_what_was_fitted_keeps_to_what_there_is(
     host: numa.HostTopology,
@@ -215,7 +217,7 @@ def test_what_was_fitted_keeps_to_what_there_is(
         assert now.cpus_used <= max(before.cpus_used, len(now.cpus) * host.cpu_allocation_ratio)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(host_topologies(), guests())
 def test_giving_back_undoes_taking(host: numa.HostTopology, guest: numa.InstanceTopology) -> None:
     """To the last thread that was kept idle."""
@@ -224,7 +226,7 @@ def test_giving_back_undoes_taking(host: numa.HostTopology, guest: numa.Instance
         assert numa.release(numa.consume(host, fitted), fitted) == host
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(host_topologies(), guests(), pools(), pci_requests)
 def test_a_fit_changes_nothing_that_it_is_given(
     host: numa.HostTopology,
@@ -245,7 +247,7 @@ def test_a_fit_changes_nothing_that_it_is_given(
     assert now() == before
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(host_topologies(), guests())
 def test_wire_forms_lead_back(host: numa.HostTopology, guest: numa.InstanceTopology) -> None:
     """Before a fit and after."""
@@ -429,7 +431,7 @@ def test_many_equal_cells_are_not_tried_in_every_order(monkeypatch: pytest.Monke
 
 def test_the_search_ends_when_all_cells_are_different(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a no, after a bounded number of ways to choose 8 of 24 cells."""
-    monkeypatch.setattr(fitting, "STATES_MAX", 100)
+    monkeypatch.setattr(fitting, "CHOICES_MAX", 100)
     cells = [a_host_cell(number, socket=number) for number in range(24)]
     free = [a_pool(numa_node=number, count=1) for number in range(24)]
     wanted = [a_pci_request(count=12, policy="socket")]

@@ -20,28 +20,28 @@ from tests.fixtures.numa_fleets import (
 @pytest.mark.parametrize(
     ("guest", "values", "reason"),
     [
-        (a_guest(3, shared=1), {}, "has 2 NUMA cells, 3 are needed"),
-        (a_guest(pinned=5), {}, "no NUMA cell has 5 free dedicated CPUs, the most is 4"),
+        (a_guest(3, shared=1), {}, "has 2 NUMA cells; 3 are needed"),
+        (a_guest(pinned=5), {}, "no NUMA cell has 5 free dedicated CPUs; the most is 4"),
         (
             a_guest(pinned=2, thread_policy="isolate", emulator_threads_policy="isolate"),
             {},
-            "no NUMA cell has 3 cores that are idle, the most is 2",
+            "no NUMA cell has 3 idle cores; the most is 2",
         ),
-        (a_guest(shared=5), {}, "no NUMA cell has room for 5 shared vCPUs, the most is 4"),
+        (a_guest(shared=5), {}, "no NUMA cell has room for 5 shared vCPUs; the most is 4"),
         (
             a_guest(shared=1, memory_mb=3073),
             {},
-            "no NUMA cell has 3073 MiB free, the most is 3072 MiB",
+            "no NUMA cell has 3073 MiB free; the most is 3072 MiB",
         ),
         (
             a_guest(shared=1, memory_mb=1026, page_size_kb="large"),
             {},
-            "no NUMA cell has 1026 MiB free in large pages, the most is 1024 MiB",
+            "no NUMA cell has 1026 MiB free in large pages; the most is 1024 MiB",
         ),
         (
             a_guest(shared=1),
             {"pci_requests": [a_pci_request(GPU, count=2, name="gpu")]},
-            "has 0 free devices of gpu, 2 are needed",
+            "has 0 free devices of gpu; 2 are needed",
         ),
         (
             a_guest(shared=1),
@@ -49,7 +49,7 @@ from tests.fixtures.numa_fleets import (
                 "pools": [a_pool(numa_node=7)],
                 "pci_requests": [a_pci_request(policy="required")],
             },
-            "the devices asked for are not near enough to NUMA cells with room for the guest "
+            "the requested devices are not close enough to NUMA cells with room for the guest "
             "(policy required)",
         ),
     ],
@@ -66,8 +66,8 @@ def test_cells_that_lack_different_things_are_told_from_those_that_are_full() ->
     """No cell has all of it, or not all cells have it at once."""
     host = a_host_topology(a_host_cell(0, memory_mb=1024), a_host_cell(1, cpus_used=4))
     assert numa.why_not(host, a_guest(shared=2, memory_mb=2048)) == (
-        "no NUMA cell has 2 vCPUs and 2048 MiB free together"
+        "no NUMA cell has 2 vCPUs and 2048 MiB free at the same time"
     )
     assert numa.why_not(
         a_host_topology(a_host_cell(), a_host_cell(1, cpus_used=4)), a_guest(2, shared=1)
-    ) == ("its NUMA cells have room for each of the guest's, but not for all together")
+    ) == ("its NUMA cells have room for each of the guest's, but not for all at once")

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from armillary import exception
 from objects.resource_query import ResourceQuery
-from placement import query as queries
 from placement.candidates import find_candidates
+from placement.candidates import query as queries
 from placement.candidates.strategy import Strategy
+from tests.fixtures.examples import examples
 from tests.fixtures.placement_fleets import (
     PROVIDERS,
     PlannedProvider,
@@ -28,7 +29,7 @@ strategies = st.builds(
     Strategy,
     is_breadth_first=st.booleans(),
     candidates_max=st.sampled_from([None, None, 2]),
-    dice=st.sampled_from([None, 1, 2]).map(lambda seed: seed and np.random.default_rng(seed)),
+    rng=st.sampled_from([None, 1, 2]).map(lambda seed: seed and np.random.default_rng(seed)),
 )
 
 
@@ -48,7 +49,7 @@ def forests(draw: st.DrawFn) -> dict[str, TrueProvider]:
 
 
 @given(forests(), questions(), strategies)
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(250), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_the_answer_is_the_truth(
     providers: dict[str, TrueProvider], question: ResourceQuery, strategy: Strategy
 ) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from placement.candidates.eligible import Eligible, find_eligible
 from placement.candidates.entries import Entries, gather, may_have_enough
 from placement.candidates.funnel import Funnel, Reach
 from placement.candidates.problem import Problem, problem_of
-from placement.candidates.servers import Servers, find_servers
-from placement.provider_table import ProviderTable
-from placement.query import Group, Query
-from placement.sharing import SHARING_TRAIT
+from placement.candidates.query import Group, Query
+from placement.providers.provider_table import ProviderTable
+from placement.providers.sharing import SHARING_TRAIT
 from tests.fixtures.placement_scenes import Scene
 from tests.fixtures.placement_tables import a_table
 
@@ -28,11 +28,11 @@ def a_table_of_two_trees() -> ProviderTable:
 
 def look(
     table: ProviderTable, *groups: Group, is_isolated: bool = False
-) -> tuple[Problem, Servers, Entries]:
+) -> tuple[Problem, Eligible, Entries]:
     query = Query(groups, is_isolated=is_isolated)
     problem = problem_of(query)
-    servers = find_servers(table, query, problem, Funnel(table, Reach(table)))
-    return problem, servers, gather(table, servers)
+    eligible = find_eligible(table, query, problem, Funnel(table, Reach(table)))
+    return problem, eligible, gather(table, eligible)
 
 
 def by_tree(entries: Entries) -> dict[int, list[int]]:
@@ -63,19 +63,19 @@ def test_a_tree_without_the_providers_left_out_may_be_none() -> None:
     """Then it is left out, too."""
     table = a_table_of_two_trees()
     _, _, entries = look(table, Group({"PGPU": 1}, suffix="_A"), Group({"DISK_GB": 1}))
-    is_lent = table.sharing.is_shared(table.size)
-    assert by_tree(entries.without(is_lent)) == {0: [1, 2], 3: [4]}
+    is_sharing = table.sharing.is_shared(table.size)
+    assert by_tree(entries.without(is_sharing)) == {0: [1, 2], 3: [4]}
 
 
 def test_counting_rules_out_trees_with_too_few_servers_or_too_little_left() -> None:
     """Isolated groups need a server each, others may share one as long as there is room."""
     table = a_table_of_two_trees()
     two = (Group({"PGPU": 1}, suffix="_A"), Group({"PGPU": 1}, suffix="_B"))
-    problem, servers, entries = look(table, *two, is_isolated=True)
-    assert may_have_enough(table, problem, servers, entries).tolist() == [True, False]
-    problem, servers, entries = look(table, *two)
-    assert may_have_enough(table, problem, servers, entries).tolist() == [True, True]
-    problem, servers, entries = look(table, *two, Group({"PGPU": 1}, suffix="_C"))
-    assert may_have_enough(table, problem, servers, entries).tolist() == [True, False]
-    problem, servers, entries = look(table, *two, Group({"DISK_GB": 1}))
-    assert may_have_enough(table, problem, servers, entries).tolist() == [True, True, False]
+    problem, eligible, entries = look(table, *two, is_isolated=True)
+    assert may_have_enough(table, problem, eligible, entries).tolist() == [True, False]
+    problem, eligible, entries = look(table, *two)
+    assert may_have_enough(table, problem, eligible, entries).tolist() == [True, True]
+    problem, eligible, entries = look(table, *two, Group({"PGPU": 1}, suffix="_C"))
+    assert may_have_enough(table, problem, eligible, entries).tolist() == [True, False]
+    problem, eligible, entries = look(table, *two, Group({"DISK_GB": 1}))
+    assert may_have_enough(table, problem, eligible, entries).tolist() == [True, True, False]

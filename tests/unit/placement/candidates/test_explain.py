@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from placement.candidates.explain import NEAREST_MAX, Explanation, explain
-from placement.query import Group, Query
+from placement.candidates.query import Group, Query
 from tests.fixtures.provider_tables import TableBuilder
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from placement.candidates.problem import problem_of
-from placement.query import Group, Query
+from placement.candidates.query import Group, Query
 
 
 def test_each_class_of_the_group_without_suffix_is_a_demand() -> None:

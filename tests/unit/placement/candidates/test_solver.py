@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from armillary import exception
-from placement.candidates.kinds import Kind, Node
 from placement.candidates.plan import Plan
 from placement.candidates.problem import Problem, problem_of
-from placement.candidates.solver import Patience, Solver
-from placement.query import Group, Query
+from placement.candidates.query import Group, Query
+from placement.candidates.solver import SearchBudget, Solver
+from placement.candidates.tree_classes import Node, TreeClass
 
 
 def a_problem(*amounts: int, is_isolated: bool = False, **values: object) -> Problem:
@@ -20,19 +20,19 @@ def a_problem(*amounts: int, is_isolated: bool = False, **values: object) -> Pro
     return problem_of(Query(groups, is_isolated=is_isolated, **values))  # type: ignore[arg-type]
 
 
-def a_kind(*rooms: int, needs: int = 1) -> Kind:
+def a_kind(*rooms: int, needs: int = 1) -> TreeClass:
     """Return leaves that can serve these needs and have some room left of what is contested."""
     nodes = tuple(Node(needs, 0, (room,), 0, is_own=True) for room in rooms)
-    return Kind(nodes, (-1,) * len(nodes))
+    return TreeClass(nodes, (-1,) * len(nodes))
 
 
-def an_uncontested_kind(*above: int) -> Kind:
+def an_uncontested_kind(*above: int) -> TreeClass:
     """Return nodes below others; their room does not matter."""
-    return Kind((Node(1, 0, (), 0, is_own=True),) * len(above), above)
+    return TreeClass((Node(1, 0, (), 0, is_own=True),) * len(above), above)
 
 
-def a_solver(problem: Problem, kind: Kind, steps: int = 1000) -> Solver:
-    return Solver(problem, kind, Patience(steps))
+def a_solver(problem: Problem, kind: TreeClass, steps: int = 1000) -> Solver:
+    return Solver(problem, kind, SearchBudget(steps))
 
 
 def test_equal_leaves_are_one_choice() -> None:
@@ -86,7 +86,7 @@ def test_a_dead_end_is_walked_once() -> None:
     """Which of the equal groups is where makes no difference."""
     problem = a_problem(*[9] * 3, *[7] * 3, *[5] * 6, *[2] * 3)
     kind = a_kind(*[17] * 5, needs=(1 << len(problem.groups)) - 1)
-    assert [*Solver(problem, kind, Patience(0)).choices()] == []  # the free steps suffice
+    assert [*Solver(problem, kind, SearchBudget(0)).choices()] == []  # the free steps suffice
 
 
 def test_a_question_that_takes_for_ever_is_refused() -> None:
@@ -94,5 +94,5 @@ def test_a_question_that_takes_for_ever_is_refused() -> None:
     amounts = [13, 17, 19, 23, 11, 14, 16, 22, 12, 18, 21, 15, 20, 24]
     problem = a_problem(*amounts)
     kind = a_kind(62, 61, 63, 60, needs=(1 << len(amounts)) - 1)
-    with pytest.raises(exception.InvalidResourceQuery, match="ask for fewer groups"):
-        [*Solver(problem, kind, Patience(50)).choices()]
+    with pytest.raises(exception.InvalidResourceQuery, match="request fewer groups"):
+        [*Solver(problem, kind, SearchBudget(50)).choices()]

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from placement.candidates import find_candidates
+from placement.candidates.query import Group, Query
 from placement.candidates.result import Found
 from placement.candidates.strategy import Strategy
-from placement.provider_table import ProviderTable
-from placement.query import Group, Query
-from placement.sharing import SHARING_TRAIT
+from placement.providers.provider_table import ProviderTable
+from placement.providers.sharing import SHARING_TRAIT
 from tests.fixtures.placement_scenes import Scene
 from tests.fixtures.placement_tables import a_table, candidates_of, names_of
 
@@ -97,7 +97,7 @@ def test_dice_make_a_limited_answer_a_sample() -> None:
         seen = Counter(
             names_of(scene, table, find_candidates(table, devices_query(1, limit=1), strategy))[0]
             for strategy in (
-                Strategy(is_breadth_first, dice=np.random.default_rng(seed)) for seed in range(150)
+                Strategy(is_breadth_first, rng=np.random.default_rng(seed)) for seed in range(150)
             )
         )
         assert len(seen) == 6

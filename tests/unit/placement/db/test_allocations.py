@@ -16,9 +16,9 @@ from armillary.db import Database
 from placement.db import allocations
 from placement.db.models import Base
 from placement.engine import PlacementEngine
-from placement.inventory import RATIO_MAX, Inventory
-from placement.ledger import Account, Holding, Ledger
-from placement.settlement import ConsumerWrite, Settlement, Shape
+from placement.ledger.allocation_transaction import AllocationTransaction, ConsumerWrite, Shape
+from placement.ledger.ledger import Account, Holding, Ledger
+from placement.providers.inventory import RATIO_MAX, Inventory
 from tests.builders import a_provider, a_uuid
 from tests.fixtures.placement import SCHEMA, placement_conf
 
@@ -70,7 +70,7 @@ def test_what_is_stored_comes_back(database: Database, pair: tuple[str, str]) ->
     assert ledger.providers.keys() == {provider, bare}
     write = ConsumerWrite(me, {provider: {"VCPU": 3}, bare: {"DISK_GB": 9}}, ODD, ODD, "VM")
     shapes = {bare: Shape(ledger.providers[bare].generation, {"DISK_GB": BIG})}
-    Settlement(ledger, [write], shapes).settle()
+    AllocationTransaction(ledger, [write], shapes).settle()
     ledger.release(you, 7)
     stored(database, ledger, epoch)
     later, again = opened(database, [me, you], [])
@@ -89,7 +89,7 @@ def test_what_is_given_back_is_gone(database: Database, pair: tuple[str, str]) -
     provider, _ = pair
     me, you, her = (a_uuid() for _ in range(3))
     epoch, ledger = opened(database, [me, you, her], [provider])
-    Settlement(ledger, [ConsumerWrite(me, {provider: {"VCPU": 3}}, "p1", "u1")]).settle()
+    AllocationTransaction(ledger, [ConsumerWrite(me, {provider: {"VCPU": 3}}, "p1", "u1")]).settle()
     stored(database, ledger, epoch)
     epoch, ledger = opened(database, [me, you, her], [])
     ledger.move(me, you, 1)

@@ -9,7 +9,7 @@ import pytest
 
 from armillary import exception
 from armillary.db import Database
-from placement.inventory import AMOUNT_MAX, RATIO_MAX, Inventory
+from placement.providers.inventory import AMOUNT_MAX, RATIO_MAX, Inventory
 from tests.builders import a_provider
 from tests.fixtures.placement import SCHEMA, NewEngine, engines
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from oslo_config import cfg
@@ -11,6 +12,7 @@ from oslo_config import cfg
 from placement.engine import PlacementEngine
 from tests.fixtures.keystone import StandInKeystone
 from tests.fixtures.placement_rest import PlacementApi, rest_conf
+from tests.fixtures.stand_in import StandIn
 
 
 @pytest.fixture
@@ -19,10 +21,20 @@ def conf(tmp_path: Path) -> cfg.ConfigOpts:
     return rest_conf(tmp_path)
 
 
+@pytest.fixture(scope="session")
+def lasting_api(tmp_path_factory: pytest.TempPathFactory) -> tuple[PlacementApi, StandIn]:
+    """Return the API of all tests that need no other configuration, and the engine it asks."""
+    stand_in = StandIn()
+    conf = rest_conf(tmp_path_factory.mktemp("rest"))
+    return PlacementApi(conf, cast("PlacementEngine", stand_in)), stand_in
+
+
 @pytest.fixture
-def api(conf: cfg.ConfigOpts, engine: PlacementEngine) -> PlacementApi:
+def api(lasting_api: tuple[PlacementApi, StandIn], engine: PlacementEngine) -> PlacementApi:
     """Return an API on empty tables."""
-    return PlacementApi(conf, engine)
+    api, stand_in = lasting_api
+    stand_in.behind = engine
+    return api
 
 
 @pytest.fixture(scope="module")

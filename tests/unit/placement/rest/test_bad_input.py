@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.fixtures.placement import engines
 from tests.fixtures.placement_fuzz_world import CLASSES, CONSUMERS, PROVIDERS, make_familiar_things
-from tests.fixtures.placement_rest import PlacementApi, check_error, detail
+from tests.fixtures.placement_rest import PlacementApi, check_error, detail, rest_conf
+from tests.fixtures.sampling import sample
 
 PROVIDER, OTHER = PROVIDERS[0], PROVIDERS[2]
 OF_PROVIDER = f"/resource_providers/{PROVIDER}"
@@ -75,14 +79,19 @@ SOUND: dict[str, tuple[str, str, str, Any]] = {
     ),
 }  # fmt: skip
 
+EVERY = 4
+"""Of so many wrong values one is sent in each run."""
 WRONG: list[Any] = [None, True, "", "\n", -(10**30), 10**400, 1.5, [], [[]], {}, {"a": 1}]
 
 
-@pytest.fixture
-def api(api: PlacementApi) -> PlacementApi:
-    """Return an API with familiar things."""
-    make_familiar_things(api)
-    return api
+@pytest.fixture(scope="module")
+def placement_template(placement_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a SQLite file with familiar things, which each test copies."""
+    folder = tmp_path_factory.mktemp("familiar")
+    path = Path(shutil.copy(placement_template, folder))
+    with engines(f"sqlite:///{path}") as new_engine:
+        make_familiar_things(PlacementApi(rest_conf(folder), new_engine()))
+    return path
 
 
 def send(api: PlacementApi, name: str, body: bytes) -> Any:
@@ -137,14 +146,14 @@ def test_what_is_taken_as_it_is(api: PlacementApi, name: str) -> None:
 
 @pytest.mark.parametrize("name", SOUND)
 def test_a_value_of_a_wrong_type_is_named(api: PlacementApi, name: str) -> None:
-    """In every place of every body; nothing is written."""
+    """In every place of every body, by some values in each run; nothing is written."""
     body = SOUND[name][3]
     before = state(api)
     for path in places(body):
         old = body
         for key in path:
             old = old[key]
-        for wrong in WRONG:
+        for wrong in sample(WRONG, EVERY, f"{name} {path}"):
             if is_of_another_type(old, wrong):
                 result = send(api, name, json.dumps(replaced(body, path, wrong)).encode())
                 assert result.status_code == 400, (path, wrong, result.text)
@@ -182,14 +191,14 @@ NO_JSON = {
     "a surrogate in utf-8": (b'{"name": "\xed\xa0\x80"}', "utf-8"),
     "a NUL": (b'{"name": "a\x00"}', "control character"),
     "an escaped NUL": (b'{"name": "a\\u0000"}', "at 'name'"),
-    "half a surrogate pair": (b'{"name": "\\udc00"}', "at 'name'"),
+    "a lone surrogate": (b'{"name": "\\udc00"}', "at 'name'"),
     "half a pair in a name": (b'{"\\ud800": "a"}', "the name of a field"),
     "NaN": (b'{"name": NaN}', "'name'"),
     "Infinity": (b'{"name": -Infinity}', "'name'"),
     "too large a float": (b'{"name": {"a": [1e999]}}', "'name.a.0'"),
     "endless digits": (b'{"name": ' + b"9" * 10_000 + b"}", "'name'"),
-    "a field twice": (b'{"name": "a", "name": "b"}', "'name' is given twice"),
-    "an inner field twice": (b'{"name": {"x": 1, "y": 2, "x": 1}}', "'x' is given twice"),
+    "a field twice": (b'{"name": "a", "name": "b"}', "duplicate field 'name'"),
+    "an inner field twice": (b'{"name": {"x": 1, "y": 2, "x": 1}}', "duplicate field 'x'"),
     "deep lists": (b"[" * DEEP + b"]" * DEEP, "deeper than 32"),
     "deep objects": (b'{"a":' * DEEP + b"1" + b"}" * DEEP, "deeper than 32"),
     "33 levels": (b"[" * 33 + b"]" * 33, "deeper than 32"),
@@ -220,11 +229,11 @@ def test_large_bodies_are_refused_in_time_that_grows_with_them(api: PlacementApi
 
 
 BAD_QUERIES = {
-    "bad utf-8": ("name=%ff", "'name' holds"),
-    "a surrogate": ("name=%ed%a0%80", "'name' holds"),
+    "bad utf-8": ("name=%ff", "'name' contains"),
+    "a surrogate": ("name=%ed%a0%80", "'name' contains"),
     "bad utf-8 in a name": ("%ff=1", "not UTF-8"),
-    "a NUL": ("name=%00", "'name' holds a NUL"),
-    "a NUL in a name": ("name%00=1", r"'name\x00' holds a NUL"),
+    "a NUL": ("name=%00", "'name' contains a NUL"),
+    "a NUL in a name": ("name%00=1", r"'name\x00' contains a NUL"),
     "too many": ("&".join(["name=a"] * 1001), "at most 1000"),
     "an unknown one": ("nmae=a", "'nmae' was unexpected"),
     "an amount of 9000 digits": (f"resources=VCPU:{'9' * 9000}", "resource VCPU"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from placement.candidates.result import Batch, Found
-from placement.provider_table import ProviderTable
+from placement.providers.provider_table import ProviderTable
 from placement.rest import candidates_json
 from placement.rest.candidates_json import Shape, collect
 from tests.fixtures.provider_tables import TableBuilder, plain_hosts

@@ -10,7 +10,7 @@ import falcon
 import pytest
 
 from objects.resource_query import ResourceQuery
-from placement.query import GROUPS_MAX
+from placement.candidates.query import GROUPS_MAX
 from placement.rest import candidates_query, errors
 from placement.rest.versions import MAX, Version
 
@@ -188,7 +188,7 @@ def test_the_number_of_groups_is_bounded() -> None:
     text = "&".join(f"resources{number}=VCPU:1" for number in range(1, GROUPS_MAX + 2))
     with pytest.raises(falcon.HTTPError) as caught:
         parse(f"{text}&group_policy=none")
-    assert f"at most {GROUPS_MAX} are taken" in str(caught.value.description)
+    assert f"at most {GROUPS_MAX} are allowed" in str(caught.value.description)
 
 
 def test_names_are_collected_from_everywhere() -> None:

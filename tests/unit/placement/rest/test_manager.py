@@ -58,7 +58,9 @@ def test_who_asks_for_no_proof_listens_to_this_machine_alone(
     conf = rest_conf(
         tmp_path, api={"auth_strategy": strategy}, placement={"rest_bind_host": "0.0.0.0"}
     )
-    with pytest.raises(exception.ConfigurationError, match=r"0\.0\.0\.0 .* would let everybody in"):
+    with pytest.raises(
+        exception.ConfigurationError, match=r"0\.0\.0\.0 .* would give every client"
+    ):
         a_manager(conf, database, make_tables=False)
 
 
@@ -83,5 +85,14 @@ def test_the_application_of_a_database_that_is_away_says_so(
     conf.set_override("prune_interval_seconds", 0, group="placement")
     with caplog.at_level(logging.WARNING):
         app = manager.make_standalone_app(conf, Database(NOWHERE, name="placement"))
-    assert "Requests will be answered with status 503 for now" in caplog.text
-    assert testing.TestClient(app).simulate_get("/healthcheck").status_code == 503
+    assert "Requests are answered with status 503 for now" in caplog.text
+    client = testing.TestClient(app)
+    assert client.simulate_get("/healthcheck", headers={"Host": "localhost"}).status_code == 503
+
+
+def test_the_application_refuses_web_pages_of_other_hosts(conf: cfg.ConfigOpts) -> None:
+    """Without authentication a page could otherwise use it through DNS rebinding."""
+    conf.set_override("prune_interval_seconds", 0, group="placement")
+    app = manager.make_standalone_app(conf, Database(NOWHERE, name="placement"))
+    answer = testing.TestClient(app).simulate_get("/traits", headers={"Host": "evil.example"})
+    assert answer.status_code == 403

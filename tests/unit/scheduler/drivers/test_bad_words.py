@@ -25,9 +25,11 @@ from objects.destinations import Destinations
 from objects.request_spec import Destination, RequestSpec
 from objects.resource_query import ResourceQuery
 from placement.engine import PlacementEngine
-from scheduler import request_filters, resource_query
+from scheduler import request_filters
 from scheduler.drivers.base import SchedulerDriver
+from scheduler.request import resource_query
 from tests.builders import a_flavor, a_uuid, an_aggregate, an_image
+from tests.fixtures.examples import examples
 from tests.fixtures.placement import engines, placement_template
 from tests.fleets import a_driver, a_fleet, a_host, a_request_spec, scheduling_conf, some_facts
 
@@ -92,7 +94,7 @@ def some(keys: list[str]) -> st.SearchStrategy[dict[str, str]]:
 def seldom(*values: Any, otherwise: Any = None) -> st.SearchStrategy[Any]:
     """Draw one of the values in one of eight examples: each of them would end most requests."""
     return st.integers(1, 8).flatmap(
-        lambda dice: st.sampled_from(values) if dice == 1 else st.just(otherwise)
+        lambda rng: st.sampled_from(values) if rng == 1 else st.just(otherwise)
     )
 
 
@@ -212,7 +214,7 @@ def test_each_word_of_each_key_makes_a_question_or_a_refusal(
 
 @given(specs, aggregates)
 @example(a_request_spec({"resources1:VGPU": "1", "group_policy": "isolate"}), [])
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_a_request_ends_with_hosts_or_with_an_expected_error(
     placement: Placement, conf: cfg.ConfigOpts, spec: RequestSpec, found: list[Aggregate]
 ) -> None:

@@ -20,7 +20,7 @@ def loaded(conf: cfg.ConfigOpts) -> SchedulerDriver:
         conf,
         fleet=a_fleet([]),
         placement=ArrayPlacement([]),  # type: ignore[arg-type]
-        dice=random.Random(1),
+        rng=random.Random(1),
         clock=time.perf_counter,
         now=lambda: datetime.now(UTC),
     )

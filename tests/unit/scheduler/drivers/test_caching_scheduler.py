@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from objects.decision_trace import DecisionTrace
+from objects.traces.decision_trace import DecisionTrace
 from scheduler.drivers.caching_scheduler import CachingScheduler
-from scheduler.fleet import Fleet, Outcome
+from scheduler.hosts.host_store import HostStore, Outcome
 from tests.builders import a_flavor
 from tests.fixtures.drivers import a_driver_of, rows, select
 from tests.fleets import Clock, Host, a_batch, a_fleet, a_host, a_request_spec, scheduling_conf
@@ -34,7 +34,7 @@ class Scene:
         self.hosts = hosts
         self.clock = Clock()
         self.conf = a_conf(**conf)
-        self.fleet: Fleet = a_fleet(hosts, conf=self.conf, clock=self.clock)
+        self.fleet: HostStore = a_fleet(hosts, conf=self.conf, clock=self.clock)
         self.driver = a_driver_of(
             CachingScheduler, hosts, fleet=self.fleet, conf=self.conf, clock=self.clock
         )
@@ -144,7 +144,9 @@ def test_what_only_placement_knows_is_refused(key: str, wanted: str) -> None:
     """Rather than going to a host that may not have it."""
     value = "required" if key.startswith("trait") else "1"
     spec = a_request_spec(flavor=a_flavor(extra_specs={key: value}))
-    with pytest.raises(exception.NoValidHost, match=rf"only placement knows \({wanted}\)") as error:
+    with pytest.raises(
+        exception.NoValidHost, match=f"needs {wanted}, which only placement"
+    ) as error:
         select(Scene([small("a")]).driver, spec)
     trace = DecisionTrace.obj_from_primitive(error.value.kwargs["trace"])
     assert trace.sentence == error.value.kwargs["reason"]
@@ -152,7 +154,7 @@ def test_what_only_placement_knows_is_refused(key: str, wanted: str) -> None:
 
 @pytest.mark.parametrize(
     ("filters", "missing"),
-    [(["ComputeFilter", "RamFilter"], "without CoreFilter, DiskFilter"), (CAPACITY, "")],
+    [(["ComputeFilter", "RamFilter"], "not include CoreFilter, DiskFilter"), (CAPACITY, "")],
     ids=["some", "all"],
 )
 def test_a_start_without_filters_of_capacity_is_warned_of(

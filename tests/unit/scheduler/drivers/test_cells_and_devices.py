@@ -12,7 +12,7 @@ from armillary.context import admin_context
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from scheduler.drivers.filter_scheduler import FilterScheduler
-from scheduler.fleet import Fleet
+from scheduler.hosts.host_store import HostStore
 from tests.builders import a_uuid
 from tests.fixtures.numa_fleets import a_guest, a_host_topology, a_pci_request, a_pool
 from tests.fleets import (
@@ -30,7 +30,7 @@ WITH_DEVICE = a_request_spec(pci_requests=[a_pci_request().to_plain()])
 
 
 def a_strict_driver(
-    placement: ArrayPlacement | None = None, fleet: Fleet | None = None
+    placement: ArrayPlacement | None = None, fleet: HostStore | None = None
 ) -> FilterScheduler:
     enabled = ["NUMATopologyFilter", "PciPassthroughFilter"]
     conf = scheduling_conf(filter_scheduler__enabled_filters=enabled)

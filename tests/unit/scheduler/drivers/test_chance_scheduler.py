@@ -73,6 +73,6 @@ def test_no_host_is_explained() -> None:
 def test_a_policy_that_it_cannot_keep_is_refused(policy: str) -> None:
     """The others are wishes."""
     driver = a_driver_of(ChanceScheduler, some_hosts(1))
-    with pytest.raises(exception.UnsupportedPolicy, match="looks at no policy"):
+    with pytest.raises(exception.UnsupportedPolicy, match="ignores policies"):
         select(driver, a_request_spec(instance_group=a_group(policy)))
     select(driver, a_request_spec(instance_group=a_group(f"soft-{policy}")))

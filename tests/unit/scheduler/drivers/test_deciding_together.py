@@ -15,15 +15,16 @@ from hypothesis import strategies as st
 from armillary import exception
 from armillary.context import admin_context
 from objects.allocation import ClaimResult
-from objects.claim_batch import AnyClaim
-from objects.decision_trace import DecisionTrace
 from objects.destinations import Destinations
 from objects.instance_group import InstanceGroup
+from objects.packed.claim_batch import AnyClaim
 from objects.request_spec import RequestSpec
 from objects.resource_query import ResourceQuery
+from objects.traces.decision_trace import DecisionTrace
 from scheduler.drivers.filter_scheduler import FilterScheduler
-from scheduler.scheduling_request import Outcome, SchedulingRequest
+from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 from tests.builders import a_flavor, a_uuid
+from tests.fixtures.examples import examples
 from tests.fleets import (
     ArrayPlacement,
     Host,
@@ -310,7 +311,7 @@ def test_what_was_chosen_meanwhile_is_seen() -> None:
 A_REQUEST = st.tuples(st.sampled_from([1, 2, 3]), st.integers(1, 3))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     cpus=st.lists(st.integers(1, 6), min_size=1, max_size=6),
     asked=st.lists(A_REQUEST, min_size=1, max_size=8),
@@ -343,7 +344,7 @@ def test_every_request_gets_a_valid_answer(
             _check_alternates(outcome)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     cpus=st.lists(st.integers(1, 6), min_size=1, max_size=5),
     counts=st.lists(st.integers(1, 3), min_size=1, max_size=6),

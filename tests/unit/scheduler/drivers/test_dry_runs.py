@@ -8,8 +8,8 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.decision_trace import DecisionTrace
 from objects.resource_query import ResourceQuery
+from objects.traces.decision_trace import DecisionTrace
 from tests.builders import a_flavor, a_uuid
 from tests.fleets import ArrayPlacement, Host, a_driver, a_host, a_request_spec
 

@@ -10,12 +10,12 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.decision_trace import DecisionTrace
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
+from objects.traces.decision_trace import DecisionTrace
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.filters import BaseHostFilter
-from scheduler.host_state import HostState
+from scheduler.hosts.host_state import HostState
 from scheduler.weights import BaseHostWeigher
 from tests.builders import a_flavor, a_uuid, an_aggregate
 from tests.fleets import (
@@ -204,7 +204,7 @@ def test_the_claimed_instance_is_remembered() -> None:
     hosts = some_hosts(1)
     driver = a_driver(hosts, conf=conf)
     select(driver)
-    assert "NumInstancesFilter (runs 1 instances" in refused(driver)["reason"]
+    assert "NumInstancesFilter (its number of instances is 1" in refused(driver)["reason"]
 
 
 def test_the_spec_of_the_caller_is_not_changed() -> None:
@@ -257,8 +257,8 @@ def test_one_instance_a_host_needs_as_many_hosts() -> None:
     placement = ArrayPlacement(hosts[:2])
     reason = refused(a_driver(hosts[:2], conf=conf, placement=placement), count=3)["reason"]
     assert reason == (
-        "Only 2 of 3 instances found room: all 2 hosts are ruled out by NumInstancesFilter "
-        "(runs 1 instances, 1 are allowed)."
+        "Only 2 of 3 instances could be placed: all 2 hosts are ruled out by NumInstancesFilter "
+        "(its number of instances is 1, the limit is 1)."
     )
     assert placement.consumers == {}
 
@@ -284,7 +284,7 @@ def test_members_of_a_group_are_kept_together() -> None:
         ("anti-affinity", "ServerGroupAntiAffinityFilter is not enabled"),
         ("soft-affinity", "ServerGroupSoftAffinityWeigher is not enabled"),
         ("soft-anti-affinity", "ServerGroupSoftAntiAffinityWeigher is not enabled"),
-        ("rivalry", "there is no such policy"),
+        ("rivalry", "unknown policy"),
     ],
 )
 def test_a_policy_that_nobody_enforces_is_an_error(policy: str, message: str) -> None:
@@ -345,7 +345,7 @@ def test_when_every_host_refuses_nothing_is_left_behind() -> None:
     placement.refusals.update({hosts[0].uuid: 9, hosts[1].uuid: 9})
     facts = refused(a_driver(hosts, placement=placement))
     assert facts["reason"] == (
-        "All 2 hosts are ruled out by claim (taken by other requests meanwhile)."
+        "All 2 hosts are ruled out by claim (claimed by other requests in the meantime)."
     )
 
 
@@ -361,7 +361,7 @@ def test_claims_that_stand_are_released_when_the_request_fails() -> None:
     facts = refused(a_driver(hosts, placement=placement, conf=conf), count=2)
     assert placement.consumers == {}
     assert len(placement.released) == 1
-    assert facts["trace"].sentence.startswith("Only 1 of 2 instances found room: 1 of 2 hosts")
+    assert facts["trace"].sentence.startswith("Only 1 of 2 instances could be placed: 1 of 2 hosts")
 
 
 @pytest.mark.parametrize("refusals", [0, 9], ids=["finds room", "finds none"])
@@ -372,7 +372,9 @@ def test_of_several_none_is_placed_by_what_the_same_request_claimed_before(refus
     first = a_uuid()
     select(a_driver(hosts, placement=placement), uuids=[first])
     placement.refusals[hosts[0].uuid] = refusals
-    with pytest.raises(exception.Conflict, match=f"instance {first} is in other hands"):
+    with pytest.raises(
+        exception.Conflict, match=f"instance {first} is being processed by another request"
+    ):
         select(a_driver(hosts, placement=placement), uuids=[first, a_uuid()])
     assert first in placement.consumers
     assert placement.released == []
@@ -384,7 +386,9 @@ def test_an_instance_in_other_hands_ends_the_request_and_releases_nothing() -> N
     placement = ArrayPlacement(hosts)
     uuids = [a_uuid(), a_uuid()]
     placement.fenced.add(uuids[1])
-    with pytest.raises(exception.Conflict, match=f"instance {uuids[1]} is in other hands"):
+    with pytest.raises(
+        exception.Conflict, match=f"instance {uuids[1]} is being processed by another request"
+    ):
         select(a_driver(hosts, placement=placement), uuids=uuids)
     assert placement.released == []
 
@@ -466,7 +470,7 @@ def test_a_request_filter_that_refuses_is_the_reason() -> None:
     placement = ArrayPlacement(hosts := some_hosts(1))
     driver = a_driver(hosts, placement=placement)
     facts = refused(driver, a_request_spec(availability_zone="west"))
-    assert "no aggregate names the availability zone west" in facts["reason"]
+    assert "no aggregate belongs to availability zone west" in facts["reason"]
     assert facts["trace"].ruled_out[0]["kind"] == "request_filter"
     assert placement.queries == []
 
@@ -487,7 +491,7 @@ def test_a_broken_plugin_costs_one_request_its_explained_failure() -> None:
     """The scheduler goes on, and so does the log."""
     conf = scheduling_conf(filter_scheduler__enabled_filters=[f"{HERE}.RaisingFilter"])
     facts = refused(a_driver(some_hosts(1), conf=conf))
-    assert facts["reason"] == "RaisingFilter is broken: KeyError: 'colour'."
+    assert facts["reason"] == "RaisingFilter failed: KeyError: 'colour'."
 
 
 # The trace ----------------------------------------------------------------------------------------

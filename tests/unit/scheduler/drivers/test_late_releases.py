@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from armillary.context import admin_context
 from objects.allocation import ClaimResult, ClaimStatus
 from objects.allocation_candidates import AllocationCandidates
-from objects.claim_batch import AnyClaim
 from objects.destinations import Destinations
+from objects.packed.claim_batch import AnyClaim
 from objects.resource_query import ResourceQuery
 from placement.engine import PlacementEngine
-from scheduler.scheduling_request import SchedulingRequest
+from scheduler.request.scheduling_request import SchedulingRequest
 from tests.builders import a_provider, a_uuid
 from tests.fixtures.placement import engine, new_engine, placement_template, placement_url
 from tests.fleets import Host, a_driver, a_host, a_request_spec

@@ -8,13 +8,13 @@ import pytest
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from objects.decision_trace import DecisionTrace
 from objects.request_spec import Destination, RequestSpec
-from objects.zone_answer import ZoneAnswer
-from objects.zone_query import ZoneQuery
+from objects.traces.decision_trace import DecisionTrace
+from objects.zones.zone_answer import ZoneAnswer
+from objects.zones.zone_query import ZoneQuery
 from scheduler.drivers.base import load_driver
 from scheduler.drivers.zone_scheduler import ZoneScheduler
-from scheduler.scheduling_request import SchedulingRequest
+from scheduler.request.scheduling_request import SchedulingRequest
 from tests.builders import a_flavor, a_uuid
 from tests.fixtures.zone_trees import Zone, outcomes
 from tests.fleets import CELL, a_group, a_host, a_request_spec, scheduling_conf, some_hosts
@@ -111,7 +111,7 @@ def test_no_zone_has_a_host() -> None:
     assert caught.value.kwargs["reason"] == trace.sentence
     assert trace.sentence is not None
     assert "MEMORY_MB: 99,999 asked" in trace.sentence
-    assert "Of the zones below, 1 without what is needed." in trace.sentence
+    assert "Zones below: 1 without the required capabilities." in trace.sentence
     assert outcomes(trace.zones) == {"leaf": "pruned"}
 
 
@@ -148,7 +148,7 @@ def test_one_node_can_be_asked_for_by_its_uuid() -> None:
     wanted = zone.hosts[3]
     found = zone.select(bound(node_uuid=wanted.uuid, own_zone_only=True))
     assert [each.service_host for each in found.selections()[0]] == [wanted.name]
-    with pytest.raises(exception.NoValidHost, match="was asked for"):
+    with pytest.raises(exception.NoValidHost, match="was requested"):
         zone.select(bound(node_uuid=a_uuid(), own_zone_only=True))
 
 
@@ -181,7 +181,7 @@ def test_many_requests_are_each_answered_in_their_place() -> None:
 def test_a_zone_that_asks_others_needs_a_name() -> None:
     """Else nobody could see where a question has been."""
     conf = scheduling_conf(scheduler__driver="zone_scheduler")
-    parts: dict[str, Any] = dict.fromkeys(("fleet", "placement", "dice", "clock", "now"))
+    parts: dict[str, Any] = dict.fromkeys(("fleet", "placement", "rng", "clock", "now"))
     with pytest.raises(exception.ConfigurationError, match=r"\[zones\] name"):
         load_driver(conf, **parts)
 
@@ -194,7 +194,7 @@ def test_it_is_found_by_its_name() -> None:
         zone.conf,
         fleet=zone.fleet,
         placement=zone.placement,  # type: ignore[arg-type]  # as far as asked
-        dice=zone.driver._dice,
+        rng=zone.driver._rng,
         clock=zone.clock,
         now=zone.driver._now,
     )
@@ -249,7 +249,9 @@ def test_only_the_zone_of_the_members_is_asked() -> None:
 def test_no_host_at_home_takes_the_place_of_a_full_one_beside_the_members() -> None:
     """The policy would be broken; the reason names the zone."""
     root, spec = a_family(zone_of_member="eu", is_full=True)
-    with pytest.raises(exception.NoValidHost, match="which are in zone eu, and no host is left"):
+    with pytest.raises(
+        exception.NoValidHost, match="in zone eu, and none of those hosts can take it"
+    ):
         root.select(spec)
     assert not root.placement.consumers
 
@@ -258,6 +260,6 @@ def test_nor_when_the_zone_of_the_members_cannot_be_asked() -> None:
     """It is disabled; what is told of it is in the reason."""
     root, spec = a_family(zone_of_member="eu", is_full=False)
     root.know_children(disabled=["eu"])
-    with pytest.raises(exception.NoValidHost, match="zone eu: it is disabled here"):
+    with pytest.raises(exception.NoValidHost, match="zone eu: it is disabled in this zone"):
         root.select(spec)
     assert root.questions == {}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler.filters.compute_capabilities_filter import ComputeCapabilitiesFilter
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_table import HostTable
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf
 
 CPU = {

@@ -10,9 +10,9 @@ import pytest
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.filters import BaseHostFilter, FilterChain
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
-from scheduler.plugins import PluginBroke
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
+from scheduler.plugins.loading import PluginFailed
 from tests.fleets import a_request_spec, a_table, scheduling_conf, some_hosts
 
 
@@ -101,14 +101,14 @@ class MuteFilter(BaseHostFilter):
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        (RaisingFilter, "RaisingFilter is broken: KeyError: 'colour'"),
-        (ShortFilter, r"ShortFilter is broken: host_mask gave \(1,\) for 3 hosts"),
-        (MuteFilter, "MuteFilter is broken: KeyError: 'words'"),
+        (RaisingFilter, "RaisingFilter failed: KeyError: 'colour'"),
+        (ShortFilter, r"ShortFilter failed: host_mask returned shape \(1,\) for 3 hosts"),
+        (MuteFilter, "MuteFilter failed: KeyError: 'words'"),
     ],
 )
 def test_a_broken_filter_is_named(broken: type[BaseHostFilter], message: str) -> None:
     """Its defect is not an answer about hosts."""
-    with pytest.raises(PluginBroke, match=message):
+    with pytest.raises(PluginFailed, match=message):
         run(broken(scheduling_conf()))
 
 
@@ -213,13 +213,16 @@ def test_no_limits_are_none(chain: list[BaseHostFilter], values: dict[str, Any])
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        (LimitingFilter(colour="red"), "LimitingFilter is broken: there is no limit named colour"),
-        (LimitingFilter(vcpu="many"), "LimitingFilter is broken: ValueError"),
+        (
+            LimitingFilter(colour="red"),
+            "LimitingFilter failed: limits returned unknown limit colour",
+        ),
+        (LimitingFilter(vcpu="many"), "LimitingFilter failed: ValueError"),
     ],
 )
 def test_limits_that_are_none_are_a_defect(broken: BaseHostFilter, message: str) -> None:
     """The filter is named."""
-    with pytest.raises(PluginBroke, match=message):
+    with pytest.raises(PluginFailed, match=message):
         limits_of(broken)
 
 

@@ -33,8 +33,8 @@ def test_a_host_passes_when_the_question_holds(hints: dict[str, Any], passes: bo
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("nonsense", "Invalid input: the hint query: it is no JSON"),
-        ('["="]', "the question in the hint does not hold"),
+        ("nonsense", "Invalid input: the hint query: it is not JSON"),
+        ('["="]', "does not match the query in the hint"),
     ],
 )
 def test_the_reason_tells_a_no_from_a_mistake(query: str, reason: str) -> None:

@@ -66,7 +66,7 @@ def test_a_limit_that_is_no_number_is_said_once(caplog: pytest.LogCaptureFixture
         for _ in range(3):
             each.host_mask(table, a_request_spec())
     assert [record.getMessage() for record in caplog.records] == [
-        "Aggregate slow: metadata max_io_ops_per_host = 'few' is no number; its hosts have the "
+        "Aggregate slow: metadata max_io_ops_per_host = 'few' is not a number; hosts use the "
         "configured value"
     ]
 
@@ -76,4 +76,4 @@ def test_the_reason_has_both_numbers() -> None:
     aggregate = an_aggregate(hosts=["host1"], metadata={"max_io_ops_per_host": "2"})
     state = a_table([a_host(num_io_ops=3)], facts=some_facts([aggregate]))[0]
     reason = AggregateIoOpsFilter(scheduling_conf()).explain(state, a_request_spec())
-    assert reason == "has 3 disk-heavy works in hand, 2 are allowed"
+    assert reason == "its number of disk-heavy operations is 3, the limit is 2"

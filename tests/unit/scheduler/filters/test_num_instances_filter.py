@@ -20,4 +20,4 @@ def test_the_reason_has_both_numbers() -> None:
     """What is, and what is allowed."""
     each = NumInstancesFilter(scheduling_conf())
     state = a_table([a_host(num_instances=60)])[0]
-    assert each.explain(state, a_request_spec()) == "runs 60 instances, 50 are allowed"
+    assert each.explain(state, a_request_spec()) == "its number of instances is 60, the limit is 50"

@@ -11,7 +11,7 @@ from objects import numa
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.filters.numa_topology_filter import NUMATopologyFilter
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_table import HostTable
 from tests.fixtures.numa_fleets import a_guest, a_host_topology, a_pci_request, a_pool
 from tests.fleets import a_request_spec, scheduling_conf
 
@@ -100,5 +100,5 @@ def test_a_reason_says_what_is_missing(filter_: NUMATopologyFilter) -> None:
     spec = asking(a_guest(pinned=5))
     assert [filter_.explain(host, spec) for host in hosts] == [
         "reports no NUMA topology",
-        "no NUMA cell has 5 free dedicated CPUs, the most is 4",
+        "no NUMA cell has 5 free dedicated CPUs; the most is 4",
     ]

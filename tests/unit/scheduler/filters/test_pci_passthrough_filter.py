@@ -11,8 +11,8 @@ from objects.allocation_candidates import AllocationCandidates
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.filters.pci_passthrough_filter import PciPassthroughFilter
-from scheduler.host_table import HostTable
-from scheduler.tree_usage import TreeUsage
+from scheduler.hosts.host_table import HostTable
+from scheduler.hosts.tree_usage import TreeUsage
 from tests.fixtures.numa_fleets import GPU, a_pci_request, a_pool
 from tests.fleets import a_request_spec, scheduling_conf
 
@@ -59,7 +59,7 @@ def test_a_reason_says_what_is_missing(filter_: PciPassthroughFilter) -> None:
     hosts = HostTable.from_values(HOSTS)
     spec = asking(a_pci_request(count=3))
     assert filter_.explain(hosts[1], spec) == "has no free PCI devices"
-    assert filter_.explain(hosts[2], spec) == "has 2 free devices of nic, 3 are needed"
+    assert filter_.explain(hosts[2], spec) == "has 2 free devices of nic; 3 are needed"
 
 
 def hosts_with_devices_in_placement() -> HostTable:
@@ -100,5 +100,5 @@ def test_a_host_without_a_candidate_left_does_not_pass(filter_: PciPassthroughFi
     assert filters.mask_of(filter_, hosts, spec).tolist() == [False, True]
     assert not filters.passes(filter_, hosts[0], spec)
     assert filters.explain(filter_, hosts[0], spec) == (
-        "the devices that placement offers are not those asked for"
+        "the devices that placement offers do not match the request"
     )

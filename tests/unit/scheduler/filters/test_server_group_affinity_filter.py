@@ -27,4 +27,4 @@ def test_a_host_passes_among_the_groups_hosts(group: InstanceGroup | None, passe
     state = a_table([a_host("host1")])[0]
     spec = a_request_spec(instance_group=group)
     assert each.host_passes(state, spec) is passes
-    assert each.explain(state, spec) == "other members of the server group run elsewhere"
+    assert each.explain(state, spec) == "the server group's members are on another host"

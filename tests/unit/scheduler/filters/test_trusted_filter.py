@@ -56,7 +56,7 @@ def test_the_reason_has_both_levels() -> None:
     each, _levels = a_filter()
     spec = a_request_spec({"trust:trusted_host": "trusted"})
     reason = each.explain(a_table(some_hosts(2))[1], spec)
-    assert reason == "its attested level is untrusted, trusted is asked"
+    assert reason == "its attested level is untrusted, requested trusted"
 
 
 def test_without_a_service_every_level_is_unknown() -> None:

@@ -10,7 +10,8 @@ from armillary import exception
 from armillary.conf import accelerators
 from objects.request_spec import RequestSpec
 from objects.resource_query import ResourceQuery
-from scheduler import request_filters, resource_query
+from scheduler import request_filters
+from scheduler.request import resource_query
 from scheduler.request_filters.accelerators import Accelerators
 from tests.fleets import a_request_spec, scheduling_conf, some_facts
 
@@ -58,7 +59,7 @@ def test_a_flavor_without_a_profile_asks_for_none() -> None:
 
 def test_an_unknown_profile_finds_no_host() -> None:
     """Else the guest would run without what it was promised."""
-    with pytest.raises(exception.RequestFilterFailed, match="no device profile gpu"):
+    with pytest.raises(exception.RequestFilterFailed, match="device profile gpu does not exist"):
         asked(a_filter(PROFILE), a_request_spec({"accel:device_profile": "gpu"}))
 
 

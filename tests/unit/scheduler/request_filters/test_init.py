@@ -7,19 +7,19 @@ import pytest
 from armillary import exception
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
-from scheduler.facts import Facts
-from scheduler.plugins import PluginBroke
+from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.plugins.loading import PluginFailed
 from scheduler.request_filters import BaseRequestFilter
 from tests.fleets import a_request_spec, scheduling_conf, some_facts
 
 
 class RaisingFilter(BaseRequestFilter):
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
         raise KeyError("colour")
 
 
 class RefusingFilter(BaseRequestFilter):
-    def apply(self, spec: RequestSpec, facts: Facts) -> None:
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
         raise exception.RequestFilterFailed(reason="not today")
 
 
@@ -54,5 +54,5 @@ def test_a_refusal_is_passed_on() -> None:
 def test_a_broken_request_filter_is_named() -> None:
     """It is none."""
     each = RaisingFilter(scheduling_conf())
-    with pytest.raises(PluginBroke, match="RaisingFilter is broken: KeyError: 'colour'"):
+    with pytest.raises(PluginFailed, match="RaisingFilter failed: KeyError: 'colour'"):
         request_filters.apply_all([each], a_request_spec(), some_facts())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler import request_filters
-from scheduler.facts import Facts
+from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.request_filters.owner import Owner
 from tests.fleets import (
     CELL,
@@ -19,7 +19,7 @@ from tests.fleets import (
 )
 
 
-def required(facts: Facts) -> list[str]:
+def required(facts: ClusterMetadata) -> list[str]:
     spec = a_request_spec()
     request_filters.apply_all([Owner(scheduling_conf())], spec, facts)
     assert spec.request_level_params is not None

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from objects.request_spec import RequestSpec
 from scheduler import weights
-from scheduler.host_state import HostState
-from scheduler.host_table import HostTable
-from scheduler.plugins import PluginBroke
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_table import HostTable
+from scheduler.plugins.loading import PluginFailed
 from scheduler.weights import BaseHostWeigher, Ranking
 from tests.builders import an_aggregate
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_facts
@@ -163,14 +163,14 @@ class LaterRaisingWeigher(RaisingWeigher):
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        (RaisingWeigher, "RaisingWeigher is broken: KeyError: 'scale'"),
-        (InfiniteWeigher, "InfiniteWeigher is broken: a weight is not a finite number"),
-        (ShortWeigher, r"ShortWeigher is broken: host_weights gave \(1,\) for 2 hosts"),
+        (RaisingWeigher, "RaisingWeigher failed: KeyError: 'scale'"),
+        (InfiniteWeigher, "InfiniteWeigher failed: a weight is not a finite number"),
+        (ShortWeigher, r"ShortWeigher failed: host_weights returned shape \(1,\) for 2 hosts"),
     ],
 )
 def test_a_broken_weigher_is_named(broken: type[BaseHostWeigher], message: str) -> None:
     """Its defect is not a weight."""
-    with pytest.raises(PluginBroke, match=message):
+    with pytest.raises(PluginFailed, match=message):
         ranking_of([1, 2], broken)
 
 
@@ -178,7 +178,7 @@ def test_a_broken_weigher_is_named(broken: type[BaseHostWeigher], message: str) 
 def test_a_weigher_that_breaks_later_is_named(broken: type[BaseHostWeigher]) -> None:
     """When a single host is weighed again."""
     ranking = ranking_of([1, 2, 3], broken)
-    with pytest.raises(PluginBroke, match=broken.__name__):
+    with pytest.raises(PluginFailed, match=broken.__name__):
         ranking.change(0, is_in=True)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler.plugins import CannotDecide
+from scheduler.plugins.loading import CannotDecide
 from scheduler.weights import Ranking
 from scheduler.weights.metrics_weigher import MetricsWeigher
 from tests.builders import an_aggregate
@@ -46,8 +46,8 @@ def test_a_missing_metric_that_is_required_is_an_explained_refusal(
         weight(a_weigher("cpu.percent=1", "cpu.frequency=1"), IDLE)
     assert str(caught.value) == (
         "MetricsWeigher cannot decide: a host does not report cpu.frequency, which [metrics] "
-        "weight_setting names and [metrics] required asks for; enable MetricsFilter to leave such "
-        "hosts out"
+        "weight_setting names and [metrics] required demands; enable MetricsFilter to exclude such "
+        "hosts"
     )
     assert "host1 does not report cpu.frequency" in caplog.text
 

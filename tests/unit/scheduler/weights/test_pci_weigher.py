@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.host_table import HostTable
+from scheduler.hosts.host_table import HostTable
 from scheduler.weights.pci_weigher import PCIWeigher
 from tests.fixtures.numa_fleets import GPU, a_pool
 from tests.fleets import a_request_spec, scheduling_conf

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from objects.zone_summary import ZoneSummary
+from objects.zones.zone_summary import ZoneSummary
 from scheduler.zones.children import State
 from tests.fixtures.zone_trees import NOW, PUSH_SECONDS, Zone, outcomes
 from tests.fleets import a_host
@@ -56,14 +56,16 @@ def test_a_stale_zone_is_asked_nothing_and_promises_nothing() -> None:
     assert parent.summary().capabilities["hosts"] == 2
     parent.clock.seconds += 3.1 * PUSH_SECONDS
     assert parent.summary().capabilities["hosts"] == 1
-    assert outcomes(parent.search.plan(parent.query().request_spec).told) == {"leaf": "stale"}
+    assert outcomes(parent.search.plan(parent.query().request_spec).zone_entry) == {"leaf": "stale"}
 
 
 def test_a_zone_that_was_never_heard_of_is_offline() -> None:
     """Its parent has only been told of it."""
     parent = Zone("root", [], [Zone("leaf")])
     assert state(parent) is State.OFFLINE
-    assert outcomes(parent.search.plan(parent.query().request_spec).told) == {"leaf": "offline"}
+    assert outcomes(parent.search.plan(parent.query().request_spec).zone_entry) == {
+        "leaf": "offline"
+    }
 
 
 def test_a_disabled_zone_is_not_asked() -> None:
@@ -142,7 +144,7 @@ def test_numbers_grow_over_restarts() -> None:
 def test_a_summary_in_anothers_name_is_refused() -> None:
     """BZ-62: a zone speaks for itself only."""
     parent, leaf = a_pair()
-    with pytest.raises(exception.Invalid, match="one of the two names is wrong"):
+    with pytest.raises(exception.Invalid, match="correct either"):
         parent.children.take("leaf", leaf.summary().with_values(zone="other", seq=10**15))
 
 

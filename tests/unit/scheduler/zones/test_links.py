@@ -12,10 +12,10 @@ import pytest
 import rpc
 from armillary import exception
 from armillary.context import admin_context
-from conductor.zone_rpcapi import ZoneAPI, ZoneSummariesAPI
-from objects.zone_answer import ZoneAnswer
-from objects.zone_query import ZoneQuery
-from objects.zone_summary import ZoneSummary
+from conductor.super_conductor.zones.rpcapi import ZoneAPI, ZoneSummariesAPI
+from objects.zones.zone_answer import ZoneAnswer
+from objects.zones.zone_query import ZoneQuery
+from objects.zones.zone_summary import ZoneSummary
 from rpc.transport import Bus
 from scheduler.zones.links import RpcLinks
 from tests.builders import a_uuid
@@ -24,7 +24,7 @@ from tests.fixtures.zone_trees import Zone
 from tests.fleets import some_hosts
 
 
-class Border:
+class LocalZone:
     """A child's super conductor, as far as a parent's scheduler asks it."""
 
     def __init__(self, zone: Zone, bus: Bus) -> None:
@@ -51,7 +51,7 @@ class Deployment:
         self.root = Zone("root", some_hosts(1), [self.leaf])
         self.url = f"kombu+memory:////{uuid.uuid4()}"
         self.bus = Bus(self.leaf.conf, self.url)
-        self.border = Border(self.leaf, self.bus)
+        self.border = LocalZone(self.leaf, self.bus)
         self._server = self.bus.server(ZoneAPI.TOPIC, "border", [self.border])
         self._server.start()
         self.taken: list[tuple[str, ZoneSummary]] = []
@@ -156,4 +156,4 @@ def test_a_summary_in_anothers_name_is_dropped(
     ZoneSummariesAPI(deployment.bus).update_summary(
         admin_context(), deployment.leaf.summary().with_values(zone="other")
     )
-    wait_for(lambda: "A summary is dropped" in caplog.text, "it happens", 15)
+    wait_for(lambda: "Dropped an invalid summary" in caplog.text, "it happens", 15)

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from armillary import exception
-from armillary.cli.simulate.memory_placement import MemoryPlacement
 from armillary.conf import placement as placement_options
-from placement.capabilities import summarize
+from placement.candidates.capabilities import summarize
+from simulator.memory_placement import MemoryPlacement
 from tests.builders import a_flavor
 from tests.fixtures.zone_trees import Zone
 from tests.fleets import Clock, a_host, a_request_spec
@@ -31,7 +31,7 @@ def a_store(zone: str, *sizes_gb: int, clock: Clock, children: list[Zone] | None
         }
         for host, size in zip(hosts, sizes_gb, strict=True)
     ]
-    placement = MemoryPlacement(made.conf, reports, {}, dice=random.Random(1))
+    placement = MemoryPlacement(made.conf, reports, {}, rng=random.Random(1))
     made.driver._placement = placement  # type: ignore[assignment]  # as far as asked
     made.placement_summary = (  # type: ignore[method-assign]
         lambda excluded: summarize(placement.ledger.table, excluded=excluded)
@@ -87,6 +87,6 @@ def test_its_traits_prune_too() -> None:
 def test_nothing_of_it_anywhere() -> None:
     """BZ-13: one clear error."""
     root = a_tree()
-    with pytest.raises(exception.NoValidHost, match="2 without what is needed"):
+    with pytest.raises(exception.NoValidHost, match="2 without the required capabilities"):
         chosen(root, a_volume(9000))
     assert root.questions == {}

@@ -12,9 +12,10 @@ from armillary import exception
 from armillary.context import admin_context
 from objects.image_meta import ImageMeta
 from objects.request_spec import RequestSpec
-from scheduler.scheduling_request import SchedulingRequest
+from scheduler.request.scheduling_request import SchedulingRequest
 from scheduler.zones.pruning import Pruner, needs_of
 from tests.builders import a_flavor, a_uuid
+from tests.fixtures.examples import examples
 from tests.fixtures.zone_trees import Zone, outcomes
 from tests.fleets import Clock, Host, a_host, a_request_spec
 
@@ -110,7 +111,7 @@ def passing(zone: Zone, spec: RequestSpec) -> list[str]:
         return []
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(tree=trees(), spec=specs())
 def test_no_host_that_passes_is_below_a_pruned_branch(tree: Zone, spec: RequestSpec) -> None:
     """BZ-26: a summary may promise too much, never too little."""
@@ -126,7 +127,7 @@ def test_no_host_that_passes_is_below_a_pruned_branch(tree: Zone, spec: RequestS
                 assert not [uuid for each in below for uuid in passing(each, spec)], reason
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(tree=trees(), spec=specs())
 def test_a_search_finds_every_host_of_the_tree_that_passes(tree: Zone, spec: RequestSpec) -> None:
     """BZ-26, BZ-42: as seen from the origin, with more entries than there are hosts."""
@@ -187,7 +188,9 @@ def test_a_stale_promise_costs_a_message_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        pytest.param(a_big_request(), "MEMORY_MB: 60,000 asked, 32,768 free at most", id="memory"),
+        pytest.param(
+            a_big_request(), "MEMORY_MB: 60,000 requested, at most 32,768 free", id="memory"
+        ),
         pytest.param(
             a_request_spec({"trait:CUSTOM_A": "required"}), "has the trait CUSTOM_A", id="trait"
         ),
@@ -196,18 +199,20 @@ def test_a_stale_promise_costs_a_message_and_nothing_else() -> None:
         ),
         pytest.param(
             a_request_spec({"capabilities:hypervisor_type": "s== vmware"}),
-            "they have simulated",
+            "reported values: simulated",
             id="capability",
         ),
         pytest.param(
-            a_request_spec({"resources:CUSTOM_GPU": "1"}), "CUSTOM_GPU: 1 asked, 0", id="class"
+            a_request_spec({"resources:CUSTOM_GPU": "1"}),
+            "CUSTOM_GPU: 1 requested, at most 0",
+            id="class",
         ),
     ],
 )
 def test_a_pruned_zone_is_told_of_with_the_reason(spec: RequestSpec, words: str) -> None:
     """BZ-49: memory, disk and hypervisor type are among the requirements."""
     root = Zone("root", [], [Zone("leaf", [a_host()])]).push_all()
-    (zone,) = root.search.plan(spec).told
+    (zone,) = root.search.plan(spec).zone_entry
     assert (zone["path"], zone["outcome"]) == (["leaf"], "pruned")
     assert words in zone["reason"]
 

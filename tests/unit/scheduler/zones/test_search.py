@@ -12,8 +12,8 @@ import pytest
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from objects.request_spec import Destination, RequestLevelParams
-from objects.zone_answer import ZoneAnswer
-from objects.zone_query import ZoneQuery
+from objects.zones.zone_answer import ZoneAnswer
+from objects.zones.zone_query import ZoneQuery
 from tests.builders import a_flavor, a_uuid
 from tests.fixtures.zone_trees import Zone, outcomes, sent
 from tests.fleets import Clock, Host, a_group, a_host, a_request_spec, some_hosts
@@ -270,10 +270,10 @@ def test_another_weighing_profile_is_answered_with_nothing(caplog: Any) -> None:
     leaf = Zone("leaf", some_hosts(1), zones__weighing_profile="gold")
     answer = leaf.answer(profile="default")
     assert answer.host_ids == []
-    assert "'gold', asked is 'default'" in answer.zones[0]["reason"]
-    assert "'gold', asked is 'default'" in caplog.text
+    assert "'gold', requested is 'default'" in answer.zones[0]["reason"]
+    assert "'gold', requested is 'default'" in caplog.text
     root = Zone("root", [], [leaf]).push_all()
-    assert outcomes(root.search.plan(a_request_spec()).told) == {"leaf": "pruned"}
+    assert outcomes(root.search.plan(a_request_spec()).zone_entry) == {"leaf": "pruned"}
 
 
 def test_a_child_with_weighers_that_are_not_known_here_is_left_out(caplog: Any) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compute_agent.virt.cpu_split import CpuSplit
 from compute_agent.virt.libvirt.capabilities import Capabilities, cpu_info, host_cells
+from compute_agent.virt.machine.cpu_split import CpuSplit
 from objects.numa import HostCell, PagePool
 
 CPU = "<cpu id='{0}' socket_id='{1}' core_id='{0}' siblings='{2}'/>"

@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
-from compute_agent.instance_place import ANYWHERE, InstancePlace
-from compute_agent.pci_devices import PciDevice
+from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
+from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.libvirt import domain_xml
 from compute_agent.virt.libvirt.domain_xml import GuestDisk, GuestSpec
 from compute_agent.virt.libvirt.pins import Pins
@@ -28,7 +28,7 @@ TOPOLOGY = InstanceTopology(
 )
 
 
-def a_spec(place: InstancePlace = ANYWHERE, **values: Any) -> GuestSpec:
+def a_spec(place: InstancePlacement = ANYWHERE, **values: Any) -> GuestSpec:
     instance = builders.an_instance(
         "web", uuid=UUID, flavor=builders.a_flavor(vcpus=2, memory_mb=384)
     )
@@ -49,7 +49,7 @@ def a_spec(place: InstancePlace = ANYWHERE, **values: Any) -> GuestSpec:
     return dataclasses.replace(defaults, **values)
 
 
-def a_domain(place: InstancePlace = ANYWHERE, **values: Any) -> Element:
+def a_domain(place: InstancePlacement = ANYWHERE, **values: Any) -> Element:
     return ElementTree.fromstring(domain_xml.build(a_spec(place, **values)))
 
 
@@ -65,7 +65,7 @@ def attributes(domain: Element, path: str) -> list[dict[str, str]]:
         {"cpu_mode": "host-passthrough", "network": "default", "disk_bus": "sata"},
         {"cpu_mode": "custom", "cpu_model": "Westmere", "pins": Pins(shared=frozenset({1, 2, 5}))},
         {
-            "place": InstancePlace(TOPOLOGY, (PciDevice("0000:06:10.7", "8086", "10ed"),)),
+            "place": InstancePlacement(TOPOLOGY, (PciDevice("0000:06:10.7", "8086", "10ed"),)),
             "pins": Pins(
                 vcpus={0: frozenset({4, 5}), 1: frozenset({0})},
                 emulator=frozenset({0, 4, 5}),
@@ -153,7 +153,7 @@ def test_the_cpu_is_as_configured(
 
 def test_cells_of_a_guest_have_cpus_and_memory() -> None:
     """Also where the CPU is the hypervisor's default."""
-    domain = a_domain(InstancePlace(TOPOLOGY), cpu_mode="none")
+    domain = a_domain(InstancePlacement(TOPOLOGY), cpu_mode="none")
     assert attributes(domain, "cpu/numa/cell") == [
         {"id": "0", "cpus": "0", "memory": "256", "unit": "MiB"},
         {"id": "1", "cpus": "1", "memory": "128", "unit": "MiB"},
@@ -163,7 +163,7 @@ def test_cells_of_a_guest_have_cpus_and_memory() -> None:
 
 def test_huge_pages_are_for_the_cells_that_have_them() -> None:
     """Ordinary ones need not be asked for."""
-    domain = a_domain(InstancePlace(TOPOLOGY))
+    domain = a_domain(InstancePlacement(TOPOLOGY))
     assert attributes(domain, "memoryBacking/hugepages/page") == [
         {"size": "2048", "unit": "KiB", "nodeset": "0"}
     ]
@@ -173,7 +173,7 @@ def test_huge_pages_are_for_the_cells_that_have_them() -> None:
 def test_pci_devices_are_handed_through() -> None:
     """And libvirt takes them from the host's driver and gives them back."""
     device = PciDevice("0000:06:10.7", "8086", "10ed")
-    domain = a_domain(InstancePlace(pci_devices=(device,)))
+    domain = a_domain(InstancePlacement(pci_devices=(device,)))
     assert attributes(domain, "devices/hostdev") == [
         {"mode": "subsystem", "type": "pci", "managed": "yes"}
     ]

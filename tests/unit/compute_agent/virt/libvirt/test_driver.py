@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from compute_agent.instance_place import ANYWHERE, InstancePlace
+from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.driver import Feature
 from compute_agent.virt.libvirt.driver import LibvirtDriver
 from compute_agent.virt.libvirt.images import FILE_PROPERTY
@@ -97,9 +97,9 @@ def test_dedicated_cpus_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"virt_type": "kvm"}, "guests of the types test"),
+        ({"virt_type": "kvm"}, "supports test"),
         ({"connection_uri": "test:///no/such/file"}, r"\[libvirt\] connection_uri: test:///no"),
-        ({"cpu_mode": "custom"}, "cpu_model does not say"),
+        ({"cpu_mode": "custom"}, "needs cpu_model"),
         ({"instances_path": "/dev/null/x"}, "instances_path"),
     ],
     ids=["virt_type", "connection_uri", "cpu_mode", "instances_path"],
@@ -145,7 +145,7 @@ def test_a_guest_is_remembered_with_its_place(host: LibvirtDriver, tmp_path: Pat
     )
     fitted = fit(HostTopology(tuple(host.get_numa_cells())), asked)
     assert fitted is not None
-    place = InstancePlace(fitted)
+    place = InstancePlacement(fitted)
     host.spawn(guest := a_guest(), place)
     later = make_host(host_conf("host-1", tmp_path, **TEST))
     assert [info.place for info in later.list_guests()] == [place]
@@ -180,7 +180,7 @@ def test_what_no_host_can_build_is_aborted(
 
 def test_an_image_larger_than_its_disk_is_aborted(host: LibvirtDriver, tmp_path: Path) -> None:
     write_image(tmp_path / "images", size=2 * 1024**3)
-    with pytest.raises(exception.BuildAborted, match="root disk 1 GiB"):
+    with pytest.raises(exception.BuildAborted, match="root disk only 1 GiB"):
         host.spawn(a_guest())
 
 
@@ -269,7 +269,7 @@ def test_the_console_is_the_end_of_its_log(host: LibvirtDriver, tmp_path: Path) 
     ids=["off", "on", "reboot", "console", "detach", "resize", "describe", "complete", "migrate"],
 )
 def test_nothing_can_be_done_with_no_guest(host: LibvirtDriver, operation: Any) -> None:
-    with pytest.raises(FAILED, match=r"on host host-1: there is no such guest"):
+    with pytest.raises(FAILED, match=r"on host host-1: the guest does not exist"):
         operation(host, a_guest())
 
 
@@ -394,11 +394,11 @@ def test_a_build_takes_no_files_of_another_host(
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"directory": "/var/lib/other"}, "another guest's directory"),
-        ({"files": ["../x.raw"]}, "of the name"),
-        ({"address": "x/?command=/bin/sh"}, "no address of a host"),
-        ({"base": {"name": "../x", "format": "raw", "bytes": 1}}, "no image's file"),
-        ({"base": {"name": "x", "format": "raw", "bytes": 1}}, "image file x"),
+        ({"directory": "/var/lib/other"}, "the directory of another guest"),
+        ({"files": ["../x.raw"]}, "invalid name"),
+        ({"address": "x/?command=/bin/sh"}, "not a valid host address"),
+        ({"base": {"name": "../x", "format": "raw", "bytes": 1}}, "not a valid image file"),
+        ({"base": {"name": "x", "format": "raw", "bytes": 1}}, "backing file x"),
     ],
     ids=["directory", "file", "address", "base", "missing"],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compute_agent.pci_devices import PciDevice
+from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.libvirt.host_devices import parse_device
 
 PCI = """

@@ -80,7 +80,7 @@ def test_an_image_that_is_not_here_leaves_nothing(files: InstanceFiles) -> None:
     with pytest.raises(DiskError, match=r"gone\.raw"):
         files.create_root(ImageFile(Path("/gone.raw"), RAW), builders.a_flavor(), RAW)
     assert sizes(files) == {}
-    with pytest.raises(DiskError, match="root disk is gone"):
+    with pytest.raises(DiskError, match="root disk is missing"):
         files.disks(builders.a_flavor())
 
 

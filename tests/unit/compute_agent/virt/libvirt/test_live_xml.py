@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
-from compute_agent.instance_place import ANYWHERE
+from compute_agent.host.instance_topology import ANYWHERE
 from compute_agent.virt.libvirt import live_xml
 from compute_agent.virt.libvirt.pins import Pins
 from compute_agent.virt.libvirt.record import NAMESPACE

@@ -5,9 +5,9 @@ from __future__ import annotations
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from compute_agent.instance_place import ANYWHERE, InstancePlace
-from compute_agent.virt.cpu_split import CpuSplit
+from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.libvirt.pins import Pins
+from compute_agent.virt.machine.cpu_split import CpuSplit
 from objects.numa import HostCell, InstanceCell, InstanceTopology
 
 CELLS = (
@@ -16,7 +16,7 @@ CELLS = (
 )
 SPLIT = CpuSplit(frozenset({0, 1, 4, 5}), frozenset({2, 3, 6, 7}), is_configured=True)
 ALL_SHARED = CpuSplit(frozenset(range(8)), frozenset(), is_configured=False)
-MIXED = InstancePlace(
+MIXED = InstancePlacement(
     InstanceTopology(
         (
             InstanceCell(
@@ -50,7 +50,7 @@ def test_shared_vcpus_run_on_the_shared_cpus_of_their_cell() -> None:
 
 def test_an_emulator_without_a_cpu_of_its_own_runs_where_the_guest_does() -> None:
     cell = InstanceCell(0, pinned_vcpus=frozenset({0, 1}), host_cell=0, pinning={0: 2, 1: 3})
-    place = InstancePlace(InstanceTopology((cell,)))
+    place = InstancePlacement(InstanceTopology((cell,)))
     assert Pins.of(place, CELLS, SPLIT).emulator == frozenset({2, 3})
 
 

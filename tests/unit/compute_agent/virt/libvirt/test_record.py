@@ -6,13 +6,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from compute_agent.instance_place import ANYWHERE, InstancePlace
-from compute_agent.pci_devices import PciDevice
+from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
+from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.libvirt.record import NAMESPACE, GuestRecord, write_place
 from objects.numa import InstanceCell, InstanceTopology
 from tests import builders
 
-PLACE = InstancePlace(
+PLACE = InstancePlacement(
     InstanceTopology((InstanceCell(0, pinned_vcpus=frozenset({0}), memory_mb=8, pinning={0: 3}),)),
     (PciDevice("0000:06:00.1", "8086", "10ed", tags={"rack": "7"}),),
 )

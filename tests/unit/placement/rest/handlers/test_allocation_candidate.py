@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from placement.engine import PlacementEngine
-from placement.inventory import Inventory
+from placement.providers.inventory import Inventory
 from tests.builders import a_provider, a_uuid
 from tests.fixtures.placement_rest import PlacementApi, detail
 
@@ -123,7 +123,7 @@ def test_the_explanation_of_an_answer_says_how_many_are_left(
 def test_the_explanation_of_an_empty_placement_says_so(api: PlacementApi) -> None:
     """There is nothing to lack anything."""
     result = api.get(f"{EXPLANATION}?resources=VCPU:1")
-    assert result.json["sentence"] == "There is no provider with an inventory."
+    assert result.json["sentence"] == "No provider has an inventory."
 
 
 @pytest.mark.parametrize("path", [CANDIDATES, EXPLANATION])

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from placement.consumer_writes import ConsumerWrite
 from placement.engine import PlacementEngine
+from placement.ledger.consumer_writes import ConsumerWrite
 from tests.builders import a_provider, a_uuid
 from tests.fixtures.placement_rest import PlacementApi
 

@@ -27,7 +27,7 @@ def test_a_large_body_is_refused(small: PlacementApi) -> None:
     """Before its sender is known."""
     result = small.post(PROVIDERS, {"name": "x" * 1024}, token=None)
     assert result.status_code == 413
-    assert "at most 1024 are taken" in detail(result)
+    assert "at most 1024 are allowed" in detail(result)
 
 
 def test_a_body_at_the_bound_is_taken(small: PlacementApi) -> None:

@@ -1,1 +1,0 @@
-"""Console scripts: they build the parts and start them."""

@@ -1,1 +1,0 @@
-"""``armillary demo``: real and simulated workloads land on hosts, seen through the public API."""

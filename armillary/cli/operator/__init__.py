@@ -1,1 +1,0 @@
-"""The operator's programs, armillary-manage and armillary-status: databases, brokers, services."""

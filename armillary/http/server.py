@@ -1,0 +1,228 @@
+"""HTTP server for a WSGI application, with bounded concurrency and graceful shutdown."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import logging
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from cheroot import server as cheroot_server
+from cheroot import wsgi
+
+from armillary import exception
+from armillary.http.tls import TlsAdapter, TlsFiles, complete_handshake
+
+LOG = logging.getLogger(__name__)
+
+HEADER_BYTES_MAX = 65536
+BACKLOG_MAX = 128
+WAITING_CONNECTIONS_MAX = 1000
+CLIENT_TIMEOUT_SECONDS = 60
+START_SECONDS_MAX = 60.0
+DRAIN_SECONDS_MAX = 86400  # the service bounds it by graceful_shutdown_timeout
+POLL_SECONDS = 0.01
+STOP_DELAY_SECONDS = 0.1  # how often cheroot checks whether to stop
+
+# cheroot's own answers, in the wording that clients of these APIs expect.
+_WORDS = {"Malformed Content-Length Header.": "content-length header must be an integer"}
+_MALFORMED_LENGTH = next(iter(_WORDS))
+
+Refusal = Callable[[int, str], tuple[dict[str, str], bytes]]
+"""Takes status and reason; returns headers and body of an answer made without the application."""
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether ``host`` is a loopback address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class _Headers(dict[bytes, bytes]):
+    """Accept a single Content-Length of digits: with two, a proxy may read a different one."""
+
+    def __setitem__(self, name: bytes, value: bytes) -> None:
+        if name == b"Content-Length" and (self.get(name, value) != value or not value.isdigit()):
+            raise ValueError(_MALFORMED_LENGTH)
+        super().__setitem__(name, value)
+
+
+class _Request(cheroot_server.HTTPRequest):
+    """Close the connection after a chunked body: the application may not have read all of it.
+
+    Requests rejected before they reach the application are answered by ``refusal``.
+    """
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.inheaders = _Headers()
+
+    def respond(self) -> None:
+        if self.chunked_read:
+            self.close_connection = True
+        super().respond()
+
+    def simple_response(self, status: str, msg: str = "") -> None:
+        words = _WORDS.get(msg, msg)
+        if self.server.refusal is None:
+            super().simple_response(status, words)
+            return
+        number = int(status[:3])
+        headers, body = self.server.refusal(number, words or HTTPStatus(number).description)
+        headers |= {"Content-Length": str(len(body)), "Connection": "close"}
+        lines = [f"{self.server.protocol} {status}", *map(": ".join, headers.items())]
+        self.close_connection = True
+        with contextlib.suppress(OSError):
+            self.conn.wfile.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+
+
+class _Connection(cheroot_server.HTTPConnection):
+    RequestHandlerClass = _Request
+
+    def communicate(self) -> bool:
+        is_new = isinstance(self.socket, ssl.SSLSocket) and self.socket.version() is None
+        if is_new and not complete_handshake(self.socket):
+            return False
+        if is_new:
+            self.socket.settimeout(self.server.timeout)
+        result: bool = super().communicate()  # type: ignore[no-untyped-call]
+        return result
+
+
+class _Server(wsgi.Server):
+    """cheroot's server with our limits, and its errors in our log."""
+
+    ConnectionClass = _Connection
+    max_request_header_size = HEADER_BYTES_MAX
+    keep_alive_conn_limit = WAITING_CONNECTIONS_MAX
+    expiration_interval = STOP_DELAY_SECONDS
+    refusal: Refusal | None = None
+
+    @staticmethod
+    def bind_socket(sock: socket.socket, bind_addr: Any) -> socket.socket:
+        try:
+            sock.bind(bind_addr)
+        except OSError:
+            sock.close()  # cheroot omits it
+            raise
+        return sock
+
+    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
+        LOG.log(level, "HTTP server: %s", msg, exc_info=traceback)
+
+
+class HttpServer:
+    """Serve ``app`` on ``host`` and ``port``, ``threads`` requests at a time; others wait.
+
+    Works with threads and in a process that eventlet patched. Port 0 takes a free port; ``address``
+    returns it. Several processes may serve one port with ``reuse_port``: the kernel spreads the
+    connections among them. A server starts once and stops once. The application must limit body
+    sizes itself: an answer with status 413 closes the connection; after any other answer the rest
+    of the body is read. Malformed requests are answered by ``refusal``, or in plain text. With
+    ``tls`` it serves HTTPS only, and checks by ``clock`` (seconds) whether the TLS files have
+    changed; raises ConfigurationError if they are invalid.
+    """
+
+    def __init__(
+        self,
+        app: Callable[..., Any],
+        *,
+        host: str,
+        port: int,
+        threads: int,
+        reuse_port: bool = False,
+        refusal: Refusal | None = None,
+        tls: TlsFiles | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._server = _Server(
+            (host, port),
+            app,
+            numthreads=threads,
+            max=threads,
+            server_name="armillary",
+            request_queue_size=BACKLOG_MAX,
+            timeout=CLIENT_TIMEOUT_SECONDS,
+            shutdown_timeout=DRAIN_SECONDS_MAX,
+            accepted_queue_size=WAITING_CONNECTIONS_MAX,
+            reuse_port=reuse_port,
+        )
+        self._server.refusal = refusal
+        if tls is not None:
+            self._server.ssl_adapter = TlsAdapter(tls, clock)
+        self._wanted = (host, port)
+        self._bound: tuple[str, int] | None = None
+        self._failure: BaseException | None = None
+        self._is_decided = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name=f"http-{port}", daemon=True)
+        self._stopper = threading.Thread(
+            target=self._server.stop, name=f"http-{port}-stop", daemon=True
+        )
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """The address listened on; known once ``start`` has returned."""
+        if self._bound is None:
+            raise RuntimeError("an HTTP server has no address before it is started")
+        return self._bound
+
+    def start(self) -> None:
+        """Listen, then return; requests are served from now on.
+
+        Raises ``ConfigurationError`` when it cannot listen: the port is in use, the address is not
+        local, or the shared port is not specified.
+        """
+        if self._server.reuse_port and not self._wanted[1]:
+            raise exception.ConfigurationError(
+                reason=(
+                    "port 0 takes a free port for one process; several processes need a fixed "
+                    "port to share"
+                )
+            )
+        self._thread.start()
+        if not self._is_decided.wait(START_SECONDS_MAX):
+            raise RuntimeError(f"the HTTP server did not start in {START_SECONDS_MAX:.0f} s")
+        if isinstance(self._failure, OSError):
+            host, port = self._wanted
+            raise exception.ConfigurationError(
+                reason=f"cannot listen on {host} port {port}: {self._failure}"
+            ) from self._failure
+        if self._failure is not None:
+            raise self._failure
+        kind = "HTTP" if self._server.ssl_adapter is None else "HTTPS"
+        LOG.info("Listening on %s port %d (%s)", *self.address, kind)
+
+    def stop(self) -> None:
+        """Stop accepting requests; return when the socket is closed. Idempotent."""
+        if self._bound is None or self._stopper.ident is not None:
+            return
+        self._stopper.start()
+        while self._server.socket is not None:
+            time.sleep(POLL_SECONDS)
+
+    def wait(self) -> None:
+        """Return when the server was stopped and the requests in progress are answered."""
+        self._thread.join()
+        if self._stopper.ident is not None:
+            self._stopper.join()
+
+    def _serve(self) -> None:
+        # Prepared here and not in start(): worker threads inherit this thread's daemon flag, so a
+        # request that hangs cannot keep the process alive.
+        try:
+            self._server.prepare()
+            self._bound = self._server.socket.getsockname()[:2]
+        except BaseException as error:  # start() raises it in its caller's thread
+            self._failure = error
+            return
+        finally:
+            self._is_decided.set()
+        self._server.serve()

@@ -1,0 +1,132 @@
+"""Collectors of host attributes: one for every declared attribute.
+
+The tables follow ``objects.host_attributes``. Tests detect an attribute without a collector, or one
+that a driver omits; for third-party drivers the agent checks it at startup.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from armillary import exception
+from compute_agent.host.host_topology import FreeTopology
+from compute_agent.host.instance_summaries import most_frequent
+from compute_agent.host.reserved_amounts import MIB_PER_GIB, ReservedAmounts
+from compute_agent.journal.journal import Entry, State
+from compute_agent.virt.driver import HostResources
+from objects.host_attributes import Collector, collected_by
+
+VM_STATES = {State.BUILDING: "building", State.RUNNING: "active", State.ENDED: "stopped"}
+TASK_STATES = {State.BUILDING: "spawning", State.DELETING: "deleting"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostFigures:
+    """A snapshot of a host: resources, reserved amounts, and usage by instances."""
+
+    resources: HostResources
+    reserved: ReservedAmounts
+    entries: Sequence[Entry]
+    ratios: Mapping[str, float]
+    """Effective allocation ratio by resource class."""
+    failed_builds: int
+    places: FreeTopology
+    """Free NUMA resources and PCI devices."""
+    metrics: Sequence[dict[str, Any]]
+    """Current metrics of the monitors."""
+
+    @property
+    def vcpus_total(self) -> int:
+        return self.resources.vcpus + self.resources.pcpus
+
+    @property
+    def vcpus_used(self) -> int:
+        return self.reserved.vcpus + sum(entry.vcpus for entry in self.entries)
+
+    @property
+    def memory_mb_used(self) -> int:
+        return self.reserved.memory_mb + sum(entry.memory_mb for entry in self.entries)
+
+    @property
+    def disk_mb_used(self) -> int:
+        used_gb = self.reserved.disk_gb + sum(entry.disk_gb for entry in self.entries)
+        return used_gb * MIB_PER_GIB
+
+    @property
+    def num_building(self) -> int:
+        return sum(entry.state is State.BUILDING for entry in self.entries)
+
+    def stats(self) -> dict[str, int]:
+        """Return free-form counts by name, with the names that Nova operators know."""
+        counts: collections.Counter[str] = collections.Counter(num_instances=len(self.entries))
+        for entry in self.entries:
+            if entry.state in VM_STATES:
+                counts[f"num_vm_{VM_STATES[entry.state]}"] += 1
+            counts[f"num_task_{TASK_STATES.get(entry.state, 'None')}"] += 1
+            counts[f"num_os_type_{entry.os_type}"] += 1
+            counts[f"num_proj_{entry.project_id}"] += 1
+        return {**counts, "io_workload": self.num_building, "failed_builds": self.failed_builds}
+
+    def numa_topology(self) -> dict[str, Any] | None:
+        """Return the NUMA cells and their usage; None if the host reports none."""
+        return None if self.places.topology is None else self.places.topology.to_plain()
+
+    def flavors(self) -> dict[str, int]:
+        """Return the number of instances by flavor id, without those being deleted."""
+        counts = collections.Counter(e.flavor_id for e in self.entries if e.flavor_id is not None)
+        return dict(sorted(counts.items()))
+
+    def image_properties(self) -> dict[str, int]:
+        """Return the number of instances by image property, as "name=value"."""
+        return most_frequent(pair for entry in self.entries for pair in entry.image_pairs)
+
+
+TRACKER_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
+    "vcpus_total": lambda figures: figures.vcpus_total,
+    "vcpus_used": lambda figures: figures.vcpus_used,
+    "total_usable_ram_mb": lambda figures: figures.resources.memory_mb,
+    "free_ram_mb": lambda figures: figures.resources.memory_mb - figures.memory_mb_used,
+    "total_usable_disk_gb": lambda figures: figures.resources.disk_gb,
+    "free_disk_mb": lambda figures: figures.resources.disk_gb * MIB_PER_GIB - figures.disk_mb_used,
+    "disk_mb_used": lambda figures: figures.disk_mb_used,
+    "cpu_allocation_ratio": lambda figures: figures.ratios["VCPU"],
+    "ram_allocation_ratio": lambda figures: figures.ratios["MEMORY_MB"],
+    "disk_allocation_ratio": lambda figures: figures.ratios["DISK_GB"],
+    "num_io_ops": lambda figures: figures.num_building,
+    "failed_builds": lambda figures: figures.failed_builds,
+    "stats": lambda figures: figures.stats(),
+    "numa_topology": lambda figures: figures.numa_topology(),
+    "pci_stats": lambda figures: figures.places.pools,
+    "instance_flavors": lambda figures: figures.flavors(),
+    "instance_image_properties": lambda figures: figures.image_properties(),
+}
+
+MONITOR_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
+    "metrics": lambda figures: list(figures.metrics),
+}
+
+
+def collect(figures: HostFigures, driver_values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all attributes that an agent reports. ``driver_values`` were validated at startup."""
+    values: dict[str, Any] = {}
+    for attribute in collected_by(Collector.TRACKER):
+        values[attribute.name] = TRACKER_COLLECTORS[attribute.name](figures)
+    for attribute in collected_by(Collector.DRIVER):
+        values[attribute.name] = driver_values[attribute.name]
+    for attribute in collected_by(Collector.MONITOR):
+        values[attribute.name] = MONITOR_COLLECTORS[attribute.name](figures)
+    return values
+
+
+def check_driver_values(driver: str, values: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError unless a driver reports exactly the declared attributes."""
+    declared = {attribute.name for attribute in collected_by(Collector.DRIVER)}
+    if declared != values.keys():
+        raise exception.ConfigurationError(
+            reason=f"driver {driver} does not report the declared attributes: "
+            f"missing {sorted(declared - values.keys())}, "
+            f"unknown {sorted(values.keys() - declared)}"
+        )

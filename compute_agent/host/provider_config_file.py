@@ -1,0 +1,208 @@
+"""Schema and parser of one provider configuration file."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+from collections.abc import Hashable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+from armillary import exception
+
+LOG = logging.getLogger(__name__)
+
+COMPUTE_NODE = "$COMPUTE_NODE"
+"""Stands for every compute node of the agent without an entry of its own."""
+
+FILE_BYTES_MAX = 1024 * 1024
+PROVIDERS_MAX = 1000
+ADDITIONS_MAX = 1000
+AMOUNT_MAX = 2**31 - 1
+RATIO_MAX = 1000.0
+MESSAGE_LENGTH_MAX = 300
+
+_CUSTOM = "^CUSTOM_[A-Z0-9_]{1,248}$"
+_UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+
+
+def _object(properties: Mapping[str, Any], *required: str, **more: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+        **more,
+    }
+
+
+def _amount(least: int) -> dict[str, Any]:
+    return {"type": "integer", "minimum": least, "maximum": AMOUNT_MAX}
+
+
+_INVENTORY = _object(
+    {
+        "total": _amount(1),
+        "reserved": _amount(0),
+        "min_unit": _amount(1),
+        "max_unit": _amount(1),
+        "step_size": _amount(1),
+        "allocation_ratio": {"type": "number", "exclusiveMinimum": 0, "maximum": RATIO_MAX},
+    },
+    "total",
+)
+_INVENTORIES = {
+    "type": "array",
+    "maxItems": ADDITIONS_MAX,
+    "items": {
+        "type": "object",
+        "patternProperties": {_CUSTOM: _INVENTORY},
+        "minProperties": 1,
+        "maxProperties": 1,
+        "additionalProperties": False,
+    },
+}
+_TRAITS = {
+    "type": "array",
+    "maxItems": ADDITIONS_MAX,
+    "uniqueItems": True,
+    "items": {"type": "string", "pattern": _CUSTOM},
+}
+SCHEMA = _object(
+    {
+        "meta": _object(
+            {"schema_version": {"type": "string", "pattern": r"^1\.(0|[1-9][0-9]{0,3})$"}},
+            "schema_version",
+        ),
+        "providers": {
+            "type": "array",
+            "maxItems": PROVIDERS_MAX,
+            "items": _object(
+                {
+                    "identification": _object(
+                        {
+                            "uuid": {"type": "string", "pattern": rf"^(\$COMPUTE_NODE|{_UUID})$"},
+                            "name": {"type": "string", "minLength": 1, "maxLength": 200},
+                        },
+                        minProperties=1,
+                        maxProperties=1,
+                    ),
+                    "inventories": _object({"additional": _INVENTORIES}),
+                    "traits": _object({"additional": _TRAITS}),
+                },
+                "identification",
+            ),
+        },
+    },
+    "meta",
+    "providers",
+)
+_VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Entry:
+    """The entry for one provider, identified by ``uuid`` (or ``COMPUTE_NODE``) or ``name``."""
+
+    place: str
+    """File and position, for messages."""
+    uuid: str | None
+    name: str | None
+    inventories: Mapping[str, Mapping[str, Any]]
+    traits: frozenset[str]
+
+
+def read(path: Path) -> list[Entry]:
+    """Return the non-empty entries of a file. Raises ConfigurationError with the position."""
+    content = _parse(path)
+    broken = jsonschema.exceptions.best_match(_VALIDATOR.iter_errors(content))
+    if broken is not None:
+        raise _mistake(path, broken.json_path, broken.message)
+    return list(_entries(path, content["providers"]))
+
+
+def _entries(path: Path, providers: list[dict[str, Any]]) -> Iterator[Entry]:
+    for index, provider in enumerate(providers):
+        place = f"$.providers[{index}]"
+        named = provider["identification"]
+        entry = Entry(
+            place=f"{path}: {place}",
+            uuid=_uuid(named),
+            name=None if named.get("name") == COMPUTE_NODE else named.get("name"),
+            inventories=_inventories(path, place, provider),
+            traits=frozenset(provider.get("traits", {}).get("additional", ())),
+        )
+        if entry.inventories or entry.traits:
+            yield entry
+        else:
+            LOG.info("%s adds nothing and is ignored", entry.place)
+
+
+def _uuid(named: Mapping[str, str]) -> str | None:
+    """Return the UUID in canonical form; either field may hold ``$COMPUTE_NODE``."""
+    if named.get("name") == COMPUTE_NODE or named.get("uuid") == COMPUTE_NODE:
+        return COMPUTE_NODE
+    return named["uuid"].lower() if "uuid" in named else None
+
+
+def _inventories(path: Path, place: str, provider: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for index, item in enumerate(provider.get("inventories", {}).get("additional", ())):
+        where = f"{place}.inventories.additional[{index}]"
+        ((name, given),) = item.items()
+        if name in found:
+            raise _mistake(path, where, f"{name} occurs twice")
+        found[name] = _inventory(path, f"{where}.{name}", given)
+    return found
+
+
+def _inventory(path: Path, where: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    ratio = float(given.get("allocation_ratio", 1.0))
+    if math.isnan(ratio):  # the schema's bounds do not exclude NaN
+        raise _mistake(path, where, "allocation_ratio is not a number")
+    defaults = {"reserved": 0, "min_unit": 1, "max_unit": given["total"], "step_size": 1}
+    whole = {**defaults, **given}
+    inventory = {name: int(whole[name]) for name in ("total", *defaults)}  # 8.0 is allowed
+    if inventory["reserved"] > inventory["total"]:
+        raise _mistake(path, where, "reserved is greater than total")
+    if inventory["min_unit"] > inventory["max_unit"]:
+        raise _mistake(path, where, "min_unit is greater than max_unit")
+    return {**inventory, "allocation_ratio": ratio}
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML loader that rejects duplicate keys."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for key in keys:
+            if isinstance(key, Hashable) and keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key} occurs twice", node.start_mark
+                )
+        return super().construct_mapping(node, deep)
+
+
+def _parse(path: Path) -> Any:
+    try:
+        with path.open("rb") as file:
+            text = file.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise _mistake(path, "the file", f"it cannot be read: {error.strerror}") from error
+    if len(text) > FILE_BYTES_MAX:
+        raise _mistake(path, "the file", f"it is larger than {FILE_BYTES_MAX} bytes")
+    try:
+        return yaml.load(text.decode("utf-8"), _Loader)  # noqa: S506 - a SafeLoader
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise _mistake(path, "the file", " ".join(str(error).split())) from error
+
+
+def _mistake(path: Path, where: str, what: str) -> exception.ConfigurationError:
+    return exception.ConfigurationError(
+        reason=f"{path}: {where}: {what[:MESSAGE_LENGTH_MAX]} "
+        "(see docs/operating/provider-configuration.md)"
+    )

@@ -1,0 +1,231 @@
+"""Command log: operation commands in the agent's journal, from receipt to answer.
+
+There is one command per instance and host, the latest. The changes that a command makes to the
+instance's entry are written in the same transaction as its answer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sqlite3
+from collections.abc import Mapping
+from typing import Any, cast
+
+from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.journal.journal import (
+    NO_FURTHER_ATTEMPT,
+    Acceptance,
+    Entry,
+    Journal,
+    Kind,
+    State,
+)
+from objects.base import ArmillaryObject
+from objects.instance import Instance
+from objects.instance_fault import InstanceFault
+from objects.instance_order import InstanceOrder
+from objects.request_spec import RequestSpec
+
+Key = tuple[str, str]
+"""Host and instance UUID."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """A change of an entry; None leaves a value unchanged.
+
+    ``instance`` sets flavor, image and attempt. ``is_gone`` removes the entry. ``place`` is the new
+    placement; ``keeps_former`` also keeps the previous one, ``drops_former`` releases it.
+    """
+
+    state: State | None = None
+    instance: Instance | None = None
+    request_spec: RequestSpec | None = None
+    place: InstancePlacement | None = None
+    exit_code: int | None = None
+    is_gone: bool = False
+    keeps_former: bool = False
+    drops_former: bool = False
+
+
+NO_CHANGE = Change()
+
+
+class CommandLog:
+    """Commands in the journal; each public method is one transaction."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def accept(self, order: InstanceOrder) -> Acceptance:
+        """Record a command; report the answer again if it was already answered."""
+        host, uuid = order.host, order.instance.uuid
+        with self._journal.transaction() as cursor:
+            row = cursor.execute(
+                "SELECT sequence, is_done, answer FROM orders WHERE host = ? AND uuid = ?",
+                (host, uuid),
+            ).fetchone()
+            if row is not None and order.sequence < row[0]:
+                return Acceptance.IGNORED
+            is_dropped = row is not None and row[1] and row[2] is None
+            if row is not None and order.sequence == row[0] and not is_dropped:
+                if not row[1]:
+                    return Acceptance.REPEATED
+                self._report(cursor, order, json.loads(row[2]))
+                return Acceptance.OVER
+            entry = self._journal.find_in(cursor, host, uuid)
+            if entry is not None and entry.state is State.DELETING:
+                return Acceptance.IGNORED
+            if self._is_deleted(cursor, uuid):
+                return Acceptance.IGNORED
+            cursor.execute(
+                "INSERT OR REPLACE INTO orders (host, uuid, sequence, body) VALUES (?, ?, ?, ?)",
+                (host, uuid, order.sequence, json.dumps(order.obj_to_primitive())),
+            )
+            self._journal.touch_in(cursor, uuid)
+            return Acceptance.NEW
+
+    def find_open(self, host: str, uuid: str) -> InstanceOrder | None:
+        """Return the pending command, or None."""
+        with self._journal.transaction() as cursor:
+            row = cursor.execute(
+                "SELECT body FROM orders WHERE host = ? AND uuid = ? AND NOT is_done", (host, uuid)
+            ).fetchone()
+        return None if row is None else self._order(row[0])
+
+    def list_open(self) -> list[Key]:
+        """Return host and instance of the pending commands."""
+        with self._journal.transaction() as cursor:
+            return list(
+                cursor.execute("SELECT host, uuid FROM orders WHERE NOT is_done").fetchall()
+            )
+
+    def abort(self, host: str, uuid: str, sequence: int) -> bool:
+        """Record that a command is to be aborted; False if it is not pending."""
+        with self._journal.transaction() as cursor:
+            cursor.execute(
+                "UPDATE orders SET is_aborted = 1"
+                " WHERE host = ? AND uuid = ? AND sequence = ? AND NOT is_done",
+                (host, uuid, sequence),
+            )
+            return bool(cursor.rowcount)
+
+    def is_aborted(self, order: InstanceOrder) -> bool:
+        """Return whether a command was aborted or is no longer pending."""
+        with self._journal.transaction() as cursor:
+            row = cursor.execute(
+                "SELECT is_aborted FROM orders"
+                " WHERE host = ? AND uuid = ? AND sequence = ? AND NOT is_done",
+                (order.host, order.instance.uuid, order.sequence),
+            ).fetchone()
+        return row is None or bool(row[0])
+
+    def change(self, order: InstanceOrder, change: Change) -> bool:
+        """Record an intermediate change of a command; False if it was superseded."""
+        with self._journal.transaction() as cursor:
+            if not self._is_open(cursor, order):
+                return False
+            self._apply(cursor, order, change)
+            self._journal.touch_in(cursor, order.instance.uuid)
+            return True
+
+    def finish(
+        self,
+        order: InstanceOrder,
+        change: Change,
+        *,
+        answer: Mapping[str, Any] | None = None,
+        fault: InstanceFault | None = None,
+    ) -> bool:
+        """Record and report the result of a command; False if another superseded it."""
+        payload = {
+            "answer": dict(answer or {}),
+            "fault": None if fault is None else fault.obj_to_primitive(),
+        }
+        with self._journal.transaction() as cursor:
+            if not self._is_open(cursor, order):
+                return False
+            self._apply(cursor, order, change)
+            cursor.execute(
+                "UPDATE orders SET is_done = 1, answer = ? WHERE host = ? AND uuid = ?",
+                (json.dumps(payload), order.host, order.instance.uuid),
+            )
+            self._report(cursor, order, payload)
+            self._journal.touch_in(cursor, order.instance.uuid)
+            return True
+
+    def drop(self, order: InstanceOrder) -> None:
+        """Close an obsolete command; its number is kept, so earlier ones are ignored."""
+        with self._journal.transaction() as cursor:
+            cursor.execute(
+                "UPDATE orders SET is_done = 1, answer = NULL"
+                " WHERE host = ? AND uuid = ? AND sequence = ? AND NOT is_done",
+                (order.host, order.instance.uuid, order.sequence),
+            )
+            self._journal.touch_in(cursor, order.instance.uuid)
+
+    def refuse(self, order: InstanceOrder, fault: InstanceFault) -> None:
+        """Report a command that was not recorded as failed."""
+        with self._journal.transaction() as cursor:
+            self._report(cursor, order, {"answer": {}, "fault": fault.obj_to_primitive()})
+
+    def _is_deleted(self, cursor: sqlite3.Cursor, uuid: str) -> bool:
+        """Return whether the command's instance was already deleted."""
+        row = cursor.execute("SELECT closed FROM fences WHERE uuid = ?", (uuid,)).fetchone()
+        return row is not None and row[0] >= NO_FURTHER_ATTEMPT
+
+    def _is_open(self, cursor: sqlite3.Cursor, order: InstanceOrder) -> bool:
+        row = cursor.execute(
+            "SELECT 1 FROM orders WHERE host = ? AND uuid = ? AND sequence = ? AND NOT is_done",
+            (order.host, order.instance.uuid, order.sequence),
+        ).fetchone()
+        return row is not None
+
+    def _apply(self, cursor: sqlite3.Cursor, order: InstanceOrder, change: Change) -> None:
+        host, uuid = order.host, order.instance.uuid
+        entry = self._journal.find_in(cursor, host, uuid)
+        if change.is_gone:
+            cursor.execute("DELETE FROM instances WHERE host = ? AND uuid = ?", (host, uuid))
+            return
+        if change.instance is not None:
+            self._put(cursor, entry, change, host)
+        elif change.state is not None:
+            cursor.execute(
+                "UPDATE instances SET state = ?, exit_code = ? WHERE host = ? AND uuid = ?",
+                (change.state, change.exit_code, host, uuid),
+            )
+        if change.drops_former:
+            cursor.execute(
+                "UPDATE instances SET former_place = NULL WHERE host = ? AND uuid = ?",
+                (host, uuid),
+            )
+
+    def _put(self, cursor: sqlite3.Cursor, entry: Entry | None, change: Change, host: str) -> None:
+        assert change.instance is not None
+        state = change.state or (entry.state if entry is not None else State.ENDED)
+        place = change.place or (entry.place if entry is not None else None)
+        former = None if entry is None else entry.former_place
+        if entry is not None and change.keeps_former:
+            former = former or entry.place
+        self._journal.put_in(
+            cursor,
+            change.instance,
+            host,
+            state,
+            request_spec=change.request_spec,
+            exit_code=change.exit_code,
+            place=place,
+            former_place=former,
+        )
+
+    def _report(
+        self, cursor: sqlite3.Cursor, order: InstanceOrder, payload: dict[str, Any]
+    ) -> None:
+        self._journal.report_in(
+            cursor, Kind.ORDER_ANSWERED, order.host, order.instance.uuid, order.sequence, payload,
+            order.instance.request_id,
+        )  # fmt: skip
+
+    def _order(self, text: str) -> InstanceOrder:
+        return cast("InstanceOrder", ArmillaryObject.obj_from_primitive(json.loads(text)))

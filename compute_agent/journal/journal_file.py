@@ -1,0 +1,151 @@
+"""The journal's SQLite file: exclusive ownership, integrity check and transactions."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from armillary import exception
+from compute_agent.journal import journal_schema
+
+BUSY_TIMEOUT_SECONDS = 30.0
+ROOM_BYTES_MIN = 1024**2
+"""Minimum free disk space. SQLite alone needs about 70 KiB to start writing."""
+
+
+class JournalFile:
+    """A SQLite file. Thread-safe.
+
+    Not every transaction is fsynced (WAL, synchronous=NORMAL). Nothing is lost if the process is
+    killed. After a power failure the last transactions may be lost, but the guests are gone then,
+    too, and the agent reconciles with its conductor at startup.
+    """
+
+    def __init__(self, path: str | Path, clock: Callable[[], float] = time.time) -> None:
+        self._path = Path(path)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._owner_fd: int | None = None
+        self._serial = 0
+
+    def open(self) -> None:
+        """Open or create the file. Raises JournalCorrupt, ConfigurationError if it is in use."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._check_room()
+            self._lock_file()
+            self._connection = self._connect()
+            self._serial = self._last_serial(self._connection)
+        except exception.ArmillaryError:
+            self.close()
+            raise
+        except Exception as error:  # from SQLite, the system, or an unreadable object
+            self.close()
+            self._check_room()  # the disk may have filled up since the first check
+            raise self._corrupt(error) from error
+
+    def close(self) -> None:
+        """Close the file; everything is already saved."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+            if self._owner_fd is not None:
+                os.close(self._owner_fd)
+                self._owner_fd = None
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[sqlite3.Cursor]:
+        """Yield a cursor; commit at the end of the block, roll back on an exception."""
+        with self._lock:
+            if self._connection is None:
+                raise exception.Unavailable(reason="the journal is closed")
+            cursor = self._connection.cursor()
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                yield cursor
+                cursor.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    cursor.execute("ROLLBACK")
+                raise
+            finally:
+                cursor.close()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Cursor]:
+        """Yield a cursor for a single read-only statement, without a transaction."""
+        with self._lock:
+            if self._connection is None:
+                raise exception.Unavailable(reason="the journal is closed")
+            cursor = self._connection.cursor()
+            try:
+                yield cursor
+            finally:
+                cursor.close()
+
+    def _check_room(self) -> None:
+        """Raise JournalDiskFull if the first commands could not be recorded."""
+        free = shutil.disk_usage(self._path.parent).free
+        if free < ROOM_BYTES_MIN:
+            raise exception.JournalDiskFull(
+                path=str(self._path), free_kib=free // 1024, needed_kib=ROOM_BYTES_MIN // 1024
+            )
+
+    def _lock_file(self) -> None:
+        """Lock the journal for as long as this process has it open."""
+        path = self._path.with_name(self._path.name + ".lock")
+        self._owner_fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._owner_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise exception.ConfigurationError(
+                reason=f"another agent uses the journal {self._path}; give each agent its own "
+                "state_path or [compute] journal"
+            ) from error
+
+    def _connect(self) -> sqlite3.Connection:
+        self._path.touch(0o600)  # SQLite gives its auxiliary files the mode of this one
+        connection = sqlite3.connect(
+            self._path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            self._check(connection)
+            journal_schema.upgrade(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _last_serial(self, connection: sqlite3.Connection) -> int:
+        return int(connection.execute("SELECT coalesce(max(serial), 0) FROM fences").fetchone()[0])
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if problem != "ok":
+            raise exception.JournalCorrupt(path=str(self._path), reason=problem)
+        version = journal_schema.version_of(connection)
+        if version > journal_schema.SCHEMA_VERSION:
+            raise exception.JournalCorrupt(
+                path=str(self._path), reason=f"it was written by a newer release, schema {version}"
+            )
+
+    def _corrupt(self, error: Exception) -> exception.JournalCorrupt:
+        facts = {"path": str(self._path), "reason": f"{type(error).__name__}: {error}"}
+        if isinstance(error, PermissionError) or "readonly" in str(error):
+            return exception.JournalCorrupt(
+                f"The journal {self._path} is not writable ({facts['reason']}). Give its "
+                "directory and files to the agent's user, or change [compute] journal.",
+                **facts,
+            )
+        return exception.JournalCorrupt(**facts)

@@ -1,0 +1,1 @@
+"""What the agent tells its cell conductor, and how both are reconciled."""

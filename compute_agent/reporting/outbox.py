@@ -1,0 +1,255 @@
+"""Outbox: reports to the cell conductor, sent in order and retried until acknowledged."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from armillary import exception
+from armillary.concurrency import WorkerPool
+from armillary.context import RequestContext, admin_context
+from armillary.outage_log import OutageLog
+from compute_agent.journal.journal import Journal, Kind, Report
+from compute_agent.work.wakeable_loop import WakeableLoop
+from conductor.cell_conductor.rpcapi import CellConductorAPI
+from objects.instance_fault import InstanceFault
+
+LOG = logging.getLogger(__name__)
+
+STALE = "stale"
+SENDERS = 4
+"""Number of concurrent messages; each has reports of different instances."""
+BATCH_SIZE_MAX = 100
+"""Maximum number of reports in one message."""
+PAUSE_SECONDS_MIN = 0.5
+PAUSE_SECONDS_MAX = 30.0
+REFUSAL_KEEP_SECONDS = 600.0
+"""Seconds to remember a rejected report; after that it was removed from the journal."""
+
+OnStale = Callable[[Report], None]
+
+
+class Outbox:
+    """Sends the reports in the journal, in order for each instance.
+
+    If the conductor is unreachable, all reports wait with an exponential backoff; a report that it
+    cannot process waits alone. ``on_stale`` is called with a stale report before it is removed.
+    Successes that accumulate while such a message is pending are sent together in the next one.
+    """
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        conductor: CellConductorAPI,
+        agent: str,
+        senders: WorkerPool,
+        on_stale: OnStale,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._journal = journal
+        self._conductor = conductor
+        self._agent = agent
+        self._on_stale = on_stale
+        self._clock = clock
+        self._senders = senders
+        self._loop = WakeableLoop(f"{agent}-outbox", self.step)
+        self._outage = OutageLog(LOG, "the cell conductor (reports)")
+        self._lock = threading.Lock()
+        self._under_way: set[str] = set()
+        self._busy_senders = 0
+        self._is_telling_successes = False
+        self._failures = 0
+        self._pause_until = 0.0
+        self._refused: dict[int, tuple[int, float]] = {}  # report id -> failures, retry time
+
+    def start(self) -> None:
+        """Start sending."""
+        self._loop.start()
+
+    def wake(self) -> None:
+        """Signal a new report."""
+        self._loop.wake()
+
+    def stop(self, wait_seconds: float) -> None:
+        """Stop sending; unacknowledged reports stay in the journal."""
+        deadline = time.monotonic() + wait_seconds
+        self._loop.stop(wait_seconds)
+        self._senders.shutdown(max(0.0, deadline - time.monotonic()))
+
+    def step(self) -> float | None:
+        """Send due reports; return the seconds until the next one is due, else None."""
+        now = self._clock()
+        with self._lock:
+            if now < self._pause_until:
+                return self._pause_until - now
+            self._refused = {
+                id_: (failures, at)
+                for id_, (failures, at) in self._refused.items()
+                if at > now - REFUSAL_KEEP_SECONDS
+            }
+            held_back = {id_: at for id_, (_, at) in self._refused.items() if at > now}
+            under_way = sorted(self._under_way)
+        wait: float | None = None
+        due = []
+        for report in self._journal.next_reports(BATCH_SIZE_MAX + len(held_back), skip=under_way):
+            if report.id in held_back:
+                seconds = held_back[report.id] - now
+                wait = seconds if wait is None else min(wait, seconds)
+            else:
+                due.append(report)
+        for batch in self._batches(due):
+            if not self._send(batch):
+                break
+        return wait
+
+    def _batches(self, due: Sequence[Report]) -> list[list[Report]]:
+        """Return the reports grouped by message, oldest first."""
+        if not self._conductor.can_send("1.3"):
+            return [[report] for report in due]
+        successes = [report for report in due if report.kind is Kind.BUILD_SUCCEEDED]
+        others = [[report] for report in due if report.kind is not Kind.BUILD_SUCCEEDED]
+        with self._lock:
+            if not successes or self._is_telling_successes:
+                return others
+        return sorted([successes, *others], key=lambda batch: batch[0].id)
+
+    def _send(self, batch: list[Report]) -> bool:
+        with self._lock:
+            if self._busy_senders >= SENDERS:
+                return False
+            self._busy_senders += 1
+            self._under_way.update(report.instance_uuid for report in batch)
+            if batch[0].kind is Kind.BUILD_SUCCEEDED:
+                self._is_telling_successes = True
+        self._senders.submit(self._deliver, batch)
+        return True
+
+    def _deliver(self, batch: list[Report]) -> None:
+        try:
+            if len(batch) > 1:
+                self._deliver_together(batch)
+            else:
+                self._deliver_one(batch[0])
+        except exception.Unavailable as error:
+            self._note_outage(error)
+        finally:
+            with self._lock:
+                self._busy_senders -= 1
+                self._under_way.difference_update(report.instance_uuid for report in batch)
+                if batch[0].kind is Kind.BUILD_SUCCEEDED:
+                    self._is_telling_successes = False
+            self._loop.wake()
+
+    def _deliver_together(self, batch: Sequence[Report]) -> None:
+        """Send successes in one message, or one by one if the conductor rejects it."""
+        try:
+            answers = self._conductor.builds_succeeded(
+                admin_context(), self._agent, [_built(report) for report in batch]
+            )
+        except exception.Unavailable:
+            raise
+        except Exception as error:
+            LOG.warning("The conductor rejected a batch of %d reports: %r", len(batch), error)
+            for report in batch:
+                self._deliver_one(report)
+        else:
+            self._note_answers(list(zip(batch, answers, strict=True)))
+
+    def _deliver_one(self, report: Report) -> None:
+        try:
+            self._note_answers([(report, self._call(report))])
+        except exception.Unavailable:
+            raise
+        except Exception as error:
+            self._note_refusal(report, error)
+
+    def _call(self, report: Report) -> str:
+        context = _context_of(report)
+        where = (self._agent, report.host, report.instance_uuid)
+        payload = report.payload
+        match report.kind:
+            case Kind.BUILD_SUCCEEDED:
+                return self._conductor.build_succeeded(
+                    context, *where, report.attempt, power_state=payload["power_state"]
+                )
+            case Kind.BUILD_FAILED:
+                return self._conductor.build_failed(
+                    context,
+                    *where,
+                    report.attempt,
+                    fault=InstanceFault.obj_from_primitive(payload["fault"]),
+                    retry=payload["retry"],
+                )
+            case Kind.INSTANCE_DELETED:
+                return self._conductor.instance_deleted(context, *where)
+            case Kind.INSTANCE_ENDED:
+                return self._conductor.instance_ended(
+                    context, *where, report.attempt, exit_code=payload["exit_code"]
+                )
+            case Kind.ORDER_ANSWERED:
+                fault = payload["fault"]
+                return self._conductor.order_answered(
+                    context,
+                    *where,
+                    report.attempt,
+                    answer=payload["answer"],
+                    fault=None if fault is None else InstanceFault.obj_from_primitive(fault),
+                )
+
+    def _note_answers(self, answered: Sequence[tuple[Report, str]]) -> None:
+        with self._lock:
+            self._failures = 0
+            self._pause_until = 0.0
+            for report, _answer in answered:
+                self._refused.pop(report.id, None)
+            self._outage.succeeded()
+        for report, answer in answered:
+            if answer == STALE:
+                LOG.info(
+                    "%s: %s of attempt %d on %s was stale",
+                    report.instance_uuid, report.kind, report.attempt, report.host,
+                )  # fmt: skip
+                self._on_stale(report)
+        self._journal.remove_reports([report for report, _answer in answered])
+
+    def _note_outage(self, error: Exception) -> None:
+        with self._lock:
+            self._failures += 1
+            self._pause_until = self._clock() + _pause_seconds(self._failures)
+            self._outage.failed(error)
+
+    def _note_refusal(self, report: Report, error: Exception) -> None:
+        with self._lock:
+            failures = self._refused.get(report.id, (0, 0.0))[0] + 1
+            pause_seconds = _pause_seconds(failures)
+            self._refused[report.id] = (failures, self._clock() + pause_seconds)
+        LOG.error(
+            "%s: the conductor cannot process %s from %s, retrying in %.0f s: %r",
+            report.instance_uuid, report.kind, report.host, pause_seconds, error,
+        )  # fmt: skip
+
+
+def _built(report: Report) -> dict[str, Any]:
+    """Return a success in wire form."""
+    return {
+        "host": report.host,
+        "instance_uuid": report.instance_uuid,
+        "attempt": report.attempt,
+        "power_state": report.payload["power_state"],
+    }
+
+
+def _pause_seconds(failures: int) -> float:
+    longest = min(PAUSE_SECONDS_MAX, PAUSE_SECONDS_MIN * 2.0 ** min(failures - 1, 16))
+    return longest * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load, guards nothing
+
+
+def _context_of(report: Report) -> RequestContext:
+    context = admin_context(report.request_id).for_instance(report.instance_uuid)
+    context.update_store()  # request id in this delivery's log lines
+    return context

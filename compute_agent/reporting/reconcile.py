@@ -1,0 +1,209 @@
+"""Reconciliation with the cell conductor: get the expected state, compare and correct."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Mapping, Sequence, Set
+
+from oslo_config import cfg
+
+from armillary import exception, service_metrics
+from armillary.context import admin_context
+from compute_agent.journal.journal import Journal
+from compute_agent.reporting import reconcile_plan
+from compute_agent.reporting.outbox import Outbox
+from compute_agent.virt.driver import ComputeDriver, GuestInfo
+from compute_agent.work.instance_work import InstanceWork
+from compute_agent.work.wakeable_loop import WakeableLoop
+from conductor.cell_conductor.rpcapi import CellConductorAPI
+from objects.instance import Instance
+
+LOG = logging.getLogger(__name__)
+
+HOSTS_PER_MESSAGE_MAX = 500
+RETRY_SECONDS = 5.0
+DOUBT_RETRY_SECONDS = 1.0
+DESTROY = "destroy"
+
+
+class Reconciler:
+    """Reconciles on ``request`` and, after the first one, periodically.
+
+    Instances in doubt are compared again until the result is certain. Instances that are being
+    moved are compared again with increasing intervals.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        journal: Journal,
+        drivers: Mapping[str, ComputeDriver],
+        conductor: CellConductorAPI,
+        agent: str,
+        work: InstanceWork,
+        outbox: Outbox,
+    ) -> None:
+        self._conf = conf
+        self._journal = journal
+        self._drivers = drivers
+        self._conductor = conductor
+        self._agent = agent
+        self._work = work
+        self._outbox = outbox
+        self._is_requested = threading.Event()
+        self._lock = threading.Lock()
+        self._doubts: set[reconcile_plan.Key] = set()
+        self._undecided: set[reconcile_plan.Key] = set()
+        self._undecided_pause_seconds = DOUBT_RETRY_SECONDS
+        self._loop = WakeableLoop(f"{agent}-reconciler", self.step)
+
+    def start(self) -> None:
+        """Start the loop; it waits for the first request."""
+        self._loop.start()
+
+    def stop(self, wait_seconds: float) -> None:
+        """Stop reconciling."""
+        self._loop.stop(wait_seconds)
+
+    def request(self) -> None:
+        """Request a reconciliation."""
+        self._is_requested.set()
+        self._loop.wake()
+
+    def doubt(self, host: str, uuid: str) -> None:
+        """Request a comparison of an instance after one of its reports or commands was stale."""
+        with self._lock:
+            self._doubts.add((host, uuid))
+        self.request()
+
+    @property
+    def undecided(self) -> set[reconcile_plan.Key]:
+        """Instances here that were being moved at the last comparison."""
+        return set(self._undecided)
+
+    def step(self) -> float | None:
+        """Reconcile if ever requested; return the seconds until the next time."""
+        if not self._is_requested.is_set():
+            return None
+        try:
+            self.reconcile()
+        except exception.Unavailable as error:
+            LOG.info("Cannot get the expected instances from the conductor: %s", error)
+            return RETRY_SECONDS
+        with self._lock:
+            if self._doubts:
+                return DOUBT_RETRY_SECONDS
+        interval = float(self._conf.compute.reconcile_interval_seconds)
+        interval += random.uniform(0.0, interval / 10)  # noqa: S311 - spreads load
+        return self._undecided_pause_seconds if self._undecided else interval
+
+    def reconcile(self) -> None:
+        """Compare once and start the corrections. Raises Unavailable if the conductor is."""
+        with self._lock:
+            doubts, self._doubts = self._doubts, set()
+        try:
+            doubts = self._compare(doubts)
+        finally:
+            with self._lock:
+                self._doubts |= doubts
+
+    def _compare(self, doubts: Set[reconcile_plan.Key]) -> set[reconcile_plan.Key]:
+        """Return the remaining doubts: instances that changed or have unsent reports."""
+        before = self._journal.snapshot()
+        hosts, guests = self._list_guests()
+        listed, moving = self._ask(hosts), self._ask_moving(hosts)
+        self._note_undecided(reconcile_plan.undecided(hosts, before, guests, listed, moving))
+        left = {key for key in doubts if key[1] in before.unreported}
+        for action in reconcile_plan.plan(hosts, before, guests, listed, moving):
+            uuid = action.key[1]
+            if self._journal.serial(uuid) == before.serials.get(uuid, 0):
+                self._carry_out(action)
+            elif action.key in doubts:
+                left.add(action.key)
+        return left
+
+    def _note_undecided(self, found: set[reconcile_plan.Key]) -> None:
+        """Increase the interval while nothing changes; a migration may be unconfirmed for days."""
+        is_news = bool(found - self._undecided)
+        longer = min(
+            2 * self._undecided_pause_seconds, self._conf.compute.reconcile_interval_seconds
+        )
+        self._undecided_pause_seconds = DOUBT_RETRY_SECONDS if is_news else longer
+        self._undecided = found
+
+    def _list_guests(self) -> tuple[list[str], dict[reconcile_plan.Key, GuestInfo]]:
+        """Return the hosts whose driver answered, and their guests."""
+        hosts = []
+        guests = {}
+        for host, driver in self._drivers.items():
+            try:
+                of_host = driver.list_guests()
+            except Exception:
+                LOG.exception("Cannot list the guests of host %s", host)
+                continue
+            hosts.append(host)
+            guests.update({(host, guest.instance_uuid): guest for guest in of_host})
+        return hosts, guests
+
+    def _ask(self, hosts: Sequence[str]) -> list[Instance]:
+        listed: list[Instance] = []
+        for first in range(0, len(hosts), HOSTS_PER_MESSAGE_MAX):
+            listed += self._conductor.list_host_instances(
+                admin_context(), self._agent, hosts[first : first + HOSTS_PER_MESSAGE_MAX]
+            )
+        return listed
+
+    def _ask_moving(self, hosts: Sequence[str]) -> set[reconcile_plan.Key]:
+        """Return the instances being moved; a conductor before 1.2 has none."""
+        if not self._conductor.can_send("1.2"):
+            return set()
+        moving: set[reconcile_plan.Key] = set()
+        for first in range(0, len(hosts), HOSTS_PER_MESSAGE_MAX):
+            found = self._conductor.list_moving(
+                admin_context(), self._agent, hosts[first : first + HOSTS_PER_MESSAGE_MAX]
+            )
+            moving |= {(each["host"], each["instance_uuid"]) for each in found}
+        return moving
+
+    def _carry_out(self, action: reconcile_plan.Action) -> None:
+        host, uuid = action.key
+        service_metrics.reconciled(type(action).__name__.lower())
+        match action:
+            case reconcile_plan.Destroy():
+                self._destroy(action)
+            case reconcile_plan.Delete():
+                LOG.info("%s: being deleted, but still on %s", uuid, host)
+                self._journal.begin_delete(host, uuid)
+                self._work.start_destroy(host, uuid)
+            case reconcile_plan.ReportAgain():
+                LOG.info("%s: the conductor missed a report of %s", uuid, host)
+                self._journal.report_again(host, uuid, action.attempt)
+                self._outbox.wake()
+            case reconcile_plan.Settle():
+                LOG.info("%s: its move has ended, it stays on %s", uuid, host)
+                self._journal.settle(host, uuid, action.exit_code, has_ended=action.has_ended)
+            case reconcile_plan.Adopt():
+                LOG.warning(
+                    "%s: not in the journal; adopted on %s, %s",
+                    uuid, host, "ended" if action.has_ended else "running",
+                )  # fmt: skip
+                self._journal.adopt(
+                    action.instance,
+                    has_ended=action.has_ended,
+                    exit_code=action.exit_code,
+                    reports=action.reports,
+                    place=action.place,
+                )
+                self._outbox.wake()
+
+    def _destroy(self, action: reconcile_plan.Destroy) -> None:
+        host, uuid = action.key
+        if self._conf.compute.stray_guest_action != DESTROY:
+            LOG.warning("%s: unexpected on %s; kept (stray_guest_action)", uuid, host)
+            return
+        LOG.warning("%s: unexpected on %s; destroying it", uuid, host)
+        if self._journal.begin_forget(host, uuid, action.attempt):
+            self._work.start_destroy(host, uuid)

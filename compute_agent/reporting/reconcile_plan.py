@@ -1,0 +1,172 @@
+"""Reconciliation plan: a pure comparison of actual and expected instances."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.journal.journal import Entry, Kind, Snapshot, State
+from compute_agent.virt.driver import GuestInfo
+from objects.instance import Instance
+
+Key = tuple[str, str]
+"""Host and instance UUID."""
+
+RUNNING = "running"
+
+_TASKS_OF_BUILDS = (None, "scheduling", "spawning")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Destroy:
+    """Destroy an unexpected instance without a report, up to ``attempt``."""
+
+    key: Key
+    attempt: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete and report: the instance is being deleted, but the command was lost."""
+
+    key: Key
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReportAgain:
+    """Report the result of a build again; the conductor missed it."""
+
+    key: Key
+    attempt: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Adopt:
+    """Add an instance missing in the journal, and report what the conductor does not know."""
+
+    instance: Instance
+    has_ended: bool
+    exit_code: int | None
+    reports: tuple[Kind, ...]
+    place: InstancePlacement | None = None
+
+    @property
+    def key(self) -> Key:
+        return str(self.instance.host), self.instance.uuid
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settle:
+    """Mark an instance in transit as settled here; its move has ended."""
+
+    key: Key
+    has_ended: bool
+    exit_code: int | None
+
+
+Action = Destroy | Delete | ReportAgain | Adopt | Settle
+
+
+def plan(
+    hosts: Iterable[str],
+    before: Snapshot,
+    guests: Mapping[Key, GuestInfo],
+    listed: Iterable[Instance],
+    moving: Collection[Key] = (),
+) -> list[Action]:
+    """Return the actions that bring ``hosts`` to the state listed by the conductor.
+
+    ``before`` and ``guests`` were taken, in this order, before the conductor was queried, so a
+    newer guest is in neither. The caller must skip instances that changed since. Running builds and
+    deletes, moving instances and instances with unsent reports are left alone.
+    """
+    wanted = {(str(instance.host), instance.uuid): instance for instance in listed}
+    carried = frozenset(hosts)
+    return [
+        action
+        for key in sorted({*wanted, *before.entries, *guests})
+        if key[0] in carried and key[1] not in before.unreported and key not in moving
+        for action in _decide(key, before.entries.get(key), guests.get(key), wanted.get(key))
+    ]
+
+
+def undecided(
+    hosts: Iterable[str],
+    before: Snapshot,
+    guests: Mapping[Key, GuestInfo],
+    listed: Iterable[Instance],
+    moving: Collection[Key] = (),
+) -> set[Key]:
+    """Return the instances here that are being moved; takes the arguments of ``plan``.
+
+    Their operations may end without this host if it was given up while unreachable. It is not
+    notified then, so it has to compare again.
+    """
+    under_way = {
+        (str(instance.host), instance.uuid)
+        for instance in listed
+        if instance.task_state is not None
+    }
+    in_transit = {key for key, entry in before.entries.items() if _is_in_transit(entry)}
+    here = {*before.entries, *guests}
+    carried = frozenset(hosts)
+    return {key for key in (here & set(moving)) | (in_transit & under_way) if key[0] in carried}
+
+
+def _is_in_transit(entry: Entry) -> bool:
+    return entry.state in (State.ARRIVING, State.LEAVING)
+
+
+def _decide(
+    key: Key, entry: Entry | None, guest: GuestInfo | None, instance: Instance | None
+) -> Iterator[Action]:
+    if entry is not None and entry.state in (State.BUILDING, State.DELETING):
+        if instance is not None and instance.task_state == "deleting" and not _is_deleting(entry):
+            yield Delete(key)
+        return
+    if instance is None:
+        yield Destroy(key, entry.attempt if entry is not None else 0)
+    elif instance.task_state == "deleting":
+        yield Delete(key)
+    elif instance.vm_state == "error":
+        # Its resources were released. A guest without an entry is left over from a lost journal.
+        if entry is None and guest is not None:
+            yield Destroy(key, instance.attempt)
+    elif entry is None:
+        yield from _adopt(guest, instance)
+    elif _is_in_transit(entry):
+        if instance.task_state is not None:
+            return  # an operation in progress may still move it away
+        is_off = guest is None or guest.power_state != RUNNING
+        yield Settle(key, is_off, guest.exit_code if guest is not None else None)
+    elif instance.attempt == entry.attempt and _is_behind(instance, entry):
+        yield ReportAgain(key, entry.attempt)
+
+
+def _is_deleting(entry: Entry) -> bool:
+    return entry.state is State.DELETING and not entry.is_silent
+
+
+def _is_behind(instance: Instance, entry: Entry) -> bool:
+    """Return whether the conductor missed a report about a running or stopped instance."""
+    if instance.task_state not in _TASKS_OF_BUILDS:
+        return False  # the operation in progress reports its state
+    if instance.vm_state == "building":
+        return True
+    return instance.vm_state == "active" and entry.state is State.ENDED
+
+
+def _adopt(guest: GuestInfo | None, instance: Instance) -> Iterator[Action]:
+    is_building = instance.vm_state == "building"
+    if is_building and guest is None:
+        return  # the build command is on its way, or is repeated when its lease expires
+    has_ended = guest is None or guest.power_state != RUNNING
+    reports = []
+    if is_building:
+        reports.append(Kind.BUILD_SUCCEEDED)
+    if has_ended and instance.vm_state in ("building", "active"):
+        reports.append(Kind.INSTANCE_ENDED)
+    exit_code = guest.exit_code if guest is not None else None
+    place = guest.place if guest is not None else None
+    yield Adopt(instance, has_ended, exit_code, tuple(reports), place)

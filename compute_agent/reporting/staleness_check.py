@@ -1,0 +1,52 @@
+"""Staleness check: ask the conductor before executing commands that it may have given up."""
+
+from __future__ import annotations
+
+import logging
+
+from armillary import exception
+from armillary.context import RequestContext
+from compute_agent.journal.journal import Entry
+from compute_agent.reporting.conductor_lease import ConductorLease
+from conductor.cell_conductor.rpcapi import CellConductorAPI
+from objects.instance_order import InstanceOrder
+
+LOG = logging.getLogger(__name__)
+
+ASKED_SINCE = "1.3"
+"""Conductor API version with this check; with an older one, commands are always executed."""
+
+
+class StalenessCheck:
+    """Checks whether builds and commands in the journal are still current.
+
+    Raises Unavailable or RpcFailed if the conductor has to be asked and does not answer; the work
+    is resumed later.
+    """
+
+    def __init__(self, contact: ConductorLease, conductor: CellConductorAPI, agent: str) -> None:
+        self._contact = contact
+        self._conductor = conductor
+        self._agent = agent
+
+    def is_build_wanted(self, context: RequestContext, entry: Entry) -> bool:
+        """Return whether an attempt is current and still to be built."""
+        if not self._has_to_ask():
+            return True
+        return self._conductor.is_build_wanted(
+            context, self._agent, entry.host, entry.instance_uuid, entry.attempt
+        )
+
+    def is_order_wanted(self, context: RequestContext, order: InstanceOrder) -> bool:
+        """Return whether the conductor still waits for a command's answer."""
+        if not self._has_to_ask():
+            return True
+        return self._conductor.is_order_wanted(
+            context, self._agent, order.host, order.instance.uuid, order.sequence
+        )
+
+    def _has_to_ask(self) -> bool:
+        return self._contact.is_in_doubt() and self._conductor.can_send(ASKED_SINCE)
+
+
+OUT_OF_REACH = (exception.Unavailable, exception.RpcFailed)

@@ -1,0 +1,208 @@
+"""Properties of a libvirt daemon's host, and how it can run guests."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+from armillary import exception
+from compute_agent.host.pci_devices import PciDevice
+from compute_agent.virt.libvirt import cpu_traits, host_devices, xml_text
+from compute_agent.virt.libvirt.capabilities import (
+    Capabilities,
+    GuestKind,
+    HostCpu,
+    cpu_info,
+    host_cells,
+    parse_cpu,
+)
+from compute_agent.virt.libvirt.connection import Connection
+from compute_agent.virt.machine.cpu_split import CpuSplit
+from compute_agent.virt.machine.device_spec import DeviceSpec, pick
+from objects.image_meta import ImageMeta
+from objects.numa import HostCell
+
+LOG = logging.getLogger(__name__)
+
+FULL_VIRTUALISATION = "hvm"
+_KIB_PER_MIB = 1024
+_MACHINES = {"x86_64": "q35", "aarch64": "virt"}
+_OWN_TRAITS = frozenset(
+    {
+        "COMPUTE_FIRMWARE_BIOS",
+        "COMPUTE_GRAPHICS_MODEL_NONE",
+        "COMPUTE_IMAGE_TYPE_RAW",
+        "COMPUTE_SAME_HOST_COLD_MIGRATE",
+        "COMPUTE_STORAGE_BUS_SATA",
+        "COMPUTE_STORAGE_BUS_SCSI",
+        "COMPUTE_STORAGE_BUS_VIRTIO",
+    }
+)
+
+
+class HostFacts:
+    """Properties read from the daemon once at startup. Raises ConfigurationError."""
+
+    def __init__(self, conf: cfg.ConfigOpts, connection: Connection) -> None:
+        self._conf = conf
+        self._connection = connection
+        opened = connection.get()
+        try:
+            self.capabilities = Capabilities.parse(opened.getCapabilities())
+            self.memory_mb = self._memory_mb(opened)
+            self.hypervisor_type = str(opened.getType())
+            self.hypervisor_version = int(opened.getVersion())
+            self.kinds = self._kinds()
+            self.cpu = self._guest_cpu(opened)
+        except (connection.library.libvirtError, ValueError) as error:
+            raise exception.ConfigurationError(
+                reason=f"[libvirt] connection_uri {connection.uri}: cannot read the host's "
+                f"capabilities: {error}"
+            ) from error
+        self.split = CpuSplit.of(conf, self.capabilities.cpus)
+        self.cells: Sequence[HostCell] = host_cells(
+            self.capabilities.cells, self.split, self.memory_mb
+        )
+
+    @property
+    def virt_type(self) -> str:
+        return str(self._conf.libvirt.virt_type)
+
+    @property
+    def cpu_mode(self) -> str:
+        """The CPU mode of new guests."""
+        default = "host-model" if self.virt_type == "kvm" else "none"
+        return str(self._conf.libvirt.cpu_mode or default)
+
+    def attributes(self, host: str, host_ip: str) -> dict[str, Any]:
+        """Return the attributes that a driver reports."""
+        return {
+            "hypervisor_type": self.hypervisor_type,
+            "hypervisor_version": self.hypervisor_version,
+            "hypervisor_hostname": host,
+            "host_ip": host_ip,
+            "cpu_info": json.dumps(cpu_info(self.cpu), sort_keys=True),
+            "supported_instances": [[kind.arch, self.virt_type, kind.mode] for kind in self.kinds],
+        }
+
+    def traits(self) -> frozenset[str]:
+        """Return the standard traits of the guests' CPU and of this driver."""
+        options = self._conf.libvirt
+        traits = set(_OWN_TRAITS | cpu_traits.traits_of(self.cpu))
+        if self.capabilities.cpu.arch == "x86_64":
+            traits.add("COMPUTE_ARCH_X86_64")
+        if options.images_type == "qcow2":
+            traits.add("COMPUTE_IMAGE_TYPE_QCOW2")
+        if options.network:
+            traits.add("COMPUTE_NET_VIF_MODEL_VIRTIO")
+        if self.capabilities.migrates_live and options.live_migration_permit_auto_converge:
+            traits.add("COMPUTE_MIGRATE_AUTO_CONVERGE")
+        if any(cell.siblings for cell in self.cells):
+            traits.add("HW_CPU_HYPERTHREADING")
+        return frozenset(traits)
+
+    def pci_devices(self) -> tuple[PciDevice, ...]:
+        """Return the devices selected by ``[pci] device_spec``. Raises ConfigurationError."""
+        specs = [DeviceSpec.parse(text) for text in self._conf.pci.device_spec]
+        if not specs:
+            return ()
+        library = self._connection.library
+        try:
+            listed = self._connection.get().listAllDevices(
+                library.VIR_CONNECT_LIST_NODE_DEVICES_CAP_PCI_DEV
+            )
+            parsed = [host_devices.parse_device(device.XMLDesc(0)) for device in listed]
+        except (library.libvirtError, ValueError, KeyError) as error:
+            raise exception.ConfigurationError(
+                reason=f"[pci] device_spec: cannot list PCI devices with libvirt: {error}"
+            ) from error
+        found = sorted((d for d in parsed if d is not None), key=lambda d: d.address)
+        return pick(found, specs)
+
+    def kind_for(self, image: ImageMeta | None) -> GuestKind | None:
+        """Return the guest kind for an image; None if this host cannot run it."""
+        arch = "" if image is None else image.properties.get("hw_architecture", "")
+        return next((kind for kind in self.kinds if arch in ("", kind.arch)), None)
+
+    def machine_for(self, kind: GuestKind, image: ImageMeta | None) -> str | None:
+        """Return the machine type of a guest; None for the hypervisor's default."""
+        asked = "" if image is None else image.properties.get("hw_machine_type", "")
+        named = asked or self._conf.libvirt.hw_machine_type
+        if named:
+            return str(named)
+        usual = _MACHINES.get(kind.arch)
+        return usual if usual in kind.machines else None
+
+    def _kinds(self) -> list[GuestKind]:
+        found = [
+            kind
+            for kind in self.capabilities.kinds(self.virt_type)
+            if kind.mode == FULL_VIRTUALISATION
+        ]
+        if found:
+            return found
+        offered = sorted({name for kind in self.capabilities.guests for name in kind.domain_types})
+        raise exception.ConfigurationError(
+            reason=f"[libvirt] virt_type is {self.virt_type}, but {self._connection.uri} supports "
+            f"{', '.join(offered) or 'none'}"
+        )
+
+    def _guest_cpu(self, opened: Any) -> HostCpu:
+        """Return the CPU that guests of the host's architecture can have, with all features.
+
+        It differs from the host's CPU, because emulation lacks some features and adds others. If
+        libvirt does not report it, the host's CPU is used instead.
+        """
+        host = self.capabilities.cpu
+        text = self._expanded_model(opened) or self._expanded_host(opened)
+        found = parse_cpu(xml_text.parse(text), host.arch)
+        return HostCpu(
+            arch=host.arch,
+            model=found.model or host.model,
+            vendor=found.vendor or host.vendor,
+            features=found.features,
+            topology=host.topology,
+            address_bits=host.address_bits,
+        )
+
+    def _expanded_model(self, opened: Any) -> str | None:
+        """Return the CPU model for guests; None if libvirt does not report one."""
+        kind = self.kinds[0]
+        library = self._connection.library
+        question = (None, kind.arch, self.machine_for(kind, None), self.virt_type)
+        if kind.arch != self.capabilities.cpu.arch:
+            return None
+        try:
+            domain = xml_text.parse(opened.getDomainCapabilities(*question, 0))
+            mode = domain.find("./cpu/mode[@name='host-model'][@supported='yes']")
+            if mode is None or mode.find("model") is None:
+                return None
+            mode.tag, mode.attrib = "cpu", {}
+            flags = library.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES
+            return str(opened.baselineHypervisorCPU(*question, [xml_text.write(mode)], flags))
+        except library.libvirtError as error:
+            LOG.info("libvirt does not report the CPU model for guests: %s", error)
+            return None
+
+    def _expanded_host(self, opened: Any) -> str:
+        """Return the host's CPU, with the features of its model if libvirt reports them."""
+        library = self._connection.library
+        flags = library.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES
+        try:
+            return str(opened.baselineCPU([self.capabilities.cpu_xml], flags))
+        except library.libvirtError as error:
+            LOG.info("libvirt does not report the features of the host's CPU model: %s", error)
+            return self.capabilities.cpu_xml
+
+    def _memory_mb(self, opened: Any) -> int:
+        """Return the memory of the host from the kernel; its cells may report less."""
+        library = self._connection.library
+        try:
+            found = opened.getMemoryStats(library.VIR_NODE_MEMORY_STATS_ALL_CELLS)
+            return int(found["total"]) // _KIB_PER_MIB
+        except library.libvirtError:
+            return int(opened.getInfo()[1])

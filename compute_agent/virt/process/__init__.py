@@ -1,0 +1,1 @@
+"""The process driver: workloads that are operating-system processes with limits."""

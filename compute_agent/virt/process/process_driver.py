@@ -1,0 +1,267 @@
+"""Process driver: workloads as operating-system processes with the limits of their flavors.
+
+The image defines the program: ``process_command`` is a command line in shell quoting (run without a
+shell), ``process_environment`` a JSON object of strings, and ``process_restart`` the restart
+policy: never, on-failure or always. Each workload has a directory, which is its HOME and working
+directory, and a small supervisor process that outlives the agent (``process_shim``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import pwd
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from oslo_config import cfg
+
+from armillary import exception
+from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
+from compute_agent.host.pci_devices import PciDevice
+from compute_agent.virt.driver import (
+    ComputeDriver,
+    Feature,
+    GuestInfo,
+    HostResources,
+    Readings,
+)
+from compute_agent.virt.machine import machine, machine_numa, machine_pci
+from compute_agent.virt.machine.cpu_split import CpuSplit
+from compute_agent.virt.machine.device_spec import DeviceSpec, pick
+from compute_agent.virt.machine.machine_metrics import MachineMeters
+from compute_agent.virt.metrics import Kind
+from compute_agent.virt.process import cgroups
+from compute_agent.virt.process.process_guest import DRAFT, TRASH, ProcessGuest, ProcessStatus
+from compute_agent.virt.process.process_lifecycle import Workloads, info
+from compute_agent.virt.process.process_moves import ProcessMoves
+from compute_agent.virt.process.process_power import ProcessPower
+from compute_agent.virt.process.process_specs import Command, SpecMaker, list_guests
+from compute_agent.work.named_locks import NamedLocks
+from objects.instance import Instance
+from objects.numa import HostCell
+
+LOG = logging.getLogger(__name__)
+
+DIRECTORY_NAME = "processes"
+HYPERVISOR_TYPE = "process"
+
+
+class ProcessDriver(ComputeDriver):
+    """This machine as a host. One directory in the state directory holds all its workloads."""
+
+    def __init__(self, conf: cfg.ConfigOpts, host: str, directory: Path) -> None:
+        self._conf = conf
+        self._host = host
+        self._directory = directory
+        self._cgroups: cgroups.Cgroups | None = None
+        self._processor = machine.processor()
+        self._host_ip = conf.my_ip or machine.own_address()
+        self._locks = NamedLocks()
+        self._meters = MachineMeters(directory)
+        available = frozenset(os.sched_getaffinity(0))
+        self._split = CpuSplit(available, frozenset(), is_configured=False)
+        self._cells: tuple[HostCell, ...] = ()
+        self._devices: tuple[PciDevice, ...] = ()
+        self._connect()
+
+    @classmethod
+    def make_hosts(cls, conf: cfg.ConfigOpts, state_path: Path) -> list[Self]:
+        """Return the single driver of this machine, named after [DEFAULT] host."""
+        return [cls(conf, conf.host, state_path / DIRECTORY_NAME)]
+
+    @property
+    def host(self) -> str:
+        return self._host
+
+    def init_host(self, instances: Iterable[Instance]) -> None:
+        options = self._conf.process
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._directory.chmod(0o711 if options.workload_user else 0o700)
+            for left in (TRASH, DRAFT):
+                for path in self._directory.glob(f"{left}*"):
+                    shutil.rmtree(path, ignore_errors=True)
+        except OSError as error:
+            raise exception.ConfigurationError(
+                reason=f"cannot use the workload directory {self._directory}: {error}"
+            ) from error
+        self._check_user(options.workload_user)
+        self._cgroups = self._find_cgroups()
+        self._look_inside()
+        self._connect()
+
+    def get_resources(self) -> HostResources:
+        return dataclasses.replace(
+            machine.resources(self._directory),
+            vcpus=len(self._split.shared),
+            pcpus=len(self._split.dedicated),
+        )
+
+    def get_numa_cells(self) -> Sequence[HostCell]:
+        return self._cells
+
+    def get_pci_devices(self) -> Sequence[PciDevice]:
+        return self._devices
+
+    def get_readings(self, kind: Kind) -> Readings | None:
+        return self._meters.read(kind)
+
+    def get_attributes(self) -> dict[str, Any]:
+        return {
+            "hypervisor_type": HYPERVISOR_TYPE,
+            "hypervisor_version": machine.kernel_version(),
+            "hypervisor_hostname": self.node,
+            "host_ip": self._host_ip,
+            "cpu_info": machine.cpu_info(self._processor),
+            "supported_instances": [[machine.architecture(), HYPERVISOR_TYPE, "exe"]],
+        }
+
+    def get_traits(self) -> frozenset[str]:
+        traits = self._processor.traits()
+        has_threads = any(cell.siblings for cell in self._cells) or (
+            not self._cells and machine.has_hyperthreading()
+        )
+        return traits | {"HW_CPU_HYPERTHREADING"} if has_threads else traits
+
+    def spawn(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
+        command = Command.of(instance)
+        guest = self._workloads.get(instance.uuid)
+        with self._locks.hold(instance.uuid):
+            try:
+                status = guest.status()
+                if status is None or not status.is_known:
+                    self._workloads.clear(guest)  # remains of a build that crashed
+                    status = self._build(guest, instance, place, command)
+                self._workloads.judged(guest, status)
+            except (exception.BuildFailed, exception.BuildAborted) as error:
+                raise self._undone(guest, error) from error
+            return info(guest)
+
+    def destroy(self, instance_uuid: str) -> None:
+        guest = self._workloads.get(instance_uuid)
+        if guest.exists:
+            guest.stop()  # so that the holder of the lock releases it soon
+        with self._locks.hold(instance_uuid):
+            self._workloads.clear(guest)
+
+    def list_guests(self) -> list[GuestInfo]:
+        return [info(guest) for guest in self._workloads.list_guests() if guest.exists]
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        return frozenset(Feature) - {Feature.LIVE_MOVE}
+
+    def power_off(self, instance_uuid: str, *, grace_seconds: float) -> GuestInfo:
+        return self._power.power_off(instance_uuid, grace_seconds)
+
+    def power_on(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
+        return self._power.power_on(instance, place)
+
+    def reboot(
+        self, instance: Instance, place: InstancePlacement, *, is_hard: bool, grace_seconds: float
+    ) -> GuestInfo:
+        return self._power.reboot(instance, place, is_hard=is_hard, grace_seconds=grace_seconds)
+
+    def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
+        return self._power.output(instance_uuid, lines)
+
+    def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, Any]:
+        return self._moves.detach(instance_uuid, grace_seconds)
+
+    def attach(
+        self,
+        instance: Instance,
+        place: InstancePlacement,
+        luggage: Mapping[str, Any],
+        *,
+        is_on: bool,
+    ) -> GuestInfo:
+        return self._moves.attach(instance, place, luggage, is_on=is_on)
+
+    def resize(self, instance: Instance, place: InstancePlacement, *, is_on: bool) -> GuestInfo:
+        return self._power.resize(instance, place, is_on=is_on)
+
+    def _build(
+        self, guest: ProcessGuest, instance: Instance, place: InstancePlacement, command: Command
+    ) -> ProcessStatus:
+        try:
+            self._workloads.prepare(guest, instance, place, command)
+        except OSError as error:
+            raise exception.BuildFailed(
+                instance_uuid=instance.uuid, host=self.host,
+                reason=f"starting it failed: {os.strerror(error.errno or 0)}",
+            ) from error  # fmt: skip
+        return self._workloads.start(guest)
+
+    def _undone(
+        self, guest: ProcessGuest, error: exception.ArmillaryError
+    ) -> exception.ArmillaryError:
+        """Undo a partial build, and return the error to raise."""
+        try:
+            self._workloads.clear(guest)
+        except OSError as undo_error:  # TimeoutError is one
+            LOG.warning("%s: cannot remove what its build left: %s", guest.uuid, undo_error)
+        return error
+
+    # Startup --------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        """Create the components with the detected resources of this machine."""
+        specs = SpecMaker(
+            self._conf, self._cgroups, self._split, self._cells,
+            lambda: list_guests(self._directory, self.host),
+        )  # fmt: skip
+        self._workloads = Workloads(self._conf, self.host, self._directory, specs, self._cgroups)
+        self._power = ProcessPower(self.host, self._workloads, self._locks)
+        self._moves = ProcessMoves(self._conf, self.host, self._workloads, self._power, self._locks)
+
+    def _look_inside(self) -> None:
+        """Read CPUs, NUMA cells and devices once; they only change with a reboot."""
+        self._split = CpuSplit.of(self._conf, frozenset(os.sched_getaffinity(0)))
+        specs = [DeviceSpec.parse(text) for text in self._conf.pci.device_spec]
+        try:
+            self._cells = machine_numa.cells(self._split)
+        except (OSError, ValueError) as error:
+            LOG.warning("Cannot read the NUMA cells of this machine, reporting none: %s", error)
+        if specs:
+            self._devices = pick(machine_pci.devices(), specs)
+            LOG.info("[pci] device_spec: PCI devices for workloads: %d", len(self._devices))
+
+    def _check_user(self, name: str | None) -> None:
+        if name is None:
+            return
+        try:
+            pwd.getpwnam(name)
+        except KeyError as error:
+            raise exception.ConfigurationError(
+                reason=f"[process] workload_user: user {name} does not exist on this machine"
+            ) from error
+        if os.geteuid() != 0:
+            raise exception.ConfigurationError(
+                reason="[process] workload_user requires that the agent runs as root"
+            )
+
+    def _find_cgroups(self) -> cgroups.Cgroups | None:
+        options = self._conf.process
+        if options.limits == "rlimit":
+            LOG.info("Workload limits: resource limits and CPU affinity, as configured")
+            return None
+        found = cgroups.find(options.cgroup_parent)
+        if options.limits == "cgroup" and (found is None or not found.can_limit):
+            raise exception.ConfigurationError(
+                reason="[process] limits = cgroup, but the agent may not create cgroups v2 with "
+                "the controllers cpu and memory; run it as root, let systemd delegate them, or "
+                "set limits = auto"
+            )
+        if found is not None and found.can_limit:
+            LOG.info("Workload limits: cgroups below %s", found.parent)
+        else:
+            LOG.info(
+                "Workload limits: resource limits (memory per process) and CPU affinity; "
+                "the agent may not create cgroups with the controllers cpu and memory"
+            )
+        return found

@@ -1,0 +1,167 @@
+"""Files of a workload's directory in serialised form, for a move to another host.
+
+Regular files, directories and symbolic links are included, with the permissions of owner, group and
+others; hard links become copies; pipes, sockets and devices are skipped. Names must be UTF-8.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import os
+import pwd
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ENTRIES_MAX = 10_000
+_PERMISSIONS = 0o777
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+Entry = dict[str, Any]
+"""``path``, and either ``link``, or ``mode`` and, for a file, ``data`` in base64."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class File:
+    """A file, a directory (without data), or a link."""
+
+    path: str
+    link: str | None
+    mode: int
+    data: bytes | None = None
+
+
+def measure(home: Path, bytes_max: int) -> None:
+    """Raise ValueError if a directory exceeds the limits."""
+    for _ in _walk(home, bytes_max):
+        pass
+
+
+def pack(home: Path, bytes_max: int) -> list[Entry]:
+    """Return the contents of a directory. Raises OSError; ValueError if it exceeds the limits."""
+    entries: list[Entry] = []
+    left = bytes_max
+    for path, name, directory_fd, found in _walk(home, bytes_max):
+        entry: Entry = {"path": path}
+        if stat.S_ISLNK(found.st_mode):
+            entry["link"] = _text(os.readlink(name, dir_fd=directory_fd))
+        else:
+            entry["mode"] = found.st_mode & _PERMISSIONS
+        if stat.S_ISREG(found.st_mode):
+            data = _read(name, directory_fd, left)
+            left -= len(data)
+            entry["data"] = base64.b64encode(data).decode("ascii")
+        entries.append(entry)
+    return entries
+
+
+def check(entries: Sequence[Mapping[str, Any]], bytes_max: int) -> list[File]:
+    """Return the parsed result of ``pack`` from another host.
+
+    Raises ValueError if it is malformed or exceeds the limits.
+    """
+    if len(entries) > ENTRIES_MAX:
+        raise ValueError(f"there are more than {ENTRIES_MAX} files")
+    try:
+        files = [_check_entry(entry) for entry in entries]
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"the files sent by the other host are malformed: {error}") from error
+    if sum(len(file.data or b"") for file in files) > bytes_max:
+        raise ValueError(f"the files are larger than {bytes_max} bytes")
+    return files
+
+
+def unpack(home: Path, files: Sequence[File]) -> None:
+    """Write files into an empty directory. Raises OSError.
+
+    Links are created after all writes, so that nothing is written through a link. The permissions
+    of a directory are set after those of its contents.
+    """
+    for file in files:
+        if file.data is not None:
+            _write(home / file.path, file.data)
+        elif file.link is None:
+            (home / file.path).mkdir()
+    for file in files:
+        if file.link is not None:
+            (home / file.path).symlink_to(file.link)
+    for file in reversed(files):
+        if file.link is None:
+            (home / file.path).chmod(file.mode)
+
+
+def give_to(home: Path, user: str) -> None:
+    """Make a user the owner of a directory and its contents, which others cannot access yet."""
+    uid = pwd.getpwnam(user).pw_uid
+    for _, directories, files, directory_fd in os.fwalk(home, topdown=False):
+        for name in (*directories, *files):
+            os.chown(name, uid, -1, dir_fd=directory_fd, follow_symlinks=False)
+    os.chown(home, uid, -1)
+
+
+def _walk(home: Path, bytes_max: int) -> Iterator[tuple[str, str, int, os.stat_result]]:
+    """Yield path, name, directory fd and stat of all included entries, directories first.
+
+    Raises ValueError as soon as a limit is exceeded.
+    """
+    count = size = 0
+    for parent, directories, files, directory_fd in os.fwalk(home, onerror=_raise):
+        for name in (*directories, *files):
+            found = os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
+            if not _travels(found.st_mode):
+                continue
+            count += 1
+            size += found.st_size if stat.S_ISREG(found.st_mode) else 0
+            if count > ENTRIES_MAX:
+                raise ValueError(f"its directory has more than {ENTRIES_MAX} files")
+            if size > bytes_max:
+                raise ValueError(f"the files in its directory are larger than {bytes_max} bytes")
+            path = _text((Path(parent) / name).relative_to(home).as_posix())
+            yield path, name, directory_fd, found
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _travels(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
+
+
+def _read(name: str, directory_fd: int, bytes_max: int) -> bytes:
+    """Return a file's content. Raises ValueError if it grew beyond the limit."""
+    with os.fdopen(os.open(name, _READ, dir_fd=directory_fd), "rb") as file:
+        data = file.read(bytes_max + 1)
+    if len(data) > bytes_max:
+        raise ValueError("the files in its directory grew while being copied")
+    return data
+
+
+def _write(path: Path, data: bytes) -> None:
+    with os.fdopen(os.open(path, _NEW, 0o600), "wb") as file:
+        file.write(data)
+
+
+def _text(path: str) -> str:
+    """Return a path that can be sent. Raises ValueError if it is not UTF-8."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"its directory has a file whose name is not UTF-8: {path!a}") from error
+    return path
+
+
+def _check_entry(entry: Mapping[str, Any]) -> File:
+    path, link, mode = entry["path"], entry.get("link"), entry.get("mode", 0)
+    if "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
+        raise ValueError(f"{path!a} is not a path below the directory")
+    if link is not None and (not isinstance(link, str) or not link or "\0" in link):
+        raise ValueError(f"{path!a} has an invalid link target")
+    if not isinstance(mode, int) or not 0 <= mode <= _PERMISSIONS:
+        raise ValueError(f"{path!a} has an invalid mode")
+    if link is not None or "data" not in entry:
+        return File(path, link, mode)
+    return File(path, None, mode, base64.b64decode(entry["data"], validate=True))

@@ -1,0 +1,368 @@
+"""One workload: its directory and shim, its status, and how to start and stop it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from armillary import exception
+from compute_agent.virt.process import process_console, process_files, process_shim
+
+SHIM = Path(process_shim.__file__)
+DRAFT = ".draft-"
+TRASH = ".trash-"
+DETACHED = "detached.json"
+TICK_SECONDS = 0.02
+LAUNCH_SECONDS_MAX = 15.0
+# Steps and errors caused by the image: no other host will succeed.
+COMMAND_STEP = "command"
+ABORTING_ERRORS = frozenset(
+    {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.EISDIR, errno.ELOOP,
+     errno.ENAMETOOLONG, errno.E2BIG, errno.EINVAL}
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProcessSpec:
+    """Contents of ``guest.json``: what the shim runs, and how."""
+
+    argv: list[str]
+    environment: dict[str, str]
+    cgroup: str | None
+    rlimits: dict[str, int]
+    """Name in the module ``resource`` -> value, for the soft and the hard limit."""
+    cpus: list[int] | None
+    """CPUs that it may use; None means all."""
+    user: str | None
+    stop_grace_seconds: float
+    console_max_bytes: int
+    place: dict[str, Any] | None = None
+    """Placement on the host, for an agent that lost its journal."""
+    restart: dict[str, Any] | None = None
+    """``policy`` (never, on-failure, always), ``delay_seconds``, ``delay_seconds_max``, and
+    ``settle_seconds``, within which a non-zero exit is a failed start. None means never."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProcessStatus:
+    """Status of a workload. If not running and without ``exit_code``, its end was not observed."""
+
+    is_running: bool
+    exit_code: int | None = None
+    seconds: float | None = None
+    """How long it ran."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it runs or its end was observed."""
+        return self.is_running or self.exit_code is not None
+
+
+class ProcessGuest:
+    """The workload of one instance: a directory with the shim's files and its ``home``."""
+
+    def __init__(self, directory: Path, host: str) -> None:
+        self._directory = directory
+        self._host = host
+
+    @property
+    def uuid(self) -> str:
+        return self._directory.name
+
+    @property
+    def home(self) -> Path:
+        return self._directory / "home"
+
+    @property
+    def exists(self) -> bool:
+        return self._directory.exists()
+
+    def spec(self) -> dict[str, Any] | None:
+        """Return its stored specification, or None if there is none."""
+        return self._read("guest.json")
+
+    def kept_spec(self) -> ProcessSpec | None:
+        """Return ``spec`` as an object that can be stored again."""
+        content = self.spec()
+        if content is None:
+            return None
+        names = {field.name for field in dataclasses.fields(ProcessSpec)} & content.keys()
+        return ProcessSpec(**{name: content[name] for name in names})
+
+    def status(self) -> ProcessStatus | None:
+        """Return its status; None if it never started to run."""
+        ended = self._read("exit.json")
+        if ended is not None:
+            return ProcessStatus(False, ended["exit_code"], ended["seconds"])
+        if self._is_shim_alive():
+            return ProcessStatus(True)
+        processes = self._read("processes.json")
+        if processes is None or (self._read("started.json") or {}).get("error"):
+            return None
+        if _is_same(processes, "workload"):  # its shim was killed
+            return ProcessStatus(True)
+        # The shim may have written the file since it was first checked.
+        ended = self._read("exit.json") or {}
+        return ProcessStatus(False, ended.get("exit_code"), ended.get("seconds"))
+
+    def prepare(self, spec: ProcessSpec, files: Sequence[process_files.File] = ()) -> None:
+        """Create its directory, with its files from another host, and store the specification.
+
+        The directory appears atomically. Raises OSError.
+        """
+        draft = self._directory.with_name(f"{DRAFT}{self.uuid}-{time.monotonic_ns()}")
+        try:
+            draft.mkdir(mode=0o700, parents=True)
+            home = draft / self.home.name
+            home.mkdir(mode=0o700)
+            process_files.unpack(home, files)
+            if spec.user is not None:
+                process_files.give_to(home, spec.user)
+            self._write_spec(draft, spec)
+            draft.chmod(0o711 if spec.user else 0o700)
+            draft.rename(self._directory)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+
+    def renew(self, spec: ProcessSpec) -> None:
+        """Store a new specification, and remove the state of the previous run, which has ended."""
+        self.rewrite(spec)
+        for name in ("stop.json", "started.json", "processes.json", "exit.json"):
+            (self._directory / name).unlink(missing_ok=True)
+
+    def rewrite(self, spec: ProcessSpec) -> None:
+        """Store a specification for the next start. Raises OSError."""
+        self._write_spec(self._directory, spec)
+
+    def start(self, timeout_seconds: float) -> None:
+        """Start a prepared workload. Raises BuildFailed, BuildAborted, OSError; undoes nothing."""
+        self._launch()
+        self.wait_started(timeout_seconds)
+
+    def wait_started(self, timeout_seconds: float) -> None:
+        """Wait until a start in progress is done. Raises BuildFailed, BuildAborted."""
+        deadline = time.monotonic() + timeout_seconds
+        while (started := self._read("started.json")) is None:
+            if not self._is_shim_alive() and self._read("started.json") is None:
+                raise self._failed("its supervisor process ended before it started")
+            if time.monotonic() >= deadline:
+                raise self._failed(f"not started within {timeout_seconds:g} s")
+            time.sleep(TICK_SECONDS)
+        if started["error"] is not None:
+            raise self._start_error(started["error"])
+
+    def settle(self, seconds: float) -> ProcessStatus:
+        """Wait up to ``seconds``; return its status then, or as soon as it has ended."""
+        deadline = time.monotonic() + seconds
+        while True:
+            status = self.status() or ProcessStatus(False)
+            if not status.is_running or time.monotonic() >= deadline:
+                return status
+            time.sleep(TICK_SECONDS)
+
+    @property
+    def is_detached(self) -> bool:
+        """Whether another host may take it over, or already has."""
+        return (self._directory / DETACHED).exists()
+
+    def note_detached(self, is_detached: bool) -> None:
+        """Store whether it is detached. Raises OSError."""
+        if is_detached:
+            process_shim.write_json(self._directory / DETACHED, True)
+        else:
+            (self._directory / DETACHED).unlink(missing_ok=True)
+
+    def last_line(self) -> str:
+        """Return the last line of its output, truncated; empty if there is none."""
+        with contextlib.suppress(OSError):
+            return process_console.last_line(self._directory)
+        return ""
+
+    def output(self, lines: int | None) -> str:
+        """Return the last lines of its output, or all that is kept. Raises OSError."""
+        return process_console.output(self._directory, lines)
+
+    def stop(self, grace_seconds: float | None = None, *, is_hard: bool = False) -> None:
+        """End all its processes, the shim last; a hard stop kills them at once.
+
+        The grace period defaults to that of its specification. Raises TimeoutError if the processes
+        do not end.
+        """
+        if grace_seconds is None:
+            grace_seconds = (self.spec() or {}).get("stop_grace_seconds", 0.0)
+        deadline = time.monotonic() + grace_seconds + process_shim.KILL_SECONDS_MAX
+        if self._is_shim_alive():
+            asked = {"grace_seconds": grace_seconds, "is_hard": is_hard}
+            with contextlib.suppress(OSError):  # a full disk must not prevent the stop
+                process_shim.write_json(self._directory / "stop.json", asked)
+        self._ask_shim_to_stop()
+        while self._is_shim_alive():
+            if time.monotonic() >= deadline:
+                self._kill_shim()
+                break
+            time.sleep(TICK_SECONDS)
+        self._kill_session()
+
+    def remove(self) -> None:
+        """Remove the directory atomically."""
+        if not self.exists:
+            return
+        trash = self._directory.with_name(f"{TRASH}{self.uuid}-{time.monotonic_ns()}")
+        self._directory.replace(trash)
+        shutil.rmtree(trash, ignore_errors=True)
+
+    # Starting -------------------------------------------------------------------------------------
+
+    def _write_spec(self, directory: Path, spec: ProcessSpec) -> None:
+        content = {**dataclasses.asdict(spec), "home": str(self.home)}
+        process_shim.write_json(directory / "guest.json", content)
+
+    def _launch(self) -> None:
+        """Run the shim, which leaves our process tree at once and inherits the lock."""
+        with self._locked() as lock_fd:
+            launcher = subprocess.Popen(  # noqa: S603 - a file of this package, no shell
+                [sys.executable, "-I", "-S", SHIM, self._directory, str(lock_fd)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={},
+                pass_fds=(lock_fd,),
+                start_new_session=True,
+            )
+            try:
+                launcher.wait(LAUNCH_SECONDS_MAX)
+            except subprocess.TimeoutExpired as error:
+                launcher.kill()
+                launcher.wait()
+                raise self._failed("its supervisor process did not start in time") from error
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[int]:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        lock_fd = os.open(self._directory / "lock", flags, 0o600)
+        try:
+            fcntl.flock(lock_fd, fcntl.LOCK_EX)  # others only probe it briefly
+            yield lock_fd
+        finally:
+            os.close(lock_fd)
+
+    def _start_error(self, error: dict[str, Any]) -> exception.ArmillaryError:
+        if error["step"] != COMMAND_STEP:
+            return self._failed(f"setting up its {error['step']} failed: {error['text']}")
+        command = (self.spec() or {"argv": ["?"]})["argv"][0]
+        reason = f"the command '{command}' cannot be run: {os.strerror(error['errno'])}"
+        if error["errno"] in ABORTING_ERRORS:
+            return exception.BuildAborted(instance_uuid=self.uuid, reason=reason)
+        return self._failed(reason)
+
+    def _failed(self, reason: str) -> exception.BuildFailed:
+        return exception.BuildFailed(instance_uuid=self.uuid, host=self._host, reason=reason)
+
+    # Watching and stopping ------------------------------------------------------------------------
+
+    def _is_shim_alive(self) -> bool:
+        try:
+            lock_fd = os.open(self._directory / "lock", os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(lock_fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(lock_fd)
+        return False
+
+    def _ask_shim_to_stop(self) -> None:
+        """Send SIGTERM to the shim; wait for one that is just starting."""
+        deadline = time.monotonic() + LAUNCH_SECONDS_MAX
+        while self._is_shim_alive() and time.monotonic() < deadline:
+            processes = self._read("processes.json")
+            if processes is not None:
+                _send(processes, "shim", signal.SIGTERM)
+                return
+            time.sleep(TICK_SECONDS)
+
+    def _kill_shim(self) -> None:
+        """Kill an unresponsive shim, after the processes that only it knows."""
+        processes = self._read("processes.json")
+        if processes is not None and _is_same(processes, "shim"):
+            _kill(process_shim.descendants(processes["shim"]["pid"]))
+            _send(processes, "shim", signal.SIGKILL)
+
+    def _kill_session(self) -> None:
+        """Kill the processes left by a shim that was itself killed."""
+        processes = self._read("processes.json")
+        if processes is None or processes["boot_id"] != process_shim.boot_id():
+            return
+        deadline = time.monotonic() + process_shim.KILL_SECONDS_MAX
+        while left := _members(processes["workload"]):
+            _kill(left)
+            if time.monotonic() >= deadline:
+                raise TimeoutError(f"processes {left} of instance {self.uuid} do not end")
+            time.sleep(TICK_SECONDS)
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        try:
+            content: dict[str, Any] = json.loads(
+                (self._directory / name).read_text(encoding="utf-8")
+            )
+        except FileNotFoundError:
+            return None
+        return content
+
+
+def _is_same(processes: dict[str, Any], role: str) -> bool:
+    """Return whether the recorded process is still alive, and its pid was not reused."""
+    if processes["boot_id"] != process_shim.boot_id():
+        return False
+    stat = process_shim.read_stat(processes[role]["pid"])
+    if stat is None or stat["state"] in "ZX":
+        return False
+    return bool(stat["start"] == processes[role]["start"])
+
+
+def _send(processes: dict[str, Any], role: str, number: signal.Signals) -> None:
+    """Send a signal to the recorded process, and to no other."""
+    with contextlib.suppress(ProcessLookupError):
+        handle = os.pidfd_open(processes[role]["pid"])
+        try:
+            if _is_same(processes, role):
+                signal.pidfd_send_signal(handle, number)
+        finally:
+            os.close(handle)
+
+
+def _kill(pids: Iterable[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _members(leader: dict[str, int]) -> list[int]:
+    """Return the live processes of a workload's session, and their descendants.
+
+    A session id is not reused while one of its processes lives. So if the process with that pid
+    started at another time, the session is gone.
+    """
+    stats = process_shim.all_stats()
+    own = stats.get(leader["pid"])
+    if own is not None and own["start"] != leader["start"]:
+        return []
+    members = {pid for pid, stat in stats.items() if stat["session"] == leader["pid"]}
+    below = [pid for member in members for pid in process_shim.descendants(member)]
+    return [pid for pid in {*members, *below} if pid in stats and stats[pid]["state"] not in "ZX"]

@@ -1,0 +1,134 @@
+"""Lifecycle of this machine's workloads: prepare, start, stop and remove."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from oslo_config import cfg
+
+from armillary import exception
+from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.virt.driver import GuestInfo
+from compute_agent.virt.process.cgroups import Cgroups
+from compute_agent.virt.process.process_files import File
+from compute_agent.virt.process.process_guest import ProcessGuest, ProcessSpec, ProcessStatus
+from compute_agent.virt.process.process_specs import Command, SpecMaker, list_guests
+from objects.instance import Instance
+
+
+class Workloads:
+    """Operations on the workloads in a directory. The caller holds the instance's lock.
+
+    Methods raise BuildFailed and BuildAborted if a workload cannot be started, TimeoutError if it
+    cannot be stopped, and OSError.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        host: str,
+        directory: Path,
+        specs: SpecMaker,
+        cgroups: Cgroups | None,
+    ) -> None:
+        self._conf = conf
+        self._host = host
+        self._directory = directory
+        self._cgroups = cgroups
+        self._choosing = threading.Lock()
+        self.specs = specs
+
+    def get(self, uuid: str) -> ProcessGuest:
+        """Return the workload of an instance, whether or not it exists."""
+        return ProcessGuest(self._directory / uuid, self._host)
+
+    def list_guests(self) -> Iterable[ProcessGuest]:
+        """Yield all workloads."""
+        return list_guests(self._directory, self._host)
+
+    def prepare(
+        self,
+        guest: ProcessGuest,
+        instance: Instance,
+        place: InstancePlacement,
+        command: Command,
+        files: Sequence[File] = (),
+    ) -> None:
+        """Create what is needed to start it."""
+        with self._choosing:  # CPUs are chosen by the stored specifications of the others
+            guest.prepare(self.specs.make(guest, instance, place, command), files)
+
+    def renew(
+        self, guest: ProcessGuest, instance: Instance, place: InstancePlacement, command: Command
+    ) -> None:
+        """Stop what is left of it, and prepare another start with its data."""
+        guest.stop()
+        with self._choosing:
+            guest.renew(self.specs.make(guest, instance, place, command))
+
+    def start(self, guest: ProcessGuest) -> ProcessStatus:
+        """Start a prepared workload, and wait for the settle time.
+
+        Also raises BuildFailed if it fails within that time. Nothing is undone.
+        """
+        options = self._conf.process
+        try:
+            guest.start(options.start_timeout_seconds)
+        except OSError as error:
+            raise exception.BuildFailed(
+                instance_uuid=guest.uuid, host=self._host,
+                reason=f"starting it failed: {os.strerror(error.errno or 0)}",
+            ) from error  # fmt: skip
+        return self.judged(guest, guest.settle(options.settle_seconds))
+
+    def wait_started(self, guest: ProcessGuest) -> None:
+        """Wait for a start that was begun earlier, perhaps before an agent restart."""
+        guest.wait_started(self._conf.process.start_timeout_seconds)
+
+    def judged(self, guest: ProcessGuest, status: ProcessStatus) -> ProcessStatus:
+        """Return the status; raise BuildFailed if it failed within the settle time."""
+        if status.is_running or status.exit_code == 0:
+            return status
+        if status.seconds is not None and status.seconds > self._conf.process.settle_seconds:
+            return status
+        line = guest.last_line()
+        raise exception.BuildFailed(
+            instance_uuid=guest.uuid, host=self._host,
+            reason=f"its process ended at once with exit code {status.exit_code}"
+            + (f"; its last line was: {line}" if line else ""),
+        )  # fmt: skip
+
+    def stop(
+        self, guest: ProcessGuest, grace_seconds: float | None = None, *, is_hard: bool = False
+    ) -> None:
+        """End all its processes, and keep its data."""
+        guest.stop(grace_seconds, is_hard=is_hard)
+        if self._cgroups is not None:
+            self._cgroups.kill(guest.uuid)
+
+    def start_as_before(self, guest: ProcessGuest, spec: ProcessSpec) -> None:
+        """Start with an earlier specification."""
+        guest.stop()
+        guest.renew(spec)
+        self.start(guest)
+
+    def clear(self, guest: ProcessGuest) -> None:
+        """Stop a workload and remove it completely; a missing one is ignored."""
+        if guest.exists:
+            guest.stop()
+        if self._cgroups is not None:
+            self._cgroups.destroy(guest.uuid)
+        guest.remove()
+
+
+def info(guest: ProcessGuest) -> GuestInfo:
+    """Return a workload as ``GuestInfo``."""
+    noted = (guest.spec() or {}).get("place")
+    place = InstancePlacement.from_plain(noted) if noted else None
+    status = guest.status() or ProcessStatus(False)
+    if status.is_running:
+        return GuestInfo(guest.uuid, "running", place=place)
+    return GuestInfo(guest.uuid, "shutdown", status.exit_code, place, is_moving=guest.is_detached)

@@ -1,0 +1,474 @@
+"""Supervisor of one workload: start it with its limits, log its output, record its exit code.
+
+Run as ``python -I -S process_shim.py DIRECTORY LOCK_FD``, with only the standard library. One shim
+lives as long as its workload, independently of the agent. Its state is in files of DIRECTORY:
+
+    guest.json      from the agent: what to run, and how (see ``ProcessGuest``)
+    processes.json  pids and start times of shim and workload, before the workload starts
+    started.json    {"error": null}, or errno, step and text of the error
+    stop.json       from the agent, optional: {"grace_seconds", "is_hard"} of the requested stop
+    exit.json       the result: {"exit_code", "seconds"}; 128 + n after signal n
+    console.log     the output; the older half of what is kept is in console.log.1
+
+The shim holds the lock that the agent took on LOCK_FD, so a locked file means that the shim is
+alive. SIGTERM to the shim stops the workload: SIGTERM to all its processes, and SIGKILL after the
+grace period, or at once if requested. When the main process ends by itself, the others are stopped,
+too. The shim is the subreaper of all of them, including daemons that left the session.
+
+With a restart policy, the shim starts the workload again after a delay. A restart is logged to the
+console and is not an end: there is no exit.json, and the shim stays alive. A non-zero exit within
+the settle time is a failed start and not restarted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import pwd
+import resource
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+STOP_TICK_SECONDS = 0.05
+KILL_SECONDS_MAX = 10.0
+READ_BYTES = 65536
+
+
+# Process information, also used by the agent -----------------------------------------------------
+
+
+def read_stat(pid: int) -> dict[str, Any] | None:
+    """Return a process's state, parent, session, and start time in clock ticks since boot."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    values = text.rpartition(")")[2].split()  # the process name may contain anything
+    return {
+        "state": values[0],
+        "parent": int(values[1]),
+        "session": int(values[3]),
+        "start": int(values[19]),
+    }
+
+
+def all_stats() -> dict[int, dict[str, Any]]:
+    """Return ``read_stat`` for every process."""
+    stats = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - only the names are needed, thousands of them
+        if name.isdigit() and (stat := read_stat(int(name))) is not None:
+            stats[int(name)] = stat
+    return stats
+
+
+def descendants(root: int) -> list[int]:
+    """Return the live descendants of ``root``."""
+    stats = all_stats()
+    children: dict[int, list[int]] = {}
+    for pid, stat in stats.items():
+        children.setdefault(stat["parent"], []).append(pid)
+    found: list[int] = []
+    line = list(children.get(root, ()))
+    while line:
+        pid = line.pop()
+        if stats[pid]["state"] not in "ZX":
+            found.append(pid)
+        line.extend(children.get(pid, ()))
+    return found
+
+
+def boot_id() -> str:
+    """Return the unique id of this boot."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a file atomically and durably."""
+    draft = path.with_name(path.name + ".new")
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump(value, file)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+# The shim ---------------------------------------------------------------------------------------
+
+
+class _Console:
+    """The workload's output in two files, a newer and an older one, of half the limit each."""
+
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        self._path = path
+        self._half = max_bytes // 2
+        self._is_at_line_start = True
+        self._open()
+
+    def note(self, text: str) -> None:
+        """Write a line from the shim itself."""
+        start = b"" if self._is_at_line_start else b"\n"
+        self.write(start + f"[armillary] {text}\n".encode())
+
+    def write(self, data: bytes) -> None:
+        if data:
+            self._is_at_line_start = data.endswith(b"\n")
+        for first in range(0, len(data), self._half):
+            self._write(data[first : first + self._half])
+
+    def _write(self, data: bytes) -> None:
+        if self._size and self._size + len(data) > self._half:
+            os.close(self._fd)
+            self._path.replace(self._path.with_name(self._path.name + ".1"))
+            self._open()
+        with contextlib.suppress(OSError):  # a full disk must not stop the workload
+            self._size += os.write(self._fd, data)
+
+    def _open(self) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._fd = os.open(self._path, flags, 0o600)
+        self._size = os.fstat(self._fd).st_size
+
+
+class _Restarts:
+    """The restart policy of a workload: never, on-failure or always."""
+
+    def __init__(self, spec: dict[str, Any] | None) -> None:
+        self._spec = {"policy": "never", **(spec or {})}
+        self._in_a_row = 0
+        self.count = 0
+
+    def is_wanted(self, code: int, seconds: float) -> bool:
+        """Return whether to restart it after it ran for ``seconds``."""
+        policy = self._spec["policy"]
+        if policy == "never" or (policy == "on-failure" and code == 0):
+            return False
+        return not (self.count == 0 and code != 0 and seconds <= self._spec["settle_seconds"])
+
+    def next_delay(self, seconds: float) -> float:
+        """Return the restart delay: it doubles each time, and resets after a long enough run."""
+        longest = float(self._spec["delay_seconds_max"])
+        if seconds > longest:
+            self._in_a_row = 0
+        delay = float(self._spec["delay_seconds"]) * 2.0 ** min(self._in_a_row, 30)
+        self._in_a_row += 1
+        self.count += 1
+        return min(delay, max(longest, float(self._spec["delay_seconds"])))
+
+
+class _Shim:
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._spec = json.loads((directory / "guest.json").read_text(encoding="utf-8"))
+        self._prctl = _load_prctl()
+        self._console = _Console(directory / "console.log", self._spec["console_max_bytes"])
+        self._output = -1
+        self._wakeups = -1
+        self._restarts = _Restarts(self._spec.get("restart"))
+        self._workload = 0
+        self._first_began: float | None = None
+        self._began = 0.0
+        self._end: dict[str, Any] = {}
+        self._is_ended = False
+        self._is_restart_due = False
+        self._is_told_to_stop = False
+        self._is_new_order = False
+        self._kill_at: float | None = None
+        self._give_up_at = 0.0
+
+    def run(self) -> int:
+        self._prctl(PR_SET_CHILD_SUBREAPER, 1)
+        self._watch_signals()
+        error = self._start()
+        write_json(self._directory / "started.json", {"error": error})
+        if error is not None:
+            return 1
+        is_clear = self._watch()
+        while is_clear and self._is_restart_due and not self._is_told_to_stop:
+            is_clear = self._start_again()
+        if self._is_restart_due:
+            self._write_end()
+        return 0
+
+    def _start_again(self) -> bool:
+        """Wait for the delay, then start it and watch it; True if none of its processes is left."""
+        seconds = time.monotonic() - self._began
+        delay = self._restarts.next_delay(seconds)
+        self._console.note(
+            f"ended with exit code {self._end['exit_code']} after {seconds:.1f} s; "
+            f"restart {self._restarts.count} in {delay:g} s"
+        )
+        self._wait(delay)
+        if self._is_told_to_stop:
+            return True
+        error = self._start()
+        if error is None:
+            return self._watch()
+        self._console.note(f"restart failed: {error['step']}: {error['text']}")
+        self._note_end(127)
+        return True
+
+    def _wait(self, seconds: float) -> None:
+        """Wait, but return early on a stop request."""
+        until = time.monotonic() + seconds
+        while not self._is_told_to_stop and (left := until - time.monotonic()) > 0:
+            if select.select([self._wakeups], [], [], left)[0]:
+                self._drain_wakeups()
+
+    def _drain_wakeups(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wakeups, READ_BYTES)
+
+    def _watch_signals(self) -> None:
+        self._wakeups, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._stop_asked)
+        for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            signal.signal(ignored, signal.SIG_IGN)
+
+    def _stop_asked(self, *_: object) -> None:
+        self._is_told_to_stop = self._is_new_order = True
+
+    def _start(self) -> dict[str, Any] | None:
+        """Start the workload; return the error, or None."""
+        if self._output >= 0:
+            os.close(self._output)
+        self._is_ended = self._is_restart_due = False
+        self._kill_at = None
+        self._output, output_end = os.pipe2(os.O_CLOEXEC)
+        errors, errors_end = os.pipe2(os.O_CLOEXEC)
+        go, go_end = os.pipe2(os.O_CLOEXEC)
+        self._began = time.monotonic()
+        self._first_began = self._first_began or self._began
+        self._workload = os.fork()
+        if not self._workload:
+            os.close(go_end)
+            _become_workload(self._spec, self._prctl, output_end, errors_end, go)
+        for fd in (output_end, errors_end, go):
+            os.close(fd)
+        os.set_blocking(self._output, False)
+        self._note_processes()
+        os.write(go_end, b"g")  # if the shim dies before this, the child exits without running
+        os.close(go_end)
+        with os.fdopen(errors, "rb") as file:
+            said = file.read()
+        if not said:
+            return None
+        os.waitpid(self._workload, 0)
+        return dict(json.loads(said))
+
+    def _note_processes(self) -> None:
+        write_json(
+            self._directory / "processes.json",
+            {
+                "boot_id": boot_id(),
+                "shim": {"pid": os.getpid(), "start": _start_of(os.getpid())},
+                "workload": {"pid": self._workload, "start": _start_of(self._workload)},
+            },
+        )
+
+    def _watch(self) -> bool:
+        """Copy output and reap until all have ended; False if some processes do not end."""
+        poller = select.poll()
+        poller.register(self._wakeups, select.POLLIN)
+        poller.register(self._output, select.POLLIN)
+        is_clear = False
+        while not is_clear and not self._is_hopeless():
+            for fd, _ in poller.poll(self._timeout_ms()):
+                if fd == self._wakeups:
+                    self._drain_wakeups()
+                elif not self._pump():
+                    poller.unregister(self._output)
+            is_clear = self._reap()
+            self._go_on_stopping()
+        self._drain()
+        return is_clear
+
+    def _timeout_ms(self) -> float | None:
+        return None if self._kill_at is None else STOP_TICK_SECONDS * 1000
+
+    def _pump(self) -> bool:
+        """Copy output to the console; False at the end of the output."""
+        try:
+            data = os.read(self._output, READ_BYTES)
+        except BlockingIOError:
+            return True
+        self._console.write(data)
+        return bool(data)
+
+    def _drain(self) -> None:
+        """Copy what the workload printed before it ended."""
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(64):
+                data = os.read(self._output, READ_BYTES)
+                if not data:
+                    return
+                self._console.write(data)
+
+    def _reap(self) -> bool:
+        """Reap ended processes; True if none is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return True
+            if not pid:
+                return False
+            if pid == self._workload:
+                self._note_end(os.waitstatus_to_exitcode(status))
+
+    def _note_end(self, code: int) -> None:
+        self._drain()
+        self._is_ended = True
+        now = time.monotonic()
+        exit_code = code if code >= 0 else 128 - code
+        self._end = {
+            "exit_code": exit_code,
+            "seconds": round(now - (self._first_began or now), 3),
+        }
+        if not self._is_told_to_stop:
+            self._is_restart_due = self._restarts.is_wanted(exit_code, now - self._began)
+        if not self._is_restart_due:
+            self._write_end()
+
+    def _write_end(self) -> None:
+        write_json(self._directory / "exit.json", self._end)
+
+    def _go_on_stopping(self) -> None:
+        now = time.monotonic()
+        is_new_order, self._is_new_order = self._is_new_order, False
+        if self._kill_at is None:
+            if self._is_told_to_stop or self._is_ended:
+                self._begin_to_stop(now)
+        elif is_new_order:
+            self._begin_to_stop(now)
+        elif now >= self._kill_at:
+            self._signal_all(signal.SIGKILL)
+
+    def _begin_to_stop(self, now: float) -> None:
+        """Signal all processes; a repeated request may only shorten the remaining time."""
+        grace_seconds, is_hard = self._how_to_stop()
+        self._signal_all(signal.SIGKILL if is_hard else signal.SIGTERM)
+        kill_at = now + grace_seconds
+        self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
+        self._give_up_at = self._kill_at + KILL_SECONDS_MAX
+
+    def _how_to_stop(self) -> tuple[float, bool]:
+        """Return the grace period in seconds, and whether to kill at once."""
+        asked: dict[str, Any] = {}
+        if self._is_told_to_stop:
+            with contextlib.suppress(OSError, ValueError):
+                asked = json.loads((self._directory / "stop.json").read_text(encoding="utf-8"))
+        grace_seconds = asked.get("grace_seconds", self._spec["stop_grace_seconds"])
+        return float(grace_seconds), bool(asked.get("is_hard", False))
+
+    def _is_hopeless(self) -> bool:
+        return self._kill_at is not None and time.monotonic() >= self._give_up_at
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        for pid in descendants(os.getpid()):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+
+
+def _start_of(pid: int) -> int:
+    stat = read_stat(pid)
+    return int(stat["start"]) if stat is not None else 0
+
+
+def _load_prctl() -> Any:
+    """Return prctl(2), or a function without effect if it is unavailable."""
+    try:
+        import ctypes
+
+        call = ctypes.CDLL(None, use_errno=True).prctl
+    except (ImportError, OSError, AttributeError):
+        return lambda *_: -1
+    return lambda option, value: call(option, ctypes.c_ulong(value), 0, 0, 0)
+
+
+def _become_workload(
+    spec: dict[str, Any], prctl: Any, output: int, errors: int, go: int
+) -> NoReturn:
+    """Set up this child and run the command; write a failure to ``errors``."""
+    step = "start"
+    try:
+        if not os.read(go, 1):
+            os._exit(127)
+        os.setsid()
+        step = "cgroup"
+        _join_cgroup(spec["cgroup"])
+        step = "user"
+        _become_user(spec["user"])
+        prctl(PR_SET_NO_NEW_PRIVS, 1)
+        step = "directory"
+        os.chdir(spec["home"])
+        os.umask(0o077)
+        _connect_output(output)
+        _reset_signals()
+        step = "limits"
+        _set_limits(spec)  # last, because memory is limited from here on
+        step = "command"
+        os.execvpe(spec["argv"][0], spec["argv"], spec["environment"])  # noqa: S606 - the purpose
+    except BaseException as error:
+        number = getattr(error, "errno", None) or errno.EINVAL
+        said = {"errno": number, "step": step, "text": str(error)}
+        os.write(errors, json.dumps(said).encode()[:4096])
+    os._exit(127)
+
+
+def _join_cgroup(cgroup: str | None) -> None:
+    if cgroup is not None:
+        (Path(cgroup) / "cgroup.procs").write_text("0", encoding="ascii")
+
+
+def _set_limits(spec: dict[str, Any]) -> None:
+    for name, value in spec["rlimits"].items():
+        resource.setrlimit(getattr(resource, name), (value, value))
+    if spec["cpus"] is not None:
+        os.sched_setaffinity(0, spec["cpus"])
+
+
+def _become_user(name: str | None) -> None:
+    if name is None:
+        return
+    user = pwd.getpwnam(name)
+    os.initgroups(name, user.pw_gid)
+    os.setgid(user.pw_gid)
+    os.setuid(user.pw_uid)
+
+
+def _connect_output(output: int) -> None:
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+
+
+def _reset_signals() -> None:
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals():
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def main() -> int:
+    """Leave the agent's process tree, then run the shim; the first process exits at once."""
+    directory, lock_fd = Path(sys.argv[1]), int(sys.argv[2])
+    os.set_inheritable(lock_fd, False)
+    if os.fork():
+        os._exit(0)
+    return _Shim(directory).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

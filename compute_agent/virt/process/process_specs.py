@@ -1,0 +1,235 @@
+"""Specification of a workload's process: command, environment and limits."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from oslo_config import cfg
+
+from armillary import exception
+from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.virt.machine import machine
+from compute_agent.virt.machine.cpu_split import CpuSplit
+from compute_agent.virt.process.cgroups import Cgroups
+from compute_agent.virt.process.process_guest import ProcessGuest, ProcessSpec
+from objects.flavor import Flavor
+from objects.instance import Instance
+from objects.numa import HostCell, format_cpus
+
+COMMAND_PROPERTY = "process_command"
+ENVIRONMENT_PROPERTY = "process_environment"
+RESTART_PROPERTY = "process_restart"
+NEVER = "never"
+RESTART_POLICIES = (NEVER, "on-failure", "always")
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+UUID_VARIABLE = "ARMILLARY_INSTANCE_UUID"
+CPUS_VARIABLE = "ARMILLARY_CPUS"
+CELLS_VARIABLE = "ARMILLARY_NUMA_CELLS"
+DEVICES_VARIABLE = "ARMILLARY_PCI_DEVICES"
+_HOST_VARIABLES = (UUID_VARIABLE, CPUS_VARIABLE, CELLS_VARIABLE, DEVICES_VARIABLE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Command:
+    """The command of a workload, independent of host, directory and placement."""
+
+    argv: list[str]
+    environment: dict[str, str]
+    restart_policy: str = NEVER
+
+    @classmethod
+    def of(cls, instance: Instance) -> Self:
+        """Return the command from an instance's image. Raises BuildAborted."""
+        properties = instance.image.properties if instance.image is not None else {}
+        try:
+            argv = shlex.split(properties.get(COMMAND_PROPERTY, ""))
+            environment = json.loads(properties.get(ENVIRONMENT_PROPERTY) or "{}")
+        except ValueError as error:
+            reason = f"the image's command or environment is malformed: {error}"
+            raise _aborted(instance, reason) from error
+        if not argv or not argv[0]:
+            raise _aborted(instance, f"the image has no property {COMMAND_PROPERTY}")
+        if not _is_environment(environment):
+            raise _aborted(instance, f"{ENVIRONMENT_PROPERTY} is not a JSON object of strings")
+        if any("\0" in text for text in argv):
+            raise _aborted(instance, "the image's command contains a zero byte")
+        policy = properties.get(RESTART_PROPERTY, NEVER)
+        if policy not in RESTART_POLICIES:
+            reason = f"{RESTART_PROPERTY} is '{policy}', not one of {', '.join(RESTART_POLICIES)}"
+            raise _aborted(instance, reason)
+        return cls(argv, environment, policy)
+
+    @classmethod
+    def kept(cls, guest: ProcessGuest) -> Self | None:
+        """Return the command that a guest was started with, or None if it was not stored."""
+        spec = guest.spec()
+        if spec is None:
+            return None
+        environment = {
+            name: text
+            for name, text in spec["environment"].items()
+            if name not in _HOST_VARIABLES and (name, text) != ("HOME", str(guest.home))
+        }
+        policy = (spec.get("restart") or {"policy": NEVER})["policy"]
+        return cls(spec["argv"], environment, policy)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the command as JSON values."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """Return the command from ``to_plain``. Raises ValueError; the sender is not trusted."""
+        argv, environment = plain.get("argv"), plain.get("environment")
+        policy = plain.get("restart_policy")
+        is_argv = isinstance(argv, list) and all(
+            isinstance(text, str) and "\0" not in text for text in argv
+        )
+        if not (argv and is_argv and _is_environment(environment) and policy in RESTART_POLICIES):
+            raise ValueError("the command sent by the other host is malformed")
+        return cls(list(argv), dict(environment or {}), str(policy))
+
+
+class SpecMaker:
+    """Creates the shim's specification from a command and this host's limits.
+
+    ``list_guests`` returns all workloads of the host, to balance the use of CPUs.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        cgroups: Cgroups | None,
+        split: CpuSplit,
+        cells: Sequence[HostCell],
+        list_guests: Callable[[], Iterable[ProcessGuest]],
+    ) -> None:
+        self._conf = conf
+        self._cgroups = cgroups
+        self._split = split
+        self._cells = cells
+        self._list_guests = list_guests
+
+    def make(
+        self, guest: ProcessGuest, instance: Instance, place: InstancePlacement, command: Command
+    ) -> ProcessSpec:
+        """Return the specification; create or update its cgroup. Raises OSError."""
+        options = self._conf.process
+        flavor = instance.flavor
+        controllers = self._cgroups.controllers if self._cgroups is not None else frozenset()
+        home = {"PATH": PATH, "HOME": str(guest.home)}
+        told = {UUID_VARIABLE: guest.uuid, **self._place_environment(place)}
+        return ProcessSpec(
+            argv=command.argv,
+            environment={**home, **command.environment, **told},
+            cgroup=self._make_cgroup(guest.uuid, flavor, place),
+            rlimits=_rlimits(flavor, limits_memory="memory" not in controllers),
+            cpus=self._cpus(guest, flavor.vcpus, place, has_quota="cpu" in controllers),
+            user=options.workload_user,
+            stop_grace_seconds=options.stop_grace_seconds,
+            console_max_bytes=options.console_max_bytes,
+            place=None if place.is_anywhere else place.to_plain(),
+            restart=self._restart(command.restart_policy),
+        )
+
+    def _place_environment(self, place: InstancePlacement) -> dict[str, str]:
+        """Return the environment variables that describe the placement, if there is one."""
+        told = {}
+        topology = place.numa_topology
+        if topology is not None:
+            told[CPUS_VARIABLE] = format_cpus(place.cpus(self._cells) or ())
+            told[CELLS_VARIABLE] = format_cpus(topology.host_cells)
+        if place.pci_devices:
+            told[DEVICES_VARIABLE] = ",".join(device.address for device in place.pci_devices)
+        return told
+
+    def _restart(self, policy: str) -> dict[str, Any] | None:
+        if policy == NEVER:
+            return None
+        options = self._conf.process
+        return {
+            "policy": policy,
+            "delay_seconds": options.restart_delay_seconds,
+            "delay_seconds_max": options.restart_delay_seconds_max,
+            "settle_seconds": options.settle_seconds,
+        }
+
+    def _make_cgroup(self, uuid: str, flavor: Flavor, place: InstancePlacement) -> str | None:
+        if self._cgroups is None:
+            return None
+        topology = place.numa_topology
+        path = self._cgroups.create(
+            uuid,
+            memory_mb=flavor.memory_mb,
+            swap_mb=flavor.swap_mb,
+            vcpus=max(1, flavor.vcpus),
+            cpus=self._own_or_shared(place),
+            cells=topology.host_cells if topology is not None else None,
+        )
+        return str(path)
+
+    def _cpus(
+        self, guest: ProcessGuest, vcpus: int, place: InstancePlacement, *, has_quota: bool
+    ) -> list[int] | None:
+        """Return the CPUs for a workload; None means all that the agent may use."""
+        if place.numa_topology is None and not has_quota:
+            return self._choose_cpus(guest, vcpus)
+        cpus = self._own_or_shared(place)
+        return None if cpus is None else sorted(cpus)
+
+    def _own_or_shared(self, place: InstancePlacement) -> frozenset[int] | None:
+        """Return the CPUs of its placement, else the shared CPUs if they are configured."""
+        own = place.cpus(self._cells)
+        if own is None and self._split.is_configured:
+            return self._split.shared
+        return own
+
+    def _choose_cpus(self, guest: ProcessGuest, vcpus: int) -> list[int] | None:
+        """Return the least used CPUs, or its current ones if their number is unchanged.
+
+        None means all CPUs.
+        """
+        available = self._split.shared
+        if vcpus >= len(available):
+            return sorted(available) if self._split.is_configured else None
+        wanted = max(1, vcpus)
+        had = (guest.spec() or {}).get("cpus") or ()
+        if len(had) == wanted and available.issuperset(had):
+            return list(had)
+        shares: collections.Counter[int] = collections.Counter()
+        for other in self._list_guests():
+            if other.uuid != guest.uuid:
+                shares.update((other.spec() or {}).get("cpus") or ())
+        return sorted(sorted(available, key=lambda cpu: (shares[cpu], cpu))[:wanted])
+
+
+def list_guests(directory: Path, host: str) -> Iterable[ProcessGuest]:
+    """Yield the workloads in a directory, ordered, without drafts and trash."""
+    for path in sorted(directory.iterdir()):
+        if not path.name.startswith("."):
+            yield ProcessGuest(path, host)
+
+
+def _rlimits(flavor: Flavor, *, limits_memory: bool) -> dict[str, int]:
+    limits = {"RLIMIT_CORE": 0}
+    if limits_memory and flavor.memory_mb:
+        # Not RLIMIT_AS: many runtimes reserve far more address space than they use.
+        limits["RLIMIT_DATA"] = flavor.memory_mb * machine.MIB
+    return limits
+
+
+def _is_environment(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        name and "=" not in name and isinstance(text, str) and "\0" not in name + text
+        for name, text in value.items()
+    )
+
+
+def _aborted(instance: Instance, reason: str) -> exception.BuildAborted:
+    return exception.BuildAborted(instance_uuid=instance.uuid, reason=reason)

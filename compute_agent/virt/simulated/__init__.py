@@ -1,0 +1,1 @@
+"""The simulated driver: hosts and instances on which nothing runs."""

@@ -1,0 +1,232 @@
+"""Execution of operation commands from the journal, and reports of their results."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+
+from oslo_config import cfg
+from oslo_utils import timeutils
+
+from armillary import exception
+from armillary.context import RequestContext, admin_context
+from compute_agent.host.claims import Claims
+from compute_agent.journal.command_log import NO_CHANGE, CommandLog
+from compute_agent.journal.journal import Acceptance, Journal
+from compute_agent.operations.step import Outcome, Step, Superseded
+from compute_agent.operations.verbs import VERBS
+from compute_agent.reporting.outbox import Outbox
+from compute_agent.reporting.staleness_check import OUT_OF_REACH, StalenessCheck
+from compute_agent.virt.driver import ComputeDriver
+from compute_agent.work.work_queue import WorkQueue
+from conductor.cell_conductor.rpcapi import CellConductorAPI
+from objects.instance_fault import InstanceFault
+from objects.instance_order import InstanceOrder, Verb
+
+LOG = logging.getLogger(__name__)
+
+PROGRESS_SECONDS = 2.0
+"""Interval of live migration progress messages to the conductor."""
+
+
+class Progress:
+    """Reports live migration progress to the conductor periodically, without blocking."""
+
+    def __init__(
+        self,
+        book: CommandLog,
+        order: InstanceOrder,
+        tell: Callable[[int, int], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._book = book
+        self._order = order
+        self._tell = tell
+        self._clock = clock
+        self._told_at = float("-inf")
+
+    def progress(self, *, total_mb: int, remaining_mb: int) -> None:
+        """Report the memory to copy and what is left of it, MiB."""
+        now = self._clock()
+        if now - self._told_at >= PROGRESS_SECONDS:
+            self._told_at = now
+            self._tell(total_mb, remaining_mb)
+
+    def is_aborted(self) -> bool:
+        """Return whether the migration is to be aborted or its command was superseded."""
+        return self._book.is_aborted(self._order)
+
+
+class CommandExecution:
+    """Receives commands and executes them through the queue.
+
+    ``on_change`` gets the host. ``on_unwanted`` gets (host, instance UUID) when a command is
+    dropped whose predecessors may have left something behind.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        journal: Journal,
+        drivers: Mapping[str, ComputeDriver],
+        claims: Claims,
+        queue: WorkQueue,
+        outbox: Outbox,
+        conductor: CellConductorAPI,
+        agent: str,
+        staleness_check: StalenessCheck,
+        on_change: Callable[[str], None],
+        on_unwanted: Callable[[str, str], None],
+    ) -> None:
+        self._conf = conf
+        self._journal = journal
+        self._book = CommandLog(journal)
+        self._drivers = drivers
+        self._claims = claims
+        self._queue = queue
+        self._outbox = outbox
+        self._conductor = conductor
+        self._agent = agent
+        self._thoughts = staleness_check
+        self._on_change = on_change
+        self._on_unwanted = on_unwanted
+
+    def take(self, context: RequestContext, order: InstanceOrder) -> None:
+        """Record a command and queue it. Duplicate, late and unknown commands are handled."""
+        host, uuid = order.host, order.instance.uuid
+        if host not in self._drivers:
+            self._refuse(order, f"agent {self._agent} does not manage host {host}")
+            return
+        if order.verb not in VERBS:
+            self._refuse(order, f"agent {self._agent} does not support the command {order.verb}")
+            return
+        accepted = self._book.accept(order)
+        LOG.info(
+            "%s: command %d, %s on %s: %s", uuid, order.sequence, order.verb, host, accepted.value
+        )
+        match accepted:
+            case Acceptance.NEW:
+                self._start(context, order)
+            case Acceptance.REPEATED:
+                if not self._queue.is_in_hand((host, uuid)):
+                    self._start(context, order)
+            case Acceptance.OVER:
+                self._outbox.wake()
+            case Acceptance.IGNORED:
+                pass
+
+    def abort(self, uuid: str, host: str, sequence: int) -> None:
+        """Abort a running or queued live migration."""
+        if self._book.abort(host, uuid, sequence):
+            LOG.info("%s: aborting command %d on %s", uuid, sequence, host)
+            self._queue.let_through((host, uuid))
+
+    def resume(self) -> None:
+        """Resume commands in the journal that are not queued or running."""
+        for host, uuid in self._book.list_open():
+            if host not in self._drivers or self._queue.is_in_hand((host, uuid)):
+                continue
+            order = self._book.find_open(host, uuid)
+            if order is not None:
+                self._start(admin_context().for_instance(uuid), order)
+
+    def carry_out(self, context: RequestContext, host: str, uuid: str) -> None:
+        """Execute the pending command for an instance on a host, if any."""
+        order = self._book.find_open(host, uuid)
+        if order is None:
+            return
+        context.update_store()  # request id in this worker's log lines
+        if not self._is_wanted(context, order):
+            return
+        try:
+            outcome = VERBS[Verb(order.verb)](self._step(context, order))
+        except Superseded:
+            LOG.info("%s: command %d was superseded", uuid, order.sequence)
+            return
+        except exception.ArmillaryError as error:
+            self._finish(order, Outcome(), self._fault(order, error))
+        except Exception as error:
+            LOG.exception("%s: command %d, %s on %s failed unexpectedly",
+                          uuid, order.sequence, order.verb, host)  # fmt: skip
+            self._finish(order, Outcome(), self._fault(order, error))
+        else:
+            self._finish(order, outcome, None)
+
+    def _is_wanted(self, context: RequestContext, order: InstanceOrder) -> bool:
+        """Return whether to continue a command; drop an obsolete one."""
+        host, uuid = order.host, order.instance.uuid
+        try:
+            if self._thoughts.is_order_wanted(context, order):
+                return True
+        except OUT_OF_REACH as error:
+            LOG.info("%s: command %d waits for the conductor: %s",
+                     uuid, order.sequence, error)  # fmt: skip
+            return False
+        LOG.info("%s: command %d on %s is obsolete", uuid, order.sequence, host)
+        self._book.drop(order)
+        self._on_unwanted(host, uuid)
+        return False
+
+    def _step(self, context: RequestContext, order: InstanceOrder) -> Step:
+        return Step(
+            conf=self._conf,
+            context=context,
+            order=order,
+            entry=self._journal.find(order.host, order.instance.uuid),
+            driver=self._drivers[order.host],
+            claims=self._claims,
+            watch=Progress(self._book, order, lambda total, left: self._tell(order, total, left)),
+            write=lambda change: self._book.change(order, change),
+        )
+
+    def _finish(self, order: InstanceOrder, outcome: Outcome, fault: InstanceFault | None) -> None:
+        change = outcome.change if fault is None else NO_CHANGE
+        if not self._book.finish(order, change, answer=outcome.answer, fault=fault):
+            LOG.info("%s: command %d was superseded", order.instance.uuid, order.sequence)
+        if fault is not None:
+            LOG.warning(
+                "%s: command %d, %s on %s failed: %s",
+                order.instance.uuid, order.sequence, order.verb, order.host, fault.details,
+            )  # fmt: skip
+        self._outbox.wake()
+        self._on_change(order.host)
+
+    def _start(self, context: RequestContext, order: InstanceOrder) -> None:
+        host, uuid = order.host, order.instance.uuid
+        is_copy = order.verb == Verb.LIVE_MIGRATE and not self._book.is_aborted(order)
+        start = self._queue.copy if is_copy else self._queue.chore
+        start((host, uuid), lambda: self.carry_out(context, host, uuid))
+
+    def _refuse(self, order: InstanceOrder, reason: str) -> None:
+        LOG.warning("%s: command %d is rejected: %s", order.instance.uuid, order.sequence, reason)
+        error = exception.OperationFailed(
+            operation=order.verb, instance_uuid=order.instance.uuid, host=order.host, reason=reason
+        )
+        self._book.refuse(order, self._fault(order, error))
+        self._outbox.wake()
+
+    def _fault(self, order: InstanceOrder, error: Exception) -> InstanceFault:
+        reason = getattr(error, "kwargs", {}).get("reason")
+        return InstanceFault.from_values(
+            instance_uuid=order.instance.uuid,
+            host=order.host,
+            message=_sentence_for_user(order, reason),
+            details=f"{type(error).__name__}: {error}",
+            created_at=timeutils.utcnow(with_timezone=True),
+        )
+
+    def _tell(self, order: InstanceOrder, total_mb: int, remaining_mb: int) -> None:
+        try:
+            self._conductor.migration_progress(
+                admin_context(), self._agent, order.host, order.instance.uuid, order.sequence,
+                total_mb=total_mb, remaining_mb=remaining_mb,
+            )  # fmt: skip
+        except exception.ArmillaryError as error:
+            LOG.debug("%s: cannot send progress: %s", order.instance.uuid, error)
+
+
+def _sentence_for_user(order: InstanceOrder, reason: str | None) -> str:
+    what = order.operation.replace("_", " ")
+    return f"The {what} failed: {reason or 'unexpected error on the host'}."

@@ -1,0 +1,244 @@
+"""Steps of building and destroying an instance, each recorded in the journal first.
+
+Every step is idempotent: after a crash the journal contains an instance's state, and the work
+resumes from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+
+from oslo_utils import timeutils
+
+from armillary import exception
+from armillary.context import RequestContext, admin_context
+from compute_agent.host.claims import Claims
+from compute_agent.journal.journal import Entry, Journal, State
+from compute_agent.reporting.outbox import Outbox
+from compute_agent.reporting.staleness_check import OUT_OF_REACH, StalenessCheck
+from compute_agent.virt.driver import ComputeDriver, GuestInfo
+from compute_agent.work.work_queue import WorkQueue
+from objects.instance import Instance
+from objects.instance_fault import InstanceFault
+from objects.request_spec import RequestSpec
+
+LOG = logging.getLogger(__name__)
+
+RUNNING = "running"
+
+BuildOrder = tuple[Instance, RequestSpec]
+"""The instance to build and its request spec."""
+
+
+class InstanceWork:
+    """Runs builds and deletes on the drivers through the queue. ``on_change`` gets the host."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        drivers: Mapping[str, ComputeDriver],
+        claims: Claims,
+        queue: WorkQueue,
+        outbox: Outbox,
+        staleness_check: StalenessCheck,
+        on_change: Callable[[str], None],
+    ) -> None:
+        self._journal = journal
+        self._drivers = drivers
+        self._claims = claims
+        self._queue = queue
+        self._outbox = outbox
+        self._thoughts = staleness_check
+        self._on_change = on_change
+        self._unknown_hosts: set[str] = set()
+
+    def start_build(
+        self, context: RequestContext, host: str, uuid: str, order: BuildOrder | None = None
+    ) -> None:
+        """Queue a build from the journal; ``order`` is the entry's content, if just written."""
+        self._queue.build((host, uuid), lambda: self.build(context, host, uuid, order))
+
+    def start_destroy(self, host: str, uuid: str) -> None:
+        """Queue the destruction of an instance that the journal marks as deleting."""
+        self._queue.chore((host, uuid), lambda: self.destroy(host, uuid))
+
+    def resume(self) -> None:
+        """Resume the journal's unfinished builds and deletes that are not queued or running."""
+        for entry in self._journal.list_entries(states=(State.BUILDING, State.DELETING)):
+            if self._queue.is_in_hand(entry.key):
+                continue
+            if entry.host not in self._drivers:
+                self._give_up(entry)
+            elif entry.state is State.DELETING:
+                LOG.info("%s: resuming its delete on %s", entry.instance_uuid, entry.host)
+                self.start_destroy(*entry.key)
+            else:
+                context = admin_context(entry.request_id).for_instance(entry.instance_uuid)
+                self.resume_build(context, entry)
+
+    def resume_build(self, context: RequestContext, entry: Entry) -> None:
+        """Resume a build, unless it is queued or running."""
+        if self._queue.is_in_hand(entry.key):
+            return
+        LOG.info(
+            "%s: resuming attempt %d of its build on %s",
+            entry.instance_uuid, entry.attempt, entry.host,
+        )  # fmt: skip
+        self.start_build(context, *entry.key)
+
+    def build(
+        self, context: RequestContext, host: str, uuid: str, order: BuildOrder | None = None
+    ) -> None:
+        """Build an instance, unless a delete or a later attempt superseded it."""
+        context.update_store()  # request id in this worker's log lines
+        entry = self._journal.find(host, uuid)
+        if entry is None or entry.state is not State.BUILDING:
+            return
+        if not self._is_wanted(context, entry):
+            return
+        if order is not None and order[0].attempt == entry.attempt:
+            instance, spec = order
+        else:
+            instance, spec = self._journal.get_build(host, uuid)
+        driver = self._drivers[host]
+        try:
+            if entry.is_dirty:
+                driver.destroy(uuid)
+                self._journal.note_clean(host, uuid, entry.attempt)
+            place = self._claims.claim(context, instance, spec)
+            if place is None:
+                return
+            if place.is_anywhere:
+                guest = driver.spawn(instance)  # drivers without NUMA take no placement
+            else:
+                self._on_change(host)
+                guest = driver.spawn(instance, place)
+        except (exception.BuildFailed, exception.BuildAborted) as error:
+            self._note_failure(entry, error)
+        except Exception as error:
+            LOG.exception("%s: attempt %d on %s failed unexpectedly", uuid, entry.attempt, host)
+            with contextlib.suppress(Exception):
+                driver.destroy(uuid)
+            self._note_failure(entry, error)
+        else:
+            self._note_success(entry, guest)
+
+    def _is_wanted(self, context: RequestContext, entry: Entry) -> bool:
+        """Return whether to continue a build; destroy what is left of an obsolete one."""
+        host, uuid, attempt = entry.host, entry.instance_uuid, entry.attempt
+        try:
+            if self._thoughts.is_build_wanted(context, entry):
+                return True
+        except OUT_OF_REACH as error:
+            LOG.info("%s: attempt %d waits for the conductor: %s", uuid, attempt, error)
+            return False
+        LOG.info("%s: attempt %d on %s is obsolete", uuid, attempt, host)
+        if self._journal.begin_forget(host, uuid, attempt):
+            self.destroy(host, uuid)
+        return False
+
+    def destroy(self, host: str, uuid: str) -> None:
+        """Destroy an instance that is being deleted, or the remains of an obsolete attempt."""
+        entry = self._journal.find(host, uuid)
+        if entry is None or entry.state is not State.DELETING:
+            return
+        self._drivers[host].destroy(uuid)
+        self._journal.finish_delete(host, uuid)
+        LOG.info("%s: deleted from %s", uuid, host)
+        self._changed(host)
+
+    def report_stopped_guests(self) -> None:
+        """Find guests that stopped by themselves, and report them."""
+        for host, attempts in self._journal.list_running().items():
+            driver = self._drivers.get(host)
+            if driver is None:
+                continue
+            try:
+                guests = {guest.instance_uuid: guest for guest in driver.list_guests()}
+            except Exception:
+                LOG.exception("Cannot list the guests of host %s", host)
+                continue
+            for uuid, attempt in attempts.items():
+                guest = guests.get(uuid)
+                if guest is None or guest.power_state != RUNNING:
+                    self._note_end(host, uuid, attempt, guest)
+
+    def _note_end(self, host: str, uuid: str, attempt: int, guest: GuestInfo | None) -> None:
+        exit_code = guest.exit_code if guest is not None else None
+        if self._journal.end(host, uuid, attempt, exit_code):
+            LOG.info("%s: stopped by itself on %s, exit code %s", uuid, host, exit_code)
+            self._changed(host)
+
+    def _note_success(self, entry: Entry, guest: GuestInfo) -> None:
+        is_current = self._journal.finish_build(
+            entry.host, entry.instance_uuid, entry.attempt,
+            power_state=guest.power_state, exit_code=guest.exit_code,
+        )  # fmt: skip
+        if not is_current:
+            LOG.info("%s: attempt %d was superseded", entry.instance_uuid, entry.attempt)
+            return
+        LOG.info("%s: attempt %d built on %s", entry.instance_uuid, entry.attempt, entry.host)
+        self._changed(entry.host)
+
+    def _note_failure(self, entry: Entry, error: Exception) -> None:
+        fault = make_fault(entry.instance_uuid, entry.attempt, entry.host, error)
+        is_current = self._journal.fail_build(
+            entry.host, entry.instance_uuid, entry.attempt,
+            fault=fault,
+            retry=not isinstance(error, exception.BuildAborted),
+            is_counted=is_hosts_fault(error),
+        )  # fmt: skip
+        if is_current:
+            LOG.warning(
+                "%s: attempt %d on %s failed: %s",
+                entry.instance_uuid, entry.attempt, entry.host, error,
+            )  # fmt: skip
+            self._changed(entry.host)
+
+    def _give_up(self, entry: Entry) -> None:
+        """Fail the builds of a host that was removed from the configuration."""
+        if entry.host not in self._unknown_hosts:
+            self._unknown_hosts.add(entry.host)
+            LOG.warning("The journal has entries of host %s, unknown to this agent", entry.host)
+        if entry.state is State.BUILDING:
+            self._note_failure(entry, not_carried(entry.instance_uuid, entry.host))
+
+    def _changed(self, host: str) -> None:
+        self._outbox.wake()
+        self._on_change(host)
+
+
+def not_carried(uuid: str, host: str) -> exception.ComputeResourcesUnavailable:
+    """Return the error for a build on a host that this agent does not manage."""
+    return exception.ComputeResourcesUnavailable(
+        instance_uuid=uuid, host=host, reason="the agent does not manage this host"
+    )
+
+
+def is_hosts_fault(error: Exception) -> bool:
+    """Return whether a failure counts against the host, so that schedulers should avoid it."""
+    return not isinstance(error, exception.BuildAborted | exception.GroupPolicyViolation)
+
+
+def make_fault(uuid: str, attempt: int, host: str, error: Exception) -> InstanceFault:
+    """Return the fault record of a failed attempt; its details are for administrators."""
+    return InstanceFault.from_values(
+        instance_uuid=uuid,
+        attempt=attempt,
+        host=host,
+        message=_sentence_for_user(error),
+        details=f"{type(error).__name__}: {error}",
+        created_at=timeutils.utcnow(with_timezone=True),
+    )
+
+
+def _sentence_for_user(error: Exception) -> str:
+    if isinstance(error, exception.GroupPolicyViolation):
+        policy = error.kwargs["policy"]
+        return f"The build failed: the host does not fit the server group's policy {policy}."
+    if isinstance(error, exception.BuildFailed | exception.BuildAborted):
+        return f"The build failed: {error.kwargs.get('reason') or 'no reason given'}."
+    return "The build failed: unexpected error on the host."

@@ -1,0 +1,200 @@
+"""Work queue: one task at a time per instance, and a concurrency limit per kind and host."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from armillary.concurrency import WorkerPool
+
+LOG = logging.getLogger(__name__)
+
+Key = tuple[str, str]
+"""Host and instance UUID."""
+Limit = Callable[[], int]
+"""Returns the current limit of concurrent tasks on one host; 0 means unlimited."""
+
+
+def no_limit() -> int:
+    """Return 0: unlimited."""
+    return 0
+
+
+class WorkQueue:
+    """Runs tasks in three pools of equal size: builds, live migrations, and everything else.
+
+    Thus neither builds nor live migrations delay a delete. The queue has no bound of its own: every
+    queued task is in the journal, so there are at most as many as commands. Hosts are served in
+    rotation.
+    """
+
+    def __init__(
+        self,
+        *,
+        size: int,
+        name: str,
+        builds_per_host_max: Limit,
+        copies_per_host_max: Limit = no_limit,
+    ) -> None:
+        self._builds = _Lane(size, f"{name}-build", builds_per_host_max)
+        self._copies = _Lane(size, f"{name}-copy", copies_per_host_max)
+        self._chores = _Lane(size, f"{name}-chore", no_limit)
+        self._lock = threading.Lock()
+        # All tasks by instance, the running one first.
+        self._lines: dict[Key, collections.deque[_Work]] = {}
+        self._is_closed = False
+
+    def build(self, key: Key, run: Callable[[], None]) -> None:
+        """Queue a build, behind the instance's earlier tasks and the host's limit."""
+        self._add(_Work(key, self._builds, run))
+
+    def copy(self, key: Key, run: Callable[[], None]) -> None:
+        """Queue a live migration like a build; later tasks do not wait for its limit."""
+        self._add(_Work(key, self._copies, run))
+
+    def chore(self, key: Key, run: Callable[[], None]) -> None:
+        """Queue any other task, behind the instance's earlier tasks."""
+        self._add(_Work(key, self._chores, run))
+
+    def is_in_hand(self, key: Key) -> bool:
+        """Return whether a task for an instance is queued or running."""
+        with self._lock:
+            return key in self._lines
+
+    def let_through(self, key: Key) -> None:
+        """Let an instance's queued migration start at once, because it was aborted."""
+        with self._lock:
+            line = self._lines.get(key)
+            if line:
+                self._let_through(line, len(line))
+                self._start_what_may()
+
+    def shutdown(self, wait_seconds: float) -> bool:
+        """Start no further tasks; return whether the running ones ended in time."""
+        deadline = time.monotonic() + wait_seconds
+        with self._lock:
+            self._is_closed = True
+        is_done = [
+            lane.pool.shutdown(max(0.0, deadline - time.monotonic())) for lane in self._lanes
+        ]
+        return all(is_done)
+
+    @property
+    def _lanes(self) -> tuple[_Lane, ...]:
+        return self._chores, self._builds, self._copies
+
+    def _add(self, work: _Work) -> None:
+        with self._lock:
+            if self._is_closed:
+                return
+            line = self._lines.setdefault(work.key, collections.deque())
+            line.append(work)
+            if len(line) == 1:
+                work.lane.wait(work)
+            else:
+                self._let_through(line, len(line) - 1)
+            self._start_what_may()
+
+    def _let_through(self, line: collections.deque[_Work], count: int) -> None:
+        """Turn the first ``count`` queued migrations of an instance into ordinary tasks."""
+        for place in range(count):
+            work = line[place]
+            if work.lane is not self._copies or (place == 0 and not work.lane.withdraw(work)):
+                continue
+            line[place] = dataclasses.replace(work, lane=self._chores)
+            if place == 0:
+                self._chores.wait(line[0])
+
+    def _start_what_may(self) -> None:
+        for lane in self._lanes:
+            while (work := lane.take()) is not None:
+                lane.pool.submit(self._run, work)
+
+    def _run(self, work: _Work) -> None:
+        try:
+            work.run()
+        except Exception:
+            # It is still in the journal, and a periodic task resumes it.
+            LOG.exception("%s: work on host %s failed", work.key[1], work.host)
+        finally:
+            self._done(work)
+
+    def _done(self, work: _Work) -> None:
+        with self._lock:
+            work.lane.done(work)
+            line = self._lines[work.key]
+            line.popleft()
+            if self._is_closed:
+                return
+            if line:
+                line[0].lane.wait(line[0])
+            else:
+                del self._lines[work.key]
+            self._start_what_may()
+
+
+class _Lane:
+    """One kind of tasks, queued and running. Requires the queue's lock."""
+
+    def __init__(self, size: int, name: str, per_host_max: Limit) -> None:
+        # The counters limit concurrency; the pool's queue only bridges the end of a task and the
+        # start of the next one.
+        self.pool = WorkerPool(size, name, queue_size_max=size)
+        self._size = size
+        self._per_host_max = per_host_max
+        self._waiting: dict[str, collections.deque[_Work]] = {}  # hosts in rotation order
+        self._on_host: collections.Counter[str] = collections.Counter()
+        self._running = 0
+
+    def wait(self, work: _Work) -> None:
+        """Queue a task until its host has capacity."""
+        self._waiting.setdefault(work.host, collections.deque()).append(work)
+
+    def withdraw(self, work: _Work) -> bool:
+        """Remove a task from the queue; False if it is already running."""
+        line = self._waiting.get(work.host, collections.deque())
+        if work not in line:
+            return False
+        line.remove(work)
+        if not line:
+            del self._waiting[work.host]
+        return True
+
+    def take(self) -> _Work | None:
+        """Return a task of the next host with capacity, and move that host to the end."""
+        if self._running >= self._size:
+            return None
+        limit = self._per_host_max() or self._size
+        for host, line in self._waiting.items():
+            if self._on_host[host] >= limit:
+                continue
+            work = line.popleft()
+            del self._waiting[host]
+            if line:
+                self._waiting[host] = line
+            self._on_host[host] += 1
+            self._running += 1
+            return work
+        return None
+
+    def done(self, work: _Work) -> None:
+        """Record the end of a task and free its capacity."""
+        self._running -= 1
+        self._on_host[work.host] -= 1
+        if not self._on_host[work.host]:
+            del self._on_host[work.host]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class _Work:
+    key: Key
+    lane: _Lane
+    run: Callable[[], None]
+
+    @property
+    def host(self) -> str:
+        return self.key[0]

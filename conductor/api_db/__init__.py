@@ -1,1 +1,0 @@
-"""The API database, owned by the super conductor: its tables, and the queries, one file a noun."""

@@ -1,1 +1,0 @@
-"""Versions of the API database's tables, for ``Database.sync("conductor.api_db.schema")``."""

@@ -1,0 +1,1 @@
+"""The cell conductor: owner of a cell's database; builds, deletes and operates its instances."""

@@ -1,0 +1,217 @@
+"""Base of a cell conductor's tasks: leased work items that move from stage to stage.
+
+Every step may run twice, and late. It acts, then stores the outcome in one transaction that first
+checks that the lease is still its own. A step that cannot know its outcome releases its work items
+with a backoff; recovery takes them again.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from oslo_config import cfg
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.common.cell_db import instances, models, services
+from conductor.common.clock import Clock, moment
+from conductor.common.leases import Lease, Leases
+
+LOG = logging.getLogger(__name__)
+
+PAUSE_SECONDS_MAX = 60.0
+
+Row = TypeVar("Row", models.InstanceBuild, models.InstanceDelete, models.InstanceOperation)
+UNKNOWN_OUTCOME_ERRORS = (exception.Unavailable, exception.RpcFailed)
+
+
+@dataclasses.dataclass(frozen=True)
+class WorkItem(Generic[Row]):
+    """A row and its instance as read, with the lease under which they are processed."""
+
+    lease: Lease
+    row: Row
+    instance: models.Instance
+
+    @property
+    def uuid(self) -> str:
+        """The instance's UUID."""
+        return self.row.instance_uuid
+
+
+class Task(abc.ABC, Generic[Row]):
+    """A kind of leased work, with its rows in one table."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        database: Database,
+        table: type[Row],
+        key: InstrumentedAttribute[str],
+        now: Clock,
+        may_mark_down: Callable[[], bool],
+    ) -> None:
+        self._conf = conf
+        self._may_mark_down = may_mark_down
+        self._database = database
+        self._now_seconds = now
+        self.leases = Leases(
+            table, key, owner=conf.host, lease_seconds=conf.conductor.lease_seconds, now=now
+        )
+
+    @property
+    @abc.abstractmethod
+    def steps(self) -> Mapping[str, Callable[[RequestContext, list[WorkItem[Row]]], list[Lease]]]:
+        """Return stage -> step; a step returns the leases of items that can continue now."""
+
+    @abc.abstractmethod
+    def _stage(self, row: Row) -> str:
+        """Return the stage of a row."""
+
+    @abc.abstractmethod
+    def _list_rows(self, session: Session, uuids: Sequence[str]) -> Sequence[Row]:
+        """Return the rows of these instances."""
+
+    @abc.abstractmethod
+    def _lock_rows(self, session: Session, uuids: Sequence[str]) -> Mapping[str, Row]:
+        """Lock the rows of these instances and return them by UUID."""
+
+    def run(self, context: RequestContext, leases: Sequence[Lease]) -> None:
+        """Run items until none can continue. Raises nothing: failures are left to recovery."""
+        try:
+            works = self._load(leases)
+            while works:
+                works = self._load(self._run_once(context, works))
+        except Exception:
+            LOG.exception("%s failed unexpectedly; instances: %d", type(self).__name__, len(leases))
+
+    def take_expired(self, limit: int) -> list[Lease]:
+        """Take items whose lease has expired, the longest expired first."""
+        with self._database.reader() as session:
+            keys = self.leases.list_free(session, limit=limit)
+        if not keys:
+            return []
+
+        def take(session: Session) -> list[Lease]:
+            taken = [self.leases.take(session, key) for key in keys]
+            return [lease for lease in taken if lease is not None]
+
+        return self._database.run_in_writer(take)
+
+    def release_leases(self, leases: Sequence[Lease]) -> None:
+        """Release items for recovery at once: no thread here is free for them."""
+        self._database.run_in_writer(
+            lambda session: [self.leases.release(session, lease) for lease in leases]
+        )
+
+    @property
+    def _now(self) -> datetime:
+        return moment(self._now_seconds())
+
+    def _load(self, leases: Sequence[Lease]) -> list[WorkItem[Row]]:
+        """Return the items whose lease is still ours."""
+        if not leases:
+            return []
+        by_uuid = {lease.key: lease for lease in leases}
+        with self._database.reader() as session:
+            rows = [
+                row
+                for row in self._list_rows(session, list(by_uuid))
+                if row.lease_owner == by_uuid[row.instance_uuid].owner
+            ]
+            found = instances.find_rows(session, [row.instance_uuid for row in rows])
+        return [
+            WorkItem(by_uuid[row.instance_uuid], row, found[row.instance_uuid])
+            for row in rows
+            if row.instance_uuid in found
+        ]
+
+    def _run_once(self, context: RequestContext, works: Sequence[WorkItem[Row]]) -> list[Lease]:
+        going_on: list[Lease] = []
+        for stage, step in self.steps.items():
+            at_stage = [work for work in works if self._stage(work.row) == stage]
+            if at_stage:
+                going_on += self._run_step(step, context, at_stage)
+        return going_on
+
+    def _run_step(
+        self,
+        step: Callable[[RequestContext, list[WorkItem[Row]]], list[Lease]],
+        context: RequestContext,
+        works: list[WorkItem[Row]],
+    ) -> list[Lease]:
+        try:
+            return step(context, works)
+        except UNKNOWN_OUTCOME_ERRORS as error:
+            LOG.warning("%s: step postponed: %s", _names(works), error)
+            self._release_with_backoff(works)
+        except Exception:
+            LOG.exception("%s: step failed unexpectedly", _names(works))
+            if len(works) > 1:  # one item may be the cause: retry each alone
+                return [lease for work in works for lease in self._run_step(step, context, [work])]
+            self._release_with_backoff(works)
+        return []
+
+    def _release_with_backoff(self, works: Sequence[WorkItem[Row]]) -> None:
+        """Release the leases with a backoff that grows with each consecutive failure."""
+        self._database.run_in_writer(
+            lambda session: [
+                self.leases.release(
+                    session,
+                    work.lease,
+                    retry_in_seconds=self._pause_seconds(work.row.tries),
+                    tries=work.row.tries + 1,
+                )
+                for work in works
+            ]
+        )
+
+    def _pause_seconds(self, tries: int) -> float:
+        pause: float = self._conf.conductor.retry_pause_seconds
+        return max(pause, min(pause * 2 ** min(tries, 10), PAUSE_SECONDS_MAX))
+
+    def _lock_ours(
+        self, session: Session, works: Sequence[WorkItem[Row]]
+    ) -> list[tuple[WorkItem[Row], models.Instance, Row]]:
+        """Lock instances and rows; return those unchanged since they were read.
+
+        Every change of a row's stage gives it a new lease owner, so comparing owners suffices.
+        """
+        uuids = [work.uuid for work in works]
+        locked = instances.lock_all(session, uuids)
+        rows = self._lock_rows(session, uuids)
+        return [
+            (work, locked[work.uuid], rows[work.uuid])
+            for work in works
+            if work.uuid in rows and rows[work.uuid].lease_owner == work.lease.owner
+        ]
+
+    def _take_lease(self, row: Row) -> Lease:
+        """Give a locked row a new lease of ours, whatever its owner was."""
+        lease = self.leases.held(row.instance_uuid)
+        row.lease_owner, row.lease_expires_at = lease.owner, lease.expires_at
+        return lease
+
+    def _is_host_up(self, service: models.Service | None) -> bool:
+        """Return whether an agent can be reached.
+
+        While this conductor may be isolated itself, a missing heartbeat proves nothing.
+        """
+        if service is None or service.forced_down:
+            return False
+        if services.is_up(service, now=self._now, down_time_seconds=self._conf.service_down_time):
+            return True
+        return service.is_up and not self._may_mark_down()
+
+
+def _names(works: Sequence[WorkItem[Any]]) -> str:
+    first = works[0].uuid
+    return first if len(works) == 1 else f"{first} and {len(works) - 1} more"

@@ -1,0 +1,1 @@
+"""Builds and deletes in this cell: attempts, alternates, commands to agents, their reports."""

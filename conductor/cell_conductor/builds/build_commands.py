@@ -1,0 +1,102 @@
+"""Build commands for agents, batched per agent if its version allows that."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Sequence
+
+from armillary import exception
+from armillary.context import RequestContext
+from compute_agent.rpcapi import ComputeAPI
+from objects.instance import Instance
+from objects.pci import pci_claimed
+from objects.request_spec import RequestSpec, SchedulerRetries
+from objects.selection import Selection
+
+LOG = logging.getLogger(__name__)
+
+MESSAGE_SIZE_MAX = 100
+"""Maximum number of builds in one message."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BuildCommand:
+    """A build for one agent."""
+
+    agent: str
+    instance: Instance
+    request_spec: RequestSpec
+
+
+class BuildCommands:
+    """Sends builds to agents; an agent that gets one twice builds it once."""
+
+    def __init__(self, compute: ComputeAPI) -> None:
+        self._compute = compute
+
+    def send(self, context: RequestContext, orders: Sequence[BuildCommand]) -> dict[str, str]:
+        """Send builds; return instance -> why its agent, of an older release, cannot be sent it.
+
+        Raises Unavailable or RpcFailed after sending some but not all.
+        """
+        refused: dict[str, str] = {}
+        for agent, theirs in _by_agent(orders).items():
+            if len(theirs) > 1 and self._compute.can_send_to(agent, "1.2"):
+                self._send_together(context, agent, theirs)
+            else:
+                refused.update(self._send_alone(context, agent, theirs))
+        return refused
+
+    def _send_together(
+        self, context: RequestContext, agent: str, orders: Sequence[BuildCommand]
+    ) -> None:
+        for start in range(0, len(orders), MESSAGE_SIZE_MAX):
+            part = orders[start : start + MESSAGE_SIZE_MAX]
+            LOG.info("Sending %d builds to agent %s: %s", len(part), agent, _names(part))
+            self._compute.build_instances(
+                context,
+                agent,
+                [order.instance for order in part],
+                [order.request_spec for order in part],
+            )
+
+    def _send_alone(
+        self, context: RequestContext, agent: str, orders: Sequence[BuildCommand]
+    ) -> dict[str, str]:
+        refused = {}
+        for order in orders:
+            instance = order.instance
+            LOG.info("%s: attempt %d on %s", instance.uuid, instance.attempt, instance.host)
+            try:
+                self._compute.build_instance(
+                    context.for_instance(instance.uuid), agent, instance, order.request_spec
+                )
+            except exception.Invalid as error:
+                refused[instance.uuid] = error.message
+        return refused
+
+
+def for_host(spec: RequestSpec, tried: Sequence[Selection], *, attempt: int) -> RequestSpec:
+    """Adapt a request spec in place to the host of the current attempt, the last one tried."""
+    chosen = tried[-1]
+    spec.limits = chosen.limits
+    spec.pci_requests = pci_claimed.with_providers(spec.pci_requests, chosen.allocation_request)
+    spec.retry = SchedulerRetries.from_values(
+        num_attempts=attempt, hosts=[each.service_host for each in tried]
+    )
+    return spec
+
+
+def _by_agent(orders: Sequence[BuildCommand]) -> dict[str, list[BuildCommand]]:
+    groups: dict[str, list[BuildCommand]] = {}
+    for order in orders:
+        groups.setdefault(order.agent, []).append(order)
+    return groups
+
+
+def _names(orders: Sequence[BuildCommand]) -> str:
+    return ", ".join(
+        f"{order.instance.uuid} (attempt {order.instance.attempt} on {order.instance.host})"
+        for order in orders
+    )

@@ -1,0 +1,266 @@
+"""Delete task: store the intent, destroy the guest, release its allocation, delete the record.
+
+Stages, with the step of each:
+
+- guest: cast to the host's agent, which reports. Hosts that are down or unknown are not waited
+  for; their agents find out when they return. Other hosts that a running operation had told of the
+  instance are told of its end;
+- records: release the allocation for good and mark the instance as deleted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary.context import RequestContext
+from armillary.db import Database
+from compute_agent.rpcapi import ComputeAPI
+from conductor.cell_conductor import base_task
+from conductor.cell_conductor.builds import attempts
+from conductor.cell_conductor.operations.flow import Side
+from conductor.common.cell_db import (
+    actions,
+    builds,
+    deletes,
+    host_seq,
+    instances,
+    migrations,
+    models,
+    operations,
+    services,
+)
+from conductor.common.clock import Clock
+from conductor.common.leases import Lease
+from objects.allocation import FENCE_FINAL
+from objects.migration import MigrationStatus
+from placement.rpcapi import PlacementAPI
+
+LOG = logging.getLogger(__name__)
+
+WorkItem = base_task.WorkItem[models.InstanceDelete]
+
+GUEST = "guest"
+RECORDS = "records"
+
+
+class Delete(base_task.Task[models.InstanceDelete]):
+    """Deletes of this cell's instances, from the request to the end of the record."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        database: Database,
+        placement: PlacementAPI,
+        compute: ComputeAPI,
+        now: Clock,
+        may_mark_down: Callable[[], bool],
+        on_gone: Callable[[str, str], None] = lambda host, instance_uuid: None,
+    ) -> None:
+        super().__init__(
+            conf,
+            database=database,
+            table=models.InstanceDelete,
+            key=models.InstanceDelete.instance_uuid,
+            now=now,
+            may_mark_down=may_mark_down,
+        )
+        self._placement = placement
+        self._compute = compute
+        self._on_gone = on_gone
+
+    @property
+    def steps(self) -> Mapping[str, Callable[[RequestContext, list[WorkItem]], list[Lease]]]:
+        return {GUEST: self._destroy, RECORDS: self._release_and_delete}
+
+    def store(self, context: RequestContext, instance_uuid: str) -> list[Lease]:
+        """Store the delete and end a build in progress; return a lease for :meth:`run`.
+
+        The list is empty if there is nothing to do: the instance is unknown, deleted, or already
+        being deleted.
+        """
+        return self._database.run_in_writer(lambda s: self._store(s, context, instance_uuid))
+
+    def guest_gone(self, session: Session, row: models.InstanceDelete, *, host: str) -> Lease:
+        """Record in the caller's transaction that the guest is gone; the lease is to be run."""
+        actions.finish_event(
+            session, row.instance_uuid, actions.DELETE, actions.DELETE_EVENT,
+            host=host, result=actions.SUCCESS, now=self._now,
+        )  # fmt: skip
+        return self._on_to_records(row)
+
+    def _on_to_records(self, row: models.InstanceDelete) -> Lease:
+        row.is_guest_gone = True
+        row.tries = 0
+        return self._take_lease(row)
+
+    def _stage(self, row: models.InstanceDelete) -> str:
+        return RECORDS if row.is_guest_gone else GUEST
+
+    def _list_rows(self, session: Session, uuids: Sequence[str]) -> Sequence[models.InstanceDelete]:
+        return deletes.list_by_uuids(session, uuids)
+
+    def _lock_rows(
+        self, session: Session, uuids: Sequence[str]
+    ) -> Mapping[str, models.InstanceDelete]:
+        return deletes.lock_all(session, uuids)
+
+    def _store(self, session: Session, context: RequestContext, instance_uuid: str) -> list[Lease]:
+        instance = instances.lock(session, instance_uuid)
+        if instance is None or instance.deleted_at is not None:
+            return []
+        if deletes.lock(session, instance_uuid) is not None:
+            return []
+        build = builds.lock(session, instance_uuid)
+        if build is not None:
+            attempts.end_by_delete(session, instance, build, now=self._now)
+        others = self._end_operation(session, instance)
+        is_moving = bool(migrations.find_unfinished(session, [instance_uuid]))
+        instance.task_state = "deleting"
+        instance.updated_at = self._now
+        lease = self.leases.held(instance_uuid)
+        session.add(
+            models.InstanceDelete(
+                instance_uuid=instance_uuid,
+                is_guest_gone=instance.host is None and not others and not is_moving,
+                other_hosts=others or None,
+                request_id=context.request_id,
+                tries=0,
+                created_at=self._now,
+                **lease.columns,
+            )
+        )
+        actions.start_for_row(session, context, actions.DELETE, instance, now=self._now)
+        if instance.host is not None:
+            actions.start_event(
+                session, instance_uuid, actions.DELETE, actions.DELETE_EVENT,
+                host=instance.host, now=self._now,
+            )  # fmt: skip
+        return [lease]
+
+    def _end_operation(self, session: Session, instance: models.Instance) -> list[str]:
+        """End the instance's running operation; return the other hosts that know of it."""
+        row = operations.lock(session, instance.uuid)
+        if row is None:
+            return []
+        session.delete(row)
+        actions.finish(session, instance.uuid, row.operation, message=actions.FAILED, now=self._now)
+        sides = (row.facts.get(side) or {} for side in (Side.SOURCE, Side.DESTINATION))
+        return sorted({side["host"] for side in sides if side.get("host")} - {instance.host})
+
+    # Steps
+
+    def _destroy(self, context: RequestContext, works: list[WorkItem]) -> list[Lease]:
+        """Ask the agents to destroy guests; do not wait for hosts that are down."""
+        hosts = {work.instance.host for work in works if work.instance.host is not None}
+        with self._database.reader() as session:
+            moves = migrations.find_unfinished(session, [work.uuid for work in works])
+            others = _other_ends(works, moves)
+            found = services.find_by_hosts(session, hosts | {host for _uuid, host in others})
+        self._delete_on_other_hosts(context, works, others, found)
+        lost = []
+        for work in works:
+            if work.instance.host is None:
+                lost.append(work)
+                continue
+            host = str(work.instance.host)
+            service = found.get(host)
+            if self._is_host_up(service):
+                agent = str(service and service.agent)
+                self._compute.delete_instance(
+                    context.for_instance(work.uuid), agent, work.uuid, host
+                )
+            else:
+                lost.append(work)
+        return self._database.run_in_writer(lambda s: self._lose(s, lost)) if lost else []
+
+    def _delete_on_other_hosts(
+        self,
+        context: RequestContext,
+        works: Sequence[WorkItem],
+        others: Iterable[tuple[str, str]],
+        found: Mapping[str, models.Service],
+    ) -> None:
+        """Tell the other hosts of a move to delete the instance.
+
+        A lost message is fine: agents also find out by themselves, later.
+        """
+        at = {work.uuid: work.instance.host for work in works}
+        for uuid, host in others:
+            service = found.get(host)
+            if host == at[uuid] or service is None or service.agent is None:
+                continue
+            try:
+                self._compute.delete_instance(context.for_instance(uuid), service.agent, uuid, host)
+            except base_task.UNKNOWN_OUTCOME_ERRORS as error:
+                LOG.debug("%s: cannot notify %s: %s", uuid, host, error)
+
+    def _lose(self, session: Session, works: Sequence[WorkItem]) -> list[Lease]:
+        """Delete locally instances without a host, or whose host is down; its agent reaps later."""
+        leases = []
+        for work, instance, row in self._lock_ours(session, works):
+            if instance.host is None:
+                leases.append(self._on_to_records(row))
+                continue
+            LOG.info("%s: deleted locally; host %s is down", work.uuid, instance.host)
+            details = f"host {instance.host} is down; its agent reaps the guest when it returns"
+            actions.finish_event(
+                session, work.uuid, actions.DELETE, actions.LOCAL_DELETE_EVENT,
+                host=instance.host, result=actions.SUCCESS, details=details, now=self._now,
+            )  # fmt: skip
+            leases.append(self._on_to_records(row))
+        return leases
+
+    def _release_and_delete(self, context: RequestContext, works: list[WorkItem]) -> list[Lease]:
+        """Release the allocations for good, then mark the instances as deleted.
+
+        The allocation of a hidden copy is released by the cell that has the instance. Other hosts
+        are told once more: they send no report, and a lost message would leave a guest there until
+        the agent's next comparison.
+        """
+        ours = [work.uuid for work in works if not work.instance.hidden]
+        with self._database.reader() as session:
+            moves = migrations.find_unfinished(session, [work.uuid for work in works])
+            others = _other_ends(works, moves)
+            hosts = {host for _uuid, host in others}
+            found = services.find_by_hosts(session, hosts) if hosts else {}
+        self._delete_on_other_hosts(context, works, others, found)
+        consumers = ours + [move.uuid for move in moves if move.instance_uuid in ours]
+        if consumers:
+            self._placement.release(context, dict.fromkeys(consumers, FENCE_FINAL))
+        buried = self._database.run_in_writer(lambda session: self._mark_deleted(session, works))
+        for uuid, host in buried.items():
+            self._on_gone(host, uuid)
+        return []
+
+    def _mark_deleted(self, session: Session, works: Sequence[WorkItem]) -> dict[str, str]:
+        """Return instance -> host of those that had one."""
+        ours = self._lock_ours(session, works)
+        uuids = [work.uuid for work, _instance, _row in ours]
+        for move in migrations.find_unfinished(session, uuids):
+            move.status, move.updated_at = MigrationStatus.CANCELLED, self._now
+        instances.delete_all(session, uuids, now=self._now)
+        deletes.remove(session, uuids)
+        actions.finish_all(session, uuids, actions.DELETE, message=None, now=self._now)
+        host_seq.touch_hosts(session, [instance.host for _work, instance, _row in ours])
+        for uuid in uuids:
+            LOG.info("%s: deleted", uuid)
+        return {work.uuid: instance.host for work, instance, _row in ours if instance.host}
+
+
+def _other_ends(
+    works: Sequence[WorkItem], moves: Sequence[models.Migration]
+) -> list[tuple[str, str]]:
+    """Return (instance, host) of all ends of moves; may include the instance's own host."""
+    ends = [(move.instance_uuid, host) for move in moves for host in _ends(move)]
+    ends += [(work.uuid, host) for work in works for host in work.row.other_hosts or ()]
+    return list(dict.fromkeys(ends))
+
+
+def _ends(move: models.Migration) -> list[str]:
+    """Return the hosts at both ends of a move."""
+    return [host for host in (move.source_host, move.dest_host) if host is not None]

@@ -1,0 +1,293 @@
+"""Reports of agents about their instances: accepted, or stale.
+
+A report is accepted if it is about the current attempt, on its host, by that host's agent. A
+repeated report is accepted again without further effect. While an instance is being deleted, only
+the report that its guest is gone is accepted: "stale" tells the agent to destroy its guest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.db import Database
+from conductor.cell_conductor.builds import attempts
+from conductor.cell_conductor.builds.build_task import Build
+from conductor.cell_conductor.builds.delete_task import Delete
+from conductor.common.cell_db import (
+    builds,
+    deletes,
+    faults,
+    instances,
+    migrations,
+    models,
+    operations,
+    services,
+)
+from conductor.common.cell_db.builds import Stage
+from conductor.common.clock import Clock, moment
+from conductor.common.leases import Lease
+from objects.instance import Instance
+from objects.instance_fault import InstanceFault
+
+LOG = logging.getLogger(__name__)
+
+ACCEPTED = "accepted"
+STALE = "stale"
+
+_BUILT = frozenset({"resized", "shelved", "soft-delete"})
+"""Further states of an instance that has a guest, running or not."""
+
+POWER_STATES = ("running", "shutdown")
+
+
+@dataclasses.dataclass(frozen=True)
+class BuiltReport:
+    """An agent's report that it has built an attempt."""
+
+    host: str
+    instance_uuid: str
+    attempt: int
+    power_state: str
+
+
+class Reports:
+    """Accepts or rejects reports."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        build: Build,
+        delete: Delete,
+        cell_uuid: str | None,
+        now: Clock,
+    ) -> None:
+        self._database = database
+        self._build = build
+        self._delete = delete
+        self._cell_uuid = cell_uuid
+        self._now_seconds = now
+
+    def builds_succeeded(self, agent: str, reports: Sequence[BuiltReport]) -> list[str]:
+        """Make instances active; return an answer to each report, in order.
+
+        One transaction and a fixed number of statements. Raises Invalid for an unknown power state.
+        """
+        for report in reports:
+            if report.power_state not in POWER_STATES:
+                raise exception.Invalid(
+                    reason=f"power_state {report.power_state!r} is unknown; it must be one of "
+                    f"{', '.join(POWER_STATES)}"
+                )
+        answers = self._database.run_in_writer(lambda s: self._judge_built(s, agent, reports))
+        for report, answer in zip(reports, answers, strict=True):
+            self._log_answer(
+                "build_succeeded", report.instance_uuid, report.host, report.attempt, answer
+            )
+        return answers
+
+    def _judge_built(
+        self, session: Session, agent: str, reports: Sequence[BuiltReport]
+    ) -> list[str]:
+        uuids = [report.instance_uuid for report in reports]
+        rows = instances.lock_all(session, uuids)
+        carried = services.find_by_hosts(session, {report.host for report in reports})
+        agents = {host: service.agent for host, service in carried.items()}
+        building = {
+            uuid: build
+            for uuid, build in builds.lock_without_specs(session, uuids).items()
+            if build.stage == Stage.BUILD
+        }
+        built: dict[str, tuple[models.Instance, models.InstanceBuild, str]] = {}
+
+        def judge(report: BuiltReport) -> str:
+            uuid = report.instance_uuid
+            instance, build = rows.get(uuid), building.get(uuid)
+            is_theirs = agents.get(report.host) == agent
+            if (
+                instance is None
+                or not is_theirs
+                or not _is_at(instance, report.host, report.attempt)
+            ):
+                return STALE
+            if instance.vm_state in {"active", "stopped"} or instance.vm_state in _BUILT:
+                return ACCEPTED
+            if build is None:
+                return STALE
+            built[uuid] = (instance, build, report.power_state)
+            return ACCEPTED
+
+        answers = [judge(report) for report in reports]
+        attempts.succeed(session, list(built.values()), now=self._now)
+        return answers
+
+    def build_failed(
+        self,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        attempt: int,
+        *,
+        fault: InstanceFault,
+        retry: bool,
+    ) -> tuple[str, list[Lease]]:
+        """Record the failure; ``Build.run`` takes the leases and tries the next alternate."""
+
+        def judge(session: Session) -> tuple[str, list[Lease]]:
+            instance = _find_current(session, agent, host, instance_uuid, attempt)
+            build = None if instance is None else _find_building(session, instance)
+            if instance is not None and build is not None:
+                lease = self._build.fail(session, instance, build, fault, retry=retry)
+                return ACCEPTED, [lease]
+            is_repeated = services.belongs_to_agent(session, host, agent) and faults.exists(
+                session, instance_uuid, attempt, host=host
+            )
+            return (ACCEPTED if is_repeated else STALE), []
+
+        answer, leases = self._database.run_in_writer(judge)
+        return self._log_answer("build_failed", instance_uuid, host, attempt, answer), leases
+
+    def instance_ended(
+        self, agent: str, host: str, instance_uuid: str, attempt: int, *, exit_code: int | None
+    ) -> str:
+        """Make the instance stopped; for a build not reported yet, this is its success."""
+
+        def judge(session: Session) -> str:
+            instance = _find_current(session, agent, host, instance_uuid, attempt)
+            if instance is None:
+                return STALE
+            if instance.vm_state == "stopped":
+                return ACCEPTED
+            if instance.vm_state in _BUILT or instance.vm_state == "error":
+                instance.power_state, instance.exit_code = "shutdown", exit_code
+                instance.updated_at = self._now
+                return ACCEPTED
+            if instance.vm_state != "active":
+                build = _find_building(session, instance)
+                if build is None:
+                    return STALE
+                attempts.succeed(session, [(instance, build, "shutdown")], now=self._now)
+            if instance.task_state is None:  # else the running operation decides the state
+                instance.vm_state = "stopped"
+            instance.power_state = "shutdown"
+            instance.exit_code = exit_code
+            instance.updated_at = self._now
+            return ACCEPTED
+
+        return self._log_answer(
+            "instance_ended", instance_uuid, host, attempt, self._database.run_in_writer(judge)
+        )
+
+    def instance_deleted(
+        self, agent: str, host: str, instance_uuid: str
+    ) -> tuple[str, list[Lease]]:
+        """Record that the guest is gone; ``Delete.run`` takes the leases and does the rest."""
+
+        def judge(session: Session) -> tuple[str, list[Lease]]:
+            instance = instances.lock(session, instance_uuid)
+            if instance is None or instance.deleted_at is not None:
+                return ACCEPTED, []
+            row = deletes.lock(session, instance_uuid)
+            if (
+                row is None
+                or instance.host != host
+                or not services.belongs_to_agent(session, host, agent)
+            ):
+                return STALE, []
+            if row.is_guest_gone:
+                return ACCEPTED, []
+            return ACCEPTED, [self._delete.guest_gone(session, row, host=host)]
+
+        answer, leases = self._database.run_in_writer(judge)
+        return self._log_answer("instance_deleted", instance_uuid, host, None, answer), leases
+
+    def is_build_wanted(self, agent: str, host: str, instance_uuid: str, attempt: int) -> bool:
+        """Return whether a report of this attempt is expected."""
+
+        def look(session: Session) -> bool:
+            instance = _find_current(session, agent, host, instance_uuid, attempt)
+            return instance is not None and _find_building(session, instance) is not None
+
+        return self._database.run_in_writer(look)
+
+    def list_moving(self, agent: str, hosts: Sequence[str]) -> list[dict[str, str]]:
+        """Return instances that are moving to or from these hosts of the agent, or wait there.
+
+        Raises Conflict for another agent's host.
+        """
+        with self._database.reader() as session:
+            self._check_agent(session, agent, hosts)
+            ends = {
+                (move.instance_uuid, host)
+                for move in migrations.list_of_hosts(session, hosts)
+                for host in (move.source_host, move.dest_host)
+            }
+            ends |= operations.list_ends(session)  # includes operations without a migration
+        return [
+            {"instance_uuid": uuid, "host": host}
+            for uuid, host in sorted(ends, key=str)
+            if host is not None and host in hosts
+        ]
+
+    def _check_agent(self, session: Session, agent: str, hosts: Sequence[str]) -> None:
+        for host, service in services.find_by_hosts(session, hosts).items():
+            if service.agent != agent:
+                raise exception.Conflict(
+                    reason=f"host {host} belongs to agent {service.agent}, not to {agent}"
+                )
+
+    def list_host_instances(self, agent: str, hosts: Sequence[str]) -> list[Instance]:
+        """Return the existing instances whose current attempt is on these hosts of the agent.
+
+        Raises Conflict if a host belongs to another agent: an empty answer would have its guests
+        destroyed. An unknown host has no instances.
+        """
+        with self._database.reader() as session:
+            self._check_agent(session, agent, hosts)
+            return instances.list_on_hosts(session, hosts, cell_uuid=self._cell_uuid)
+
+    @property
+    def _now(self) -> datetime:
+        return moment(self._now_seconds())
+
+    def _log_answer(
+        self, report: str, instance_uuid: str, host: str, attempt: int | None, answer: str
+    ) -> str:
+        LOG.info("%s: %s of attempt %s on %s: %s", instance_uuid, report, attempt, host, answer)
+        return answer
+
+
+def _find_current(
+    session: Session, agent: str, host: str, instance_uuid: str, attempt: int
+) -> models.Instance | None:
+    """Lock and return the instance; None unless this agent runs this attempt of it."""
+    instance = instances.lock(session, instance_uuid)
+    if (
+        instance is None
+        or not _is_at(instance, host, attempt)
+        or not services.belongs_to_agent(session, host, agent)
+    ):
+        return None
+    return instance
+
+
+def _is_at(instance: models.Instance, host: str, attempt: int) -> bool:
+    """Return whether an instance exists, stays, and is this attempt on this host."""
+    return (
+        instance.deleted_at is None
+        and instance.task_state != "deleting"
+        and instance.host == host
+        and instance.attempt == attempt
+    )
+
+
+def _find_building(session: Session, instance: models.Instance) -> models.InstanceBuild | None:
+    """Lock and return the build while its agent works on it; None before the claim is made."""
+    build = builds.lock(session, instance.uuid)
+    return build if build is not None and build.stage == Stage.BUILD else None

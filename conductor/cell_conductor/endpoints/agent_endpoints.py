@@ -1,0 +1,212 @@
+"""Reports and requests of compute agents; each may speak for its own hosts only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.cell_conductor.builds.build_task import Build
+from conductor.cell_conductor.builds.delete_task import Delete
+from conductor.cell_conductor.builds.reports import ACCEPTED, BuiltReport, Reports
+from conductor.cell_conductor.endpoints.background_tasks import BackgroundTasks
+from conductor.cell_conductor.endpoints.object_actions import ObjectActions
+from conductor.cell_conductor.hosts.host_nodes import HostNodes
+from conductor.cell_conductor.hosts.host_services import HostServices
+from conductor.cell_conductor.hosts.instance_updates import InstanceUpdates
+from conductor.cell_conductor.operations.engine import Operations
+from conductor.common.cell_db import instances, services
+from conductor.common.exposed import exposed
+from conductor.common.service_records import ServiceRecords
+from objects.compute_node import ComputeNode
+from objects.instance import Instance
+from objects.instance_fault import InstanceFault
+
+
+class AgentEndpoints(BackgroundTasks):
+    """Endpoints for the cell's compute agents."""
+
+    _database: Database
+    _build: Build
+    _delete: Delete
+    _instance_updates: InstanceUpdates
+    _nodes: HostNodes
+    _objects: ObjectActions
+    _operations: Operations
+    _records: ServiceRecords
+    _reports: Reports
+    _services: HostServices
+
+    @exposed
+    def order_answered(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        sequence: int,
+        answer: dict[str, Any],
+        fault: InstanceFault | None,
+    ) -> str:
+        found, leases = self._operations.answers.answered(
+            agent, host, instance_uuid, sequence, answer=answer, fault=fault
+        )
+        self._begin(self._operations, context, leases)
+        return found
+
+    @exposed
+    def migration_progress(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        sequence: int,
+        total_mb: int,
+        remaining_mb: int,
+    ) -> None:
+        self._operations.answers.progressed(
+            agent, host, instance_uuid, sequence, total_mb=total_mb, remaining_mb=remaining_mb
+        )
+
+    @exposed
+    def is_build_wanted(
+        self, context: RequestContext, agent: str, host: str, instance_uuid: str, attempt: int
+    ) -> bool:
+        return self._reports.is_build_wanted(agent, host, instance_uuid, attempt)
+
+    @exposed
+    def is_order_wanted(
+        self, context: RequestContext, agent: str, host: str, instance_uuid: str, sequence: int
+    ) -> bool:
+        return self._operations.answers.is_expected(agent, host, instance_uuid, sequence)
+
+    @exposed
+    def list_moving(
+        self, context: RequestContext, agent: str, hosts: Sequence[str]
+    ) -> list[dict[str, str]]:
+        return self._reports.list_moving(agent, hosts)
+
+    @exposed
+    def report_services(
+        self,
+        context: RequestContext,
+        agent: str,
+        hosts: Sequence[str],
+        builds: dict[str, int],
+        service_version: int,
+    ) -> dict[str, int]:
+        self._services.report(agent, hosts, builds, version=service_version)
+        return self._records.oldest_cached()
+
+    @exposed
+    def report_compute_nodes(
+        self,
+        context: RequestContext,
+        agent: str,
+        nodes: Sequence[ComputeNode],
+        reshape: Sequence[str] = (),
+    ) -> list[dict[str, Any]]:
+        return self._nodes.report(context, agent, nodes, reshape)
+
+    @exposed
+    def build_succeeded(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        attempt: int,
+        power_state: str,
+    ) -> str:
+        report = BuiltReport(host, instance_uuid, attempt, power_state)
+        return self._builds_succeeded(agent, [report])[0]
+
+    @exposed
+    def builds_succeeded(
+        self, context: RequestContext, agent: str, built: Sequence[dict[str, Any]]
+    ) -> list[str]:
+        return self._builds_succeeded(agent, [BuiltReport(**each) for each in built])
+
+    @exposed
+    def build_failed(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        attempt: int,
+        fault: InstanceFault,
+        retry: bool,
+    ) -> str:
+        answer, leases = self._reports.build_failed(
+            agent, host, instance_uuid, attempt, fault=fault, retry=retry
+        )
+        self._begin(self._build, context, leases)
+        return answer
+
+    @exposed
+    def instance_deleted(
+        self, context: RequestContext, agent: str, host: str, instance_uuid: str
+    ) -> str:
+        answer, leases = self._reports.instance_deleted(agent, host, instance_uuid)
+        self._begin(self._delete, context, leases)
+        return answer
+
+    @exposed
+    def instance_ended(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        attempt: int,
+        exit_code: int | None,
+    ) -> str:
+        return self._reports.instance_ended(
+            agent, host, instance_uuid, attempt, exit_code=exit_code
+        )
+
+    @exposed
+    def list_host_instances(
+        self, context: RequestContext, agent: str, hosts: Sequence[str]
+    ) -> list[Instance]:
+        return self._reports.list_host_instances(agent, hosts)
+
+    @exposed
+    def list_group_members(
+        self, context: RequestContext, agent: str, group_uuid: str
+    ) -> dict[str, str]:
+        with self._database.reader() as session:
+            if not services.has_agent(session, agent):
+                raise exception.Forbidden(reason=f"agent {agent} manages no host of this cell")
+            return instances.hosts_of_group(session, group_uuid)
+
+    # Objects
+
+    @exposed
+    def object_action(
+        self,
+        context: RequestContext,
+        agent: str,
+        objinst: Any,
+        objmethod: str,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+    ) -> tuple[dict[str, Any], Any]:
+        return self._objects.run(context, agent, objinst, objmethod, args, kwargs)
+
+    @exposed
+    def object_backport_versions(
+        self, context: RequestContext, objinst: Any, object_versions: dict[str, str]
+    ) -> dict[str, Any]:
+        return self._objects.backport(objinst, object_versions)
+
+    def _builds_succeeded(self, agent: str, reports: Sequence[BuiltReport]) -> list[str]:
+        answers = self._reports.builds_succeeded(agent, reports)
+        for report, answer in zip(reports, answers, strict=True):
+            if answer == ACCEPTED:
+                self._instance_updates.placed(report.host, report.instance_uuid)
+        return answers

@@ -1,0 +1,243 @@
+"""Requests of the super conductor, on its own behalf and on behalf of another cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from oslo_config import cfg
+
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.cell_conductor.builds.build_task import Build
+from conductor.cell_conductor.builds.delete_task import Delete
+from conductor.cell_conductor.endpoints.background_tasks import BackgroundTasks
+from conductor.cell_conductor.hosts.host_services import HostServices
+from conductor.cell_conductor.operations.engine import Operations
+from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
+from conductor.cell_conductor.operations.rows import as_stored
+from conductor.common.cell_db import actions, compute_nodes, faults, instances, migrations, services
+from conductor.common.exposed import exposed
+from conductor.common.service_records import ServiceRecords
+from objects.build_request import BuildRequest
+from objects.compute_node import ComputeNode
+from objects.instance import Instance
+from objects.instance_action import InstanceAction
+from objects.instance_fault import InstanceFault
+from objects.instance_order import InstanceOrder
+from objects.migration import Migration
+from objects.server_record import ServerRecord
+from objects.service import Service
+
+
+class SuperConductorEndpoints(BackgroundTasks):
+    """Endpoints for the super conductor."""
+
+    _conf: cfg.ConfigOpts
+    _database: Database
+    _locks_and_consoles: LocksAndConsoles
+    _build: Build
+    _delete: Delete
+    _operations: Operations
+    _records: ServiceRecords
+    _services: HostServices
+
+    @exposed
+    def build_instances(
+        self, context: RequestContext, build_requests: Sequence[BuildRequest]
+    ) -> None:
+        leases = self._build.store(context, build_requests)
+        begin = partial(self._build.begin, context, build_requests, leases)
+        self._submit(self._build, begin, leases)
+
+    @exposed
+    def get_instance(self, context: RequestContext, instance_uuid: str) -> Instance:
+        with self._database.reader() as session:
+            return instances.get(session, instance_uuid, cell_uuid=self._conf.cell.uuid)
+
+    @exposed
+    def list_instances(
+        self,
+        context: RequestContext,
+        filters: dict[str, Any],
+        limit: int,
+        marker: dict[str, str] | None = None,
+    ) -> list[Instance]:
+        with self._database.reader() as session:
+            return instances.list_page(
+                session, filters=filters, limit=limit, marker=marker,
+                cell_uuid=self._conf.cell.uuid,
+            )  # fmt: skip
+
+    @exposed
+    def delete_instance(self, context: RequestContext, instance_uuid: str) -> None:
+        self._begin(self._delete, context, self._delete.store(context, instance_uuid))
+
+    @exposed
+    def list_instance_actions(
+        self, context: RequestContext, instance_uuid: str
+    ) -> list[InstanceAction]:
+        with self._database.reader() as session:
+            return actions.list_of(session, instance_uuid)
+
+    @exposed
+    def list_instance_faults(
+        self, context: RequestContext, instance_uuid: str
+    ) -> list[InstanceFault]:
+        with self._database.reader() as session:
+            return faults.list_of(session, instance_uuid)
+
+    @exposed
+    def find_living_migrations(
+        self, context: RequestContext, migration_uuids: Sequence[str]
+    ) -> list[str]:
+        with self._database.reader() as session:
+            return migrations.living(session, migration_uuids)
+
+    @exposed
+    def find_instance_hosts(
+        self, context: RequestContext, instance_uuids: Sequence[str]
+    ) -> dict[str, str]:
+        with self._database.reader() as session:
+            return instances.hosts_of(session, instance_uuids)
+
+    @exposed
+    def list_services(self, context: RequestContext) -> list[Service]:
+        return self._services.list_all()
+
+    @exposed
+    def get_oldest_services(self, context: RequestContext) -> dict[str, int]:
+        return self._records.oldest_cached()
+
+    @exposed
+    def list_hosts_before(self, context: RequestContext, service_version: int) -> list[str]:
+        return self._services.list_hosts_before(service_version)
+
+    @exposed
+    def update_service(
+        self, context: RequestContext, service_uuid: str, values: dict[str, Any]
+    ) -> Service:
+        return self._services.update(context, service_uuid, values)
+
+    @exposed
+    def delete_service(self, context: RequestContext, service_uuid: str) -> str:
+        return self._services.delete(context, service_uuid)
+
+    @exposed
+    def list_compute_nodes(self, context: RequestContext) -> list[ComputeNode]:
+        with self._database.reader() as session:
+            return compute_nodes.list_all(session, cell_uuid=self._conf.cell.uuid)
+
+    @exposed
+    def list_known_hosts(self, context: RequestContext) -> dict[str, list[str]]:
+        with self._database.reader() as session:
+            nodes = compute_nodes.uuids_by_host(session)
+            return {host: nodes.get(host, []) for host in {*services.list_hosts(session), *nodes}}
+
+    @exposed
+    def begin_operation(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        operation: str,
+        arguments: dict[str, Any],
+    ) -> int:
+        stored = self._operations.store(context, instance_uuid, operation, as_stored(arguments))
+        self._begin(self._operations, context, stored.leases)
+        return stored.fence
+
+    @exposed
+    def go_on_with_operation(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        migration_uuid: str,
+        facts: dict[str, Any],
+    ) -> None:
+        leases = self._operations.go_on(instance_uuid, migration_uuid, as_stored(facts))
+        self._begin(self._operations, context, leases)
+
+    @exposed
+    def fail_operation(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        migration_uuid: str,
+        fault: InstanceFault,
+    ) -> None:
+        leases = self._operations.fail(instance_uuid, migration_uuid, fault)
+        self._begin(self._operations, context, leases)
+
+    @exposed
+    def set_lock(
+        self, context: RequestContext, instance_uuid: str, locked: bool, reason: str | None
+    ) -> None:
+        self._locks_and_consoles.set_lock(context, instance_uuid, locked=locked, reason=reason)
+
+    @exposed
+    def abort_migration(
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str
+    ) -> None:
+        self._operations.answers.abort(context, instance_uuid, migration_uuid)
+
+    @exposed
+    def list_migrations(
+        self, context: RequestContext, filters: dict[str, Any], limit: int
+    ) -> list[Migration]:
+        with self._database.reader() as session:
+            return migrations.list_page(
+                session, filters=filters, limit=limit, cell_uuid=self._conf.cell.uuid
+            )
+
+    @exposed
+    def get_console_output(
+        self, context: RequestContext, instance_uuid: str, lines: int | None
+    ) -> str:
+        return self._locks_and_consoles.console(context, instance_uuid, lines=lines)
+
+    # From the super conductor, on behalf of another cell
+
+    @exposed
+    def order_for_other_cell(
+        self, context: RequestContext, record: ServerRecord, order: InstanceOrder
+    ) -> str | None:
+        return self._operations.send_for_other_cell(context, record, order)
+
+    @exposed
+    def order_answered_elsewhere(
+        self,
+        context: RequestContext,
+        host: str,
+        instance_uuid: str,
+        migration_uuid: str,
+        sequence: int,
+        answer: dict[str, Any],
+        fault: InstanceFault | None,
+    ) -> str:
+        found, leases = self._operations.answers.answered_in_other_cell(
+            host, instance_uuid, migration_uuid, sequence, answer=answer, fault=fault
+        )
+        self._begin(self._operations, context, leases)
+        return found
+
+    @exposed
+    def is_order_wanted_elsewhere(
+        self,
+        context: RequestContext,
+        host: str,
+        instance_uuid: str,
+        migration_uuid: str,
+        sequence: int,
+    ) -> bool:
+        return self._operations.answers.is_expected_in_other_cell(
+            host, instance_uuid, migration_uuid, sequence
+        )
+
+    @exposed
+    def take_over_instance(self, context: RequestContext, record: ServerRecord) -> None:
+        self._operations.take_over(record)
+
+    @exposed
+    def drop_copy(self, context: RequestContext, instance_uuid: str, migration_uuid: str) -> None:
+        self._operations.drop_copy(instance_uuid, migration_uuid)

@@ -1,0 +1,1 @@
+"""Hosts of this cell: services, compute nodes, providers, host states for schedulers."""

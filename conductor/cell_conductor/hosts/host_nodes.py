@@ -1,0 +1,246 @@
+"""Compute nodes reported by agents: checked, stored when changed, sent to placement."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from oslo_db import exception as db_exception
+from oslo_utils import uuidutils
+from sqlalchemy.orm import Session
+
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.cell_conductor.hosts.node_children import why_malformed
+from conductor.cell_conductor.hosts.providers import (
+    Providers,
+    digest,
+    merge_sent_traits,
+    sent_traits,
+)
+from conductor.common.cell_db import compute_nodes, host_seq, models, services
+from conductor.common.clock import Clock, moment
+from objects.compute_node import ComputeNode
+from objects.host_attributes import BY_NAME, Collector, HostAttribute, Kind, collected_by
+
+BATCH_SIZE = 500
+NAME_LENGTH_MAX = 255
+_INT_MAX = 2**63
+_REPORTED = {
+    attribute.name
+    for attribute in collected_by(Collector.TRACKER, Collector.DRIVER, Collector.MONITOR)
+}
+
+
+@dataclasses.dataclass
+class _Plan:
+    """Changes of a report: rows to add, rows to update, and errors of invalid nodes."""
+
+    add: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    update: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    errors: dict[int, str] = dataclasses.field(default_factory=dict)
+    """Errors by position in the report."""
+    kept: list[models.ComputeNode] = dataclasses.field(default_factory=list)
+    """Rows whose providers are unchanged."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.add and not self.update
+
+
+class HostNodes:
+    """Processes reports about compute nodes."""
+
+    def __init__(self, *, database: Database, providers: Providers, now: Clock) -> None:
+        self._database = database
+        self._providers = providers
+        self._now = now
+
+    def report(
+        self,
+        context: RequestContext,
+        agent: str,
+        nodes: Sequence[ComputeNode],
+        reshape: Collection[str] = (),
+    ) -> list[dict[str, Any]]:
+        """Store nodes and send them to placement; see ``CellConductorAPI.report_compute_nodes``.
+
+        The number of SQL statements does not depend on the number of nodes, up to a batch of 500.
+        """
+        results: list[dict[str, Any]] = []
+        for start in range(0, len(nodes), BATCH_SIZE):
+            batch = nodes[start : start + BATCH_SIZE]
+            results += self._report_batch(context, agent, batch, reshape)
+        return results
+
+    def _report_batch(
+        self,
+        context: RequestContext,
+        agent: str,
+        nodes: Sequence[ComputeNode],
+        reshape: Collection[str],
+    ) -> list[dict[str, Any]]:
+        with self._database.reader() as session:
+            plan = self._plan(session, agent, nodes)
+        if not plan.is_empty:
+            plan = self._store(agent, nodes)
+        good = [node for place, node in enumerate(nodes) if place not in plan.errors]
+        refused, ratios = self._confirm(context, good, plan.kept, reshape)
+        return [
+            {
+                "uuid": node.uuid,
+                "error": plan.errors.get(place) or refused.get(node.uuid),
+                "allocation_ratios": {} if place in plan.errors else ratios.get(node.uuid, {}),
+            }
+            for place, node in enumerate(nodes)
+        ]
+
+    def _store(self, agent: str, nodes: Sequence[ComputeNode]) -> _Plan:
+        def write(session: Session) -> _Plan:
+            plan = self._plan(session, agent, nodes)
+            if plan.is_empty:
+                return plan
+            seq = host_seq.next_number(session)
+            compute_nodes.add(session, [{**values, "seq": seq} for values in plan.add])
+            compute_nodes.update(session, [{**values, "seq": seq} for values in plan.update])
+            return plan
+
+        try:
+            return self._database.run_in_writer(write)
+        except db_exception.DBDuplicateEntry:  # a concurrent report added the same nodes
+            return self._database.run_in_writer(write)
+
+    def _confirm(
+        self,
+        context: RequestContext,
+        nodes: Sequence[ComputeNode],
+        kept: Sequence[models.ComputeNode],
+        reshape: Collection[str],
+    ) -> tuple[dict[str, str], dict[str, dict[str, float]]]:
+        """Return why placement refused nodes, and the allocation ratios of all, both by UUID."""
+        uuids = [node.uuid for node in nodes]
+        rows = [row for row in kept if self._providers.is_confirmed(row)]
+        if others := set(uuids) - {row.uuid for row in rows}:
+            with self._database.reader() as session:
+                rows += compute_nodes.find_known(session, others, [])
+        pending = [row for row in rows if not self._providers.is_confirmed(row)]
+        refused: dict[str, str] = {}
+        if pending:
+            with self._database.reader() as session:
+                found = services.find_by_hosts(session, {row.host for row in pending})
+            disabled = {host for host, service in found.items() if service.disabled}
+            refused = self._providers.confirm(context, pending, disabled, reshape=reshape)
+            with self._database.reader() as session:
+                rows = compute_nodes.find_known(session, uuids, [])
+        return refused, {row.uuid: row.allocation_ratios for row in rows}
+
+    def _plan(self, session: Session, agent: str, nodes: Sequence[ComputeNode]) -> _Plan:
+        carried = services.find_by_hosts(session, {node.host for node in nodes})
+        rows = compute_nodes.find_known(
+            session, {node.uuid for node in nodes}, {node.host for node in nodes}
+        )
+        by_uuid = {row.uuid: row for row in rows}
+        by_name = {(row.host, row.node): row.uuid for row in rows}
+        plan = _Plan()
+        for place, node in enumerate(nodes):
+            service = carried.get(node.host)
+            error = (
+                _why_not_its_own(node, agent, service)
+                or _why_another(node, by_uuid, by_name)
+                or _why_malformed(node)
+                or why_malformed(node)
+            )
+            if error is not None or service is None:
+                plan.errors[place] = error or ""
+                continue
+            values = _values(node, disabled=service.disabled)
+            told = sent_traits(node.uuid, values["traits"], values["child_providers"])
+            row = by_uuid.get(node.uuid)
+            if row is None:
+                plan.add.append({**values, "told": told, **self._new_values()})
+                by_name[node.host, node.node] = node.uuid
+            elif any(getattr(row, name) != value for name, value in values.items()):
+                if row.provider_digest == values["provider_digest"]:
+                    plan.kept.append(row)
+                told = merge_sent_traits(_sent_before(row), told)
+                plan.update.append({**values, "told": told, "updated_at": moment(self._now())})
+            else:
+                plan.kept.append(row)
+        return plan
+
+    def _new_values(self) -> dict[str, Any]:
+        return {"allocation_ratios": {}, "created_at": moment(self._now())}
+
+
+def _values(node: ComputeNode, *, disabled: bool) -> dict[str, Any]:
+    traits = sorted(set(node.traits))
+    children = node.child_providers or None
+    return {
+        "uuid": node.uuid,
+        "host": node.host,
+        "node": node.node,
+        "attributes": {name: value for name, value in node.attributes.items() if name in _REPORTED},
+        "inventories": node.inventories,
+        "traits": traits,
+        "child_providers": children,
+        "provider_digest": digest(node.inventories, traits, disabled=disabled, children=children),
+    }
+
+
+def _sent_before(row: models.ComputeNode) -> dict[str, list[str]]:
+    """Return what placement may have; for rows from before this column, what the row says."""
+    return sent_traits(row.uuid, row.traits, row.child_providers) if row.told is None else row.told
+
+
+def _why_not_its_own(node: ComputeNode, agent: str, service: models.Service | None) -> str | None:
+    if service is None:
+        return f"host {node.host} has no service record yet; call report_services first"
+    if service.agent != agent:
+        return f"host {node.host} belongs to agent {service.agent}, {agent} cannot report it"
+    return None
+
+
+def _why_another(
+    node: ComputeNode,
+    by_uuid: Mapping[str, models.ComputeNode],
+    by_name: Mapping[tuple[str, str], str],
+) -> str | None:
+    known = by_uuid.get(node.uuid)
+    if known is not None and known.host != node.host:
+        return (
+            f"compute node {node.uuid} belongs to host {known.host}, not to {node.host}; "
+            "give this host its own identity, or delete the other host's service"
+        )
+    present = by_name.get((node.host, node.node), node.uuid)
+    if present != node.uuid:
+        return (
+            f"node {node.node} of host {node.host} is known as {present}, not as {node.uuid}; "
+            "restore its identity, or delete its service first"
+        )
+    return None
+
+
+def _why_malformed(node: ComputeNode) -> str | None:
+    if not uuidutils.is_uuid_like(node.uuid):
+        return f"node {node.node} has the identity {node.uuid!r}, which is not a UUID"
+    if not 0 < len(node.node) <= NAME_LENGTH_MAX or "\n" in node.node:
+        return f"node {node.node[:80]!r}: a name has 1 to {NAME_LENGTH_MAX} characters in one line"
+    for name, value in node.attributes.items():
+        if name in _REPORTED and not _fits(BY_NAME[name], value):
+            kind = BY_NAME[name].kind.value
+            return f"attribute {name} of node {node.node} is {value!r}, expected {kind}"
+    return None
+
+
+def _fits(attribute: HostAttribute, value: Any) -> bool:
+    if attribute.kind is Kind.INT:
+        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _INT_MAX
+    if attribute.kind is Kind.FLOAT:
+        return (
+            isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        )
+    if attribute.kind is Kind.BOOL:
+        return isinstance(value, bool)
+    return attribute.kind is Kind.JSON or isinstance(value, str)

@@ -1,0 +1,319 @@
+"""Services of this cell: heartbeats, up and down states, changes by operators."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from oslo_config import cfg
+from oslo_db import exception as db_exception
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from armillary.db.database import note
+from conductor.cell_conductor.builds.build_task import Build
+from conductor.cell_conductor.hosts.providers import Providers, StatusChange, status_change
+from conductor.common.cell_db import (
+    builds,
+    compute_nodes,
+    host_seq,
+    instances,
+    migrations,
+    models,
+    services,
+)
+from conductor.common.clock import Clock, moment
+from conductor.common.service_records import check_version
+from objects.service import Service
+
+LOG = logging.getLogger(__name__)
+
+HOSTS_MAX = 10_000
+NAME_LENGTH_MAX = 255
+WATCH_BATCH_SIZE = 500
+
+_CHANGEABLE: dict[str, tuple[type, ...]] = {
+    "disabled": (bool,),
+    "disabled_reason": (str, type(None)),
+    "forced_down": (bool,),
+}
+
+
+class HostServices:
+    """Services of a cell's hosts. ``on_version`` is called when an agent's version has changed."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        database: Database,
+        providers: Providers,
+        build: Build,
+        now: Clock,
+        may_mark_down: Callable[[], bool],
+        clear_evacuated: Callable[[str], None] = lambda host: None,
+        on_version: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._conf = conf
+        self._database = database
+        self._providers = providers
+        self._build = build
+        self._now = now
+        self._may_mark_down = may_mark_down
+        self._clear_evacuated = clear_evacuated
+        self._on_version = on_version
+
+    # Reports of agents
+
+    def report(
+        self, agent: str, hosts: Sequence[str], attempts: Mapping[str, int], *, version: int
+    ) -> None:
+        """Store a heartbeat of an agent for its hosts, and renew the leases of its running builds.
+
+        The number of SQL statements does not depend on the number of hosts. Schedulers are updated
+        only for new hosts and for those that were down. Raises Conflict, and stores nothing, when
+        one of the hosts belongs to another agent that is alive; ServiceTooOld; Invalid for invalid
+        names.
+        """
+        _check_names(agent, hosts)
+        check_version(agent, services.COMPUTE, version)
+
+        def write(session: Session) -> bool:
+            is_news = self._store_report(session, agent, sorted(set(hosts)), version)
+            if attempts:
+                in_hand = builds.list_building(session, attempts, hosts)
+                self._build.leases.extend(session, in_hand)
+            return is_news
+
+        try:
+            is_news = self._database.run_in_writer(write)
+        except db_exception.DBDuplicateEntry:  # concurrent first reports of a host
+            is_news = self._database.run_in_writer(write)
+        if is_news:
+            self._on_version()
+
+    def _store_report(
+        self, session: Session, agent: str, hosts: Sequence[str], version: int
+    ) -> bool:
+        """Store the heartbeat; return whether an agent's version is new or changed."""
+        now = moment(self._now())
+        known = services.find_by_hosts(session, hosts)
+        self._refuse_others_hosts(agent, known.values())
+        new = [host for host in hosts if host not in known]
+        services.add(
+            session, new, agent=agent, version=version,
+            disabled=not self._conf.enable_new_services, now=now,
+        )  # fmt: skip
+        seen = services.record_host_heartbeats(
+            session, list(known), agent=agent, version=version, now=now,
+            down_time_seconds=self._conf.service_down_time,
+        )  # fmt: skip
+        if seen < len(known):
+            raise exception.Conflict(
+                reason=f"another agent has just taken over a host of agent {agent}"
+            )
+        back = [host for host, row in known.items() if not row.is_up and not row.forced_down]
+        services.mark_up(session, back, up=True)
+        changed = [host for host, row in known.items() if row.version != version]
+        host_seq.touch_hosts(session, {*back, *changed})
+        for host in new:
+            LOG.info("New host %s, managed by agent %s", host, agent)
+            _note(session, "create", host, up=True)
+        for host in back:
+            LOG.info("Host %s is up again", host)
+            _note(session, "update", host, up=True)
+        return bool(new or changed)
+
+    def _refuse_others_hosts(self, agent: str, rows: Collection[models.Service]) -> None:
+        for row in rows:
+            if row.agent != agent and services.has_fresh_heartbeat(
+                row, now=moment(self._now()), down_time_seconds=self._conf.service_down_time
+            ):
+                raise exception.Conflict(
+                    reason=f"host {row.host} is managed by agent {row.agent}, which is alive; "
+                    f"{agent} can take it over only after no heartbeat for "
+                    f"{self._conf.service_down_time} s"
+                )
+
+    # Up and down
+
+    def watch(self) -> int:
+        """Mark hosts as down or up after heartbeats stopped or resumed; return their number.
+
+        Their rows are updated for the schedulers. No host is marked as down while this conductor
+        may be isolated itself. It reads first, because there is hardly ever anything to write.
+        """
+        with self._database.reader() as session:
+            turned = services.changed_states(
+                session, now=moment(self._now()), down_time_seconds=self._conf.service_down_time
+            )
+        count = 0
+        for up in sorted(turned if self._may_mark_down() else turned - {False}):
+            while True:
+                changed = self._watch_batch(up=up)
+                count += changed
+                if changed < WATCH_BATCH_SIZE:
+                    break
+        return count
+
+    def _watch_batch(self, *, up: bool) -> int:
+        def write(session: Session) -> int:
+            hosts = services.list_state_changes(
+                session, up=up, now=moment(self._now()),
+                down_time_seconds=self._conf.service_down_time, limit=WATCH_BATCH_SIZE,
+            )  # fmt: skip
+            services.mark_up(session, hosts, up=up)
+            host_seq.touch_hosts(session, hosts)
+            for host in hosts:
+                LOG.warning("Host %s is %s", host, "up again" if up else "down")
+                _note(session, "update", host, up=up)
+            return len(hosts)
+
+        return self._database.run_in_writer(write)
+
+    # Requests of operators
+
+    def list_all(self) -> list[Service]:
+        """Return all records, with ``up`` computed."""
+        with self._database.reader() as session:
+            return services.list_all(
+                session, now=moment(self._now()),
+                down_time_seconds=self._conf.service_down_time, cell_uuid=self._conf.cell.uuid,
+            )  # fmt: skip
+
+    def list_hosts_before(self, version: int) -> list[str]:
+        """Return at most ``HOSTS_MAX`` hosts whose agents have an older version."""
+        with self._database.reader() as session:
+            return services.list_hosts_before(session, version, limit=HOSTS_MAX)
+
+    def update(
+        self, context: RequestContext, service_uuid: str, values: Mapping[str, Any]
+    ) -> Service:
+        """Change disabled, disabled_reason, forced_down; placement is told of the first.
+
+        Raises ServiceNotFound; Invalid, also for a service without hosts. If placement is
+        unreachable, it is updated later.
+        """
+        _check_values(values)
+        service, changes = self._database.run_in_writer(
+            lambda session: self._update(context, session, service_uuid, values)
+        )
+        if changes:
+            self._providers.set_disabled(context, changes, disabled=service.disabled)
+        return service
+
+    def _update(
+        self,
+        context: RequestContext,
+        session: Session,
+        service_uuid: str,
+        values: Mapping[str, Any],
+    ) -> tuple[Service, list[StatusChange]]:
+        now, down_time = moment(self._now()), self._conf.service_down_time
+        row = services.get(session, service_uuid)
+        if row.binary != services.COMPUTE:
+            raise exception.Invalid(
+                reason=f"{row.binary} on {row.host} has no host that could be disabled or "
+                "forced down"
+            )
+        was_disabled, was_forced_down = row.disabled, row.forced_down
+        for name, value in values.items():
+            setattr(row, name, value)
+        if not row.disabled:
+            row.disabled_reason = None
+        row.is_up = services.is_up(row, now=now, down_time_seconds=down_time)
+        if (row.disabled, row.forced_down) != (was_disabled, was_forced_down):
+            host_seq.touch_hosts(session, [row.host])
+        changes: list[StatusChange] = []
+        if row.disabled != was_disabled:
+            changes = [
+                status_change(node, disabled=row.disabled)
+                for node in compute_nodes.list_on_hosts(session, [row.host])
+            ]
+            digests = [{"uuid": c.uuid, "provider_digest": c.digest} for c in changes]
+            compute_nodes.update(session, digests)
+        made = services.to_object(
+            row, now=now, down_time_seconds=down_time, cell_uuid=self._conf.cell.uuid
+        )
+        note(session, lambda notifier: notifier.service(context, "update", made))
+        return made, changes
+
+    def delete(self, context: RequestContext, service_uuid: str) -> str:
+        """Remove a service's record, nodes and providers; return the host. Idempotent.
+
+        A service without hosts has only its record. Allocations of evacuated instances on the host
+        are released first. Raises ServiceNotFound; InUse while instances live there, are moved from
+        or to there, or placement has other allocations; Unavailable when placement does not answer:
+        then nothing was removed here.
+        """
+        with self._database.reader() as session:
+            row = services.find(session, service_uuid)
+            is_compute = row.binary == services.COMPUTE
+            if is_compute:
+                _refuse_in_use(session, row.host)
+            nodes = compute_nodes.list_on_hosts(session, [row.host])
+        if not is_compute:
+            self._database.run_in_writer(lambda session: services.remove(session, service_uuid))
+            return row.host
+        self._clear_evacuated(row.host)
+        self._providers.delete(context, nodes)
+        host = self._database.run_in_writer(lambda session: self._delete(session, service_uuid))
+        self._providers.delete(context, nodes)  # a concurrent report may have created it again
+        return host
+
+    def _delete(self, session: Session, service_uuid: str) -> str:
+        row = services.get(session, service_uuid)
+        _refuse_in_use(session, row.host)
+        compute_nodes.remove_of_host(session, row.host, now=moment(self._now()))
+        services.remove(session, service_uuid)
+        _note(session, "delete", row.host, up=False)
+        return row.host
+
+
+def _note(session: Session, what: str, host: str, *, up: bool) -> None:
+    """Queue a notification about the compute service of a host."""
+    service = Service.from_values(host=host, binary=services.COMPUTE, up=up)
+    note(session, lambda notifier: notifier.service(None, what, service))
+
+
+def _refuse_in_use(session: Session, host: str) -> None:
+    living = instances.uuids_on_hosts(session, [host]).get(host, [])
+    if living:
+        count = f"{len(living)} instances live" if len(living) > 1 else "1 instance lives"
+        raise exception.InUse(
+            what=f"The service of host {host}", reason=f"{count} there, such as {living[0]}"
+        )
+    moves = migrations.list_of_hosts(session, [host])
+    if moves:
+        raise exception.InUse(
+            what=f"The service of host {host}",
+            reason=f"instance {moves[0].instance_uuid} is moved from or to there",
+        )
+
+
+def _check_names(agent: str, hosts: Sequence[str]) -> None:
+    if len(hosts) > HOSTS_MAX:
+        raise exception.Invalid(
+            reason=f"got {len(hosts)} hosts in one report, at most {HOSTS_MAX} are allowed"
+        )
+    for name in (agent, *hosts):
+        if not isinstance(name, str) or not 0 < len(name) <= NAME_LENGTH_MAX or "\n" in name:
+            raise exception.Invalid(
+                reason=f"{str(name)[:80]!r} is not a valid name of an agent or host: "
+                f"a name has 1 to {NAME_LENGTH_MAX} characters in one line"
+            )
+
+
+def _check_values(values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        if name not in _CHANGEABLE:
+            raise exception.Invalid(
+                reason=f"cannot change {name} of a service; changeable: {', '.join(_CHANGEABLE)}"
+            )
+        if not isinstance(value, _CHANGEABLE[name]):
+            raise exception.Invalid(
+                reason=f"{value!r} is not a valid value for {name} of a service"
+            )

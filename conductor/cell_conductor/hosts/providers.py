@@ -1,0 +1,274 @@
+"""Providers in placement of this cell's compute nodes, kept in sync.
+
+A node's row has the digest of what placement should store (``provider_digest``) and of what it last
+confirmed (``confirmed_digest``). While the two differ, a periodic task retries.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import os_traits
+from oslo_config import cfg
+
+from armillary import exception
+from armillary.context import RequestContext, admin_context
+from armillary.db import Database
+from armillary.outage_log import OutageLog
+from conductor.common.cell_db import compute_nodes, models, services
+from conductor.common.clock import Clock, moment
+from placement.rpcapi import PlacementAPI
+
+LOG = logging.getLogger(__name__)
+
+BATCH_SIZE = 200
+_OUTCOME_UNKNOWN = (exception.Unavailable, exception.RpcFailed)
+
+
+def digest(
+    inventories: dict[str, Any],
+    traits: Sequence[str],
+    *,
+    disabled: bool,
+    children: Sequence[dict[str, Any]] | None = None,
+) -> str:
+    """Return a digest of what placement should store of a provider and its children."""
+    facts = [inventories, sorted(traits), disabled, *([children] if children else ())]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def digest_of(row: models.ComputeNode, *, disabled: bool) -> str:
+    """Return the digest of a stored node."""
+    return digest(row.inventories, row.traits, disabled=disabled, children=row.child_providers)
+
+
+def sent_traits(
+    node_uuid: str, traits: Sequence[str], children: Sequence[dict[str, Any]] | None
+) -> dict[str, list[str]]:
+    """Return what placement stores of ours after this update: provider -> custom traits."""
+    told = {node_uuid: _custom(traits)}
+    told |= {child["uuid"]: _custom(child["traits"]) for child in children or ()}
+    return told
+
+
+def merge_sent_traits(
+    before: Mapping[str, Sequence[str]], now: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
+    """Return what placement may store of ours while it is unknown which of two updates it got."""
+    return {uuid: sorted({*before.get(uuid, ()), *now.get(uuid, ())}) for uuid in {*before, *now}}
+
+
+@dataclasses.dataclass(frozen=True)
+class StatusChange:
+    """New digest of a node, and whether placement had confirmed the previous one."""
+
+    uuid: str
+    digest: str
+    was_confirmed: bool
+
+
+def status_change(row: models.ComputeNode, *, disabled: bool) -> StatusChange:
+    """Return the change for a stored node before its update."""
+    return StatusChange(
+        uuid=row.uuid,
+        digest=digest_of(row, disabled=disabled),
+        was_confirmed=row.confirmed_digest == row.provider_digest,
+    )
+
+
+class Providers:
+    """The cell's compute nodes as resource providers in placement."""
+
+    def __init__(
+        self, conf: cfg.ConfigOpts, *, database: Database, placement: PlacementAPI, now: Clock
+    ) -> None:
+        self._conf = conf
+        self._database = database
+        self._placement = placement
+        self._now = now
+        self._outage = OutageLog(LOG, "Placement")
+
+    def is_confirmed(self, row: models.ComputeNode) -> bool:
+        """Return whether placement has confirmed the current state recently.
+
+        Confirming again from time to time shows allocation ratios that an operator changed in
+        placement.
+        """
+        age = timedelta(seconds=self._conf.cell.provider_refresh_seconds)
+        return (
+            row.confirmed_digest == row.provider_digest
+            and row.confirmed_at is not None
+            and row.confirmed_at > moment(self._now()) - age
+        )
+
+    def confirm(
+        self,
+        context: RequestContext,
+        nodes: Sequence[models.ComputeNode],
+        disabled_hosts: Collection[str],
+        *,
+        reshape: Collection[str] = (),
+    ) -> dict[str, str]:
+        """Send nodes to placement; return node -> error for those that it refused.
+
+        Allocations on the nodes in ``reshape`` may move between providers of the same node.
+        """
+        errors: dict[str, str] = {}
+        for start in range(0, len(nodes), BATCH_SIZE):
+            errors |= self._confirm_batch(
+                context, nodes[start : start + BATCH_SIZE], disabled_hosts, reshape
+            )
+        return errors
+
+    def confirm_pending(self) -> int:
+        """Send unconfirmed nodes to placement again; return their number."""
+        with self._database.reader() as session:
+            rows = compute_nodes.list_unconfirmed(session, limit=BATCH_SIZE)
+            found = services.find_by_hosts(session, {row.host for row in rows})
+        if rows:
+            disabled = {host for host, service in found.items() if service.disabled}
+            errors = self.confirm(admin_context(), rows, disabled)
+            for uuid, error in errors.items():
+                LOG.debug("Cannot update node %s in placement: %s", uuid, error)
+        return len(rows)
+
+    def set_disabled(
+        self, context: RequestContext, changes: Sequence[StatusChange], *, disabled: bool
+    ) -> None:
+        """Set or remove COMPUTE_STATUS_DISABLED; failed updates are left to ``confirm_pending``."""
+        try:
+            for change in changes:
+                self._placement.set_trait(
+                    context, change.uuid, os_traits.COMPUTE_STATUS_DISABLED, present=disabled
+                )
+        except (exception.NotFound, *_OUTCOME_UNKNOWN) as error:
+            LOG.warning("Cannot update the status of hosts in placement, will retry: %s", error)
+            return
+        confirmed = [
+            {"uuid": change.uuid, "confirmed_digest": change.digest}
+            for change in changes
+            if change.was_confirmed
+        ]
+        self._database.run_in_writer(lambda session: compute_nodes.update(session, confirmed))
+
+    def delete(self, context: RequestContext, nodes: Sequence[models.ComputeNode]) -> None:
+        """Delete providers with their children.
+
+        Raises InUse; Unavailable if the outcome is unknown.
+        """
+        for row in nodes:
+            if _sent(row).keys() - {row.uuid}:
+                self._delete_children(context, row)
+            self._placement.delete_provider(context, row.uuid)
+
+    def _delete_children(self, context: RequestContext, row: models.ComputeNode) -> None:
+        report = {
+            **_provider(row, disabled=True),
+            "children": [],
+            "former_children": sorted(_sent(row).keys() - {row.uuid}),
+        }
+        (result,) = self._placement.set_providers(context, [report])
+        if result["error"]:
+            raise exception.InUse(what=f"The provider of node {row.node}", reason=result["error"])
+
+    def _confirm_batch(
+        self,
+        context: RequestContext,
+        nodes: Sequence[models.ComputeNode],
+        disabled_hosts: Collection[str],
+        reshape: Collection[str],
+    ) -> dict[str, str]:
+        facts = [_provider(row, disabled=row.host in disabled_hosts) for row in nodes]
+        for report in facts:
+            if report["uuid"] in reshape:
+                report["reshape"] = True
+        self._clear_confirmations(nodes)
+        try:
+            results = self._placement.set_providers(context, facts)
+        except _OUTCOME_UNKNOWN as error:
+            self._outage.failed(error)
+            sentence = "placement does not answer; the inventory is stored and will be sent later"
+            return {row.uuid: sentence for row in nodes}
+        self._outage.succeeded()
+        self._store_confirmed(nodes, disabled_hosts, results)
+        return {result["uuid"]: result["error"] for result in results if result["error"]}
+
+    def _clear_confirmations(self, nodes: Sequence[models.ComputeNode]) -> None:
+        """Clear the confirmation of nodes of which placement is about to get another state.
+
+        This conductor may be killed before it stores that placement has it. A host that returns to
+        its former state meanwhile would count as confirmed, and placement would keep the other one.
+        """
+        changed = [
+            {"uuid": row.uuid, "confirmed_digest": None}
+            for row in nodes
+            if row.confirmed_digest not in (None, row.provider_digest)
+        ]
+        if changed:
+            self._database.run_in_writer(lambda session: compute_nodes.update(session, changed))
+
+    def _store_confirmed(
+        self,
+        nodes: Sequence[models.ComputeNode],
+        disabled_hosts: Collection[str],
+        results: Sequence[dict[str, Any]],
+    ) -> None:
+        confirmed = [
+            {
+                "uuid": row.uuid,
+                "confirmed_digest": digest_of(row, disabled=row.host in disabled_hosts),
+                "told": sent_traits(row.uuid, row.traits, row.child_providers),
+                "confirmed_at": moment(self._now()),
+                "allocation_ratios": _ratios(result["inventories"]),
+            }
+            for row, result in zip(nodes, results, strict=True)
+            if not result["error"]
+        ]
+        self._database.run_in_writer(lambda session: compute_nodes.update(session, confirmed))
+
+
+def _provider(row: models.ComputeNode, *, disabled: bool) -> dict[str, Any]:
+    told = _sent(row)
+    status = {os_traits.COMPUTE_STATUS_DISABLED} if disabled else set()
+    report: dict[str, Any] = {
+        "uuid": row.uuid,
+        "name": row.node,
+        "inventories": row.inventories,
+        "traits": sorted({*row.traits, *status}),
+        "managed_custom_traits": _managed(row.uuid, row.traits, told),
+    }
+    children = row.child_providers or []
+    former = sorted(told.keys() - {row.uuid, *(child["uuid"] for child in children)})
+    if children or former:
+        report["children"] = [
+            {**child, "managed_custom_traits": _managed(child["uuid"], child["traits"], told)}
+            for child in children
+        ]
+        report["former_children"] = former
+    return report
+
+
+def _sent(row: models.ComputeNode) -> Mapping[str, Sequence[str]]:
+    return row.told or {}
+
+
+def _managed(uuid: str, traits: Sequence[str], told: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the custom traits managed by us: current ones and possible leftovers."""
+    return sorted({*_custom(traits), *told.get(uuid, ())})
+
+
+def _custom(traits: Sequence[str]) -> list[str]:
+    return sorted(trait for trait in traits if trait.startswith(os_traits.CUSTOM_NAMESPACE))
+
+
+def _ratios(inventories: dict[str, Any]) -> dict[str, float]:
+    return {
+        resource_class: inventory["allocation_ratio"]
+        for resource_class, inventory in inventories.items()
+    }

@@ -1,0 +1,1 @@
+"""Operations on instances after their build, each a flow of stages."""

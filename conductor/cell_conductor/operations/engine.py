@@ -1,0 +1,503 @@
+"""Operations task: run each instance's flow from stage to stage, across conductor failures.
+
+A stage is stored before it is acted on. An unanswered command is sent again when the lease expires;
+agents answer a repeated command the same way. ``answers`` handles what they report.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from armillary.service_history import TAKES_ORDERS
+from compute_agent.rpcapi import ComputeAPI
+from conductor.cell_conductor import base_task
+from conductor.cell_conductor.operations import commands, pending_moves
+from conductor.cell_conductor.operations.answers import Answers
+from conductor.cell_conductor.operations.flow import (
+    AgentStage,
+    Flow,
+    OwnStage,
+    Side,
+    StageDependencies,
+    SuperStage,
+)
+from conductor.cell_conductor.operations.flows import FLOWS
+from conductor.cell_conductor.operations.other_cells import OtherCells, is_between_cells
+from conductor.cell_conductor.operations.rows import HOLD, fence
+from conductor.cell_conductor.operations.transitions import Transitions
+from conductor.common import stored_contexts
+from conductor.common.cell_db import (
+    actions,
+    copies,
+    instances,
+    migrations,
+    models,
+    operations,
+    services,
+)
+from conductor.common.clock import Clock
+from conductor.common.leases import Lease
+from conductor.super_conductor.rpcapi import SuperConductorAPI
+from objects.instance_fault import InstanceFault
+from objects.instance_order import InstanceOrder
+from objects.server_record import ServerRecord
+from placement.rpcapi import PlacementAPI
+from rpc.version_caps import allows
+
+LOG = logging.getLogger(__name__)
+
+WorkItem = base_task.WorkItem[models.InstanceOperation]
+
+COMMAND = "order"
+ACT = "act"
+WAIT = "wait"
+
+COMMANDS_SINCE = "1.1"
+"""First version of the agents' API that has commands."""
+WAIT_EVENT = "conductor_wait_for_cell"
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """A stored operation: its first fence, and the leases to run."""
+
+    fence: int
+    leases: list[Lease]
+
+
+class Operations(base_task.Task[models.InstanceOperation]):
+    """Operations on this cell's instances, from the request to the end.
+
+    ``on_idle`` is called with the instance's UUID when an operation ends or waits.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        database: Database,
+        placement: PlacementAPI,
+        compute: ComputeAPI,
+        now: Clock,
+        may_mark_down: Callable[[], bool],
+        top: SuperConductorAPI,
+        flows: Mapping[str, Flow] = FLOWS,
+        on_idle: Callable[[str], None] = lambda instance_uuid: None,
+    ) -> None:
+        super().__init__(
+            conf,
+            database=database,
+            table=models.InstanceOperation,
+            key=models.InstanceOperation.instance_uuid,
+            now=now,
+            may_mark_down=may_mark_down,
+        )
+        self._top = top
+        self._others = OtherCells(conf, database, top)
+        self._parts = StageDependencies(conf, placement, self._others)
+        self._compute = compute
+        self._flows = flows
+        self._on_idle = on_idle
+        self._transitions = Transitions(
+            flows, now=now, hold=self._take_lease, pause_seconds=self._pause_seconds,
+            ask_seconds=conf.conductor.lease_seconds,
+        )  # fmt: skip
+        self.answers = Answers(
+            database=database,
+            passage=self._transitions,
+            others=self._others,
+            compute=compute,
+            now=now,
+            on_idle=on_idle,
+        )
+
+    @property
+    def steps(self) -> Mapping[str, Callable[[RequestContext, list[WorkItem]], list[Lease]]]:
+        return {COMMAND: self._order, ACT: self._act, WAIT: self._check_pending}
+
+    # Requests
+
+    def store(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        operation: str,
+        arguments: Mapping[str, Any],
+    ) -> Stored:
+        """Store an operation; the leases are for :meth:`run`, none while it waits for the top.
+
+        Idempotent per migration. Raises InstanceNotFound; InstanceInvalidState if the instance's
+        state does not allow it; Invalid.
+        """
+        flow = self._flows.get(operation)
+        if flow is None:
+            raise exception.Invalid(reason=f"unknown operation {operation!r}")
+        return self._database.run_in_writer(
+            lambda session: self._store(session, context, instance_uuid, flow, arguments)
+        )
+
+    def go_on(
+        self, instance_uuid: str, migration_uuid: str, facts: Mapping[str, Any]
+    ) -> list[Lease]:
+        """Leave the super conductor's stage with the facts that it found; idempotent.
+
+        Raises Conflict if the operation no longer exists.
+        """
+        return self._leave_super(instance_uuid, migration_uuid, facts, is_failed=False)
+
+    def fail(self, instance_uuid: str, migration_uuid: str, fault: InstanceFault) -> list[Lease]:
+        """Leave the super conductor's stage because it found no host; idempotent.
+
+        Raises Conflict if the operation no longer exists.
+        """
+        facts = {"fault": fault.obj_to_primitive()}
+        return self._leave_super(instance_uuid, migration_uuid, facts, is_failed=True)
+
+    # Overrides of Task
+
+    def _stage(self, row: models.InstanceOperation) -> str:
+        stage = self._transitions.stage_of(row)
+        if isinstance(stage, AgentStage):
+            return COMMAND
+        return ACT if isinstance(stage, OwnStage) else WAIT
+
+    def _list_rows(
+        self, session: Session, uuids: Sequence[str]
+    ) -> Sequence[models.InstanceOperation]:
+        return operations.list_by_uuids(session, uuids)
+
+    def _lock_rows(
+        self, session: Session, uuids: Sequence[str]
+    ) -> Mapping[str, models.InstanceOperation]:
+        return operations.lock_all(session, uuids)
+
+    # Storing
+
+    def _store(
+        self,
+        session: Session,
+        context: RequestContext,
+        instance_uuid: str,
+        flow: Flow,
+        arguments: Mapping[str, Any],
+    ) -> Stored:
+        instance = instances.lock(session, instance_uuid)
+        if instance is None or instance.deleted_at is not None:
+            raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+        present = operations.lock(session, instance_uuid)
+        migration_uuid = arguments.get("migration_uuid")
+        if present is not None and migration_uuid and present.migration_uuid == migration_uuid:
+            return Stored(fence(present, HOLD), [])
+        if migration_uuid and migrations.find(session, migration_uuid) is not None:
+            raise exception.InstanceInvalidState(  # a late duplicate of the request
+                instance_uuid=instance_uuid,
+                operation=flow.operation,
+                reason=f"its migration {migration_uuid} is over",
+            )
+        if actions.is_over(session, instance_uuid, flow.operation, context.request_id):
+            raise exception.InstanceInvalidState(  # a late duplicate, perhaps no longer wanted
+                instance_uuid=instance_uuid,
+                operation=flow.operation,
+                reason=f"request {context.request_id} for it is over",
+            )
+        if instance.hidden:
+            raise exception.InstanceInvalidState(
+                instance_uuid=instance_uuid, operation=flow.operation, reason="it is changing cells"
+            )
+        flow.check(instance)
+        instance.operations_total += 1
+        row = models.InstanceOperation(
+            instance_uuid=instance_uuid,
+            operation=flow.operation,
+            stage="",
+            sequence=0,
+            number=instance.operations_total,
+            migration_uuid=migration_uuid,
+            facts={
+                "was": instance.vm_state,
+                "power_state": instance.power_state,
+                "cell_uuid": self._conf.cell.uuid,
+            },
+            context=stored_contexts.to_plain(context),
+            tries=0,
+            created_at=self._now,
+            lease_owner=None,
+            lease_expires_at=0.0,
+        )
+        session.add(row)
+        instance.task_state = flow.task_state
+        instance.updated_at = self._now
+        actions.start_for_row(session, context, flow.operation, instance, now=self._now)
+        flow.begin(self._transitions.rows(session, instance, row), arguments)
+        self._check_host(session, flow, instance, row)
+        leases = self._transitions.enter(self._transitions.rows(session, instance, row), flow.first)
+        return Stored(fence(row, HOLD), leases)
+
+    def _check_host(
+        self,
+        session: Session,
+        flow: Flow,
+        instance: models.Instance,
+        row: models.InstanceOperation,
+    ) -> None:
+        """Raise InstanceInvalidState if the host that the flow needs is down.
+
+        Raises HostTooOld if its agent does not support operations yet. The super conductor has
+        already checked a host of another cell there.
+        """
+        if flow.needs is None or commands.cell_at(row, flow.needs) is not None:
+            return
+        host = commands.host_at(instance, row, flow.needs)
+        if host is None:
+            return
+        service = services.find_by_hosts(session, {host}).get(host)
+        if not self._is_host_up(service):
+            raise exception.InstanceInvalidState(
+                instance_uuid=instance.uuid,
+                operation=flow.operation,
+                reason=f"host {host} is down; wait until it is back, or have the server evacuated",
+            )
+        if not self._supports_commands(service):
+            raise exception.HostTooOld(operation=flow.operation, needed=TAKES_ORDERS, hosts=host)
+
+    def _leave_super(
+        self, instance_uuid: str, migration_uuid: str, facts: Mapping[str, Any], *, is_failed: bool
+    ) -> list[Lease]:
+        def write(session: Session) -> list[Lease]:
+            instance = instances.lock(session, instance_uuid)
+            row = operations.lock(session, instance_uuid)
+            if instance is None or row is None or row.migration_uuid != migration_uuid:
+                raise exception.Conflict(
+                    reason=f"instance {instance_uuid} is no longer in migration {migration_uuid}"
+                )
+            stage = self._transitions.stage_of(row)
+            if not isinstance(stage, SuperStage):
+                return []
+            rows = self._transitions.rows(session, instance, row)
+            rows.note(**facts)
+            return self._transitions.enter(rows, stage.failed if is_failed else stage.then)
+
+        return self._database.run_in_writer(write)
+
+    # Steps
+
+    def _order(self, context: RequestContext, works: list[WorkItem]) -> list[Lease]:
+        """Send commands to the agents; if a host is down, continue without it or wait for it."""
+        leases: list[Lease] = []
+        here = []
+        for work in works:
+            to_cell_uuid = commands.cell_at(work.row, self._agent_stage(work).at)
+            if to_cell_uuid is None:
+                here.append(work)
+            else:
+                leases += self._send_to_other_cell(context, work, to_cell_uuid)
+        return leases + (self._send_here(context, here) if here else [])
+
+    def _send_to_other_cell(
+        self, context: RequestContext, work: WorkItem, to_cell_uuid: str
+    ) -> list[Lease]:
+        """Send a command to a host of another cell; wait if that cell is silent or busy."""
+        order = self._make_command(work)
+        try:
+            reason = self._others.order(
+                context.for_instance(work.uuid), work.row, order, to_cell_uuid=to_cell_uuid
+            )
+        except (*base_task.UNKNOWN_OUTCOME_ERRORS, exception.Conflict) as error:
+            self._wait(work, error)
+            return []
+        if reason is None:
+            return []
+        fault = _unreached(work.uuid, order.host, reason)
+        return self._database.run_in_writer(lambda session: self._go_without(session, work, fault))
+
+    def _go_without(self, session: Session, work: WorkItem, fault: InstanceFault) -> list[Lease]:
+        stage = self._agent_stage(work)
+        leases: list[Lease] = []
+        for _work, instance, row in self._lock_ours(session, [work]):
+            rows = self._transitions.rows(session, instance, row)
+            leases += self._transitions.take_failure(rows, stage, fault, stage.down or row.stage)
+        return leases
+
+    def _wait(self, work: WorkItem, error: Exception) -> None:
+        """Ask the other cell again later; record the reason in the server's actions."""
+        LOG.warning("%s: %s is waiting: %s", work.uuid, work.row.operation, error)
+        self._database.run_in_writer(
+            lambda session: actions.finish_event(
+                session, work.uuid, work.row.operation, WAIT_EVENT,
+                host=None, attempt=work.row.sequence, result=actions.ERROR,
+                details=f"waiting at stage {work.row.stage}: {error}", now=self._now,
+            )
+        )  # fmt: skip
+        self._release_with_backoff([work])
+
+    def _send_here(self, context: RequestContext, works: Sequence[WorkItem]) -> list[Lease]:
+        hosts = {work.uuid: commands.host_of(work.instance, work.row, self._agent_stage(work))
+                 for work in works}  # fmt: skip
+        with self._database.reader() as session:
+            found = services.find_by_hosts(session, {host for host in hosts.values() if host})
+        lost = []
+        for work in works:
+            service = found.get(str(hosts[work.uuid]))
+            if self._is_host_up(service) and self._supports_commands(service):
+                self._tell(context, work, str(service and service.agent))
+            else:
+                lost.append(work)
+        return self._fail_unreachable(lost, hosts) if lost else []
+
+    def _tell(self, context: RequestContext, work: WorkItem, agent: str) -> None:
+        order = self._make_command(work)
+        LOG.info("%s: command %d, %s on %s", work.uuid, order.sequence, order.verb, order.host)
+        self._compute.carry_out(context.for_instance(work.uuid), agent, order)
+
+    def _make_command(self, work: WorkItem) -> InstanceOrder:
+        return commands.make(
+            work.instance, work.row, self._agent_stage(work), cell_uuid=self._conf.cell.uuid
+        )
+
+    def send_for_other_cell(
+        self, context: RequestContext, record: ServerRecord, order: InstanceOrder
+    ) -> str | None:
+        """Send a host a command of the cell that has the instance; return why it cannot be sent.
+
+        Raises Conflict if there is no such move, or no longer.
+        """
+        host = order.host
+        self._database.run_in_writer(lambda session: copies.keep(session, record, now=self._now))
+        with self._database.reader() as session:
+            service = services.find_by_hosts(session, {host}).get(host)
+        if not (self._is_host_up(service) and self._supports_commands(service)):
+            return str(self._unreachable_fault(record.instance.uuid, host, service).details)
+        assert service is not None
+        LOG.info(
+            "%s: command %d of another cell, %s on %s",
+            record.instance.uuid, order.sequence, order.verb, host,
+        )  # fmt: skip
+        self._compute.carry_out(
+            context.for_instance(record.instance.uuid), str(service.agent), order
+        )
+        return None
+
+    def take_over(self, record: ServerRecord) -> None:
+        """Become the cell of another cell's instance. Raises Conflict if there is no such move."""
+        self._database.run_in_writer(
+            lambda session: copies.take_over(session, record, now=self._now)
+        )
+        self._on_idle(record.instance.uuid)
+
+    def drop_copy(self, instance_uuid: str, migration_uuid: str) -> None:
+        """Delete this cell's copy of an instance after a move between cells."""
+        self._database.run_in_writer(
+            lambda session: copies.drop(session, instance_uuid, migration_uuid, now=self._now)
+        )
+
+    def _fail_unreachable(
+        self, works: Sequence[WorkItem], hosts: Mapping[str, str | None]
+    ) -> list[Lease]:
+        def write(session: Session) -> list[Lease]:
+            leases: list[Lease] = []
+            for work, instance, row in self._lock_ours(session, works):
+                stage = self._agent_stage(work)
+                rows = self._transitions.rows(session, instance, row)
+                host = str(hosts[work.uuid])
+                service = services.find_by_hosts(session, {host}).get(host)
+                fault = self._unreachable_fault(work.uuid, host, service)
+                is_left = stage.at is Side.DESTINATION or not self._is_host_up(service)
+                following = stage.down if is_left else None  # wait for a too old host
+                leases += self._transitions.take_failure(rows, stage, fault, following or row.stage)
+            return leases
+
+        return self._database.run_in_writer(write)
+
+    def _act(self, context: RequestContext, works: list[WorkItem]) -> list[Lease]:
+        leases: list[Lease] = []
+        for work in works:
+            stage = self._transitions.stage_of(work.row)
+            assert isinstance(stage, OwnStage)
+            try:
+                following = stage.do(self._parts, context, work.instance, work.row)
+            except (exception.CellUnavailable, exception.Conflict) as error:
+                if not is_between_cells(work.row.facts):
+                    raise
+                self._wait(work, error)
+            else:
+                leases += self._acted(work, stage, following)
+        return leases
+
+    def _acted(self, work: WorkItem, stage: OwnStage, following: str) -> list[Lease]:
+        def write(session: Session) -> list[Lease]:
+            leases: list[Lease] = []
+            for _work, instance, row in self._lock_ours(session, [work]):
+                rows = self._transitions.rows(session, instance, row)
+                stage.done(rows, following)
+                leases += self._transitions.enter(rows, following)
+            return leases
+
+        leases = self._database.run_in_writer(write)
+        if not leases:
+            self._on_idle(work.uuid)
+        return leases
+
+    def _check_pending(self, context: RequestContext, works: list[WorkItem]) -> list[Lease]:
+        """Keep waiting where the super conductor still looks for hosts; undo the rest."""
+        moves = {str(work.row.migration_uuid) for work in works}
+        known_moves = pending_moves.known_moves(self._top, context, moves)
+        self._release_with_backoff(
+            [work for work in works if work.row.migration_uuid in known_moves]
+        )
+        lost = [work for work in works if work.row.migration_uuid not in known_moves]
+        if not lost:
+            return []
+        return self._database.run_in_writer(lambda session: self._take_back(session, lost))
+
+    def _take_back(self, session: Session, works: Sequence[WorkItem]) -> list[Lease]:
+        leases: list[Lease] = []
+        for work, instance, row in self._lock_ours(session, works):
+            stage = self._transitions.stage_of(row)
+            assert isinstance(stage, SuperStage)
+            LOG.warning("%s: no super conductor knows its %s; undoing it", work.uuid, row.operation)
+            rows = self._transitions.rows(session, instance, row)
+            rows.note(fault=pending_moves.withdrawn_fault(work.uuid).obj_to_primitive())
+            leases += self._transitions.enter(rows, stage.failed)
+        return leases
+
+    def _supports_commands(self, service: models.Service | None) -> bool:
+        """Return whether an agent supports commands and may be sent them."""
+        return (
+            service is not None
+            and service.version >= TAKES_ORDERS
+            and allows(self._conf, "compute", COMMANDS_SINCE)
+        )
+
+    def _unreachable_fault(
+        self, instance_uuid: str, host: str, service: models.Service | None
+    ) -> InstanceFault:
+        details = f"host {host} is down"
+        if self._is_host_up(service) and not self._supports_commands(service):
+            details = (
+                f"the agent of host {host} cannot run operations: it needs service version "
+                f"{TAKES_ORDERS} or later, and [upgrade_levels] compute must allow {COMMANDS_SINCE}"
+            )
+        return _unreached(instance_uuid, host, details)
+
+    def _agent_stage(self, work: WorkItem) -> AgentStage:
+        stage = self._transitions.stage_of(work.row)
+        assert isinstance(stage, AgentStage)
+        return stage
+
+
+def _unreached(instance_uuid: str, host: str, details: str) -> InstanceFault:
+    return InstanceFault.from_values(
+        instance_uuid=instance_uuid,
+        host=host,
+        message="The host cannot be reached.",
+        details=details,
+    )

@@ -1,0 +1,28 @@
+"""Table of all operations by name."""
+
+from __future__ import annotations
+
+from conductor.cell_conductor.operations import evacuate, live, power, rebuild, resize, shelve
+from conductor.cell_conductor.operations.flow import Flow
+
+FLOWS: dict[str, Flow] = {
+    flow.operation: flow
+    for flow in (
+        power.STOP,
+        power.START,
+        power.REBOOT,
+        power.SOFT_DELETE,
+        power.RESTORE,
+        resize.RESIZE,
+        resize.MIGRATE,
+        resize.CONFIRM,
+        resize.REVERT,
+        rebuild.REBUILD,
+        live.LIVE_MIGRATE,
+        evacuate.EVACUATE,
+        shelve.SHELVE,
+        shelve.SHELVE_OFFLOAD,
+        shelve.UNSHELVE_HERE,
+        shelve.UNSHELVE,
+    )
+}

@@ -1,0 +1,124 @@
+"""Live migration: move a running guest to another host; abortable while memory is copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conductor.cell_conductor.operations import move_stages
+from conductor.cell_conductor.operations.flow import (
+    DONE,
+    UNDONE,
+    AgentStage,
+    Answer,
+    Flow,
+    MetadataPublisher,
+    OwnStage,
+    Side,
+)
+from conductor.cell_conductor.operations.power import take_power_state
+from conductor.cell_conductor.operations.rows import Rows
+from objects.instance_order import Verb
+from objects.migration import MigrationStatus
+
+DESCRIBE = "describe"
+PREPARE = "prepare"
+COPY = "copy"
+COMPLETE = "complete"
+DROP_TRIED = "drop_tried"
+DROP_PREPARED = "drop_prepared"
+DROP_SOURCE = "drop_source"
+RELEASE_LOST = "release_lost"
+
+
+def _described(rows: Rows, answer: Answer) -> None:
+    rows.note(source_facts=answer.get("source", {}))
+
+
+def _prepare(rows: Rows) -> None:
+    move_stages.choose_destination(rows)
+    rows.status(MigrationStatus.PREPARING)
+
+
+def _prepare_arguments(facts: MetadataPublisher) -> dict[str, Any]:
+    return {"source": facts["source_facts"]}
+
+
+def _prepared(rows: Rows, answer: Answer) -> None:
+    rows.note(destination_facts=answer.get("destination", {}))
+
+
+def _copy(rows: Rows) -> None:
+    """Queue the copy; it counts as running once its host reports progress."""
+    rows.status(MigrationStatus.QUEUED)
+
+
+def _copy_arguments(facts: MetadataPublisher) -> dict[str, Any]:
+    return {"destination": facts["destination_facts"]}
+
+
+def _copied(rows: Rows, _answer: Answer) -> None:
+    rows.status(MigrationStatus.POST_MIGRATING)
+    move_stages.go_to(rows, Side.DESTINATION)
+
+
+def _completed(rows: Rows) -> None:
+    rows.instance.vm_state = "active"
+    rows.status(MigrationStatus.COMPLETED)
+
+
+def _not_moved(rows: Rows) -> None:
+    """Leave the guest on its source; or mark it as lost if it failed to arrive."""
+    if rows.facts.get("is_gone"):
+        rows.instance.vm_state, rows.instance.power_state = "error", None
+        rows.status(MigrationStatus.ERROR)
+        return
+    rows.instance.vm_state = rows.facts["was"]
+    is_aborted = bool(rows.facts.get("is_aborted"))
+    rows.status(MigrationStatus.CANCELLED if is_aborted else MigrationStatus.ERROR)
+
+
+def _lose(rows: Rows) -> None:
+    rows.note(is_gone=True)
+
+
+LIVE_MIGRATE = Flow(
+    "live_migrate",
+    task_state="migrating",
+    vm_states=("active",),
+    first=move_stages.SCHEDULE,
+    stages={
+        move_stages.SCHEDULE: move_stages.schedule(then=DESCRIBE),
+        DESCRIBE: AgentStage(
+            Verb.DESCRIBE_LIVE, Side.SOURCE, then=move_stages.SECURE, failed=move_stages.GIVE_BACK,
+            down=move_stages.GIVE_BACK, done=_described,
+        ),
+        move_stages.SECURE: move_stages.secure(ready=PREPARE),
+        PREPARE: AgentStage(
+            Verb.PREPARE_LIVE, Side.DESTINATION, then=COPY, failed=DROP_TRIED, down=DROP_TRIED,
+            arguments=_prepare_arguments, needs_spec=True, on_enter=_prepare, done=_prepared,
+        ),
+        DROP_TRIED: move_stages.drop_destination(then=move_stages.NEXT),
+        move_stages.NEXT: move_stages.next_host(ready=PREPARE),
+        COPY: AgentStage(
+            Verb.LIVE_MIGRATE, Side.SOURCE, then=COMPLETE, failed=DROP_PREPARED,
+            arguments=_copy_arguments, is_abortable=True, on_enter=_copy, done=_copied,
+        ),
+        DROP_PREPARED: move_stages.drop_destination(then=move_stages.GIVE_BACK),
+        COMPLETE: AgentStage(
+            Verb.COMPLETE_LIVE, Side.DESTINATION, then=DROP_SOURCE, failed=RELEASE_LOST,
+            done=take_power_state,
+        ),
+        DROP_SOURCE: AgentStage(
+            Verb.DROP, Side.SOURCE, then=move_stages.RELEASE, failed=DROP_SOURCE,
+            down=move_stages.RELEASE
+        ),
+        move_stages.RELEASE: move_stages.releasing(DONE),
+        RELEASE_LOST: OwnStage(
+            move_stages.releasing(UNDONE).do, leads_to=(UNDONE,), on_enter=_lose
+        ),
+        move_stages.GIVE_BACK: move_stages.GIVING_BACK[move_stages.GIVE_BACK],
+    },
+    begin=move_stages.begin,
+    end=_completed,
+    undo=_not_moved,
+)  # fmt: skip

@@ -1,0 +1,83 @@
+"""Requests about instances that need no operation flow: locks and the console output."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from armillary.service_history import TAKES_ORDERS
+from compute_agent.rpcapi import ComputeAPI
+from conductor.cell_conductor.operations.resize import HANDED_OVER
+from conductor.common.cell_db import actions, instances, operations, services
+from conductor.common.clock import Clock, moment
+from objects.instance import ADMIN, OWNER
+
+
+class LocksAndConsoles:
+    """Changes and queries that need a single transaction, or a single call to an agent."""
+
+    def __init__(self, *, database: Database, compute: ComputeAPI, now: Clock) -> None:
+        self._database = database
+        self._compute = compute
+        self._now = now
+
+    def set_lock(
+        self, context: RequestContext, instance_uuid: str, *, locked: bool, reason: str | None
+    ) -> None:
+        """Lock or unlock an instance. Idempotent. Raises InstanceNotFound.
+
+        A user who locks an instance that an administrator has locked changes nothing. Raises
+        InstanceInvalidState while the instance is handed over to another cell, which would not
+        receive the change.
+        """
+
+        def write(session: Session) -> None:
+            row = instances.lock(session, instance_uuid)
+            if row is None or row.deleted_at is not None:
+                raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+            operation = operations.lock(session, instance_uuid)
+            if row.hidden or (operation is not None and operation.stage in HANDED_OVER):
+                raise exception.InstanceInvalidState(
+                    instance_uuid=instance_uuid,
+                    operation="lock" if locked else "unlock",
+                    reason="it is being handed over to another cell; try again in a moment",
+                )
+            if locked and row.locked_by == ADMIN and not context.is_admin:
+                return
+            now = moment(self._now())
+            action = "lock" if locked else "unlock"
+            actions.start_for_row(session, context, action, row, now=now)
+            row.locked, row.locked_reason = locked, reason if locked else None
+            row.locked_by = (ADMIN if context.is_admin else OWNER) if locked else None
+            row.updated_at = now
+            actions.finish(session, instance_uuid, action, message=None, now=now)
+
+        self._database.run_in_writer(write)
+
+    def console(self, context: RequestContext, instance_uuid: str, *, lines: int | None) -> str:
+        """Return the last console output of the guest.
+
+        Raises InstanceNotFound; InstanceInvalidState when no host can be asked; HostTooOld; what
+        the agent raises.
+        """
+        with self._database.reader() as session:
+            row = instances.find_rows(session, [instance_uuid]).get(instance_uuid)
+            if row is None or row.deleted_at is not None:
+                raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+            found = services.find_by_hosts(session, {row.host} if row.host else set())
+        service = found.get(str(row.host))
+        if service is None or service.agent is None or not service.is_up:
+            raise exception.InstanceInvalidState(
+                instance_uuid=instance_uuid,
+                operation="show its console",
+                reason="it is on no host that is up",
+            )
+        if service.version < TAKES_ORDERS:
+            raise exception.HostTooOld(
+                operation="show a console", needed=TAKES_ORDERS, hosts=service.host
+            )
+        return self._compute.get_console_output(
+            context, service.agent, instance_uuid, service.host, lines=lines
+        )

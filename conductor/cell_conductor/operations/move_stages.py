@@ -1,0 +1,305 @@
+"""Shared stages of moves: both ends, alternates, and who holds which allocation when.
+
+While an instance moves, its migration holds the source allocation and the instance the destination
+allocation (specification, workflow, section 7). A failed move returns the source allocation to the
+instance.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+from armillary import exception
+from armillary.context import RequestContext
+from conductor.cell_conductor.operations import rows as stored
+from conductor.cell_conductor.operations.flow import (
+    UNDONE,
+    AgentStage,
+    OwnStage,
+    Side,
+    StageDependencies,
+    SuperStage,
+)
+from conductor.cell_conductor.operations.other_cells import cell_of
+from conductor.cell_conductor.operations.power import RUNNING, take_power_state
+from conductor.cell_conductor.operations.rows import Rows
+from conductor.common.cell_db import models
+from objects.allocation import FENCE_FINAL, AllocationClaim
+from objects.instance_order import Verb
+from objects.migration import MigrationStatus
+from objects.selection import Selection
+
+SCHEDULE = "schedule"
+SECURE = "secure_claim"
+NEXT = "next_host"
+GIVE_BACK = "give_back"
+GIVE_BACK_LOST = "give_back_lost"
+"""As ``GIVE_BACK``, with the guest's state unknown because its host is down."""
+RELEASE = "release_source"
+
+
+def begin(rows: Rows, arguments: Mapping[str, Any]) -> None:
+    """Store a migration from the instance's host, its destination still unknown.
+
+    ``arguments``: migration_uuid, migration_type, new_flavor (wire form; absent: unchanged).
+    """
+    instance = rows.instance
+    new_flavor = arguments.get("new_flavor") or instance.flavor
+    rows.session.add(
+        models.Migration(
+            uuid=arguments["migration_uuid"],
+            instance_uuid=instance.uuid,
+            migration_type=arguments["migration_type"],
+            status=MigrationStatus.ACCEPTED,
+            source_host=instance.host,
+            source_node=instance.node,
+            old_flavor=instance.flavor,
+            new_flavor=new_flavor,
+            facts={},
+            request_id=rows.operation.context.get("request_id"),
+            project_id=instance.project_id,
+            user_id=rows.operation.context.get("user_id"),
+            created_at=rows.now,
+        )
+    )
+    rows.session.flush()
+    rows.note(
+        source={
+            "host": instance.host,
+            "node": instance.node,
+            "attempt": instance.attempt,
+            "flavor": instance.flavor,
+            "availability_zone": instance.availability_zone,
+            "cell_uuid": rows.facts.get("cell_uuid"),
+        },
+        new_flavor=new_flavor,
+        is_on=instance.power_state == RUNNING,
+        position=0,
+    )
+
+
+def choose_destination(rows: Rows) -> None:
+    """Make the host being tried the destination of the move."""
+    chosen = stored.selection(rows.facts)
+    rows.note(
+        destination={
+            "host": chosen.service_host,
+            "node": chosen.nodename,
+            "attempt": rows.instance.attempt + 1,
+            "flavor": rows.facts["new_flavor"],
+            "availability_zone": chosen.availability_zone,
+            "cell_uuid": chosen.cell_uuid,
+        }
+    )
+    assert rows.migration is not None
+    rows.migration.dest_host, rows.migration.dest_node = chosen.service_host, chosen.nodename
+    rows.status(MigrationStatus.PRE_MIGRATING)
+
+
+def go_to(rows: Rows, side: Side) -> None:
+    """Place the instance, as a new attempt, on one end of the move with its flavor there.
+
+    In another cell it has no host that is known here.
+    """
+    there = dict(rows.facts[side])
+    there["attempt"] = max(there["attempt"], rows.instance.attempt + 1)
+    rows.note(**{side: there})
+    host, node = there["host"], there["node"]
+    if cell_of(rows.facts, side) is not None:
+        host = node = None
+    rows.place(host, node, attempt=there["attempt"])
+    rows.instance.flavor = there["flavor"]
+    if there.get("availability_zone"):
+        rows.instance.availability_zone = there["availability_zone"]
+
+
+def power_at_source(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Pass on whether the guest was powered on at the source."""
+    return {"is_on": facts["is_on"]}
+
+
+def stay_off(_facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask the source to keep the guest off: it cannot be powered on there."""
+    return {"is_on": False}
+
+
+def record_kept_off(rows: Rows, answer: Mapping[str, Any]) -> None:
+    """Record that the guest stays off, though it was on."""
+    rows.note(is_kept_off=True)
+    take_power_state(rows, answer)
+
+
+def end_in_error(rows: Rows) -> None:
+    """End the migration; restore the instance's state unless its guest was lost or stays off."""
+    state = "stopped" if rows.facts.get("is_kept_off") else rows.facts["was"]
+    rows.instance.vm_state = "error" if rows.facts.get("is_lost") else state
+    rows.status(MigrationStatus.ERROR)
+
+
+def lose(rows: Rows) -> None:
+    """Record that the guest may be off on a host that is down."""
+    rows.note(is_lost=True)
+
+
+def claim_next(
+    parts: StageDependencies,
+    context: RequestContext,
+    instance: models.Instance,
+    operation: models.InstanceOperation,
+    *,
+    ready: str,
+    exhausted: str = GIVE_BACK,
+) -> str:
+    """Claim the next alternate, replacing what the instance holds.
+
+    Returns ``ready`` if it is claimed, ``NEXT`` if it is refused.
+    """
+    position = operation.facts["position"] + 1
+    if position >= len(operation.facts["selections"]):
+        return exhausted
+    return _claim(parts, context, instance, operation, position, ready=ready)
+
+
+def _claim(
+    parts: StageDependencies,
+    context: RequestContext,
+    instance: models.Instance,
+    operation: models.InstanceOperation,
+    position: int,
+    *,
+    ready: str,
+) -> str:
+    chosen = stored.selection({**operation.facts, "position": position})
+    if not chosen.allocation_request:  # the scheduler's driver claims nothing
+        return ready
+    claim = AllocationClaim.from_values(
+        consumer_uuid=instance.uuid,
+        project_id=instance.project_id,
+        user_id=instance.user_id,
+        allocations=chosen.allocation_request,
+        fence=stored.fence(operation, stored.ALTERNATE + position),
+        replace=True,
+    )
+    (result,) = parts.placement.claim(context, [claim])
+    return ready if result.is_claimed else NEXT
+
+
+def secure(ready: str) -> OwnStage:
+    """Return the stage that repeats the claim that the super conductor reported.
+
+    An earlier conductor of the move may also have asked a scheduler, whose claim may have arrived
+    later or still be on its way. After this stage the cell's claim stands and late ones are
+    refused.
+    """
+
+    def do(
+        parts: StageDependencies,
+        context: RequestContext,
+        instance: models.Instance,
+        operation: models.InstanceOperation,
+    ) -> str:
+        position = operation.facts["position"]
+        return _claim(parts, context, instance, operation, position, ready=ready)
+
+    return OwnStage(do, leads_to=(ready, NEXT))
+
+
+def tried_next(rows: Rows, following: str) -> None:
+    """Record that the next alternate is being tried, or was refused."""
+    if following != GIVE_BACK:
+        rows.note(position=rows.facts["position"] + 1)
+
+
+def next_host(ready: str) -> OwnStage:
+    """Return the stage that claims the next alternate."""
+
+    def do(
+        parts: StageDependencies,
+        context: RequestContext,
+        instance: models.Instance,
+        operation: models.InstanceOperation,
+    ) -> str:
+        return claim_next(parts, context, instance, operation, ready=ready)
+
+    return OwnStage(do, leads_to=(ready, NEXT, GIVE_BACK), done=tried_next)
+
+
+def give_back(
+    parts: StageDependencies,
+    context: RequestContext,
+    instance: models.Instance,
+    operation: models.InstanceOperation,
+) -> str:
+    """Return the migration's allocation to the instance, replacing what it holds."""
+    assert operation.migration_uuid is not None
+    with contextlib.suppress(exception.ConsumerNotFound):  # the scheduler's driver claims nothing
+        parts.placement.move_allocations(
+            context,
+            operation.migration_uuid,
+            instance.uuid,
+            fence=stored.fence(operation, stored.GIVE_BACK),
+            replace=True,
+            consumer_type="INSTANCE",
+        )
+    return UNDONE
+
+
+def undo(
+    parts: StageDependencies,
+    context: RequestContext,
+    instance: models.Instance,
+    operation: models.InstanceOperation,
+) -> str:
+    """Give the allocation back, and have the destination's cell drop its copy."""
+    give_back(parts, context, instance, operation)
+    parts.others.end(context, operation)
+    return UNDONE
+
+
+GIVING_BACK: dict[str, OwnStage] = {
+    GIVE_BACK: OwnStage(undo, leads_to=(UNDONE,)),
+    GIVE_BACK_LOST: OwnStage(undo, leads_to=(UNDONE,), on_enter=lose),
+}
+
+
+def release_source(
+    parts: StageDependencies,
+    context: RequestContext,
+    _instance: models.Instance,
+    operation: models.InstanceOperation,
+) -> None:
+    """Release the migration's allocation for good."""
+    assert operation.migration_uuid is not None
+    parts.placement.release(context, {operation.migration_uuid: FENCE_FINAL})
+
+
+def releasing(following: str) -> OwnStage:
+    """Return the stage that releases the source allocation."""
+
+    def do(
+        parts: StageDependencies,
+        context: RequestContext,
+        instance: models.Instance,
+        operation: models.InstanceOperation,
+    ) -> str:
+        release_source(parts, context, instance, operation)
+        return following
+
+    return OwnStage(do, leads_to=(following,))
+
+
+def drop_destination(then: str) -> AgentStage:
+    """Return the stage that cleans up the destination; a host that is down reaps later."""
+    return AgentStage(Verb.DROP, Side.DESTINATION, then=then, failed=then, down=then)
+
+
+def schedule(then: str, failed: str = GIVE_BACK) -> SuperStage:
+    """Return the stage that waits for the super conductor to select hosts."""
+    return SuperStage(then=then, failed=failed)
+
+
+def selected(rows: Rows) -> Selection:
+    """Return the selection being tried."""
+    return stored.selection(rows.facts)

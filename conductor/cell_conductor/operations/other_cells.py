@@ -1,0 +1,174 @@
+"""Messages to the other cell of a move, through the super conductor.
+
+An operation's facts name the cell of each end of a move. The cell that has the instance runs its
+operations. Agents of the other cell get commands from that cell's conductor, which stores nothing
+of a command: it is asked again until there is an answer, as an agent is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.common.cell_db import actions, faults, instances, migrations, models
+from conductor.super_conductor.rpcapi import SuperConductorAPI
+from objects.flavor import Flavor
+from objects.instance import Instance
+from objects.instance_fault import InstanceFault
+from objects.instance_order import InstanceOrder
+from objects.selection import Selection
+from objects.server_record import ACTIONS_MAX, FAULTS_MAX, ServerRecord
+
+ENDS = ("source", "destination")
+KEPT = (*ENDS, "is_on", "was")
+"""Facts of an operation that are kept with its migration until that ends."""
+
+MetadataPublisher = Mapping[str, Any]
+
+
+def cell_of(facts: MetadataPublisher, side: str) -> str | None:
+    """Return the cell of one end of a move if it is not the operation's own."""
+    own = facts.get("cell_uuid")
+    there = (facts.get(side) or {}).get("cell_uuid")
+    return None if own is None or there in (None, own) else str(there)
+
+
+def is_between_cells(facts: MetadataPublisher) -> bool:
+    """Return whether a move leads to, came from, or was going to lead to another cell."""
+    own = facts.get("cell_uuid")
+    if any(cell_of(facts, side) for side in ENDS):
+        return True
+    chosen = [_cell_of_selection(each) for each in facts.get("selections") or ()]
+    return own is not None and any(cell not in (None, own) for cell in chosen)
+
+
+def _cell_of_selection(primitive: Mapping[str, Any]) -> str | None:
+    cell: str | None = primitive[Selection.primitive_key("data")].get("cell_uuid")
+    return cell
+
+
+class OtherCells:
+    """Client for the other cell of a move. Raises what ``SuperConductorAPI`` raises."""
+
+    def __init__(self, conf: cfg.ConfigOpts, database: Database, top: SuperConductorAPI) -> None:
+        self._cell_uuid = str(conf.cell.uuid)
+        self._database = database
+        self._top = top
+
+    def order(
+        self,
+        context: RequestContext,
+        operation: models.InstanceOperation,
+        order: InstanceOrder,
+        *,
+        to_cell_uuid: str,
+    ) -> str | None:
+        """Have a command sent; return why it cannot be sent to its host."""
+        with self._database.reader() as session:
+            record = self._record(session, operation)
+        return self._top.order_in_other_cell(context, self._cell_uuid, to_cell_uuid, record, order)
+
+    def answer(
+        self,
+        context: RequestContext,
+        host: str,
+        instance_uuid: str,
+        migration_uuid: str,
+        sequence: int,
+        *,
+        answer: Mapping[str, Any],
+        fault: InstanceFault | None,
+    ) -> str:
+        """Send the cell that has the instance the answer to its command."""
+        return self._top.answer_other_cell(
+            context, self._cell_uuid, host, instance_uuid, migration_uuid, sequence,
+            answer=answer, fault=fault,
+        )  # fmt: skip
+
+    def is_expected(
+        self,
+        context: RequestContext,
+        host: str,
+        instance_uuid: str,
+        migration_uuid: str,
+        sequence: int,
+    ) -> bool:
+        """Ask the cell that has the instance whether it expects the answer to a command."""
+        return self._top.is_wanted_by_other_cell(
+            context, self._cell_uuid, host, instance_uuid, migration_uuid, sequence
+        )
+
+    def hand_over(
+        self,
+        context: RequestContext,
+        operation: models.InstanceOperation,
+        *,
+        side: str,
+        status: str,
+        vm_state: str,
+    ) -> None:
+        """Give the instance, in its state after the operation, to the cell of one end."""
+        with self._database.reader() as session:
+            record = self._record(session, operation)
+            record.actions = actions.list_of(session, operation.instance_uuid)[:ACTIONS_MAX]
+            record.faults = faults.list_of(session, operation.instance_uuid)[-FAULTS_MAX:]
+        if vm_state == "error":
+            record.faults = [*record.faults, *_faults_of(operation)]
+        there = operation.facts[side]
+        record.instance = _moved(record.instance, there, vm_state)
+        record.migration.status = status
+        self._top.hand_over_instance(context, self._cell_uuid, record)
+
+    def end(self, context: RequestContext, operation: models.InstanceOperation) -> None:
+        """Have the other cell's copy deleted, if there is one."""
+        if is_between_cells(operation.facts) and operation.migration_uuid is not None:
+            with contextlib.suppress(exception.Conflict):  # its copy is being deleted there anyway
+                self._top.end_cell_change(
+                    context, self._cell_uuid, operation.instance_uuid, operation.migration_uuid
+                )
+
+    def _record(self, session: Session, operation: models.InstanceOperation) -> ServerRecord:
+        assert operation.migration_uuid is not None, "a move has a migration"
+        row = instances.find_rows(session, [operation.instance_uuid])[operation.instance_uuid]
+        move = migrations.find(session, operation.migration_uuid)
+        assert move is not None, "a move has a migration"
+        return ServerRecord.from_values(
+            instance=instances.to_object(row, cell_uuid=self._cell_uuid),
+            migration=migrations.to_object(move, cell_uuid=self._cell_uuid),
+            facts={name: operation.facts.get(name) for name in KEPT},
+            orders_total=row.orders_total,
+        )
+
+
+def _faults_of(operation: models.InstanceOperation) -> list[InstanceFault]:
+    """Return the fault of a failed operation, as it is stored at its end."""
+    primitive = operation.facts.get("fault")
+    if primitive is None:
+        return []
+    fault: InstanceFault = InstanceFault.obj_from_primitive(primitive)
+    number = -operation.number
+    return [fault.with_values(instance_uuid=operation.instance_uuid, attempt=number)]
+
+
+def _moved(instance: Instance, there: Mapping[str, Any], vm_state: str) -> Instance:
+    """Return an instance as it is at one end of a move."""
+    made: Instance = instance.with_values(
+        host=there["host"],
+        node=there["node"],
+        attempt=max(int(there["attempt"]), instance.attempt),
+        cell_uuid=there["cell_uuid"],
+        vm_state=vm_state,
+        task_state=None,
+    )
+    if there.get("flavor") is not None:
+        made.flavor = Flavor.obj_from_primitive(there["flavor"])
+    if there.get("availability_zone"):
+        made.availability_zone = there["availability_zone"]
+    return made

@@ -1,0 +1,43 @@
+"""Checks whether the super conductor still looks for hosts for the operations that wait."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+
+from armillary import exception
+from armillary.context import RequestContext
+from conductor.super_conductor.rpcapi import SuperConductorAPI
+from objects.instance_fault import InstanceFault
+
+LOG = logging.getLogger(__name__)
+
+ASKED_MAX = 1000
+"""Maximum number of moves asked about in one call."""
+
+
+def known_moves(
+    top: SuperConductorAPI, context: RequestContext, migration_uuids: Collection[str]
+) -> set[str]:
+    """Return those of these moves that the super conductor still works on.
+
+    Returns all if it is too old to be asked. A request that this cell refused, and that was then
+    withdrawn, may be delivered again and be accepted; nothing would ever continue it. Raises what
+    an unanswered call raises.
+    """
+    uuids = sorted(migration_uuids)
+    parts = [uuids[start : start + ASKED_MAX] for start in range(0, len(uuids), ASKED_MAX)]
+    try:
+        return {uuid for part in parts for uuid in top.list_moves(context, part)}
+    except exception.RpcVersionTooOld as error:
+        LOG.debug("Cannot look up moves (%d): %s", len(migration_uuids), error)
+        return set(migration_uuids)
+
+
+def withdrawn_fault(instance_uuid: str) -> InstanceFault:
+    """Return the fault of a move that no super conductor works on."""
+    return InstanceFault.from_values(
+        instance_uuid=instance_uuid,
+        message="The operation was withdrawn.",
+        details="no super conductor knows the move: it was refused, then delivered again",
+    )

@@ -1,0 +1,104 @@
+"""Start, stop, reboot, soft delete and restore: one command to the instance's host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from conductor.cell_conductor.operations.flow import (
+    DONE,
+    UNDONE,
+    AgentStage,
+    Answer,
+    Flow,
+    MetadataPublisher,
+    Side,
+    ignore_arguments,
+)
+from conductor.cell_conductor.operations.rows import Rows
+from objects.instance_order import Verb
+
+RUNNING = "running"
+SHUTDOWN = "shutdown"
+
+
+def take_power_state(rows: Rows, answer: Answer) -> None:
+    """Store the guest's power state and exit code from an answer."""
+    rows.instance.power_state = answer.get("power_state")
+    rows.instance.exit_code = answer.get("exit_code")
+
+
+def set_state_by_power(rows: Rows) -> None:
+    """Set the instance active or stopped, by the power state of its guest."""
+    is_on = rows.instance.power_state == RUNNING
+    rows.instance.vm_state = "active" if is_on else "stopped"
+
+
+def restore_state(rows: Rows) -> None:
+    """Restore the state before the operation."""
+    rows.instance.vm_state = rows.facts["was"]
+
+
+def _take_reboot(rows: Rows, arguments: Mapping[str, Any]) -> None:
+    is_hard = bool(arguments.get("is_hard"))
+    rows.note(is_hard=is_hard)
+    if is_hard:
+        rows.instance.task_state = "rebooting_hard"
+
+
+def _reboot_arguments(facts: MetadataPublisher) -> dict[str, Any]:
+    return {"is_hard": facts["is_hard"]}
+
+
+def _soft_deleted(rows: Rows) -> None:
+    rows.instance.vm_state = "soft-delete"
+
+
+def _order(verb: Verb, **more: Any) -> AgentStage:
+    return AgentStage(
+        verb, Side.HERE, then=DONE, failed=UNDONE, down=UNDONE, done=take_power_state, **more
+    )
+
+
+def _flow(
+    operation: str,
+    task_state: str,
+    vm_states: tuple[str, ...],
+    order: AgentStage,
+    *,
+    begin: Callable[[Rows, Mapping[str, Any]], None] = ignore_arguments,
+    end: Callable[[Rows], None] = set_state_by_power,
+) -> Flow:
+    """Return the flow of a single command, named after it."""
+    return Flow(
+        operation,
+        task_state=task_state,
+        vm_states=vm_states,
+        first=order.verb.value,
+        stages={order.verb.value: order},
+        begin=begin,
+        end=end,
+        undo=restore_state,
+    )
+
+
+_POWER_OFF = _order(Verb.POWER_OFF)
+_POWER_ON = _order(Verb.POWER_ON)
+
+STOP = _flow("stop", "powering-off", ("active", "error"), _POWER_OFF)
+START = _flow("start", "powering-on", ("stopped",), _POWER_ON)
+REBOOT = _flow(
+    "reboot",
+    "rebooting",
+    ("active", "stopped"),
+    _order(Verb.REBOOT, arguments=_reboot_arguments),
+    begin=_take_reboot,
+)
+SOFT_DELETE = _flow(
+    "soft_delete",
+    "soft-deleting",
+    ("active", "stopped", "error"),
+    _POWER_OFF,
+    end=_soft_deleted,
+)
+RESTORE = _flow("restore", "restoring", ("soft-delete",), _POWER_ON)

@@ -1,0 +1,63 @@
+"""Rebuild operation: recreate the guest on its host, from the same image or another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conductor.cell_conductor.operations.flow import (
+    DONE,
+    UNDONE,
+    AgentStage,
+    Flow,
+    MetadataPublisher,
+    Side,
+)
+from conductor.cell_conductor.operations.power import RUNNING, set_state_by_power, take_power_state
+from conductor.cell_conductor.operations.rows import Rows
+from objects.instance_order import Verb
+
+REBUILD_GUEST = "rebuild_guest"
+
+
+def _begin(rows: Rows, arguments: Mapping[str, Any]) -> None:
+    """Give the instance its new image (wire form), name and metadata."""
+    instance = rows.instance
+    rows.note(is_on=instance.power_state == RUNNING or rows.facts["was"] == "error")
+    if "image" in arguments:
+        instance.image = arguments["image"]
+    if arguments.get("name"):
+        instance.name = arguments["name"]
+    if arguments.get("metadata") is not None:
+        instance.metadata_ = arguments["metadata"]
+
+
+def _arguments(facts: MetadataPublisher) -> dict[str, Any]:
+    return {"is_on": facts["is_on"]}
+
+
+def _failed(rows: Rows) -> None:
+    """Record that the old guest is gone and there is no new one."""
+    rows.instance.vm_state = "error"
+    rows.instance.power_state = None
+
+
+REBUILD = Flow(
+    "rebuild",
+    task_state="rebuilding",
+    vm_states=("active", "stopped", "error"),
+    first=REBUILD_GUEST,
+    stages={
+        REBUILD_GUEST: AgentStage(
+            Verb.REBUILD,
+            Side.HERE,
+            then=DONE,
+            failed=UNDONE,
+            arguments=_arguments,
+            done=take_power_state,
+        )
+    },
+    begin=_begin,
+    end=set_state_by_power,
+    undo=_failed,
+)

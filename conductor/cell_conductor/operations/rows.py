@@ -1,0 +1,80 @@
+"""The locked rows of one instance in one transaction, with the helpers that flows use."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from conductor.common.cell_db import host_seq, models
+from objects.allocation import ALTERNATE_PLACE, FENCE_STEP, OPERATION_FENCE
+from objects.base import ArmillaryObject
+from objects.selection import Selection
+
+HOLD = 0
+CLAIM = 1
+ALTERNATE = ALTERNATE_PLACE
+GIVE_BACK = 900
+"""Positions of an operation's placement writes in its range of fences; see ``ALTERNATE_PLACE``."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """An instance, its operation, and its migration if it has one."""
+
+    session: Session
+    now: datetime
+    instance: models.Instance
+    operation: models.InstanceOperation
+    migration: models.Migration | None = None
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Facts that earlier stages stored; change them with :meth:`note` only."""
+        return self.operation.facts
+
+    def note(self, **facts: Any) -> None:
+        """Store facts for later stages."""
+        self.operation.facts = {**self.operation.facts, **facts}
+
+    def status(self, status: str) -> None:
+        """Set the status of the migration."""
+        assert self.migration is not None
+        self.migration.status = status
+        self.migration.updated_at = self.now
+
+    def place(self, host: str | None, node: str | None, *, attempt: int | None = None) -> None:
+        """Set the host of the instance, and the attempt that it is there."""
+        former = self.instance.host
+        self.instance.host, self.instance.node = host, node
+        if attempt is not None:
+            self.instance.attempt = attempt
+        host_seq.touch_hosts(self.session, [former, host])
+
+    def touch_host(self) -> None:
+        """Mark the instance's host as changed, for the schedulers."""
+        host_seq.touch_hosts(self.session, [self.instance.host])
+
+
+def as_stored(value: Any) -> Any:
+    """Return an RPC value in a form that a row can hold: objects as primitives."""
+    if isinstance(value, ArmillaryObject):
+        return value.obj_to_primitive()
+    if isinstance(value, Mapping):
+        return {name: as_stored(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [as_stored(each) for each in value]
+    return value
+
+
+def fence(operation: models.InstanceOperation, place: int) -> int:
+    """Return the fence of one of an operation's writes to placement."""
+    return OPERATION_FENCE + operation.number * FENCE_STEP + place
+
+
+def selection(facts: Mapping[str, Any]) -> Selection:
+    """Return the selection being tried."""
+    return Selection.obj_from_primitive(facts["selections"][facts["position"]])

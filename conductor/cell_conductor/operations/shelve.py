@@ -1,0 +1,194 @@
+"""Shelve, offload and unshelve: keep a server without its guest, and later without a host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from armillary.context import RequestContext
+from conductor.cell_conductor.operations import move_stages
+from conductor.cell_conductor.operations.flow import (
+    DONE,
+    UNDONE,
+    AgentStage,
+    Answer,
+    Flow,
+    MetadataPublisher,
+    OwnStage,
+    Side,
+    StageDependencies,
+    ignore_arguments,
+)
+from conductor.cell_conductor.operations.power import (
+    restore_state,
+    set_state_by_power,
+    take_power_state,
+)
+from conductor.cell_conductor.operations.rows import CLAIM as CLAIM_FENCE
+from conductor.cell_conductor.operations.rows import GIVE_BACK, Rows, fence
+from conductor.common.cell_db import models
+from objects.instance_order import Verb
+
+DETACH = "detach"
+DROP = "drop"
+FREE = "free"
+POWER_ON = "power_on"
+CLAIM = "claim"
+ATTACH = "attach"
+DROP_TRIED = "drop_tried"
+
+
+def _detached(rows: Rows, answer: Answer) -> None:
+    rows.instance.luggage = answer.get("luggage") or {}
+    rows.instance.power_state = "shutdown"
+
+
+def _shelved(rows: Rows) -> None:
+    rows.instance.vm_state = "shelved"
+
+
+SHELVE = Flow(
+    "shelve",
+    task_state="shelving",
+    vm_states=("active", "stopped"),
+    first=DETACH,
+    stages={
+        DETACH: AgentStage(
+            Verb.DETACH, Side.HERE, then=DONE, failed=UNDONE, down=UNDONE, done=_detached
+        )
+    },
+    begin=ignore_arguments,
+    end=_shelved,
+    undo=restore_state,
+)
+
+
+# Offload ------------------------------------------------------------------------------------------
+
+
+def _free(
+    parts: StageDependencies,
+    context: RequestContext,
+    instance: models.Instance,
+    operation: models.InstanceOperation,
+) -> str:
+    """Release the allocation before the state says so (workflow, section 7.4)."""
+    parts.placement.release(context, {instance.uuid: fence(operation, CLAIM_FENCE)})
+    return DONE
+
+
+def _offloaded(rows: Rows) -> None:
+    rows.instance.vm_state = "shelved_offloaded"
+    rows.instance.power_state = None
+    rows.place(None, None)
+
+
+SHELVE_OFFLOAD = Flow(
+    "shelve_offload",
+    task_state="shelving_offloading",
+    vm_states=("shelved",),
+    first=DROP,
+    stages={
+        DROP: AgentStage(Verb.DROP, Side.HERE, then=FREE, failed=UNDONE, down=FREE),
+        FREE: OwnStage(_free, leads_to=(DONE,)),
+    },
+    begin=ignore_arguments,
+    end=_offloaded,
+    undo=restore_state,
+    needs=None,
+)
+
+
+# Unshelve -----------------------------------------------------------------------------------------
+
+
+def _unshelved(rows: Rows) -> None:
+    set_state_by_power(rows)
+    rows.instance.luggage = None
+
+
+UNSHELVE_HERE = Flow(
+    "unshelve_here",
+    task_state="unshelving",
+    vm_states=("shelved",),
+    first=POWER_ON,
+    stages={
+        POWER_ON: AgentStage(
+            Verb.KEEP, Side.HERE, then=DONE, failed=UNDONE, down=UNDONE,
+            arguments=lambda _facts: {"is_on": True}, done=take_power_state,
+        )
+    },
+    begin=ignore_arguments,
+    end=_unshelved,
+    undo=restore_state,
+)  # fmt: skip
+
+
+def _begin_unshelve(rows: Rows, _arguments: Mapping[str, Any]) -> None:
+    rows.note(position=0, new_flavor=rows.instance.flavor, luggage=rows.instance.luggage or {})
+
+
+def _choose(rows: Rows) -> None:
+    chosen = move_stages.selected(rows)
+    rows.note(
+        destination={
+            "host": chosen.service_host,
+            "node": chosen.nodename,
+            "attempt": rows.instance.attempt + 1,
+            "flavor": rows.facts["new_flavor"],
+            "availability_zone": chosen.availability_zone,
+        }
+    )
+
+
+def _arrive(rows: Rows) -> None:
+    move_stages.go_to(rows, Side.DESTINATION)
+
+
+def _leave(rows: Rows) -> None:
+    rows.place(None, None)
+
+
+def _attach_arguments(facts: MetadataPublisher) -> dict[str, Any]:
+    return {"luggage": facts["luggage"], "is_on": True}
+
+
+def _free_again(
+    parts: StageDependencies,
+    context: RequestContext,
+    instance: models.Instance,
+    operation: models.InstanceOperation,
+) -> str:
+    parts.placement.release(context, {instance.uuid: fence(operation, GIVE_BACK)})
+    return UNDONE
+
+
+UNSHELVE = Flow(
+    "unshelve",
+    task_state="unshelving",
+    vm_states=("shelved_offloaded",),
+    first=move_stages.SCHEDULE,
+    stages={
+        move_stages.SCHEDULE: move_stages.schedule(then=move_stages.SECURE),
+        move_stages.SECURE: move_stages.secure(ready=CLAIM),
+        CLAIM: AgentStage(
+            Verb.CLAIM, Side.DESTINATION, then=ATTACH, failed=DROP_TRIED, down=DROP_TRIED,
+            needs_spec=True, on_enter=_choose,
+        ),
+        ATTACH: AgentStage(
+            Verb.ATTACH, Side.DESTINATION, then=DONE, failed=DROP_TRIED, down=DROP_TRIED,
+            arguments=_attach_arguments, on_enter=_arrive, done=take_power_state,
+        ),
+        DROP_TRIED: AgentStage(
+            Verb.DROP, Side.DESTINATION, then=move_stages.NEXT, failed=move_stages.NEXT,
+            down=move_stages.NEXT,
+            on_enter=_leave,
+        ),
+        move_stages.NEXT: move_stages.next_host(ready=CLAIM),
+        move_stages.GIVE_BACK: OwnStage(_free_again, leads_to=(UNDONE,)),
+    },
+    begin=_begin_unshelve,
+    end=_unshelved,
+    undo=restore_state,
+    needs=None,
+)  # fmt: skip

@@ -1,0 +1,194 @@
+"""Stage transitions of operations, each inside one transaction with its rows locked.
+
+Nothing here does I/O other than the database: the operation's stage says what to do next.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from conductor.cell_conductor.operations import commands
+from conductor.cell_conductor.operations.flow import (
+    DONE,
+    TRIES_MAX,
+    UNDONE,
+    AgentStage,
+    Flow,
+    Stage,
+    SuperStage,
+)
+from conductor.cell_conductor.operations.rows import Rows
+from conductor.common.cell_db import actions, faults, migrations, models, notify
+from conductor.common.clock import Clock, moment
+from conductor.common.leases import Lease
+from objects.instance_fault import InstanceFault
+
+LOG = logging.getLogger(__name__)
+
+_PHASES = {None: "start", actions.SUCCESS: "end", actions.ERROR: "error"}
+"""Result of a host's step -> phase in notifications."""
+
+
+class Transitions:
+    """Moves operations through the stages of their flows.
+
+    ``hold`` gives a locked row a new lease and returns it. ``pause_seconds`` maps the number of
+    tries to the seconds to wait. The super conductor is asked about waiting operations after
+    ``ask_seconds``.
+    """
+
+    def __init__(
+        self,
+        flows: Mapping[str, Flow],
+        *,
+        now: Clock,
+        hold: Callable[[models.InstanceOperation], Lease],
+        pause_seconds: Callable[[int], float],
+        ask_seconds: float,
+    ) -> None:
+        self._flows = flows
+        self._now_seconds = now
+        self._hold = hold
+        self._pause_seconds = pause_seconds
+        self._ask_seconds = ask_seconds
+
+    def stage_of(self, row: models.InstanceOperation) -> Stage:
+        """Return the current stage of an operation."""
+        return self._flows[row.operation].stages[row.stage]
+
+    def rows(
+        self, session: Session, instance: models.Instance, row: models.InstanceOperation
+    ) -> Rows:
+        """Return the locked rows of an operation, with its migration if it has one."""
+        migration = migrations.find(session, row.migration_uuid) if row.migration_uuid else None
+        return Rows(session, moment(self._now_seconds()), instance, row, migration)
+
+    def enter(self, rows: Rows, name: str) -> list[Lease]:
+        """Store the next stage; return the lease to run it under."""
+        flow, row = self._flows[rows.operation.operation], rows.operation
+        if name in (DONE, UNDONE):
+            self._finish(rows, flow, is_done=name == DONE)
+            return []
+        row.stage = name
+        row.tries = 0
+        stage = flow.stages[name]
+        stage.on_enter(rows)
+        rows.instance.updated_at = rows.now
+        if isinstance(stage, SuperStage):
+            row.lease_owner = None
+            row.lease_expires_at = self._now_seconds() + self._ask_seconds
+            return []
+        if isinstance(stage, AgentStage):
+            self._number_order(rows)
+            self._note_event(rows, stage, result=None)
+        return [self._hold(row)]
+
+    def _number_order(self, rows: Rows) -> None:
+        rows.instance.orders_total += 1
+        rows.operation.sequence = rows.instance.orders_total
+
+    def take_answer(
+        self,
+        session: Session,
+        instance: models.Instance,
+        row: models.InstanceOperation,
+        stage: AgentStage,
+        answer: Mapping[str, Any],
+        fault: InstanceFault | None,
+    ) -> list[Lease]:
+        """Store the transition that an answer leads to; return the lease to run it under."""
+        rows = self.rows(session, instance, row)
+        if stage.is_abortable and rows.facts.get("is_aborted"):
+            notify.abort(session, instance, "error" if fault is None else "end")
+        if fault is not None:
+            if stage.failed != row.stage:
+                return self.take_failure(rows, stage, fault, stage.failed)
+            if stage.given_up is not None and row.tries + 1 >= TRIES_MAX:
+                return self.take_failure(rows, stage, fault, stage.given_up)
+            return self._retry(rows, stage, fault)
+        self._note_event(rows, stage, result=actions.SUCCESS)
+        stage.done(rows, answer)
+        is_away = stage.away is not None and commands.cell_at(row, stage.at) is not None
+        return self.enter(rows, stage.away if stage.away and is_away else stage.then)
+
+    def _retry(self, rows: Rows, stage: AgentStage, fault: InstanceFault) -> list[Lease]:
+        """Retry a command later under a new number: agents answer the same number the same way."""
+        if rows.operation.tries == 0:
+            details = fault.details or fault.message
+            self._note_event(rows, stage, result=actions.ERROR, details=details)
+        self._number_order(rows)
+        self._put_off(rows.operation)
+        return []
+
+    def take_failure(
+        self, rows: Rows, stage: AgentStage, fault: InstanceFault, following: str
+    ) -> list[Lease]:
+        """Store the transition after a host failed or could not be reached."""
+        if following == rows.operation.stage:  # wait for the host
+            self._put_off(rows.operation)
+            return []
+        details = fault.details or fault.message
+        self._note_event(rows, stage, result=actions.ERROR, details=details)
+        rows.note(fault=fault.obj_to_primitive())
+        return self.enter(rows, following)
+
+    def _put_off(self, row: models.InstanceOperation) -> None:
+        row.lease_owner = None
+        row.lease_expires_at = self._now_seconds() + self._pause_seconds(row.tries)
+        row.tries += 1
+
+    def _finish(self, rows: Rows, flow: Flow, *, is_done: bool) -> None:
+        instance, row = rows.instance, rows.operation
+        message = None
+        instance.task_state = None
+        instance.updated_at = rows.now
+        if is_done:
+            flow.end(rows)
+        else:
+            flow.undo(rows)
+            message = actions.FAILED
+        if not is_done or instance.vm_state == "error":
+            self._record_fault(rows)
+        rows.touch_host()
+        actions.finish(rows.session, instance.uuid, flow.operation, message=message, now=rows.now)
+        rows.session.delete(row)
+        LOG.info(
+            "%s: %s is %s; host %s, state %s",
+            instance.uuid, flow.operation, "done" if is_done else "undone",
+            instance.host, instance.vm_state,
+        )  # fmt: skip
+
+    def _record_fault(self, rows: Rows) -> None:
+        primitive = rows.facts.get("fault")
+        if primitive is None:
+            return
+        fault: InstanceFault = InstanceFault.obj_from_primitive(primitive)
+        mine = fault.with_values(
+            instance_uuid=rows.instance.uuid, attempt=-rows.operation.number, host=fault.host
+        )
+        faults.record(rows.session, mine, now=rows.now)
+
+    def _note_event(
+        self, rows: Rows, stage: AgentStage, *, result: str | None, details: str | None = None
+    ) -> None:
+        where: dict[str, Any] = {
+            "host": commands.host_of(rows.instance, rows.operation, stage),
+            "attempt": rows.operation.sequence,
+            "now": rows.now,
+        }
+        name = f"compute_{stage.verb}"
+        key = (rows.operation.operation, stage.verb.value, stage.at.value)
+        notify.step(rows.session, rows.instance, key, _PHASES[result])
+        if result is None:
+            actions.start_event(
+                rows.session, rows.instance.uuid, rows.operation.operation, name, **where
+            )
+        else:
+            actions.finish_event(
+                rows.session, rows.instance.uuid, rows.operation.operation, name,
+                result=result, details=details, **where,
+            )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Repair in this cell: work whose lease expired, allocations that differ from the records."""

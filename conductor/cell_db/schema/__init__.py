@@ -1,1 +1,0 @@
-"""Versions of a cell's tables, for ``Database.sync("conductor.cell_db.schema")``."""

@@ -1,1 +1,0 @@
-"""What is done to instances after their build, one flow of stages for each operation."""

@@ -1,0 +1,1 @@
+"""What both conductors stand on: leases, service records, clocks, the cell database."""

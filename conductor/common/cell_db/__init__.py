@@ -1,0 +1,1 @@
+"""The database of a cell, or of cell0: tables and queries, one noun per file."""

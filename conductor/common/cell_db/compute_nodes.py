@@ -1,0 +1,187 @@
+"""Queries on compute nodes and on their changes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from conductor.common.cell_db import host_seq, models
+from objects.compute_node import ComputeNode
+
+
+class ChangedNode(NamedTuple):
+    """The part of a host state that a compute node's row holds."""
+
+    uuid: str
+    host: str
+    node: str
+    attributes: dict[str, Any]
+    seq: int
+
+
+def list_hosts(session: Session) -> list[str]:
+    """Return the names of all hosts that have a node, sorted."""
+    query = sa.select(models.ComputeNode.host).distinct().order_by(models.ComputeNode.host)
+    return list(session.scalars(query))
+
+
+def uuids_by_host(session: Session) -> dict[str, list[str]]:
+    """Return host -> UUIDs of its nodes, sorted."""
+    query = sa.select(models.ComputeNode.host, models.ComputeNode.uuid)
+    found: dict[str, list[str]] = {}
+    for host, uuid in session.execute(query.order_by(models.ComputeNode.uuid)):
+        found.setdefault(host, []).append(uuid)
+    return found
+
+
+def list_all(session: Session, *, cell_uuid: str | None) -> list[ComputeNode]:
+    """Return all nodes ordered by host and node, with ``num_instances`` counted here."""
+    query = sa.select(models.ComputeNode).order_by(models.ComputeNode.host, models.ComputeNode.node)
+    counts = _count_instances(session)
+    found = [to_object(row, cell_uuid=cell_uuid) for row in session.scalars(query)]
+    for node in found:
+        node.attributes = {
+            **node.attributes,
+            "num_instances": counts.get((node.host, node.node), 0),
+        }
+        node.obj_reset_changes()
+    return found
+
+
+def _count_instances(session: Session) -> dict[tuple[str | None, str | None], int]:
+    """Return (host, node) -> number of instances, for those that have any."""
+    place = (models.Instance.host, models.Instance.node)
+    query = (
+        sa.select(*place, sa.func.count())
+        .where(models.Instance.host.is_not(None), models.Instance.deleted_at.is_(None))
+        .group_by(*place)
+    )
+    return {(host, node): count for host, node, count in session.execute(query)}
+
+
+def find_known(
+    session: Session, uuids: Collection[str], hosts: Collection[str]
+) -> list[models.ComputeNode]:
+    """Return the rows with one of these UUIDs or hosts; one statement."""
+    return list(session.scalars(_KNOWN, {"uuids": [*uuids], "hosts": [*hosts]}))
+
+
+def list_after(session: Session, after_uuid: str | None, *, limit: int) -> list[models.ComputeNode]:
+    """Return the next rows by UUID after ``after_uuid``; from the first if None."""
+    query = sa.select(models.ComputeNode).order_by(models.ComputeNode.uuid).limit(limit)
+    if after_uuid is not None:
+        query = query.where(models.ComputeNode.uuid > after_uuid)
+    return list(session.scalars(query))
+
+
+def list_on_hosts(session: Session, hosts: Collection[str]) -> list[models.ComputeNode]:
+    """Return the rows of these hosts' nodes."""
+    query = sa.select(models.ComputeNode).where(models.ComputeNode.host.in_(hosts))
+    return list(session.scalars(query))
+
+
+def uuids_of_hosts(session: Session, hosts: Collection[str]) -> list[str]:
+    """Return the UUIDs of the nodes on these hosts."""
+    query = sa.select(models.ComputeNode.uuid).where(models.ComputeNode.host.in_(hosts))
+    return list(session.scalars(query))
+
+
+def add(session: Session, values: Sequence[dict[str, Any]]) -> None:
+    """Insert nodes and delete the records of their earlier removal; two statements.
+
+    Raises oslo.db's ``DBDuplicateEntry`` if another transaction was first: read again.
+    """
+    if not values:
+        return
+    session.execute(
+        sa.delete(models.NodeRemoval).where(
+            models.NodeRemoval.node_uuid.in_([value["uuid"] for value in values])
+        )
+    )
+    session.execute(sa.insert(models.ComputeNode), list(values))
+
+
+def update(session: Session, values: Sequence[dict[str, Any]]) -> None:
+    """Update columns of nodes, each by its UUID; one prepared statement for all."""
+    if values:
+        session.execute(sa.update(models.ComputeNode), list(values))
+
+
+def remove_of_host(session: Session, host: str, *, now: datetime) -> list[str]:
+    """Delete a host's nodes and record their removal in the sequence; return their UUIDs."""
+    uuids = [row.uuid for row in list_on_hosts(session, [host])]
+    if not uuids:
+        return []
+    seq = host_seq.next_number(session)
+    session.execute(sa.delete(models.ComputeNode).where(models.ComputeNode.uuid.in_(uuids)))
+    session.execute(
+        sa.insert(models.NodeRemoval),
+        [{"node_uuid": uuid, "seq": seq, "removed_at": now} for uuid in uuids],
+    )
+    return uuids
+
+
+def list_unconfirmed(session: Session, *, limit: int) -> list[models.ComputeNode]:
+    """Return nodes whose current provider data placement has not confirmed."""
+    return list(session.scalars(_UNCONFIRMED, {"limit": limit}))
+
+
+def list_changed(session: Session, *, after_seq: int, up_to_seq: int) -> list[ChangedNode]:
+    """Return the nodes whose latest change has a number in (after_seq, up_to_seq]."""
+    bounds = {"after_seq": after_seq, "up_to_seq": up_to_seq}
+    return [ChangedNode(*found) for found in session.execute(_CHANGED, bounds)]
+
+
+def seq_of_nth_change(session: Session, *, after_seq: int, nth: int) -> int | None:
+    """Return the number of the n-th changed row after a number; None if there are fewer."""
+    return session.scalars(_NTH_CHANGE, {"after_seq": after_seq, "skipped": nth - 1}).first()
+
+
+def list_removed(session: Session, *, after_seq: int, up_to_seq: int) -> list[str]:
+    """Return the UUIDs of nodes removed after one number and up to another, sorted."""
+    return list(session.scalars(_REMOVED, {"after_seq": after_seq, "up_to_seq": up_to_seq}))
+
+
+# Frequent queries, built once: building costs more than executing. --------------------------------
+
+_NODE, _REMOVAL = models.ComputeNode, models.NodeRemoval
+_AFTER: sa.BindParameter[int] = sa.bindparam("after_seq")
+_UP_TO: sa.BindParameter[int] = sa.bindparam("up_to_seq")
+_KNOWN = sa.select(_NODE).where(
+    _NODE.uuid.in_(sa.bindparam("uuids", expanding=True))
+    | _NODE.host.in_(sa.bindparam("hosts", expanding=True))
+)
+_UNCONFIRMED = (
+    sa.select(_NODE)
+    .where(_NODE.confirmed_digest.is_(None) | (_NODE.confirmed_digest != _NODE.provider_digest))
+    .order_by(_NODE.uuid)
+    .limit(sa.bindparam("limit"))
+)
+_CHANGED = (
+    sa.select(_NODE.uuid, _NODE.host, _NODE.node, _NODE.attributes, _NODE.seq)
+    .where(_NODE.seq > _AFTER, _NODE.seq <= _UP_TO)
+    .order_by(_NODE.seq, _NODE.uuid)
+)
+_NTH_CHANGE = (
+    sa.select(_NODE.seq)
+    .where(_NODE.seq > _AFTER)
+    .order_by(_NODE.seq)
+    .offset(sa.bindparam("skipped"))
+    .limit(1)
+)
+_REMOVED = (
+    sa.select(_REMOVAL.node_uuid)
+    .where(_REMOVAL.seq > _AFTER, _REMOVAL.seq <= _UP_TO)
+    .order_by(_REMOVAL.node_uuid)
+)
+
+
+def to_object(row: models.ComputeNode, *, cell_uuid: str | None) -> ComputeNode:
+    """Convert a row to the object that other processes use."""
+    values = {name: getattr(row, name) for name in ComputeNode.fields if name != "cell_uuid"}
+    values["child_providers"] = row.child_providers or []
+    return ComputeNode.from_values(values, cell_uuid=cell_uuid)

@@ -1,0 +1,325 @@
+"""Queries on instances. Only those that return rows include deleted instances.
+
+Times are aware datetimes. Functions run in the caller's transaction. A transaction that changes
+what belongs to an instance locks the instance's row before any other row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.attributes import set_committed_value
+
+from armillary import exception
+from armillary.context import RequestContext
+from conductor.common.cell_db import actions, faults, migrations, models, notify
+from objects.flavor import Flavor
+from objects.image_meta import ImageMeta
+from objects.instance import Instance
+from objects.instance_fault import InstanceFault
+
+STATUS_TO_VM_STATE = {
+    "BUILD": "building",
+    "ACTIVE": "active",
+    "SHUTOFF": "stopped",
+    "VERIFY_RESIZE": "resized",
+    "SHELVED": "shelved",
+    "SHELVED_OFFLOADED": "shelved_offloaded",
+    "SOFT_DELETED": "soft-delete",
+    "ERROR": "error",
+}
+_EQUAL_FILTERS = ("project_id", "reservation_id", "host")
+_IGNORED_FILTERS = ("all_projects",)
+
+_IS_ALIVE = models.Instance.deleted_at.is_(None)
+
+# Frequent queries, built once: building costs more than executing.
+_ROWS = sa.select(models.Instance).where(
+    models.Instance.uuid.in_(sa.bindparam("uuids", expanding=True))
+)
+_LIVING = _ROWS.where(_IS_ALIVE)
+_LOCK = (
+    _ROWS.order_by(models.Instance.uuid).with_for_update().execution_options(populate_existing=True)
+)
+_PLACED = (
+    sa.select(models.Instance.host, models.Instance.uuid)
+    .where(_IS_ALIVE, models.Instance.host.is_not(None))
+    .order_by(models.Instance.uuid)
+)
+_PLACED_ON = _PLACED.where(models.Instance.host.in_(sa.bindparam("hosts", expanding=True)))
+
+
+def insert(session: Session, instances: Sequence[Instance], *, now: datetime) -> list[str]:
+    """Insert instances that do not exist yet, deleted or not, and return their UUIDs.
+
+    One statement to look up and one to insert. ``created_at`` is kept (``now`` if it has none), in
+    whole seconds as on the wire, so that all readers agree where a page of a list ends. Raises
+    oslo.db's ``DBDuplicateEntry`` if another transaction inserts one concurrently: run it again.
+    """
+    known = set(
+        session.scalars(
+            sa.select(models.Instance.uuid).where(
+                models.Instance.uuid.in_([instance.uuid for instance in instances])
+            )
+        )
+    )
+    new = {instance.uuid: instance for instance in instances if instance.uuid not in known}
+    if new:
+        session.execute(sa.insert(models.Instance), [values_of(made, now) for made in new.values()])
+    return list(new)
+
+
+def insert_failed(
+    session: Session,
+    context: RequestContext,
+    buried: Sequence[Instance],
+    fault: InstanceFault,
+    *,
+    now: datetime,
+) -> list[str]:
+    """Insert instances that found no host: in ERROR, without a host, with the fault and an action.
+
+    For cell0; a fixed number of statements. Returns the UUIDs of new instances; existing ones,
+    deleted or not, are left alone, so the call is idempotent. ``fault`` may be about any instance;
+    each gets a copy.
+    """
+    in_error = [
+        instance.with_values(
+            vm_state="error", task_state=None, power_state=None, host=None, node=None
+        )
+        for instance in buried
+    ]
+    new = set(insert(session, in_error, now=now))
+    made = [instance for instance in in_error if instance.uuid in new]
+    if not made:
+        return []
+    faults.add(session, [fault.with_values(instance_uuid=uuid) for uuid in new], now=now)
+    keys = actions.start(session, context, actions.CREATE, made, now=now)
+    actions.start_events(
+        session, actions.SCHEDULE_EVENT, [(key, None, 0) for key in keys.values()], now=now
+    )
+    actions.finish_events(
+        session, list(keys.values()), actions.ERROR, details=fault.details, now=now
+    )
+    actions.finish_all(session, list(new), actions.CREATE, message=actions.FAILED, now=now)
+    return [instance.uuid for instance in made]
+
+
+def get(session: Session, instance_uuid: str, *, cell_uuid: str | None) -> Instance:
+    """Return an existing instance with its latest fault. Raises InstanceNotFound."""
+    found = list_by_uuids(session, [instance_uuid], cell_uuid=cell_uuid)
+    if not found:
+        raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+    return found[0]
+
+
+def list_by_uuids(
+    session: Session, instance_uuids: Collection[str], *, cell_uuid: str | None
+) -> list[Instance]:
+    """Return those of these instances that are not deleted, unordered."""
+    found = session.scalars(_LIVING, {"uuids": [*instance_uuids]}).all()
+    return _to_objects(session, found, cell_uuid)
+
+
+def list_page(
+    session: Session,
+    *,
+    filters: dict[str, Any],
+    limit: int,
+    marker: dict[str, str] | None = None,
+    cell_uuid: str | None,
+) -> list[Instance]:
+    """Return instances that are not deleted, newest first (created_at, then UUID, descending).
+
+    ``filters``: project_id, reservation_id, host (equal), name (substring, case-insensitive),
+    status (ACTIVE, BUILD, ERROR, SHUTOFF); null values and all_projects are ignored. ``marker``:
+    {"created_at", "uuid"} of the last instance of the previous page. Raises Invalid for an unknown
+    filter or a bad marker; an unknown status matches nothing.
+    """
+    query = sa.select(models.Instance).where(_IS_ALIVE, *_conditions(filters))
+    if marker is not None:
+        query = query.where(_comes_after(marker))
+    query = query.order_by(models.Instance.created_at.desc(), models.Instance.uuid.desc()).limit(
+        limit
+    )
+    return _to_objects(session, session.scalars(query).all(), cell_uuid)
+
+
+def list_on_hosts(
+    session: Session, hosts: Collection[str], *, cell_uuid: str | None
+) -> list[Instance]:
+    """Return the instances, not deleted, whose current attempt is on one of these hosts."""
+    query = sa.select(models.Instance).where(_IS_ALIVE, models.Instance.host.in_(hosts))
+    return _to_objects(session, session.scalars(query).all(), cell_uuid)
+
+
+def uuids_on_hosts(session: Session, hosts: Collection[str] | None = None) -> dict[str, list[str]]:
+    """Return host -> sorted UUIDs of its instances, for these hosts or for all."""
+    if hosts is None:
+        rows = session.execute(_PLACED)
+    else:
+        rows = session.execute(_PLACED_ON, {"hosts": [*hosts]})
+    found: dict[str, list[str]] = {}
+    for host, uuid in rows:
+        found.setdefault(str(host), []).append(uuid)
+    return found
+
+
+def hosts_of(session: Session, instance_uuids: Collection[str]) -> dict[str, str]:
+    """Return instance -> host for those that are not deleted and have one."""
+    query = sa.select(models.Instance.uuid, models.Instance.host).where(
+        _IS_ALIVE, models.Instance.host.is_not(None), models.Instance.uuid.in_(instance_uuids)
+    )
+    return {uuid: host for uuid, host in session.execute(query) if host is not None}
+
+
+def hosts_of_group(session: Session, group_uuid: str) -> dict[str, str]:
+    """Return instance -> host for the members of a server group that have a host."""
+    query = sa.select(models.Instance.uuid, models.Instance.host).where(
+        _IS_ALIVE, models.Instance.host.is_not(None), models.Instance.group_uuid == group_uuid
+    )
+    return {uuid: host for uuid, host in session.execute(query) if host is not None}
+
+
+def find_rows(session: Session, instance_uuids: Collection[str]) -> dict[str, models.Instance]:
+    """Return rows by UUID, including deleted ones, for reading."""
+    return {row.uuid: row for row in session.scalars(_ROWS, {"uuids": [*instance_uuids]})}
+
+
+def lock(session: Session, instance_uuid: str) -> models.Instance | None:
+    """Lock and return the row, even of a deleted instance; None if unknown."""
+    return lock_all(session, [instance_uuid]).get(instance_uuid)
+
+
+def lock_all(session: Session, instance_uuids: Collection[str]) -> dict[str, models.Instance]:
+    """Lock rows, including deleted ones, always in the same order; return them by UUID."""
+    return {row.uuid: row for row in session.scalars(_LOCK, {"uuids": [*instance_uuids]})}
+
+
+def set_all(session: Session, rows: Sequence[models.Instance], values: Mapping[str, Any]) -> None:
+    """Set the same columns of locked rows, in one statement."""
+    session.execute(
+        sa.update(models.Instance)
+        .where(models.Instance.uuid.in_([row.uuid for row in rows]))
+        .values(values)
+        .execution_options(synchronize_session=False)
+    )
+    for row in rows:
+        was = row.vm_state, row.task_state
+        for name, value in values.items():
+            set_committed_value(row, name, value)
+        if (row.vm_state, row.task_state) != was:
+            notify.changed(session, row, old_state=was[0], old_task_state=was[1])
+
+
+def delete(session: Session, instance_uuid: str, *, now: datetime) -> bool:
+    """Mark an instance as deleted; False if it does not exist or already is."""
+    return bool(delete_all(session, [instance_uuid], now=now))
+
+
+def delete_all(session: Session, instance_uuids: Collection[str], *, now: datetime) -> int:
+    """Mark instances as deleted, in one statement; return how many."""
+    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        sa.update(models.Instance)
+        .where(_IS_ALIVE, models.Instance.uuid.in_(instance_uuids))
+        .values(vm_state="deleted", task_state=None, power_state=None,
+                deleted_at=now, updated_at=now)
+    )  # fmt: skip
+    return result.rowcount
+
+
+def purge(session: Session, *, deleted_before: datetime, limit: int) -> int:
+    """Purge instances deleted before a time with all their records; return how many."""
+    uuids = session.scalars(
+        sa.select(models.Instance.uuid)
+        .where(models.Instance.deleted_at < deleted_before)
+        .limit(limit)
+    ).all()
+    if uuids:
+        remove(session, uuids)
+    return len(uuids)
+
+
+def remove(session: Session, instance_uuids: Sequence[str]) -> None:
+    """Delete the rows of these instances with their faults, actions and migrations."""
+    faults.remove(session, instance_uuids)
+    actions.remove(session, instance_uuids)
+    migrations.remove(session, instance_uuids)
+    session.execute(sa.delete(models.Instance).where(models.Instance.uuid.in_(instance_uuids)))
+
+
+def to_object(
+    row: models.Instance, *, cell_uuid: str | None, fault: InstanceFault | None = None
+) -> Instance:
+    """Convert a row to the object that other processes use."""
+    values = {
+        column: getattr(row, column)
+        for column in Instance.fields
+        if column not in {"flavor", "image", "metadata", "cell_uuid", "fault", "zone"}
+    }
+    return Instance.from_values(
+        values,
+        flavor=Flavor.obj_from_primitive(row.flavor),
+        image=None if row.image is None else ImageMeta.obj_from_primitive(row.image),
+        metadata=row.metadata_,
+        cell_uuid=cell_uuid,
+        fault=fault,
+    )
+
+
+def _to_objects(
+    session: Session, rows: Sequence[models.Instance], cell_uuid: str | None
+) -> list[Instance]:
+    latest = faults.latest(session, [row.uuid for row in rows if row.vm_state == "error"])
+    return [to_object(row, cell_uuid=cell_uuid, fault=latest.get(row.uuid)) for row in rows]
+
+
+def values_of(instance: Instance, now: datetime) -> dict[str, Any]:
+    """Return the columns of an instance's row that come from the object."""
+    values = {
+        column.key: getattr(instance, column.key)
+        for column in sa.inspect(models.Instance).column_attrs
+        if column.key in Instance.fields and column.key not in {"flavor", "image"}
+    }
+    return {
+        **values,
+        "flavor": instance.flavor.obj_to_primitive(),
+        "image": None if instance.image is None else instance.image.obj_to_primitive(),
+        "metadata_": instance.metadata,
+        "created_at": (instance.created_at or now).replace(microsecond=0),
+    }
+
+
+def _conditions(filters: dict[str, Any]) -> list[sa.ColumnElement[bool]]:
+    conditions: list[sa.ColumnElement[bool]] = []
+    for name, value in filters.items():
+        if value is None or name in _IGNORED_FILTERS:
+            continue
+        if name in _EQUAL_FILTERS:
+            conditions.append(getattr(models.Instance, name) == value)
+        elif name == "name":
+            conditions.append(models.Instance.name.icontains(value, autoescape=True))
+        elif name == "status":
+            conditions.append(models.Instance.vm_state == STATUS_TO_VM_STATE.get(value, value))
+        else:
+            raise exception.Invalid(reason=f"unknown filter {name} for instances")
+    return conditions
+
+
+def _comes_after(marker: dict[str, str]) -> sa.ColumnElement[bool]:
+    try:
+        created_at = datetime.fromisoformat(marker["created_at"])
+        uuid = marker["uuid"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise exception.Invalid(reason="marker needs created_at (ISO 8601) and uuid") from error
+    if created_at.tzinfo is None:
+        created_at = created_at.replace(tzinfo=UTC)
+    created_at = created_at.replace(microsecond=0)
+    return sa.or_(
+        models.Instance.created_at < created_at,
+        sa.and_(models.Instance.created_at == created_at, models.Instance.uuid < uuid),
+    )

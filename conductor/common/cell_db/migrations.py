@@ -1,0 +1,131 @@
+"""Queries on migrations: moves and resizes, in progress and ended."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from conductor.common.cell_db import models
+from objects.flavor import Flavor
+from objects.migration import ENDED, Migration, MigrationStatus, MigrationType
+
+_FILTERS = ("instance_uuid", "status", "migration_type", "source_host", "dest_host", "uuid")
+_HAS_ENDED = models.Migration.status.in_(sorted(ENDED))
+
+
+def find(session: Session, migration_uuid: str) -> models.Migration | None:
+    """Return a row; None if there is none."""
+    return session.get(models.Migration, migration_uuid)
+
+
+def find_all(session: Session, uuids: Collection[str]) -> dict[str, models.Migration]:
+    """Return rows by UUID."""
+    query = sa.select(models.Migration).where(models.Migration.uuid.in_(uuids))
+    return {row.uuid: row for row in session.scalars(query)}
+
+
+def find_unfinished(session: Session, instance_uuids: Collection[str]) -> list[models.Migration]:
+    """Return the unfinished migrations of these instances, newest first."""
+    query = (
+        sa.select(models.Migration)
+        .where(models.Migration.instance_uuid.in_(instance_uuids), ~_HAS_ENDED)
+        .order_by(models.Migration.created_at.desc(), models.Migration.uuid)
+    )
+    return list(session.scalars(query))
+
+
+def living(session: Session, uuids: Collection[str]) -> list[str]:
+    """Return those of these migrations that have not ended."""
+    row = models.Migration
+    return list(session.scalars(sa.select(row.uuid).where(row.uuid.in_(uuids), ~_HAS_ENDED)))
+
+
+def latest_ends(session: Session, instance_uuid: str) -> set[str]:
+    """Return the hosts of an instance's latest migration, which may be in progress."""
+    query = (
+        sa.select(models.Migration.source_host, models.Migration.dest_host)
+        .where(models.Migration.instance_uuid == instance_uuid)
+        .order_by(models.Migration.created_at.desc())
+        .limit(1)
+    )
+    row = session.execute(query).first()
+    return set() if row is None else {host for host in row if host is not None}
+
+
+def list_of_hosts(session: Session, hosts: Collection[str]) -> list[models.Migration]:
+    """Return the unfinished migrations from or to these hosts."""
+    query = sa.select(models.Migration).where(
+        ~_HAS_ENDED,
+        models.Migration.source_host.in_(hosts) | models.Migration.dest_host.in_(hosts),
+    )
+    return list(session.scalars(query))
+
+
+def list_done_evacuations(session: Session, *, limit: int | None) -> list[models.Migration]:
+    """Return evacuations whose source is not cleaned up yet, oldest first."""
+    query = (
+        sa.select(models.Migration)
+        .where(
+            models.Migration.migration_type == MigrationType.EVACUATION,
+            models.Migration.status == MigrationStatus.DONE,
+        )
+        .order_by(models.Migration.created_at)
+        .limit(limit)
+    )
+    return list(session.scalars(query))
+
+
+def list_page(
+    session: Session,
+    *,
+    filters: dict[str, Any],
+    limit: int,
+    cell_uuid: str | None,
+) -> list[Migration]:
+    """Return migrations, newest first. ``filters``: equal values; host matches either end.
+
+    Raises Invalid for an unknown filter.
+    """
+    query = sa.select(models.Migration)
+    for name, value in filters.items():
+        if value is None:
+            continue
+        if name == "host":
+            query = query.where(
+                (models.Migration.source_host == value) | (models.Migration.dest_host == value)
+            )
+        elif name in _FILTERS:
+            query = query.where(getattr(models.Migration, name) == value)
+        else:
+            raise exception.Invalid(
+                reason=f"unknown filter {name} for migrations; use one of "
+                f"{', '.join(sorted((*_FILTERS, 'host')))}"
+            )
+    query = query.order_by(models.Migration.created_at.desc(), models.Migration.uuid.desc())
+    return [to_object(row, cell_uuid=cell_uuid) for row in session.scalars(query.limit(limit))]
+
+
+def remove(session: Session, instance_uuids: Sequence[str]) -> None:
+    """Delete all migrations of these instances."""
+    session.execute(
+        sa.delete(models.Migration).where(models.Migration.instance_uuid.in_(instance_uuids))
+    )
+
+
+def to_object(row: models.Migration, *, cell_uuid: str | None) -> Migration:
+    """Convert a row to the object that other processes use."""
+    columns = set(Migration.fields) - {"old_flavor", "new_flavor", "cell_uuid"}
+    return Migration.from_values(
+        {name: getattr(row, name) for name in columns},
+        old_flavor=_flavor(row.old_flavor),
+        new_flavor=_flavor(row.new_flavor),
+        cell_uuid=cell_uuid,
+    )
+
+
+def _flavor(primitive: dict[str, Any] | None) -> Flavor | None:
+    return None if primitive is None else Flavor.obj_from_primitive(primitive)

@@ -1,0 +1,1 @@
+"""Schema versions of a cell's database, for ``Database.sync``."""

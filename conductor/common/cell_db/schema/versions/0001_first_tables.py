@@ -1,0 +1,208 @@
+"""Create the first tables of a cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects import mysql
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+_TIME = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql")
+_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+_JSON = sa.JSON(none_as_null=True)
+_UUID = sa.String(36)
+_NAME = sa.String(255)
+_WORD = sa.String(36)
+
+
+def upgrade() -> None:
+    _services()
+    _compute_nodes()
+    _instances()
+    _work("instance_builds", *_build_columns())
+    _work("instance_deletes", *_delete_columns())
+    _faults()
+    _actions()
+
+
+def _column(name: str, kind: Any, *, null: bool = False, **more: Any) -> sa.Column[Any]:
+    return sa.Column(name, kind, nullable=null, **more)
+
+
+def _index(table: str, *columns: str) -> None:
+    op.create_index(f"ix_{table}_{columns[0]}", table, list(columns))
+
+
+def _services() -> None:
+    op.create_table(
+        "services",
+        _column("uuid", _UUID, primary_key=True),
+        _column("host", _NAME),
+        _column("binary", _WORD),
+        _column("agent", _NAME, null=True),
+        _column("version", sa.Integer()),
+        _column("disabled", sa.Boolean()),
+        _column("disabled_reason", _NAME, null=True),
+        _column("forced_down", sa.Boolean()),
+        _column("report_count", sa.BigInteger()),
+        _column("last_seen_up", _TIME, null=True),
+        _column("created_at", _TIME),
+        _column("is_up", sa.Boolean()),
+        sa.UniqueConstraint("host", "binary", name="uq_services_host"),
+    )
+    _index("services", "agent")
+
+
+def _compute_nodes() -> None:
+    op.create_table(
+        "compute_nodes",
+        _column("uuid", _UUID, primary_key=True),
+        _column("host", _NAME),
+        _column("node", _NAME),
+        _column("attributes", _JSON),
+        _column("inventories", _JSON),
+        _column("traits", _JSON),
+        _column("seq", sa.BigInteger()),
+        _column("provider_digest", sa.String(64)),
+        _column("confirmed_digest", sa.String(64), null=True),
+        _column("confirmed_at", _TIME, null=True),
+        _column("allocation_ratios", _JSON),
+        _column("created_at", _TIME),
+        _column("updated_at", _TIME, null=True),
+        sa.UniqueConstraint("host", "node", name="uq_compute_nodes_host"),
+    )
+    _index("compute_nodes", "seq")
+    op.create_table(
+        "node_removals",
+        _column("node_uuid", _UUID, primary_key=True),
+        _column("seq", sa.BigInteger()),
+        _column("removed_at", _TIME),
+    )
+    _index("node_removals", "seq")
+    counter = op.create_table(
+        "host_state_seq",
+        _column("id", sa.Integer(), primary_key=True, autoincrement=False),
+        _column("value", sa.BigInteger()),
+        _column("removals_from", sa.BigInteger()),
+    )
+    op.bulk_insert(counter, [{"id": 1, "value": 0, "removals_from": 0}])
+
+
+def _instances() -> None:
+    op.create_table(
+        "instances",
+        _column("uuid", _UUID, primary_key=True),
+        _column("name", _NAME),
+        _column("project_id", _NAME),
+        _column("user_id", _NAME),
+        _column("reservation_id", _NAME),
+        _column("request_id", _NAME, null=True),
+        _column("launch_index", sa.Integer()),
+        _column("flavor", _JSON),
+        _column("image", _JSON, null=True),
+        _column("metadata", _JSON),
+        _column("availability_zone", _NAME, null=True),
+        _column("host", _NAME, null=True),
+        _column("node", _NAME, null=True),
+        _column("vm_state", _WORD),
+        _column("task_state", _WORD, null=True),
+        _column("power_state", _WORD, null=True),
+        _column("attempt", sa.Integer()),
+        _column("exit_code", sa.Integer(), null=True),
+        _column("group_uuid", _UUID, null=True),
+        _column("created_at", _TIME),
+        _column("updated_at", _TIME, null=True),
+        _column("launched_at", _TIME, null=True),
+        _column("deleted_at", _TIME, null=True),
+    )
+    _index("instances", "created_at", "uuid")
+    _index("instances", "project_id", "created_at", "uuid")
+    for name in ("reservation_id", "host", "group_uuid", "deleted_at"):
+        _index("instances", name)
+
+
+def _work(table: str, *columns: sa.Column[Any]) -> None:
+    op.create_table(
+        table,
+        _column("instance_uuid", _UUID, primary_key=True),
+        *columns,
+        _column("tries", sa.Integer()),
+        _column("created_at", _TIME),
+        _column("lease_owner", _NAME, null=True),
+        _column("lease_expires_at", sa.Double()),
+    )
+    _index(table, "lease_expires_at")
+
+
+def _build_columns() -> list[sa.Column[Any]]:
+    return [
+        _column("stage", _WORD),
+        _column("attempt", sa.Integer()),
+        _column("position", sa.Integer()),
+        _column("fence", sa.Integer()),
+        _column("selections", _JSON),
+        _column("request_spec", _JSON),
+    ]
+
+
+def _delete_columns() -> list[sa.Column[Any]]:
+    return [
+        _column("is_guest_gone", sa.Boolean()),
+        _column("request_id", _NAME),
+    ]
+
+
+def _faults() -> None:
+    op.create_table(
+        "instance_faults",
+        _column("id", _NUMBER, primary_key=True),
+        _column("instance_uuid", _UUID),
+        _column("attempt", sa.Integer()),
+        _column("host", _NAME, null=True),
+        _column("code", sa.Integer()),
+        _column("message", _NAME),
+        _column("details", sa.Text(), null=True),
+        _column("created_at", _TIME),
+        sa.UniqueConstraint("instance_uuid", "attempt", name="uq_instance_faults_attempt"),
+    )
+
+
+def _actions() -> None:
+    op.create_table(
+        "instance_actions",
+        _column("id", _NUMBER, primary_key=True),
+        _column("uuid", _UUID, unique=True),
+        _column("instance_uuid", _UUID),
+        _column("action", _WORD),
+        _column("request_id", _NAME),
+        _column("project_id", _NAME, null=True),
+        _column("user_id", _NAME, null=True),
+        _column("start_time", _TIME),
+        _column("finish_time", _TIME, null=True),
+        _column("message", _NAME, null=True),
+        sa.UniqueConstraint(
+            "instance_uuid", "action", "request_id", name="uq_instance_actions_instance_uuid"
+        ),
+    )
+    op.create_table(
+        "instance_action_events",
+        _column("id", _NUMBER, primary_key=True),
+        _column("action_uuid", _UUID),
+        _column("event", _WORD),
+        _column("host", _NAME, null=True),
+        _column("attempt", sa.Integer()),
+        _column("start_time", _TIME),
+        _column("finish_time", _TIME, null=True),
+        _column("result", _WORD, null=True),
+        _column("details", sa.Text(), null=True),
+        sa.ForeignKeyConstraint(
+            ["action_uuid"], ["instance_actions.uuid"], name="fk_events_action", ondelete="CASCADE"
+        ),
+    )
+    _index("instance_action_events", "action_uuid")

@@ -1,0 +1,319 @@
+"""Queries on services. ``is_up`` is the state sent to schedulers; ``up`` is computed."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from armillary import exception, service_history
+from conductor.common.cell_db import models
+from objects.service import Service
+
+COMPUTE = service_history.COMPUTE
+
+
+class ServiceState(NamedTuple):
+    """The state of a compute service as schedulers know it."""
+
+    is_up: bool
+    disabled: bool
+    version: int
+
+
+def has_fresh_heartbeat(row: models.Service, *, now: datetime, down_time_seconds: float) -> bool:
+    """Return whether the last heartbeat is fresh; clock skew counts in both directions."""
+    seen = row.last_seen_up
+    return seen is not None and abs(now - seen) <= timedelta(seconds=down_time_seconds)
+
+
+def is_up(row: models.Service, *, now: datetime, down_time_seconds: float) -> bool:
+    """Return whether a service is up: not forced down, with a fresh heartbeat."""
+    return not row.forced_down and has_fresh_heartbeat(
+        row, now=now, down_time_seconds=down_time_seconds
+    )
+
+
+def list_all(
+    session: Session, *, now: datetime, down_time_seconds: float, cell_uuid: str | None
+) -> list[Service]:
+    """Return all records, ordered by host and binary, with ``up`` computed."""
+    query = sa.select(models.Service).order_by(models.Service.host, models.Service.binary)
+    return [
+        to_object(row, now=now, down_time_seconds=down_time_seconds, cell_uuid=cell_uuid)
+        for row in session.scalars(query)
+    ]
+
+
+def list_hosts(session: Session) -> list[str]:
+    """Return the hosts that have a compute service."""
+    query = sa.select(models.Service.host).where(models.Service.binary == COMPUTE)
+    return list(session.scalars(query))
+
+
+def list_state_changes(
+    session: Session, *, up: bool, now: datetime, down_time_seconds: float, limit: int
+) -> list[str]:
+    """Return hosts that are now up (or down) but were last reported to schedulers otherwise."""
+    values = {**_down_time(now, down_time_seconds), "limit": limit}
+    return list(session.scalars(_TURNED_UP if up else _TURNED_DOWN, values))
+
+
+def changed_states(session: Session, *, now: datetime, down_time_seconds: float) -> set[bool]:
+    """Return the values of ``up`` for which :func:`list_state_changes` finds any host."""
+    return set(session.scalars(_WAYS_TURNED, _down_time(now, down_time_seconds)))
+
+
+def get(session: Session, service_uuid: str) -> models.Service:
+    """Return the row, locked. Raises ServiceNotFound."""
+    return _one(session, service_uuid, for_update=True)
+
+
+def find(session: Session, service_uuid: str) -> models.Service:
+    """Return the row, for reading. Raises ServiceNotFound."""
+    return _one(session, service_uuid, for_update=False)
+
+
+def _one(session: Session, service_uuid: str, *, for_update: bool) -> models.Service:
+    query = sa.select(models.Service).where(models.Service.uuid == service_uuid)
+    row = session.scalars(query.with_for_update() if for_update else query).first()
+    if row is None:
+        raise exception.ServiceNotFound(service=service_uuid)
+    return row
+
+
+def find_by_hosts(session: Session, hosts: Collection[str]) -> dict[str, models.Service]:
+    """Return host -> row of its compute service, for those that have one; one statement."""
+    return {row.host: row for row in session.scalars(_BY_HOSTS, {"hosts": [*hosts]})}
+
+
+def states_by_hosts(session: Session, hosts: Collection[str]) -> dict[str, ServiceState]:
+    """Return host -> state of its compute service as schedulers know it; one statement."""
+    return {
+        host: ServiceState(is_up, disabled, version)
+        for host, is_up, disabled, version in session.execute(_STATES, {"hosts": [*hosts]})
+    }
+
+
+def belongs_to_agent(session: Session, host: str, agent: str) -> bool:
+    """Return whether the compute service of ``host`` belongs to ``agent``."""
+    return session.execute(_AGENT, {"host": host}).scalar() == agent
+
+
+def has_agent(session: Session, agent: str) -> bool:
+    """Return whether any compute service belongs to ``agent``."""
+    query = sa.select(models.Service.uuid).where(_IS_COMPUTE, models.Service.agent == agent)
+    return session.scalars(query.limit(1)).first() is not None
+
+
+def add(
+    session: Session, hosts: Sequence[str], *, agent: str, version: int, disabled: bool,
+    now: datetime,
+) -> None:  # fmt: skip
+    """Insert compute services at their first heartbeat; one statement.
+
+    Raises oslo.db's ``DBDuplicateEntry`` if another transaction was first: read again.
+    """
+    if not hosts:
+        return
+    reason = "New services start disabled: [DEFAULT] enable_new_services" if disabled else None
+    values = [
+        {
+            "uuid": str(uuid.uuid4()), "host": host, "binary": COMPUTE, "agent": agent,
+            "version": version, "disabled": disabled, "disabled_reason": reason,
+            "forced_down": False, "report_count": 1, "last_seen_up": now, "created_at": now,
+            "is_up": True,
+        }
+        for host in hosts
+    ]  # fmt: skip
+    session.execute(sa.insert(models.Service), values)
+
+
+def record_host_heartbeats(
+    session: Session,
+    hosts: Collection[str],
+    *,
+    agent: str,
+    version: int,
+    now: datetime,
+    down_time_seconds: float,
+) -> int:
+    """Store a heartbeat of compute services in one statement; return how many accepted it.
+
+    A service accepts it from its own agent, or from any agent once its own has timed out.
+    """
+    if not hosts:
+        return 0
+    session.flush()
+    values = {
+        **_down_time(now, down_time_seconds),
+        "hosts": [*hosts], "by": agent, "of_version": version, "now": now,
+    }  # fmt: skip
+    result: sa.CursorResult[Any] = session.execute(_SEEN, values)  # type: ignore[assignment]
+    return result.rowcount
+
+
+def mark_up(session: Session, hosts: Collection[str], *, up: bool) -> None:
+    """Store the state sent to schedulers; the caller renumbers the hosts' nodes."""
+    if not hosts:
+        return
+    session.execute(
+        sa.update(models.Service)
+        .where(_IS_COMPUTE, models.Service.host.in_(hosts))
+        .values(is_up=up)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def record_heartbeat(
+    session: Session, host: str, binary: str, *, version: int, now: datetime
+) -> None:
+    """Store a heartbeat of a service without hosts; the first one creates its record.
+
+    Raises oslo.db's ``DBDuplicateEntry`` if another process of it was first: read again.
+    """
+    values = {"of_host": host, "of_binary": binary, "of_version": version, "now": now}
+    session.flush()
+    result: sa.CursorResult[Any] = session.execute(_ALIVE, values)  # type: ignore[assignment]
+    if result.rowcount:
+        return
+    session.add(
+        models.Service(
+            uuid=str(uuid.uuid4()), host=host, binary=binary, agent=None, version=version,
+            disabled=False, disabled_reason=None, forced_down=False, report_count=1,
+            last_seen_up=now, created_at=now, is_up=True,
+        )
+    )  # fmt: skip
+    session.flush()
+
+
+def oldest_versions(session: Session, *, now: datetime, down_time_seconds: float) -> dict[str, int]:
+    """Return binary -> the oldest version of its services.
+
+    All compute services count, since a host that is down comes back; others only while up.
+    """
+    since = {"since": now - timedelta(seconds=down_time_seconds)}
+    return {str(binary): version for binary, version in session.execute(_OLDEST, since)}
+
+
+def list_hosts_before(session: Session, version: int, *, limit: int) -> list[str]:
+    """Return the hosts whose compute service is older than a version, in order."""
+    query = (
+        sa.select(models.Service.host)
+        .where(_IS_COMPUTE, models.Service.version < version)
+        .order_by(models.Service.host)
+        .limit(limit)
+    )
+    return list(session.scalars(query))
+
+
+def versions_of_agents(session: Session) -> dict[str, int]:
+    """Return agent -> the oldest version of its compute services."""
+    query = (
+        sa.select(models.Service.agent, sa.func.min(models.Service.version))
+        .where(_IS_COMPUTE, models.Service.agent.is_not(None))
+        .group_by(models.Service.agent)
+    )
+    return {str(agent): version for agent, version in session.execute(query)}
+
+
+def version_of_agent(session: Session, agent: str) -> int | None:
+    """Return the oldest version of an agent's compute services, None if it has none."""
+    query = sa.select(sa.func.min(models.Service.version)).where(
+        _IS_COMPUTE, models.Service.agent == agent
+    )
+    return session.scalar(query)
+
+
+def list_before(session: Session, version: int, *, limit: int) -> list[models.Service]:
+    """Return records of services older than a version, ordered by host."""
+    query = (
+        sa.select(models.Service)
+        .where(models.Service.version < version)
+        .order_by(models.Service.host, models.Service.binary)
+        .limit(limit)
+    )
+    return list(session.scalars(query))
+
+
+def remove(session: Session, service_uuid: str) -> None:
+    """Delete a record; idempotent."""
+    session.execute(sa.delete(models.Service).where(models.Service.uuid == service_uuid))
+
+
+def to_object(
+    row: models.Service, *, now: datetime, down_time_seconds: float, cell_uuid: str | None
+) -> Service:
+    """Convert a row to the object that other processes use; its zone is not known here."""
+    values: dict[str, Any] = {
+        column.key: getattr(row, column.key) for column in sa.inspect(models.Service).column_attrs
+    }
+    up = is_up(row, now=now, down_time_seconds=down_time_seconds)
+    return Service.from_values(values, up=up, cell_uuid=cell_uuid)
+
+
+def _down_time(now: datetime, seconds: float) -> dict[str, datetime]:
+    """Return the times between which a heartbeat is fresh."""
+    return {"since": now - timedelta(seconds=seconds), "until": now + timedelta(seconds=seconds)}
+
+
+# Frequent queries, built once: building costs more than executing. --------------------------------
+
+_TABLE: sa.Table = models.Service.__table__  # type: ignore[assignment]
+_SINCE: sa.BindParameter[datetime] = sa.bindparam("since")
+_UNTIL: sa.BindParameter[datetime] = sa.bindparam("until")
+_SEEN_UP = models.Service.last_seen_up
+_IS_COMPUTE = models.Service.binary == COMPUTE
+_IS_AMONG = sa.and_(_IS_COMPUTE, models.Service.host.in_(sa.bindparam("hosts", expanding=True)))
+_IS_FRESH = sa.and_(_SEEN_UP >= _SINCE, _SEEN_UP <= _UNTIL, ~models.Service.forced_down)
+_HOSTS = (
+    sa.select(models.Service.host)
+    .where(_IS_COMPUTE)
+    .order_by(models.Service.host)
+    .limit(sa.bindparam("limit"))
+)
+_HAS_COME = sa.and_(models.Service.is_up.is_(False), _IS_FRESH)
+_HAS_GONE = sa.and_(models.Service.is_up.is_(True), _SEEN_UP.is_(None) | ~_IS_FRESH)
+_TURNED_UP, _TURNED_DOWN = _HOSTS.where(_HAS_COME), _HOSTS.where(_HAS_GONE)
+_WAYS_TURNED = (
+    sa.select(models.Service.is_up.is_(False)).where(_IS_COMPUTE, _HAS_COME | _HAS_GONE).distinct()
+)
+_BY_HOSTS = sa.select(models.Service).where(_IS_AMONG)
+_AGENT = sa.select(_TABLE.c.agent).where(
+    _TABLE.c.binary == COMPUTE, _TABLE.c.host == sa.bindparam("host")
+)
+_STATES = sa.select(
+    models.Service.host, models.Service.is_up, models.Service.disabled, models.Service.version
+).where(_IS_AMONG)
+_SEEN = (
+    sa.update(_TABLE)
+    .where(
+        _IS_AMONG,
+        (models.Service.agent == sa.bindparam("by"))
+        | _SEEN_UP.is_(None) | (_SEEN_UP < _SINCE) | (_SEEN_UP > _UNTIL),
+    )
+    .values(
+        agent=sa.bindparam("by"), version=sa.bindparam("of_version"),
+        last_seen_up=sa.bindparam("now"), report_count=models.Service.report_count + 1,
+    )
+)  # fmt: skip
+_ALIVE = (
+    sa.update(_TABLE)
+    .where(
+        models.Service.host == sa.bindparam("of_host"),
+        models.Service.binary == sa.bindparam("of_binary"),
+    )
+    .values(
+        version=sa.bindparam("of_version"), last_seen_up=sa.bindparam("now"),
+        report_count=models.Service.report_count + 1,
+    )
+)  # fmt: skip
+_OLDEST = (
+    sa.select(models.Service.binary, sa.func.min(models.Service.version))
+    .where(_IS_COMPUTE | (_SEEN_UP >= _SINCE))
+    .group_by(models.Service.binary)
+)

@@ -1,0 +1,14 @@
+"""Conversion of clock seconds to the timestamps that are stored and sent: UTC, whole seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+Clock = Callable[[], float]
+"""Returns seconds since 1970: ``time.time``, or a test's clock."""
+
+
+def moment(seconds: float) -> datetime:
+    """Return the timestamp in whole seconds: objects lose fractions of a second in transit."""
+    return datetime.fromtimestamp(int(seconds), UTC)

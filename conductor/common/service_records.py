@@ -1,0 +1,150 @@
+"""Records of services without hosts: conductors, and the services that report to them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from oslo_config import cfg
+from oslo_db import exception as db_exception
+from sqlalchemy.orm import Session
+
+from armillary import exception, service_history
+from armillary.db import Database
+from conductor.common.cell_db import services
+from conductor.common.clock import Clock, moment
+from objects.service import Service
+
+LOG = logging.getLogger(__name__)
+
+NAMED_MAX = 10
+"""Maximum number of services named in an error."""
+CACHE_SECONDS = 5.0
+"""Seconds to cache the oldest versions, which are returned for every heartbeat."""
+
+IN_CELL: Mapping[str, str] = {
+    service_history.COMPUTE: "compute",
+    service_history.CONDUCTOR: "cell_conductor",
+}
+"""Binary -> the interface that it serves, for services with records in a cell's database."""
+ON_TOP: Mapping[str, str] = {
+    service_history.CONDUCTOR: "conductor",
+    service_history.SCHEDULER: "scheduler",
+    service_history.PLACEMENT: "placement",
+}
+"""The same for services with records in cell0's database."""
+_REPORTING = frozenset({*ON_TOP, service_history.API})
+
+
+class ServiceRecords:
+    """Service records of one database: a cell's, or cell0's for services on the top broker.
+
+    ``interfaces`` is ``IN_CELL`` or ``ON_TOP``.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        database: Database,
+        interfaces: Mapping[str, str],
+        now: Clock,
+        cell_uuid: str | None,
+        oldest_supported: int = service_history.OLDEST_SUPPORTED,
+    ) -> None:
+        self._conf = conf
+        self._database = database
+        self._interfaces = interfaces
+        self._now = now
+        self._cell_uuid = cell_uuid
+        self._oldest_supported = oldest_supported
+        self._cached: tuple[float, dict[str, int]] | None = None
+
+    def check_supported(self) -> None:
+        """Raise ConfigurationError if a record has a version that is no longer supported.
+
+        ``[workarounds] disable_compute_service_check_for_ffu`` turns the error into a warning.
+        """
+        with self._database.reader() as session:
+            found = services.list_before(session, self._oldest_supported, limit=NAMED_MAX + 1)
+            named = [f"{row.binary} on {row.host} ({row.version})" for row in found[:NAMED_MAX]]
+        if not named:
+            return
+        more = " and others" if len(found) > NAMED_MAX else ""
+        reason = (
+            f"services older than version {self._oldest_supported}, which this release does not "
+            f"support: {', '.join(named)}{more}. Upgrade them with the previous release, or "
+            "delete the services that are gone"
+        )
+        if not self._conf.workarounds.disable_compute_service_check_for_ffu:
+            raise exception.ConfigurationError(reason=reason)
+        LOG.warning("Found %s", reason)
+
+    def record_heartbeat(self, host: str, binary: str, version: int) -> None:
+        """Store a heartbeat. Raises ServiceTooOld; Invalid for a binary without records here."""
+        if binary not in _REPORTING:
+            raise exception.Invalid(reason=f"services of {str(binary)[:80]!r} have no record here")
+        check_version(host, binary, version, self._oldest_supported)
+        now = moment(self._now())
+
+        def write() -> None:
+            self._database.run_in_writer(
+                lambda session: services.record_heartbeat(
+                    session, host, binary, version=version, now=now
+                )
+            )
+
+        try:
+            write()
+        except db_exception.DBDuplicateEntry:  # concurrent first heartbeats of two workers
+            write()
+
+    def record_own_heartbeat(self) -> None:
+        """Store a heartbeat of this conductor."""
+        self.record_heartbeat(
+            self._conf.host, service_history.CONDUCTOR, service_history.CURRENT_VERSION
+        )
+
+    def oldest(self) -> dict[str, int]:
+        """Return interface -> the oldest version of the services that serve it."""
+        with self._database.reader() as session:
+            found = services.oldest_versions(
+                session, now=moment(self._now()), down_time_seconds=self._conf.service_down_time
+            )
+        return {
+            self._interfaces[binary]: version
+            for binary, version in found.items()
+            if binary in self._interfaces
+        }
+
+    def oldest_cached(self) -> dict[str, int]:
+        """Return the same, cached for up to ``CACHE_SECONDS``."""
+        now = self._now()
+        if self._cached is None or not 0 <= now - self._cached[0] < CACHE_SECONDS:
+            self._cached = (now, self.oldest())
+        return self._cached[1]
+
+    def list_all(self) -> list[Service]:
+        """Return all records, with ``up`` computed."""
+        with self._database.reader() as session:
+            return services.list_all(
+                session, now=moment(self._now()),
+                down_time_seconds=self._conf.service_down_time, cell_uuid=self._cell_uuid,
+            )  # fmt: skip
+
+    def remove(self, service_uuid: str) -> None:
+        """Delete a record; a living service creates it again. Raises ServiceNotFound."""
+
+        def write(session: Session) -> None:
+            services.get(session, service_uuid)
+            services.remove(session, service_uuid)
+
+        self._database.run_in_writer(write)
+
+
+def check_version(
+    host: str, binary: str, version: int, oldest: int = service_history.OLDEST_SUPPORTED
+) -> None:
+    """Raise ServiceTooOld for a service of a release that is no longer supported."""
+    if version < oldest:
+        raise exception.ServiceTooOld(binary=binary, host=host, version=version, oldest=oldest)

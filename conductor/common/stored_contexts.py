@@ -1,0 +1,21 @@
+"""Request contexts as stored with the work they caused: the caller, without its token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from armillary.context import RequestContext
+
+_FIELDS = ("user_id", "project_id", "request_id", "roles", "is_admin")
+
+
+def to_plain(context: RequestContext) -> dict[str, Any]:
+    """Return the values to store."""
+    return {name: getattr(context, name) for name in _FIELDS}
+
+
+def from_plain(stored: dict[str, Any]) -> RequestContext:
+    """Return the context to continue the work with; this thread's log lines carry it, too."""
+    context = RequestContext(**{name: stored.get(name) for name in _FIELDS})
+    context.update_store()
+    return context

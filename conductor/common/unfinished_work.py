@@ -1,0 +1,115 @@
+"""Unfinished work: rows of all leased tables, in progress or waiting, in a common form."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Number of works of one table with the same operation and stage; ``free``: without a lease.
+
+    ``oldest_since`` is None if the start of one of them is unknown.
+    """
+
+    table: str
+    operation: str | None
+    stage: str
+    count: int
+    free: int
+    oldest_since: datetime | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """One row. ``since`` is when it was requested, None if that is unknown.
+
+    A reservation has no ``instance_uuid``, because it has several instances. ``lease_owner`` works
+    on it until ``lease_expires_at`` (seconds since 1970). After that, or without an owner, any
+    conductor may resume it.
+    """
+
+    table: str
+    operation: str | None
+    stage: str
+    instance_uuid: str | None
+    reservation_id: str | None
+    migration_uuid: str | None
+    since: datetime | None
+    tries: int | None
+    failure: str | None
+    lease_owner: str | None
+    lease_expires_at: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A leased table, and a query that returns its rows with the columns of :class:`Work`."""
+
+    table: str
+    rows: sa.Select[Any]
+
+
+_TEXT = sa.cast(sa.null(), sa.String(255))
+_NUMBER = sa.cast(sa.null(), sa.Integer)
+
+
+def source(model: Any, **values: Any) -> Source:
+    """Return the source of a leased table; ``values`` must have ``stage`` and ``since``."""
+    columns = {
+        "operation": _TEXT,
+        "instance_uuid": _TEXT,
+        "reservation_id": _TEXT,
+        "migration_uuid": _TEXT,
+        "tries": _NUMBER,
+        "failure": _TEXT,
+        "lease_owner": model.lease_owner,
+        "lease_expires_at": model.lease_expires_at,
+        **values,
+    }
+    query = sa.select(*(value.label(name) for name, value in columns.items()))
+    return Source(str(model.__tablename__), query.select_from(model))
+
+
+def groups(session: Session, source: Source, *, now_seconds: float) -> list[Group]:
+    """Return the groups of a table."""
+    each = source.rows.subquery().c
+    is_free = sa.case((each.lease_expires_at <= now_seconds, 1), else_=0)
+    query = (
+        sa.select(
+            each.operation, each.stage, sa.func.count(), sa.func.sum(is_free),
+            sa.func.min(each.since), sa.func.count(each.since),
+        )
+        .group_by(each.operation, each.stage)
+        .order_by(each.operation, each.stage)
+    )  # fmt: skip
+    return [
+        Group(source.table, operation, stage, count, int(free), oldest if dated == count else None)
+        for operation, stage, count, free, oldest, dated in session.execute(query)
+    ]
+
+
+def oldest(session: Session, source: Source, *, limit: int) -> list[Work]:
+    """Return the oldest works of a table; those of unknown age come first."""
+    each = source.rows.subquery().c
+    query = sa.select(*each).order_by(each.since.is_not(None), each.since).limit(limit)
+    return [_work(source.table, dict(row)) for row in session.execute(query).mappings()]
+
+
+def by_age(works: Sequence[Work]) -> list[Work]:
+    """Return works of several tables in the order of :func:`oldest`."""
+    unknown = [work for work in works if work.since is None]
+    known = [(work.since, work) for work in works if work.since is not None]
+    return unknown + [work for _since, work in sorted(known, key=lambda pair: pair[0])]
+
+
+def _work(table: str, row: dict[str, Any]) -> Work:
+    if row["tries"] is not None:
+        row["tries"] = int(row["tries"])
+    return Work(table=table, **row)

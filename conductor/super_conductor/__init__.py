@@ -1,0 +1,1 @@
+"""The super conductor: owner of the API database and cell0; accepts requests and finds cells."""

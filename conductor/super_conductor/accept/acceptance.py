@@ -1,0 +1,387 @@
+"""Acceptance of requests for servers: check, count against the quota and store, in one transaction.
+
+Concurrent requests of one project would wait one by one for a lock on the project's row. So
+requests that arrive while another one of the project is being stored are stored together after it.
+Each request is checked separately.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import logging
+import random
+import string
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from armillary.db.database import note
+from armillary.group_commit import KeyedGroupCommit
+from conductor.common import stored_contexts
+from conductor.common.clock import Clock, moment
+from conductor.common.leases import Lease, Leases
+from conductor.super_conductor.accept import quotas, server_requests
+from conductor.super_conductor.accept.owners import owner_of
+from conductor.super_conductor.accept.server_requests import ServerRequest
+from conductor.super_conductor.build.build_task import FIRST_FENCE
+from conductor.super_conductor.db import (
+    build_requests,
+    instance_mappings,
+    request_specs,
+    reservations,
+    server_groups,
+)
+from conductor.super_conductor.db import quotas as quotas_db
+from objects.base import ArmillaryObject
+from objects.flavor import Flavor
+from objects.instance import Instance
+from objects.instance_group import InstanceGroup
+
+LOG = logging.getLogger(__name__)
+
+_ID_ALPHABET = string.ascii_lowercase + string.digits
+_ID_LENGTH = 8
+_INSTANCES_MAX = 500  # in one transaction, unless one request has more
+_WAITING_MAX = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Accepted:
+    """Stored instances, and the ``lease`` under which their builds are started."""
+
+    instances: list[Instance]
+    lease: Lease
+
+
+@dataclasses.dataclass(frozen=True)
+class _Asked:
+    """A request, and the lease under which it will be stored."""
+
+    context: RequestContext
+    request: dict[str, Any]
+    lease: Lease
+
+
+@dataclasses.dataclass(frozen=True)
+class _WithinQuota:
+    """A request within the quota, with the wire forms of its instances."""
+
+    asked: _Asked
+    found: ServerRequest
+    primitives: list[dict[str, Any]]
+
+
+@dataclasses.dataclass
+class _Usage:
+    """A project's limits and usage, including the requests accepted so far."""
+
+    limits: dict[str, int]
+    used: dict[str, int]
+    group_members: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    def take(self, found: ServerRequest) -> int:
+        """Count a request; return how many of its servers fit. Raises QuotaExceeded."""
+        used = dict(self.used)
+        per_server = {
+            "instances": 1, "cores": found.flavor.vcpus, "ram": found.flavor.memory_mb,
+        }  # fmt: skip
+        if found.group is not None:
+            used["server_group_members"] = self.group_members[found.group.uuid]
+            per_server["server_group_members"] = 1
+        count = quotas.fitting_count(
+            self.limits, used, per_server, min_count=found.min_count, max_count=found.max_count
+        )
+        for name, amount in per_server.items():
+            used[name] += amount * count
+        if found.group is not None:
+            self.group_members[found.group.uuid] = used.pop("server_group_members")
+        self.used = used
+        return count
+
+
+class Acceptance:
+    """Stores requests durably; once stored, a request is never lost."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        database: Database,
+        leases: Leases,
+        *,
+        now: Clock,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._conf = conf
+        self._database = database
+        self._leases = leases
+        self._now = now
+        self._rng = rng or random.SystemRandom()
+        self._combiner = KeyedGroupCommit[_Asked, Accepted | Exception](
+            self._accept_all, weight_max=_INSTANCES_MAX, waiting_max=_WAITING_MAX
+        )
+
+    def accept(self, context: RequestContext, request: dict[str, Any]) -> Accepted:
+        """Store a request under a lease. Raises what ``create_servers`` promises.
+
+        The number of SQL statements does not depend on the number of servers.
+        """
+        lease = self._leases.held(self._new_reservation_id())
+        accepted = self._combiner.submit(
+            owner_of(context).project_id,
+            _Asked(context, request, lease),
+            weight=request.get("max_count") or request.get("min_count") or 1,
+        )
+        if isinstance(accepted, Exception):
+            raise accepted
+        LOG.info(
+            "%s %s: servers accepted: %d (name %s, project %s)",
+            context.request_id,
+            lease.key,
+            len(accepted.instances),
+            request["name"],
+            context.project_id,
+        )
+        return accepted
+
+    def _accept_all(self, group: Sequence[_Asked]) -> list[Accepted | Exception]:
+        """Return the result of each request of one project."""
+        try:
+            return self._database.run_in_writer(lambda session: self._accept(session, group))
+        except exception.DatabaseUnavailable:
+            raise
+        except Exception:
+            if len(group) == 1:
+                raise
+            LOG.info("Storing %d requests one by one after an error", len(group), exc_info=True)
+            return [self._accept_one(asked) for asked in group]  # one of them may cause the error
+
+    def _accept_one(self, asked: _Asked) -> Accepted | Exception:
+        try:
+            (accepted,) = self._database.run_in_writer(
+                lambda session: self._accept(session, [asked])
+            )
+        except Exception as error:
+            return error
+        return accepted
+
+    def _accept(self, session: Session, group: Sequence[_Asked]) -> list[Accepted | Exception]:
+        """Store the requests that can be accepted, and nothing of the others."""
+        found = self._resolve(session, group)
+        checked = self._check_quotas(session, group, found)
+        fitting = [one for one in checked if isinstance(one, _WithinQuota)]
+        if fitting:
+            self._store(session, fitting)
+        return [_accepted(one) if isinstance(one, _WithinQuota) else one for one in checked]
+
+    def _resolve(
+        self, session: Session, group: Sequence[_Asked]
+    ) -> list[ServerRequest | exception.ArmillaryError]:
+        known_flavors: dict[str, Flavor] = {}
+        found: list[ServerRequest | exception.ArmillaryError] = []
+        for asked in group:
+            try:
+                found.append(
+                    server_requests.resolve(
+                        session, self._conf, asked.context, asked.request, known_flavors
+                    )
+                )
+            except exception.ArmillaryError as error:
+                found.append(error)
+        return found
+
+    def _check_quotas(
+        self,
+        session: Session,
+        group: Sequence[_Asked],
+        found: Sequence[ServerRequest | exception.ArmillaryError],
+    ) -> list[_WithinQuota | exception.ArmillaryError]:
+        """Lock the project and the groups; count each request on top of the previous ones."""
+        resolved = [one for one in found if isinstance(one, ServerRequest)]
+        if not resolved:
+            return [one for one in found if isinstance(one, exception.ArmillaryError)]
+        project_id = owner_of(group[0].context).project_id
+        quotas_db.lock_project(session, project_id)
+        gone = self._lock_groups(session, resolved)
+        usage = self._usage(session, project_id, resolved, but=gone.keys())
+        return [
+            one if isinstance(one, exception.ArmillaryError)
+            else self._check_quota_of(asked, one, usage, gone)
+            for asked, one in zip(group, found, strict=True)
+        ]  # fmt: skip
+
+    def _check_quota_of(
+        self,
+        asked: _Asked,
+        found: ServerRequest,
+        usage: _Usage,
+        gone: dict[str, exception.ArmillaryError],
+    ) -> _WithinQuota | exception.ArmillaryError:
+        if found.group is not None and found.group.uuid in gone:
+            return gone[found.group.uuid]
+        try:
+            count = usage.take(found)
+        except exception.ArmillaryError as error:
+            return error
+        return _WithinQuota(
+            asked, found, self._instances(asked.context, found, asked.lease.key, count)
+        )
+
+    @staticmethod
+    def _lock_groups(
+        session: Session, resolved: Iterable[ServerRequest]
+    ) -> dict[str, exception.ArmillaryError]:
+        """Lock the named groups; return an error for each group that was deleted meanwhile."""
+        gone: dict[str, exception.ArmillaryError] = {}
+        for group_uuid in _groups_of(resolved):  # of another project, for an administrator
+            try:
+                server_groups.lock_group(session, group_uuid)
+            except exception.ServerGroupNotFound as error:
+                gone[group_uuid] = error
+        return gone
+
+    def _usage(
+        self,
+        session: Session,
+        project_id: str,
+        resolved: Iterable[ServerRequest],
+        *,
+        but: Collection[str],
+    ) -> _Usage:
+        limits = {name: self._conf.quota[name] for name in quotas.RESOURCES}
+        limits.update(quotas_db.get_limits(session, project_id))
+        members = {
+            group_uuid: len(server_groups.list_members(session, group_uuid))
+            for group_uuid in _groups_of(resolved)
+            if group_uuid not in but
+        }
+        return _Usage(limits, quotas_db.count_usage(session, project_id), members)
+
+    def _instances(
+        self, context: RequestContext, asked: ServerRequest, reservation_id: str, count: int
+    ) -> list[dict[str, Any]]:
+        """Return the wire forms of the instances, copied from one template."""
+        template = Instance.from_values(
+            uuid=str(uuid.uuid4()),
+            name=asked.name,
+            project_id=context.project_id,
+            user_id=context.user_id,
+            reservation_id=reservation_id,
+            request_id=context.request_id,
+            flavor=asked.flavor,
+            image=asked.image,
+            metadata=asked.metadata,
+            availability_zone=asked.zone.zone,
+            vm_state="building",
+            task_state="scheduling",
+            group_uuid=None if asked.group is None else asked.group.uuid,
+            created_at=self._moment(),
+        ).obj_to_primitive()
+        return [
+            _with_data(
+                template,
+                uuid=str(uuid.uuid4()),
+                name=asked.name if count == 1 else f"{asked.name}-{index + 1}",
+                launch_index=index,
+            )
+            for index in range(count)
+        ]
+
+    def _store(self, session: Session, fitting: Sequence[_WithinQuota]) -> None:
+        """Insert all rows with a fixed number of SQL statements for any number of requests."""
+        now = self._moment()
+        reservations.add_reservations(session, [_reservation(one, now) for one in fitting])
+        rows = [row for one in fitting for row in _rows_of(one, now)]
+        build_requests.add_build_requests(session, [row[0] for row in rows])
+        request_specs.add_specs(session, [row[1] for row in rows])
+        instance_mappings.add_mappings(session, [row[2] for row in rows])
+        for one in fitting:
+            if one.found.group is not None:
+                self._join(session, one, one.found.group)
+
+    @staticmethod
+    def _join(session: Session, one: _WithinQuota, group: InstanceGroup) -> None:
+        members = [_uuid(primitive) for primitive in one.primitives]
+        server_groups.add_members(session, group.uuid, members)
+        joined = group.with_values(members=[*group.members, *members])
+        context = one.asked.context
+        note(session, lambda notifier: notifier.server_group(context, "add_member", joined))
+
+    def _moment(self) -> datetime:
+        return moment(self._now())
+
+    def _new_reservation_id(self) -> str:
+        return "r-" + "".join(self._rng.choices(_ID_ALPHABET, k=_ID_LENGTH))
+
+
+def _accepted(one: _WithinQuota) -> Accepted:
+    made = [Instance.obj_from_primitive(primitive) for primitive in one.primitives]
+    return Accepted(instances=made, lease=one.asked.lease)
+
+
+def _groups_of(resolved: Iterable[ServerRequest]) -> list[str]:
+    """Return the named groups, sorted, so that all transactions lock them in the same order."""
+    return sorted({one.group.uuid for one in resolved if one.group is not None})
+
+
+def _reservation(one: _WithinQuota, now: datetime) -> dict[str, Any]:
+    context, lease = one.asked.context, one.asked.lease
+    return {
+        "reservation_id": lease.key, "project_id": owner_of(context).project_id,
+        "fence": FIRST_FENCE, "context": stored_contexts.to_plain(context), "accepted_at": now,
+        **lease.columns,
+    }  # fmt: skip
+
+
+def _rows_of(
+    one: _WithinQuota, now: datetime
+) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+    spec = one.found.spec(one.asked.context, count=len(one.primitives)).obj_to_primitive()
+    for primitive in one.primitives:
+        yield _rows(primitive, spec, one.found, now)
+
+
+def _uuid(primitive: dict[str, Any]) -> str:
+    return str(primitive[ArmillaryObject.primitive_key("data")]["uuid"])
+
+
+def _rows(
+    primitive: dict[str, Any], spec: dict[str, Any], asked: ServerRequest, now: datetime
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return the columns of one instance's build request, request spec and mapping."""
+    data = primitive[ArmillaryObject.primitive_key("data")]
+    both = {
+        "instance_uuid": data["uuid"],
+        "reservation_id": data["reservation_id"],
+        "project_id": data["project_id"],
+    }
+    build_request = {
+        **both, "name": data["name"], "launch_index": data["launch_index"],
+        "instance": primitive, "is_deleting": False, "created_at": now,
+    }  # fmt: skip
+    request_spec = {
+        "instance_uuid": data["uuid"], "spec": _with_data(spec, instance_uuid=data["uuid"]),
+    }  # fmt: skip
+    mapping = {
+        **both, "user_id": data["user_id"], "cell_uuid": None, "vcpus": asked.flavor.vcpus,
+        "memory_mb": asked.flavor.memory_mb, "queued_for_delete": False, "deleted_at": None,
+    }  # fmt: skip
+    return build_request, request_spec, mapping
+
+
+def _with_data(primitive: dict[str, Any], **values: Any) -> dict[str, Any]:
+    """Return the wire form of an object with some plain fields changed.
+
+    Copying is much cheaper than serialising each of a thousand nearly identical objects.
+    """
+    made = copy.copy(primitive)
+    key = ArmillaryObject.primitive_key("data")
+    made[key] = {**primitive[key], **values}
+    return made

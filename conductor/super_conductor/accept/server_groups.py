@@ -1,0 +1,95 @@
+"""Server groups: validation, ownership and quota."""
+
+from __future__ import annotations
+
+import builtins
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.common.clock import Clock, moment
+from conductor.super_conductor.accept import quotas
+from conductor.super_conductor.accept.owners import owner_of
+from conductor.super_conductor.db import models, server_groups
+from conductor.super_conductor.db import quotas as quotas_db
+from objects.instance_group import POLICIES, InstanceGroup
+
+_MAX_RULE = "max_server_per_host"
+_ANTI_AFFINITY = "anti-affinity"
+
+
+class Groups:
+    """The groups of a project, or of all projects for an administrator."""
+
+    def __init__(self, conf: cfg.ConfigOpts, database: Database, now: Clock) -> None:
+        self._conf = conf
+        self._database = database
+        self._now = now
+
+    def create(
+        self, context: RequestContext, name: str, policy: str, rules: dict[str, str]
+    ) -> InstanceGroup:
+        """Create a group. Raises Invalid, QuotaExceeded."""
+        check_group(name, policy, rules)
+        owner = owner_of(context)
+        now = moment(self._now())
+
+        def write(session: Session) -> InstanceGroup:
+            self._check_quota(session, owner.project_id)
+            return server_groups.create_group(
+                session, name=name, project_id=owner.project_id, user_id=owner.user_id,
+                policy=policy, rules=rules, now=now,
+            )  # fmt: skip
+
+        return self._database.run_in_writer(write)
+
+    def list(self, context: RequestContext, *, all_projects: bool) -> builtins.list[InstanceGroup]:
+        """Return the project's groups, or all for an administrator."""
+        project_id = None if all_projects and context.is_admin else context.project_id
+        with self._database.reader() as session:
+            return server_groups.list_groups(session, project_id)
+
+    def get(self, context: RequestContext, group: str) -> InstanceGroup:
+        """Return a group. Raises ServerGroupNotFound."""
+        with self._database.reader() as session:
+            return server_groups.get_group(session, group, _project_of(context))
+
+    def delete(self, context: RequestContext, group: str) -> None:
+        """Delete a group. Raises ServerGroupNotFound."""
+        self._database.run_in_writer(
+            lambda session: server_groups.delete_group(session, group, _project_of(context))
+        )
+
+    def _check_quota(self, session: Session, project_id: str) -> None:
+        quotas_db.lock_project(session, project_id)
+        limits = {"server_groups": self._conf.quota.server_groups}
+        limits.update(quotas_db.get_limits(session, project_id))
+        used = {"server_groups": server_groups.count_groups(session, project_id)}
+        quotas.fitting_count(limits, used, {"server_groups": 1}, min_count=1, max_count=1)
+
+
+def check_group(name: str, policy: str, rules: dict[str, str]) -> None:
+    """Raise Invalid for invalid values of a group."""
+    if not name.strip() or len(name) > models.NAME_LENGTH:
+        raise exception.Invalid(
+            reason=f"the name of a server group must have 1 to {models.NAME_LENGTH} characters"
+        )
+    if policy not in POLICIES:
+        raise exception.Invalid(reason=f"unknown policy {policy}; known: {', '.join(POLICIES)}")
+    if unknown := sorted(rules.keys() - {_MAX_RULE}):
+        raise exception.Invalid(reason=f"unknown rule {', '.join(unknown)}; known: {_MAX_RULE}")
+    if _MAX_RULE not in rules:
+        return
+    if policy != _ANTI_AFFINITY:
+        raise exception.Invalid(reason=f"{_MAX_RULE} is for the policy {_ANTI_AFFINITY} only")
+    if not str(rules[_MAX_RULE]).isdecimal() or int(rules[_MAX_RULE]) < 1:
+        raise exception.Invalid(
+            reason=f"{_MAX_RULE} must be a whole number of at least 1, not {rules[_MAX_RULE]}"
+        )
+
+
+def _project_of(context: RequestContext) -> str | None:
+    return None if context.is_admin else context.project_id

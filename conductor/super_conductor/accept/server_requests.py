@@ -1,0 +1,215 @@
+"""Validation of users' requests for servers, before anything is stored."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from conductor.super_conductor.db import (
+    aggregates,
+    flavors,
+    host_mappings,
+    images,
+    models,
+    server_groups,
+)
+from objects.flavor import Flavor
+from objects.image_meta import ImageMeta
+from objects.instance_group import InstanceGroup
+from objects.local_resources import local_resources_of
+from objects.pci import pci
+from objects.request_spec import Destination, RequestSpec
+
+GROUP_HINT = "group"
+
+
+@dataclasses.dataclass(frozen=True)
+class ZoneAsked:
+    """An availability zone as users write it: ``zone``, ``zone:host``, ``zone:host:node``."""
+
+    zone: str | None
+    host: str | None
+    node: str | None
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether a host or node was forced."""
+        return self.host is not None or self.node is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerRequest:
+    """A request for servers with all references resolved."""
+
+    name: str
+    min_count: int
+    max_count: int
+    flavor: Flavor
+    image: ImageMeta | None
+    zone: ZoneAsked
+    destination: Destination | None
+    group: InstanceGroup | None
+    networks: list[dict[str, Any]]
+    local_resources: dict[str, Any]
+    hints: dict[str, list[str]]
+    metadata: dict[str, str]
+
+    def spec(self, context: RequestContext, *, count: int) -> RequestSpec:
+        """Return the request spec for ``count`` instances."""
+        group = None
+        if self.group is not None:  # members and hosts are read when it is scheduled
+            group = self.group.with_values(members=[], hosts=[])
+        return RequestSpec.from_values(
+            project_id=context.project_id,
+            user_id=context.user_id,
+            flavor=self.flavor,
+            image=self.image,
+            num_instances=count,
+            availability_zone=self.zone.zone,
+            scheduler_hints=self.hints,
+            instance_group=group,
+            force_hosts=[] if self.zone.host is None else [self.zone.host],
+            force_nodes=[] if self.zone.node is None else [self.zone.node],
+            requested_destination=self.destination,
+            requested_networks=self.networks,
+            **self.local_resources,
+        )
+
+
+def resolve(
+    session: Session,
+    conf: cfg.ConfigOpts,
+    context: RequestContext,
+    request: dict[str, Any],
+    known_flavors: dict[str, Flavor],
+) -> ServerRequest:
+    """Resolve all references of a request. Raises what ``create_servers`` promises.
+
+    ``known_flavors`` caches the flavors of other requests in the same transaction.
+    """
+    min_count, max_count = _counts(request, conf.conductor.max_count)
+    flavor = known_flavors.get(request["flavor"])
+    if flavor is None:
+        flavor = flavors.get_flavor(session, request["flavor"])
+        known_flavors[request["flavor"]] = flavor
+    image = images.get_image(session, request["image"]) if request.get("image") else None
+    _check_flavor(flavor, image)
+    hints = _hints(request)
+    return ServerRequest(
+        name=_name(request, max_count),
+        min_count=min_count,
+        max_count=max_count,
+        flavor=flavor,
+        image=image,
+        zone=_zone(session, conf, context, request.get("availability_zone")),
+        destination=_destination(session, request.get("host"), request.get("node")),
+        group=_group(session, context, hints),
+        networks=list(request.get("networks") or []),
+        local_resources=local_resources_of(flavor, image, pci.parse_aliases(conf.pci.alias)),
+        hints=hints,
+        metadata=dict(request.get("metadata") or {}),
+    )
+
+
+def parse_zone(text: str | None) -> ZoneAsked:
+    """Parse ``zone:host:node``; each part may be empty. Raises Invalid."""
+    parts = (text or "").split(":")
+    if len(parts) > 3:
+        raise exception.Invalid(
+            reason=f"availability_zone must be zone, zone:host or zone:host:node, not {text}"
+        )
+    zone, host, node = (part or None for part in (*parts, "", "")[:3])
+    return ZoneAsked(zone, host, node)
+
+
+def _name(request: dict[str, Any], max_count: int) -> str:
+    name: str = request["name"]
+    room = models.NAME_LENGTH - (len(f"-{max_count}") if max_count > 1 else 0)
+    if not name.strip() or len(name) > room:
+        raise exception.Invalid(reason=f"name must have 1 to {room} characters")
+    return name
+
+
+def _counts(request: dict[str, Any], count_max: int) -> tuple[int, int]:
+    min_count = request.get("min_count") or 1
+    max_count = request.get("max_count") or min_count
+    if min_count < 1 or max_count < min_count:
+        raise exception.Invalid(
+            reason=f"min_count ({min_count}) must be at least 1 and at most max_count ({max_count})"
+        )
+    if max_count > count_max:
+        raise exception.Invalid(
+            reason=f"max_count must be at most {count_max} in one request, not {max_count}"
+        )
+    return min_count, max_count
+
+
+def _check_flavor(flavor: Flavor, image: ImageMeta | None) -> None:
+    if flavor.disabled:
+        raise exception.Invalid(reason=f"flavor {flavor.name} is disabled")
+    if image is None:
+        return
+    if image.status != "active":
+        raise exception.Invalid(reason=f"image {image.name} is {image.status}, not active")
+    if flavor.memory_mb < image.min_ram_mb:
+        raise exception.Invalid(
+            reason=f"image {image.name} needs {image.min_ram_mb} MiB of memory, "
+            f"flavor {flavor.name} has {flavor.memory_mb}"
+        )
+    if flavor.root_gb and flavor.root_gb < image.min_disk_gb:
+        raise exception.Invalid(
+            reason=f"image {image.name} needs {image.min_disk_gb} GiB of disk, "
+            f"flavor {flavor.name} has {flavor.root_gb}"
+        )
+
+
+def _zone(
+    session: Session, conf: cfg.ConfigOpts, context: RequestContext, text: str | None
+) -> ZoneAsked:
+    asked = parse_zone(text)
+    if asked.is_forced and not context.is_admin:
+        raise exception.PolicyNotAuthorized(rule="servers:create:forced_host")
+    if asked.host is not None:
+        _check_host(session, asked.host)
+    if asked.zone is None:
+        return dataclasses.replace(asked, zone=conf.default_schedule_zone)
+    known = aggregates.zone_names(session) | {conf.default_availability_zone}
+    if asked.zone not in known:
+        raise exception.AvailabilityZoneNotFound(zone=asked.zone, known=", ".join(sorted(known)))
+    return asked
+
+
+def _destination(session: Session, host: str | None, node: str | None) -> Destination | None:
+    if host is None and node is None:
+        return None
+    cell_uuid = None if host is None else _check_host(session, host)
+    return Destination.from_values(host=host, node=node, cell_uuid=cell_uuid)
+
+
+def _check_host(session: Session, host: str) -> str:
+    mapping = host_mappings.find_host_mapping(session, host)
+    if mapping is None:
+        raise exception.HostNotFound(host=host)
+    return mapping.cell_uuid
+
+
+def _hints(request: dict[str, Any]) -> dict[str, list[str]]:
+    hints = request.get("hints") or {}
+    return {name: [text] if isinstance(text, str) else list(text) for name, text in hints.items()}
+
+
+def _group(
+    session: Session, context: RequestContext, hints: dict[str, list[str]]
+) -> InstanceGroup | None:
+    named = hints.get(GROUP_HINT, [])
+    if not named:
+        return None
+    if len(named) > 1:
+        raise exception.Invalid(reason="the hint group must name exactly one server group")
+    project_id = None if context.is_admin else context.project_id
+    return server_groups.get_group(session, named[0], project_id)

@@ -1,0 +1,520 @@
+"""Bring an accepted request to its cells: schedule, store, hand over, map, or store in cell0.
+
+Each decision is stored as the reservation's stage before it is acted on, and the remaining work of
+a stage can be read from the database. Any conductor can therefore resume a reservation.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext, admin_context
+from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.common import stored_contexts
+from conductor.common.clock import moment
+from conductor.common.leases import Lease
+from conductor.super_conductor import base_task
+from conductor.super_conductor.base_task import (
+    NO_VALID_HOST,
+    REFUSED,
+    TOO_LATE,
+    Dependencies,
+    LeaseLost,
+    PermanentFailure,
+    Step,
+    StepHook,
+)
+from conductor.super_conductor.build import (
+    decision_traces,
+    group_members,
+    instance_mapping,
+    selection_rows,
+)
+from conductor.super_conductor.build.build_group import MAPPING_SECONDS
+from conductor.super_conductor.build.instance_mapping import HeldReservation
+from conductor.super_conductor.db import (
+    build_requests,
+    cleanups,
+    request_specs,
+    reservations,
+    zone_walks,
+)
+from conductor.super_conductor.db import traces as traces_db
+from conductor.super_conductor.db.build_requests import Pending
+from conductor.super_conductor.db.reservations import Reservation, Stage
+from conductor.super_conductor.peer_link import Asked
+from conductor.super_conductor.zones import pending_group_members
+from conductor.super_conductor.zones.pending_group_members import MustWait
+from conductor.super_conductor.zones.walk import Walks
+from objects.allocation import FENCE_STEP
+from objects.build_request import BuildRequest
+from objects.cell_mapping import CELL0_UUID
+from objects.destinations import Destinations
+from objects.instance_fault import InstanceFault
+from objects.packed.scheduling_batch import Answer
+from objects.request_spec import RequestSpec
+from objects.traces.decision_trace import DecisionTrace
+
+LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+FIRST_FENCE = FENCE_STEP
+
+_STAGES_MAX = 4
+FAILURE_LENGTH_MAX = 15_000
+"""Maximum number of characters stored of an error met while processing a reservation."""
+
+
+class BuildTask:
+    """One conductor's work on one reservation, under one lease. Used by one thread."""
+
+    def __init__(
+        self,
+        parts: Dependencies,
+        lease: Lease,
+        clean_up: Callable[[Sequence[str]], None],
+        watch: StepHook = base_task.no_hook,
+        answer: Answer | None = None,
+    ) -> None:
+        """``answer`` is a scheduler's answer for this reservation, if it was asked already."""
+        self._parts = parts
+        self._lease = lease
+        self._clean_up = clean_up
+        self._watch = watch
+        self._answer = answer
+        self._reservation: Reservation
+        self._destinations: Destinations | None = None
+        self._pending_requests: list[
+            Pending
+        ] = []  # as last read; a user may delete one at any time
+        self._is_closed = False
+        self._scheduled: list[str] = []
+        self._failed_trace: DecisionTrace | None = None
+        self._walks: Walks | None = None
+        self.waits_for_zones = False
+        """Whether ``run`` ended because other zones are still building and it should resume soon.
+
+        They build either this request or members of its group.
+        """
+
+    def run(self) -> None:
+        """Run until nothing is left. Raises what prevented that; the lease is still held then."""
+        for _ in range(_STAGES_MAX):
+            found = self._read(self._find_reservation)
+            if found is None:
+                return
+            self._reservation = found
+            try:
+                base_task.run(self, STEPS[found.stage], self._watch)
+            except PermanentFailure as reason:
+                self._store_failure(reason)
+            except MustWait as reason:
+                self._store_wait_reason(str(reason))
+                self.waits_for_zones = True
+            if self._is_closed or self.waits_for_zones:
+                return
+
+    @property
+    def retry_in_seconds(self) -> float:
+        """Seconds to wait before the next retry; doubles with each one."""
+        pause = float(self._parts.conf.conductor.retry_pause_seconds) * 2 ** min(
+            self._take_count - 1, 10
+        )
+        return min(pause, float(self._parts.conf.conductor.lease_seconds))
+
+    # Steps
+
+    def drop_deleted(self) -> None:
+        """Remove instances that were deleted before any cell knew of them."""
+        self._pending_requests = self._read(self._pending)
+        if not any(one.is_deleting and one.cell_uuid is None for one in self._pending_requests):
+            return
+
+        def write(session: Session) -> list[str]:
+            self._lock(session)
+            gone = [
+                one.instance_uuid
+                for one in self._pending(session)
+                if one.is_deleting and one.cell_uuid is None
+            ]
+            cleanups.add_releases(session, gone, self._reservation.context)
+            build_requests.delete_build_requests(session, gone)
+            return gone
+
+        gone = self._write(write)
+        self._pending_requests = [
+            one for one in self._pending_requests if one.instance_uuid not in gone
+        ]
+        self._clean_up_if_any(gone)
+
+    def check_deadline(self) -> None:
+        """Give up what has not been scheduled by the deadline."""
+        limit = timedelta(seconds=self._parts.conf.conductor.scheduling_deadline_seconds)
+        if moment(self._parts.now()) >= self._reservation.accepted_at + limit:
+            last = self._reservation.failure or "no attempt has completed"
+            raise PermanentFailure(
+                TOO_LATE,
+                f"Not scheduled within {limit.total_seconds():.0f} s; last attempt: {last}",
+            )
+
+    def release_former_claims(self) -> None:
+        """Release what an earlier try of unknown outcome claimed, and block its late claims.
+
+        The fence is below that of the claims to come, so a late release does not free those.
+        """
+        if self._take_count > 1:
+            self._parts.placement.release(
+                admin_context(), dict.fromkeys(self._living(), self._reservation.fence - 1)
+            )
+
+    def select_destinations(self) -> None:
+        """Ask a scheduler for a claimed host and alternates for each instance."""
+        self._scheduled = [
+            one.instance_uuid for one in self._pending_requests if not one.is_deleting
+        ]
+        if not self._scheduled:
+            return
+        try:
+            self._destinations = self._ask_scheduler()
+        except exception.NoValidHost as error:
+            self._failed_trace = decision_traces.from_error(error.kwargs.get("trace"))
+            raise PermanentFailure(NO_VALID_HOST, self._no_host_reason(error)) from error
+        except (exception.Invalid, exception.NotFound, exception.RequestFilterFailed) as error:
+            raise PermanentFailure(REFUSED, error.message) from error
+
+    def release_claims(self) -> None:
+        """Release everything ever claimed for the instances; no claim follows this."""
+
+        def write(session: Session) -> list[str]:
+            self._lock(session)
+            uuids = [one.instance_uuid for one in self._pending(session)]
+            cleanups.add_releases(session, uuids, self._reservation.context)
+            return uuids
+
+        self._clean_up_if_any(self._write(write))
+
+    def store_selections(self) -> None:
+        """Store the answer and its trace; from here on a cell may know of the instances."""
+        chosen = self._selections()
+        entries = [] if self._destinations is None else self._destinations.zone_entries
+        stage = Stage.WALKING if entries else Stage.HANDING_OVER
+
+        def write(session: Session) -> None:
+            self._lock(session, stage=stage, failure=None)
+            living = {one.instance_uuid for one in self._pending(session) if not one.is_deleting}
+            if entries:
+                begun = [uuid for uuid in self._scheduled if uuid in living]
+                now = moment(self._parts.now())
+                zone_walks.add_walks(
+                    session, self._lease.key, entries, begun, together=self._are_bound, now=now
+                )
+            build_requests.store_selections(
+                session, [row for uuid, row in chosen.items() if uuid in living]
+            )
+            if self._destinations is not None:
+                self._store_trace(session, self._destinations.trace)
+
+        self._write(write)
+
+    def hand_over(self) -> None:
+        """Hand each cell its instances, all cells in parallel, and map those that were accepted."""
+        by_cell: dict[str, list[str]] = {}
+        for one in self._pending_requests:
+            if one.cell_uuid is not None:
+                by_cell.setdefault(one.cell_uuid, []).append(one.instance_uuid)
+        asked = [
+            (self._ask_to_build(cell_uuid, uuids), len(uuids))
+            for cell_uuid, uuids in by_cell.items()
+        ]
+        failures = [error for error in (self._wait(one, n) for one, n in asked) if error]
+        if failures:
+            raise failures[0]
+
+    def drop_deleted_walks(self) -> None:
+        """Drop instances that were deleted while zones were asked to build them."""
+        self._walks = Walks(self._parts, self._lease, self._reservation, self._clean_up)
+        self._walks.drop_deleted()
+
+    def poll_zones(self) -> None:
+        """Poll the state of the attempts in other zones."""
+        self._started_walks.hear()
+
+    def start_attempts(self) -> None:
+        """Start the next attempts."""
+        self._started_walks.order()
+
+    def reconcile_walks(self) -> None:
+        """Finish when each instance has arrived or has no zone left; else run again soon."""
+        self.waits_for_zones = self._started_walks.settle()
+        if not self.waits_for_zones:
+            self.close()
+
+    def take_back(self) -> None:
+        """Undo what scheduling may have done."""
+        base_task.unwind(self, SCHEDULE)
+
+    def write_to_cell0(self) -> None:
+        """Store the instances in cell0, in ERROR, with the reason."""
+        living = self._living()
+        found = self._read(lambda session: build_requests.list_build_requests(session, living))
+        if not found:
+            return
+        fault = InstanceFault.from_values(
+            instance_uuid=found[0].instance_uuid,
+            **self._reservation.verdict,
+        )
+        self._parts.cell0.store_in_cell0(self._context, [one.instance for one in found], fault)
+
+    def map_to_cell0(self) -> None:
+        """Map the instances to cell0."""
+
+        def write(session: Session) -> list[str]:
+            self._lock(session)
+            return instance_mapping.move_to(
+                session, self._pending(session), CELL0_UUID, self._reservation.context
+            )
+
+        self._clean_up_if_any(self._write(write))
+
+    def close(self) -> None:
+        """Remove the reservation once nothing is left of it."""
+        if not self._is_closed:
+            self._is_closed = self._write(self._delete_if_empty)
+
+    # Scheduling
+
+    def _ask_scheduler(self) -> Destinations:
+        """Return the answer, which may be known already. Raises what the scheduler raised."""
+        answer, self._answer = self._answer, None
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is not None:
+            return answer
+        return self._parts.scheduling.select_destinations(
+            self._context,
+            self._spec(),
+            self._scheduled,
+            fences=[self._reservation.fence] * len(self._scheduled),
+            timeout_seconds=self._answer_timeout_seconds,
+        )
+
+    def _spec(self) -> RequestSpec:
+        """Return the spec of all requested instances, with the current members of its group."""
+        spec = self._read(lambda session: request_specs.get_spec(session, self._scheduled[0]))
+        spec.num_instances = len(self._scheduled)
+        if spec.instance_group is not None:
+            group_members.refresh(
+                spec.instance_group,
+                self._parts.database,
+                self._parts.cells,
+                request_id=self._context.request_id,
+            )
+            if self._parts.conf.zones.name:
+                group, key = spec.instance_group, self._lease.key
+                self._read(
+                    lambda session: pending_group_members.remove_later_members(session, group, key)
+                )
+        return spec
+
+    def _no_host_reason(self, error: exception.NoValidHost) -> str:
+        """Return the reason. Raises Waits if a host may become available soon."""
+        reason = error.kwargs.get("reason") or error.message
+        if not self._parts.conf.zones.name:
+            return reason
+        return pending_group_members.failure_reason(
+            self._parts, self._reservation, self._spec(), self._failed_trace, reason
+        )
+
+    def _store_wait_reason(self, reason: str) -> None:
+        if reason != self._reservation.failure:
+            LOG.info("%s: %s", self._lease.key, reason)
+            self._write(lambda session: self._lock(session, failure=reason[:FAILURE_LENGTH_MAX]))
+
+    def _selections(self) -> dict[str, dict[str, Any]]:
+        """Return instance -> its row of selections; each host is serialised once."""
+        if self._destinations is None or self._destinations.zone_entries:
+            return {}
+        rows = selection_rows.of(self._destinations, self._scheduled, self._reservation.fence, {})
+        return {row["instance_uuid"]: row for row in rows}
+
+    def _store_failure(self, reason: PermanentFailure) -> None:
+        LOG.info("%s: given up: %s", self._lease.key, reason.details)
+        verdict = {"message": reason.message, "details": reason.details[:FAILURE_LENGTH_MAX]}
+        trace = self._failed_trace or DecisionTrace.from_values(
+            request_id=self._context.request_id,
+            created_at=moment(self._parts.now()),
+            sentence=reason.details,
+        )
+
+        def write(session: Session) -> None:
+            self._lock(session, stage=Stage.STORING_IN_CELL0, verdict=verdict)
+            self._store_trace(session, trace)
+
+        self._write(write)
+        self._parts.notifier.compute_task_failed(
+            self._context, "build_instances", self._living(), reason.details
+        )
+
+    def _store_trace(self, session: Session, trace: DecisionTrace) -> None:
+        size_max = self._parts.conf.conductor.trace_size_max
+        shared, choices = decision_traces.split(trace, size_max=size_max)
+        now = moment(self._parts.now())
+        traces_db.store_trace(session, self._lease.key, shared, choices, now=now)
+
+    # Handing over
+
+    def _ask_to_build(self, cell_uuid: str, instance_uuids: Sequence[str]) -> Asked[None] | None:
+        try:
+            return self._parts.cells.ask(
+                cell_uuid, lambda cell: self._hand_over_to(cell, cell_uuid, instance_uuids)
+            )
+        except exception.CellUnavailable:
+            return None  # logged already
+
+    def _wait(self, asked: Asked[None] | None, count: int) -> Exception | None:
+        """Return why a cell did not accept its instances, None if it accepted all."""
+        if asked is None:
+            return exception.CellUnavailable(cell="", reason="too many calls are waiting for it")
+        batches = math.ceil(count / self._batch_size)
+        try:
+            asked.wait(self._answer_timeout_seconds * batches + MAPPING_SECONDS)
+        except Exception as error:
+            return error
+        return None
+
+    def _hand_over_to(
+        self, cell: CellConductorAPI, cell_uuid: str, instance_uuids: Sequence[str]
+    ) -> None:
+        """Run in a thread of the cell, possibly after another conductor has taken the lease."""
+        for start in range(0, len(instance_uuids), self._batch_size):
+            batch = instance_uuids[start : start + self._batch_size]
+            found = self._read(partial(build_requests.list_build_requests, instance_uuids=batch))
+            if found:
+                self._parts.cell_handover.build_instances(
+                    self._context,
+                    cell_uuid,
+                    cell,
+                    found,
+                    timeout_seconds=self._answer_timeout_seconds,
+                )
+                self._map_to_cell(cell_uuid, found)
+
+    def _map_to_cell(self, cell_uuid: str, taken: Sequence[BuildRequest]) -> None:
+        held = {self._lease.key: HeldReservation(self._lease, self._reservation.context)}
+        done = self._write(
+            lambda session: instance_mapping.map_to_cell(
+                session, self._parts.reservations, held, cell_uuid, taken
+            )
+        )
+        if done.lost:
+            raise LeaseLost(self._lease.key)
+        self._is_closed = bool(done.closed)
+        LOG.info("%s: mapped to cell %s; instances: %d", self._lease.key, cell_uuid, len(taken))
+        self._clean_up_if_any(done.deleted)
+
+    # Database
+
+    def _read(self, query: Callable[[Session], T]) -> T:
+        with self._parts.database.reader() as session:
+            return query(session)
+
+    def _write(self, fn: Callable[[Session], T]) -> T:
+        return self._parts.database.run_in_writer(fn)
+
+    def _lock(self, session: Session, **values: Any) -> None:
+        """Lock out users' deletes and renew the lease. Raises LeaseLost if it is not ours."""
+        build_requests.lock(session, [self._lease.key])
+        if not self._parts.reservations.renew(session, self._lease, **values):
+            raise LeaseLost(self._lease.key)
+
+    def _find_reservation(self, session: Session) -> Reservation | None:
+        return reservations.find_reservation(session, self._lease.key)
+
+    def _delete_if_empty(self, session: Session) -> bool:
+        return reservations.delete_if_empty(session, self._lease.key)
+
+    def _pending(self, session: Session) -> list[Pending]:
+        return build_requests.list_pending(session, self._lease.key)
+
+    def _living(self) -> list[str]:
+        return [one.instance_uuid for one in self._read(self._pending) if not one.is_deleting]
+
+    def _clean_up_if_any(self, instance_uuids: Sequence[str]) -> None:
+        if instance_uuids:
+            self._clean_up(instance_uuids)
+
+    # Properties
+
+    @property
+    def _are_bound(self) -> bool:
+        """Whether all instances must be on one host."""
+        spec = self._read(lambda session: request_specs.get_spec(session, self._scheduled[0]))
+        return group_members.are_bound(spec)
+
+    @property
+    def _started_walks(self) -> Walks:
+        assert self._walks is not None, "set by the first step of the stage"
+        return self._walks
+
+    @property
+    def _context(self) -> RequestContext:
+        return stored_contexts.from_plain(self._reservation.context)
+
+    @property
+    def _take_count(self) -> int:
+        """Number of times the reservation was taken, including this one."""
+        return self._reservation.fence // FENCE_STEP
+
+    @property
+    def _answer_timeout_seconds(self) -> float:
+        """Seconds to wait for an answer; doubles with each take, as a slow peer is not dead."""
+        first = float(self._parts.conf.conductor.step_timeout_seconds)
+        return min(
+            first * 2 ** min(self._take_count - 1, 10), self._parts.conf.rpc.long_timeout_seconds
+        )
+
+    @property
+    def _batch_size(self) -> int:
+        return int(self._parts.conf.conductor.build_batch_size_max)
+
+
+SCHEDULE = (
+    Step("drop deleted", BuildTask.drop_deleted),
+    Step("check deadline", BuildTask.check_deadline),
+    Step("release former claims", BuildTask.release_former_claims),
+    Step("select destinations", BuildTask.select_destinations, undo=BuildTask.release_claims),
+    Step("store selections", BuildTask.store_selections),
+)
+HAND_OVER = (
+    Step("drop deleted after scheduling", BuildTask.drop_deleted),
+    Step("hand over", BuildTask.hand_over),
+    Step("close", BuildTask.close),
+)
+WALK = (
+    Step("drop deleted on their walks", BuildTask.drop_deleted_walks),
+    Step("hear from zones", BuildTask.poll_zones),
+    Step("order from zones", BuildTask.start_attempts),
+    Step("settle walks", BuildTask.reconcile_walks),
+)
+STORE_IN_CELL0 = (
+    Step("take back", BuildTask.take_back),
+    Step("drop deleted before burial", BuildTask.drop_deleted),
+    Step("write to cell0", BuildTask.write_to_cell0),
+    Step("map to cell0", BuildTask.map_to_cell0),
+    Step("close after burial", BuildTask.close),
+)
+STEPS: dict[str, Sequence[Step[BuildTask]]] = {
+    Stage.SCHEDULING: SCHEDULE,
+    Stage.HANDING_OVER: HAND_OVER,
+    Stage.WALKING: WALK,
+    Stage.STORING_IN_CELL0: STORE_IN_CELL0,
+}

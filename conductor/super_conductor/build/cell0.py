@@ -1,0 +1,85 @@
+"""cell0: the database of instances whose scheduling failed, owned by the super conductor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.common.cell_db import actions, faults, instances
+from conductor.common.clock import Clock, moment
+from objects.cell_mapping import CELL0_UUID
+from objects.instance import Instance
+from objects.instance_action import InstanceAction
+from objects.instance_fault import InstanceFault
+
+_BATCH_SIZE = 200
+
+
+class Cell0:
+    """Answers for cell0 what a cell's conductor answers for its cell."""
+
+    def __init__(self, database: Database, now: Clock) -> None:
+        self._database = database
+        self._now = now
+
+    def store_in_cell0(
+        self, context: RequestContext, failed: Sequence[Instance], fault: InstanceFault
+    ) -> None:
+        """Store instances in ERROR with their fault and failed action. Idempotent."""
+        for start in range(0, len(failed), _BATCH_SIZE):
+            self._store_batch(context, failed[start : start + _BATCH_SIZE], fault)
+
+    def get_instance(self, instance_uuid: str) -> Instance:
+        """Return an instance. Raises InstanceNotFound, also for a deleted one."""
+        with self._database.reader() as session:
+            return instances.get(session, instance_uuid, cell_uuid=CELL0_UUID)
+
+    def list_instances(
+        self, *, filters: dict[str, Any], limit: int, marker: dict[str, str] | None
+    ) -> list[Instance]:
+        """Return a page of instances, newest first."""
+        with self._database.reader() as session:
+            return instances.list_page(
+                session, filters=filters, limit=limit, marker=marker, cell_uuid=CELL0_UUID
+            )
+
+    def delete_instances(self, instance_uuids: Sequence[str]) -> None:
+        """Delete instances; unknown and deleted ones are ignored."""
+        now = moment(self._now())
+        self._database.run_in_writer(
+            lambda session: instances.delete_all(session, instance_uuids, now=now)
+        )
+
+    def purge(self, *, keep_days: int) -> int:
+        """Remove the rows of instances deleted more than ``keep_days`` ago; return their number."""
+        before = moment(self._now()) - timedelta(days=keep_days)
+        total = 0
+        while True:
+            count = self._database.run_in_writer(
+                lambda session: instances.purge(session, deleted_before=before, limit=_BATCH_SIZE)
+            )
+            total += count
+            if count < _BATCH_SIZE:
+                return total
+
+    def list_actions(self, instance_uuid: str) -> list[InstanceAction]:
+        """Return the actions of an instance, newest first."""
+        with self._database.reader() as session:
+            return actions.list_of(session, instance_uuid)
+
+    def list_faults(self, instance_uuid: str) -> list[InstanceFault]:
+        """Return the faults of an instance, oldest first."""
+        with self._database.reader() as session:
+            return faults.list_of(session, instance_uuid)
+
+    def _store_batch(
+        self, context: RequestContext, failed: Sequence[Instance], fault: InstanceFault
+    ) -> None:
+        now = moment(self._now())
+
+        self._database.run_in_writer(
+            lambda session: instances.insert_failed(session, context, failed, fault, now=now)
+        )

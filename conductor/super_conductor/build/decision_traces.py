@@ -1,0 +1,98 @@
+"""Decision traces split for storage: what all instances share, and each one's choice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from objects.traces import ruled_out
+from objects.traces.decision_trace import DecisionTrace
+
+_OF_AGGREGATES = {"member_of", "forbidden_aggregate"}
+_DETAILS = ("ruled_out", "nearest", "filters", "timings_ms", "zones")
+
+
+def split(
+    trace: DecisionTrace, *, size_max: int
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Return the shared part and instance -> choice, both as plain values.
+
+    If the shared part has more than ``size_max`` bytes, its longest parts are dropped first. A
+    choice that is larger than that loses its runners-up.
+    """
+    shared = trace.to_plain()
+    choices = {choice["instance_uuid"]: choice for choice in shared.pop("choices")}
+    if _size(shared) > size_max:
+        _cut(shared, size_max)
+    cut = {
+        uuid: choice if _size(choice) <= size_max else {**choice, "runners_up": []}
+        for uuid, choice in choices.items()
+    }
+    return shared, cut
+
+
+def _cut(shared: dict[str, Any], size_max: int) -> None:
+    present = [name for name in _DETAILS if name in shared]
+    for name in sorted(present, key=lambda part: _size(shared[part]), reverse=True):
+        shared[name] = type(shared[name])()
+        if _size(shared) <= size_max:
+            break
+
+
+def from_error(primitive: dict[str, Any] | None) -> DecisionTrace | None:
+    """Return the trace from an error's wire form; None if it has none."""
+    if not primitive or not DecisionTrace.is_primitive(primitive):
+        return None
+    trace: DecisionTrace = DecisionTrace.obj_from_primitive(primitive)
+    return trace
+
+
+def with_names(trace: dict[str, Any], names: Callable[[], Mapping[str, str]]) -> dict[str, Any]:
+    """Return a plain trace with names of aggregates; ``names`` is called only if there are any.
+
+    An aggregate that was deleted meanwhile keeps its UUID.
+    """
+    rules = trace.get("ruled_out", [])
+    if not any(rule["kind"] in _OF_AGGREGATES for rule in rules):
+        return trace
+    known = names()
+    named = [{**rule, "name": ruled_out.named(str(rule["name"]), known)} for rule in rules]
+    return {**trace, "ruled_out": named}
+
+
+def without_hosts(trace: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy of a plain trace without names of hosts and zones, which users may not see.
+
+    Reasons of filters never contain names (``scheduler.explain.reasons``).
+    """
+    zones = {"zones": [_nameless(each) for each in trace["zones"]]} if "zones" in trace else {}
+    return {
+        **trace,
+        **zones,
+        "nearest": [{**one, "host": None} for one in trace.get("nearest", [])],
+        "choices": [_anonymous(choice) for choice in trace.get("choices", [])],
+    }
+
+
+def _anonymous(choice: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **choice,
+        "host": None,
+        "node": None,
+        "runners_up": [{**one, "host": None} for one in choice.get("runners_up", [])],
+        "conflicts": [{**one, "host": None, "reason": None} for one in choice.get("conflicts", [])],
+    }
+
+
+def _nameless(zone: dict[str, Any]) -> dict[str, Any]:
+    """Return a zone's result without its name, and without a reason that may contain one.
+
+    The zone that was asked first has an empty path, and keeps its reason.
+    """
+    path = zone["path"]
+    return {**zone, "path": [None] * len(path), "reason": None if path else zone["reason"]}
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, default=str))

@@ -1,0 +1,185 @@
+"""Queries on build requests: instances that no cell has accepted yet."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from conductor.super_conductor.db import models
+from conductor.super_conductor.db.insert_missing import insert_missing
+from objects.build_request import BuildRequest
+from objects.instance import Instance
+from objects.request_spec import RequestSpec
+from objects.selection import Selection
+
+
+@dataclasses.dataclass(frozen=True)
+class Pending:
+    """A build request without its large columns, to decide what to do with it."""
+
+    instance_uuid: str
+    cell_uuid: str | None
+    """The cell it was scheduled to, which may know of it; None before scheduling."""
+    is_deleting: bool
+
+
+def add_build_requests(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert build requests: dicts of the columns."""
+    session.execute(sa.insert(models.BuildRequest), rows)
+
+
+def find_instance(session: Session, instance_uuid: str) -> Instance | None:
+    """Return the instance of a build request; None if there is none or it is being deleted."""
+    row = session.get(models.BuildRequest, instance_uuid)
+    if row is None or row.is_deleting:
+        return None
+    return Instance.obj_from_primitive(row.instance)
+
+
+def known(session: Session, instance_uuids: Collection[str]) -> set[str]:
+    """Return those of these instances that have a build request, even one being deleted."""
+    row = models.BuildRequest.instance_uuid
+    return set(session.scalars(sa.select(row).where(row.in_(instance_uuids))))
+
+
+def list_page(
+    session: Session,
+    *,
+    filters: Mapping[str, Any],
+    limit: int,
+    marker: tuple[datetime, str] | None = None,
+) -> list[Instance]:
+    """Return instances being built, newest first, like a cell's ``list_page``."""
+    query = (
+        sa.select(models.BuildRequest)
+        .where(models.BuildRequest.is_deleting.is_(False), *_conditions(filters))
+        .order_by(models.BuildRequest.created_at.desc(), models.BuildRequest.instance_uuid.desc())
+        .limit(limit)
+    )
+    if marker is not None:
+        created_at, instance_uuid = marker
+        query = query.where(
+            sa.or_(
+                models.BuildRequest.created_at < created_at,
+                sa.and_(
+                    models.BuildRequest.created_at == created_at,
+                    models.BuildRequest.instance_uuid < instance_uuid,
+                ),
+            )
+        )
+    return [Instance.obj_from_primitive(row.instance) for row in session.scalars(query)]
+
+
+def list_pending(session: Session, reservation_id: str) -> list[Pending]:
+    """Return the pending build requests of a reservation, in request order."""
+    return list_pending_of(session, [reservation_id]).get(reservation_id, [])
+
+
+def list_pending_of(session: Session, reservation_ids: Collection[str]) -> dict[str, list[Pending]]:
+    """Return reservation -> pending build requests in request order; absent if there are none."""
+    row = models.BuildRequest
+    query = (
+        sa.select(
+            row.reservation_id, row.instance_uuid, models.BuildSelection.cell_uuid, row.is_deleting
+        )
+        .outerjoin_from(row, models.BuildSelection)
+        .where(row.reservation_id.in_(reservation_ids))
+        .order_by(row.reservation_id, row.launch_index)
+    )
+    found: dict[str, list[Pending]] = {}
+    for reservation_id, uuid, cell_uuid, is_deleting in session.execute(query):
+        found.setdefault(reservation_id, []).append(Pending(uuid, cell_uuid, is_deleting))
+    return found
+
+
+def list_build_requests(session: Session, instance_uuids: Collection[str]) -> list[BuildRequest]:
+    """Return build requests with instance, spec and selections, in request order."""
+    query = (
+        sa.select(models.BuildRequest, models.RequestSpec, models.BuildSelection)
+        .join(
+            models.RequestSpec,
+            models.RequestSpec.instance_uuid == models.BuildRequest.instance_uuid,
+        )
+        .outerjoin(
+            models.BuildSelection,
+            models.BuildSelection.instance_uuid == models.BuildRequest.instance_uuid,
+        )
+        .where(models.BuildRequest.instance_uuid.in_(instance_uuids))
+        .order_by(models.BuildRequest.launch_index)
+    )
+    return [_to_object(row, spec, chosen) for row, spec, chosen in session.execute(query)]
+
+
+def selected_hosts(session: Session, instance_uuids: Collection[str]) -> list[str]:
+    """Return the hosts selected for those of these instances that are not mapped to a cell yet."""
+    query = sa.select(models.BuildSelection.selections).where(
+        models.BuildSelection.instance_uuid.in_(instance_uuids)
+    )
+    return [Selection.obj_from_primitive(found[0]).service_host for found in session.scalars(query)]
+
+
+def lock(session: Session, reservation_ids: Collection[str]) -> None:
+    """Lock the build requests of reservations against deletes until the transaction ends."""
+    query = (
+        sa.select(models.BuildRequest.instance_uuid)
+        .where(models.BuildRequest.reservation_id.in_(reservation_ids))
+        .order_by(models.BuildRequest.instance_uuid)
+        .with_for_update()
+    )
+    session.execute(query).all()
+
+
+def store_selections(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """Store the scheduler's selections: dicts of the columns of ``BuildSelection``."""
+    insert_missing(session, models.BuildSelection, rows)
+
+
+def mark_deleting(session: Session, instance_uuid: str) -> bool:
+    """Mark a build request as deleted by its user; False if there is none, or no longer."""
+    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        sa.update(models.BuildRequest)
+        .where(models.BuildRequest.instance_uuid == instance_uuid)
+        .values(is_deleting=True)
+        .execution_options(synchronize_session=False)
+    )
+    return result.rowcount > 0
+
+
+def delete_build_requests(session: Session, instance_uuids: Collection[str]) -> None:
+    """Remove the build requests of instances that were mapped or deleted."""
+    session.execute(
+        sa.delete(models.BuildRequest).where(models.BuildRequest.instance_uuid.in_(instance_uuids))
+    )
+
+
+def _conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
+    row = models.BuildRequest
+    conditions: list[sa.ColumnElement[bool]] = []
+    if filters.get("status") not in (None, "BUILD") or filters.get("host"):
+        conditions.append(sa.false())
+    if filters.get("name"):
+        conditions.append(row.name.icontains(filters["name"], autoescape=True))
+    equal = [row.project_id, row.reservation_id]
+    conditions += [column == filters[column.key] for column in equal if filters.get(column.key)]
+    return conditions
+
+
+def _to_object(
+    row: models.BuildRequest, spec: models.RequestSpec, chosen: models.BuildSelection | None
+) -> BuildRequest:
+    selections = [] if chosen is None else chosen.selections
+    return BuildRequest.from_values(
+        instance_uuid=row.instance_uuid,
+        reservation_id=row.reservation_id,
+        project_id=row.project_id,
+        instance=Instance.obj_from_primitive(row.instance),
+        request_spec=RequestSpec.obj_from_primitive(spec.spec),
+        selections=[Selection.obj_from_primitive(found) for found in selections],
+        fence=0 if chosen is None else chosen.fence,
+        created_at=row.created_at,
+    )

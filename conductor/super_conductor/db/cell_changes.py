@@ -1,0 +1,107 @@
+"""Queries on cell changes: moves that may lead to another cell, and the cells involved."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from conductor.super_conductor.db import models
+from conductor.super_conductor.db.insert_missing import insert_missing
+
+
+@dataclasses.dataclass(frozen=True)
+class CellChange:
+    """A move between cells; ``target_cell_uuid`` is None until the destination is known."""
+
+    migration_uuid: str
+    instance_uuid: str
+    source_cell_uuid: str
+    target_cell_uuid: str | None
+
+    def other(self, cell_uuid: str | None) -> str | None:
+        """Return the other cell of the move; None if this cell is not part of it."""
+        if cell_uuid == self.source_cell_uuid:
+            return self.target_cell_uuid
+        return self.source_cell_uuid if cell_uuid == self.target_cell_uuid else None
+
+
+def allow(
+    session: Session, migration_uuid: str, instance_uuid: str, cell_uuid: str, *, now: datetime
+) -> None:
+    """Allow a move to lead from this cell to another; idempotent.
+
+    Earlier moves of the instance that could have changed cells but did not are deleted.
+    """
+    row = models.CellChange
+    session.execute(
+        sa.delete(row).where(
+            row.instance_uuid == instance_uuid,
+            row.migration_uuid != migration_uuid,
+            row.target_cell_uuid.is_(None),
+        )
+    )
+    values = {
+        "migration_uuid": migration_uuid,
+        "instance_uuid": instance_uuid,
+        "source_cell_uuid": cell_uuid,
+        "target_cell_uuid": None,
+        "created_at": now,
+    }
+    insert_missing(session, row, [values])
+
+
+def set_target(session: Session, migration_uuid: str, cell_uuid: str) -> None:
+    """Set the destination cell of a move, unless it is set."""
+    row = models.CellChange
+    session.execute(
+        sa.update(row)
+        .where(row.migration_uuid == migration_uuid, row.target_cell_uuid.is_(None))
+        .values(target_cell_uuid=cell_uuid)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def find(session: Session, migration_uuid: str, *, locked: bool = False) -> CellChange | None:
+    """Return a change that has not ended; ``locked`` locks its row."""
+    row = models.CellChange
+    query = sa.select(row).where(row.migration_uuid == migration_uuid)
+    if locked:
+        query = query.with_for_update()
+    found = session.scalars(query.execution_options(populate_existing=True)).first()
+    return None if found is None else _to_change(found)
+
+
+def list_of(session: Session, instance_uuid: str) -> list[CellChange]:
+    """Return the changes of an instance that have not ended."""
+    row = models.CellChange
+    query = sa.select(row).where(row.instance_uuid == instance_uuid)
+    return [_to_change(found) for found in session.scalars(query)]
+
+
+def known(session: Session, migration_uuids: Collection[str]) -> set[str]:
+    """Return those of these moves that have not ended."""
+    row = models.CellChange.migration_uuid
+    return set(session.scalars(sa.select(row).where(row.in_(migration_uuids))))
+
+
+def remove(session: Session, migration_uuid: str) -> None:
+    """Delete a change that has ended."""
+    session.execute(
+        sa.delete(models.CellChange).where(models.CellChange.migration_uuid == migration_uuid)
+    )
+
+
+def remove_of(session: Session, instance_uuid: str) -> None:
+    """Delete the changes of an instance that is being deleted."""
+    session.execute(
+        sa.delete(models.CellChange).where(models.CellChange.instance_uuid == instance_uuid)
+    )
+
+
+def _to_change(row: models.CellChange) -> CellChange:
+    names = [field.name for field in dataclasses.fields(CellChange)]
+    return CellChange(**{name: getattr(row, name) for name in names})

@@ -1,0 +1,89 @@
+"""Queries on host mappings: the cell of a host, and its compute nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from conductor.super_conductor.db import models
+from conductor.super_conductor.db.insert_missing import insert_missing
+from objects.host_mapping import HostMapping
+
+
+def find_host_mapping(session: Session, host: str) -> HostMapping | None:
+    """Return the mapping of a host, None if it was not discovered."""
+    row = session.get(models.HostMapping, host)
+    return None if row is None else _to_object(row)
+
+
+def list_host_mappings(session: Session, cell_uuid: str | None = None) -> list[HostMapping]:
+    """Return the mappings of one cell, or all, ordered by host."""
+    query = sa.select(models.HostMapping).order_by(models.HostMapping.host)
+    if cell_uuid is not None:
+        query = query.where(models.HostMapping.cell_uuid == cell_uuid)
+    return [_to_object(row) for row in session.scalars(query)]
+
+
+def list_node_uuids(session: Session, cell_uuid: str) -> dict[str, list[str]]:
+    """Return host -> UUIDs of its compute nodes at the last discovery, for one cell."""
+    query = sa.select(models.HostMapping).where(models.HostMapping.cell_uuid == cell_uuid)
+    return {row.host: row.node_uuids for row in session.scalars(query)}
+
+
+def node_uuids_of(session: Session, hosts: Collection[str]) -> list[str]:
+    """Return the UUIDs of all compute nodes of these hosts, sorted."""
+    query = sa.select(models.HostMapping.node_uuids).where(models.HostMapping.host.in_(hosts))
+    return sorted({uuid for uuids in session.scalars(query) for uuid in uuids})
+
+
+def all_node_uuids(session: Session) -> set[str]:
+    """Return the UUIDs of the compute nodes of all hosts."""
+    found = session.scalars(sa.select(models.HostMapping.node_uuids))
+    return {uuid for uuids in found for uuid in uuids}
+
+
+def nodes_by_host(session: Session, hosts: Collection[str]) -> dict[str, list[str] | None]:
+    """Return host -> UUIDs of its compute nodes; None for a host that is not mapped."""
+    host, node_uuids = models.HostMapping.host, models.HostMapping.node_uuids
+    query = sa.select(host, node_uuids).where(host.in_(hosts))
+    found = {row.host: row.node_uuids for row in session.execute(query)}
+    return {name: found.get(name) for name in sorted(hosts)}
+
+
+def map_hosts(session: Session, cell_uuid: str, hosts: Mapping[str, Collection[str]]) -> None:
+    """Map hosts (host -> node UUIDs) that are not mapped yet; existing mappings are kept."""
+    host = models.HostMapping.host
+    known = set(session.scalars(sa.select(host).where(host.in_(hosts))))
+    rows = [
+        {"host": name, "cell_uuid": cell_uuid, "node_uuids": sorted(nodes)}
+        for name, nodes in sorted(hosts.items())
+        if name not in known
+    ]
+    insert_missing(session, models.HostMapping, rows)
+
+
+def set_node_uuids(
+    session: Session, host: str, cell_uuid: str, node_uuids: Collection[str]
+) -> None:
+    """Store the compute nodes of a host that is mapped to this cell."""
+    session.execute(
+        sa.update(models.HostMapping)
+        .where(models.HostMapping.host == host, models.HostMapping.cell_uuid == cell_uuid)
+        .values(node_uuids=sorted(node_uuids))
+    )
+
+
+def delete_host_mapping(session: Session, host: str) -> bool:
+    """Delete the mapping of a host; return whether it existed."""
+    row = session.get(models.HostMapping, host)
+    if row is None:
+        return False
+    session.delete(row)
+    session.flush()
+    return True
+
+
+def _to_object(row: models.HostMapping) -> HostMapping:
+    return HostMapping.from_values(host=row.host, cell_uuid=row.cell_uuid)

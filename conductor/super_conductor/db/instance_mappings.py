@@ -1,0 +1,298 @@
+"""Queries on instance mappings: where each instance is, from acceptance to purge."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from conductor.super_conductor.db import models
+from objects.instance_mapping import InstanceMapping
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """The size that counts against quota; see ``models.InstanceMapping``."""
+
+    vcpus: int
+    memory_mb: int
+    is_resizing: bool
+    resize_asked_at: datetime | None
+
+
+@dataclasses.dataclass(frozen=True)
+class InZone:
+    """An instance that another zone has or may have."""
+
+    instance_uuid: str
+    zone_path: str
+    size: Size
+
+
+_IS_IN_NO_MOVE = ~sa.exists().where(
+    models.Move.instance_uuid == models.InstanceMapping.instance_uuid
+)
+
+
+_RESIZING = (
+    sa.select(models.InstanceMapping.instance_uuid, models.InstanceMapping.cell_uuid)
+    .where(
+        models.InstanceMapping.is_resizing.is_(True),
+        models.InstanceMapping.zone_path.is_(None),
+        models.InstanceMapping.queued_for_delete.is_(False),
+        models.InstanceMapping.instance_uuid > sa.bindparam("after"),
+        _IS_IN_NO_MOVE,
+    )
+    .order_by(models.InstanceMapping.instance_uuid)
+    .limit(sa.bindparam("limit"))
+)
+
+_FOUND = (  # built once: building costs more than executing
+    sa.select(models.InstanceMapping)
+    .where(models.InstanceMapping.instance_uuid.in_(sa.bindparam("uuids", expanding=True)))
+    .execution_options(populate_existing=True)
+)
+
+
+def add_mappings(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert mappings: dicts of all columns except those that start as null."""
+    session.execute(sa.insert(models.InstanceMapping), rows)
+
+
+def find_mapping(session: Session, instance_uuid: str) -> InstanceMapping | None:
+    """Return the mapping of an instance, None if it is unknown."""
+    return find_mappings(session, [instance_uuid]).get(instance_uuid)
+
+
+def find_mappings(session: Session, instance_uuids: Collection[str]) -> dict[str, InstanceMapping]:
+    """Return instance -> mapping for those that are known."""
+    rows = session.scalars(_FOUND, {"uuids": [*instance_uuids]})
+    return {row.instance_uuid: _to_object(row) for row in rows}
+
+
+def map_to_cell(session: Session, instance_uuids: Collection[str], cell_uuid: str) -> None:
+    """Map these instances to a cell (or cell0)."""
+    session.execute(
+        sa.update(models.InstanceMapping)
+        .where(models.InstanceMapping.instance_uuid.in_(instance_uuids))
+        .values(cell_uuid=cell_uuid)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def map_to_zone(session: Session, instance_uuid: str, zone_path: str | None) -> None:
+    """Map an instance to the zone that has or may have it; None: no zone has it."""
+    session.execute(
+        sa.update(models.InstanceMapping)
+        .where(models.InstanceMapping.instance_uuid == instance_uuid)
+        .values(zone_path=zone_path)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def leave_cell(session: Session, instance_uuid: str, cell_uuid: str) -> bool:
+    """Unmap an instance from a cell; False if it was not mapped there."""
+    mapping = models.InstanceMapping
+    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        sa.update(mapping)
+        .where(mapping.instance_uuid == instance_uuid, mapping.cell_uuid == cell_uuid)
+        .values(cell_uuid=None)
+        .execution_options(synchronize_session=False)
+    )
+    return result.rowcount > 0
+
+
+def zone_paths(session: Session, project_id: str | None) -> list[str]:
+    """Return the paths of all zones that have servers of a project, or of any for None."""
+    mapping = models.InstanceMapping
+    where: list[sa.ColumnElement[bool]] = [
+        mapping.zone_path.is_not(None),
+        mapping.queued_for_delete.is_(False),
+    ]
+    if project_id is not None:
+        where.append(mapping.project_id == project_id)
+    return [
+        str(path) for path in session.scalars(sa.select(mapping.zone_path).where(*where).distinct())
+    ]
+
+
+def list_in_zones(
+    session: Session,
+    cell_uuid: str | None,
+    *,
+    after: str,
+    limit: int,
+    resizing_only: bool = False,
+) -> list[InZone]:
+    """Return mapped instances after a UUID; with cell0, those that a zone may have."""
+    mapping = models.InstanceMapping
+    where = [
+        mapping.zone_path.is_not(None),
+        mapping.cell_uuid == cell_uuid,
+        mapping.queued_for_delete.is_(False),
+        mapping.instance_uuid > after,
+    ]
+    if resizing_only:
+        where.append(mapping.is_resizing.is_(True))
+    query = (
+        sa.select(mapping)
+        .where(*where)
+        .order_by(mapping.instance_uuid)
+        .limit(limit)
+        .execution_options(populate_existing=True)
+    )
+    return [
+        InZone(row.instance_uuid, str(row.zone_path), _size(row)) for row in session.scalars(query)
+    ]
+
+
+def queue_for_delete(session: Session, instance_uuid: str, *, now: datetime) -> bool:
+    """Mark an instance as deleted by its user, out of quota. False if it already was."""
+    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        sa.update(models.InstanceMapping)
+        .where(
+            models.InstanceMapping.instance_uuid == instance_uuid,
+            models.InstanceMapping.queued_for_delete.is_(False),
+        )
+        .values(queued_for_delete=True, deleted_at=now)
+        .execution_options(synchronize_session=False)
+    )
+    return result.rowcount > 0
+
+
+def unmapped(session: Session, instance_uuids: Collection[str]) -> set[str]:
+    """Return those of these instances that have no mapping."""
+    query = sa.select(models.InstanceMapping.instance_uuid).where(
+        models.InstanceMapping.instance_uuid.in_(instance_uuids)
+    )
+    return set(instance_uuids) - set(session.scalars(query))
+
+
+def cells_of(session: Session, instance_uuids: Collection[str]) -> dict[str, list[str]]:
+    """Return cell UUID -> those of these instances that it has."""
+    found: dict[str, list[str]] = {}
+    for mapping in find_mappings(session, instance_uuids).values():
+        if mapping.cell_uuid is not None:
+            found.setdefault(mapping.cell_uuid, []).append(mapping.instance_uuid)
+    return found
+
+
+def sizes(session: Session, instance_uuids: Collection[str]) -> dict[str, Size]:
+    """Return instance -> size, for those that are known."""
+    query = (
+        sa.select(models.InstanceMapping)
+        .where(models.InstanceMapping.instance_uuid.in_(instance_uuids))
+        .execution_options(populate_existing=True)
+    )
+    return {row.instance_uuid: _size(row) for row in session.scalars(query)}
+
+
+def raise_quota_size(
+    session: Session,
+    instance_uuid: str,
+    *,
+    vcpus: int,
+    memory_mb: int,
+    asked_at: datetime | None = None,
+) -> None:
+    """Raise an instance's size (vCPUs, MiB) to at least this until its resize is settled.
+
+    ``asked_at``: when its zone was asked to resize it.
+    """
+    mapping = models.InstanceMapping
+    session.execute(
+        sa.update(mapping)
+        .where(mapping.instance_uuid == instance_uuid)
+        .values(
+            vcpus=sa.case((mapping.vcpus < vcpus, vcpus), else_=mapping.vcpus),
+            memory_mb=sa.case((mapping.memory_mb < memory_mb, memory_mb), else_=mapping.memory_mb),
+            is_resizing=True,
+            resize_asked_at=asked_at,
+        )
+        .execution_options(synchronize_session=False)
+    )
+
+
+def settle_sizes(session: Session, instance_uuid: str, *, vcpus: int, memory_mb: int) -> bool:
+    """Set the size of an instance after a resize; False if it is in another move by now."""
+    mapping = models.InstanceMapping
+    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        sa.update(mapping)
+        .where(mapping.instance_uuid == instance_uuid, _IS_IN_NO_MOVE)
+        .values(vcpus=vcpus, memory_mb=memory_mb, is_resizing=False)
+        .execution_options(synchronize_session=False)
+    )
+    return result.rowcount > 0
+
+
+def replace_size(
+    session: Session,
+    instance_uuid: str,
+    former: Size,
+    size: Size,
+) -> bool:
+    """Replace the size of an instance in another zone; False if it has changed meanwhile."""
+    mapping = models.InstanceMapping
+    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        sa.update(mapping)
+        .where(
+            mapping.instance_uuid == instance_uuid,
+            mapping.vcpus == former.vcpus,
+            mapping.memory_mb == former.memory_mb,
+            mapping.is_resizing.is_(former.is_resizing),
+            mapping.resize_asked_at == former.resize_asked_at,
+        )
+        .values(vcpus=size.vcpus, memory_mb=size.memory_mb, is_resizing=size.is_resizing)
+        .execution_options(synchronize_session=False)
+    )
+    return result.rowcount > 0
+
+
+def list_resizing(session: Session, *, after: str, limit: int) -> list[tuple[str, str | None]]:
+    """Return local instances that count with the larger of two flavors, with their cells.
+
+    Ordered by UUID, after a given one. Moves that still need a host are left out.
+    """
+    found = session.execute(_RESIZING, {"after": after, "limit": limit})
+    return [(uuid, cell_uuid) for uuid, cell_uuid in found]
+
+
+def list_purgeable(session: Session, *, deleted_before: datetime, limit: int) -> list[str]:
+    """Return instances deleted before a time that have no cleanup or build request left."""
+    mapping = models.InstanceMapping
+    query = (
+        sa.select(mapping.instance_uuid)
+        .where(
+            mapping.queued_for_delete.is_(True),
+            mapping.deleted_at <= deleted_before,
+            ~sa.exists().where(models.Cleanup.instance_uuid == mapping.instance_uuid),
+            ~sa.exists().where(models.BuildRequest.instance_uuid == mapping.instance_uuid),
+        )
+        .order_by(mapping.deleted_at)
+        .limit(limit)
+    )
+    return list(session.scalars(query))
+
+
+def delete_mappings(session: Session, instance_uuids: Collection[str]) -> None:
+    """Delete the mappings of instances."""
+    session.execute(
+        sa.delete(models.InstanceMapping).where(
+            models.InstanceMapping.instance_uuid.in_(instance_uuids)
+        )
+    )
+
+
+def _size(row: models.InstanceMapping) -> Size:
+    return Size(row.vcpus, row.memory_mb, row.is_resizing, row.resize_asked_at)
+
+
+def _to_object(row: models.InstanceMapping) -> InstanceMapping:
+    return InstanceMapping.from_values(
+        instance_uuid=row.instance_uuid, cell_uuid=row.cell_uuid, project_id=row.project_id,
+        user_id=row.user_id, queued_for_delete=row.queued_for_delete, zone_path=row.zone_path,
+    )  # fmt: skip

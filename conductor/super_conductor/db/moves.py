@@ -1,0 +1,58 @@
+"""Queries on moves: accepted moves whose cell has no selections yet."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from conductor.super_conductor.db import models
+
+
+@dataclasses.dataclass(frozen=True)
+class Move:
+    """A stored move."""
+
+    migration_uuid: str
+    instance_uuid: str
+    cell_uuid: str
+    operation: str
+    arguments: Mapping[str, Any]
+    context: dict[str, Any]
+    takes: int
+    accepted_at: datetime
+
+
+def add(session: Session, move: Move, lease: Mapping[str, Any]) -> None:
+    """Store a move under a lease. Raises DBDuplicateEntry if the instance is in another."""
+    session.add(models.Move(**dataclasses.asdict(move), **lease))
+    session.flush()
+
+
+def find(session: Session, migration_uuid: str) -> Move | None:
+    """Return a move; None if it has ended."""
+    row = session.get(models.Move, migration_uuid, populate_existing=True)
+    if row is None:
+        return None
+    names = [field.name for field in dataclasses.fields(Move)]
+    return Move(**{name: getattr(row, name) for name in names})
+
+
+def known(session: Session, migration_uuids: Collection[str]) -> set[str]:
+    """Return those of these moves that are stored."""
+    row = models.Move.migration_uuid
+    return set(session.scalars(sa.select(row).where(row.in_(migration_uuids))))
+
+
+def remove(session: Session, migration_uuid: str) -> None:
+    """Delete a move that its cell has taken over, or that was undone."""
+    session.execute(sa.delete(models.Move).where(models.Move.migration_uuid == migration_uuid))
+
+
+def remove_of(session: Session, instance_uuids: Collection[str]) -> None:
+    """Delete the moves of instances that are being deleted."""
+    session.execute(sa.delete(models.Move).where(models.Move.instance_uuid.in_(instance_uuids)))

@@ -1,0 +1,40 @@
+"""Queries on request specs, which are kept as long as their instances."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from conductor.super_conductor.db import models
+from conductor.super_conductor.db.insert_missing import insert_missing
+from objects.request_spec import RequestSpec
+
+
+def add_specs(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """Store specs: dicts with instance_uuid and spec (primitive)."""
+    session.execute(sa.insert(models.RequestSpec), rows)
+
+
+def add_missing_specs(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert those of these specs that do not exist."""
+    insert_missing(session, models.RequestSpec, rows)
+
+
+def get_spec(session: Session, instance_uuid: str) -> RequestSpec:
+    """Return the spec of an instance. Raises InstanceNotFound."""
+    row = session.get(models.RequestSpec, instance_uuid)
+    if row is None:
+        raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+    spec: RequestSpec = RequestSpec.obj_from_primitive(row.spec)
+    return spec
+
+
+def delete_specs(session: Session, instance_uuids: Collection[str]) -> None:
+    """Delete the specs of purged instances."""
+    session.execute(
+        sa.delete(models.RequestSpec).where(models.RequestSpec.instance_uuid.in_(instance_uuids))
+    )

@@ -1,0 +1,1 @@
+"""Schema versions of the API database, for ``Database.sync``."""

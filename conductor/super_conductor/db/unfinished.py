@@ -1,0 +1,46 @@
+"""Sources of unfinished work in the API database."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from conductor.common.unfinished_work import Source, source
+from conductor.super_conductor.db import models
+from objects.allocation import FENCE_STEP
+
+
+def _cleanups() -> Source:
+    """Return the source of cleanups, dated by the user's delete or else by the request."""
+    mapping, reservation = models.InstanceMapping, models.Reservation
+    made = source(
+        models.Cleanup,
+        stage=models.Cleanup.task,
+        instance_uuid=models.Cleanup.instance_uuid,
+        since=sa.func.coalesce(mapping.deleted_at, reservation.accepted_at),
+    )
+    rows = made.rows.outerjoin(
+        mapping, mapping.instance_uuid == models.Cleanup.instance_uuid
+    ).outerjoin(reservation, reservation.reservation_id == mapping.reservation_id)
+    return Source(made.table, rows)
+
+
+SOURCES = (
+    source(
+        models.Reservation,
+        stage=models.Reservation.stage,
+        reservation_id=models.Reservation.reservation_id,
+        since=models.Reservation.accepted_at,
+        tries=models.Reservation.fence // FENCE_STEP,
+        failure=models.Reservation.failure,
+    ),
+    source(
+        models.Move,
+        operation=models.Move.operation,
+        stage=sa.literal("scheduling"),
+        instance_uuid=models.Move.instance_uuid,
+        migration_uuid=models.Move.migration_uuid,
+        since=models.Move.accepted_at,
+        tries=models.Move.takes,
+    ),
+    _cleanups(),
+)

@@ -1,0 +1,137 @@
+"""Queries on zone guests: attempts of other zones here, and attempts to refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from conductor.super_conductor.db import models
+from conductor.super_conductor.db.insert_missing import insert_missing
+
+OWN = ""
+"""Origin of attempts that this zone makes in itself, as one among several zones."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Guest:
+    """An attempt of another zone; see ``models.ZoneAttempt``."""
+
+    instance_uuid: str
+    attempt: int
+    local_uuid: str | None
+    origin: str
+    is_cancelled: bool
+
+
+def add_guests(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert attempts that have arrived: dicts of all columns."""
+    if rows:
+        session.execute(sa.insert(models.ZoneAttempt), rows)
+
+
+def cancel(session: Session, attempts: dict[str, int], *, origin: str, now: datetime) -> None:
+    """Cancel these attempts (instance -> number) and all earlier ones, arrived or not."""
+    for instance_uuid, attempt in sorted(attempts.items()):
+        row = models.ZoneAttempt
+        session.execute(
+            sa.update(row)
+            .where(row.instance_uuid == instance_uuid, row.attempt <= attempt)
+            .values(is_cancelled=True)
+            .execution_options(synchronize_session=False)
+        )
+    insert_missing(
+        session,
+        models.ZoneAttempt,
+        [
+            {"instance_uuid": uuid, "attempt": attempt, "local_uuid": None, "origin": origin,
+             "is_cancelled": True, "created_at": now}
+            for uuid, attempt in sorted(attempts.items())
+        ],
+    )  # fmt: skip
+
+
+def list_guests(session: Session, instance_uuids: Collection[str]) -> dict[str, list[Guest]]:
+    """Return instance -> its attempts, oldest first."""
+    row = models.ZoneAttempt
+    query = (
+        sa.select(row)
+        .where(row.instance_uuid.in_(instance_uuids))
+        .order_by(row.instance_uuid, row.attempt)
+        .execution_options(populate_existing=True)
+    )
+    found: dict[str, list[Guest]] = {}
+    for each in session.scalars(query):
+        found.setdefault(each.instance_uuid, []).append(_to_guest(each))
+    return found
+
+
+def find_living(session: Session, instance_uuid: str) -> Guest | None:
+    """Return the attempt that is not cancelled, None if there is none."""
+    guests = list_guests(session, [instance_uuid]).get(instance_uuid, [])
+    return next((guest for guest in reversed(guests) if not guest.is_cancelled), None)
+
+
+def used_local_uuids(session: Session, local_uuids: Collection[str]) -> set[str]:
+    """Return those of these UUIDs in use here, by instances or by earlier attempts."""
+    taken: set[str] = set()
+    for column in (
+        models.InstanceMapping.instance_uuid,
+        models.ZoneAttempt.local_uuid,
+        models.BuildRequest.instance_uuid,
+    ):
+        taken.update(session.scalars(sa.select(column).where(column.in_(local_uuids))))
+    return taken
+
+
+def local_uuids_of(session: Session, instance_uuids: Collection[str]) -> list[str]:
+    """Return the local UUIDs of the guests among these instances that are not cancelled."""
+    row = models.ZoneAttempt
+    query = sa.select(row.local_uuid).where(
+        row.instance_uuid.in_(instance_uuids),
+        row.is_cancelled.is_(False),
+        row.local_uuid.is_not(None),
+    )
+    return [str(name) for name in session.scalars(query)]
+
+
+def by_local_uuid(
+    session: Session, local_uuids: Collection[str], *, renamed_only: bool = False
+) -> dict[str, Guest]:
+    """Return local UUID -> guest; with ``renamed_only``, only those with another UUID."""
+    row = models.ZoneAttempt
+    where: list[sa.ColumnElement[bool]] = [row.local_uuid.in_(local_uuids)]
+    if renamed_only:
+        where.append(row.local_uuid != row.instance_uuid)
+    return {
+        str(each.local_uuid): _to_guest(each)
+        for each in session.scalars(sa.select(row).where(*where))
+    }
+
+
+def delete_old(session: Session, *, created_before: datetime, limit: int) -> int:
+    """Delete at most ``limit`` old cancelled attempts; return how many were deleted."""
+    row, mapping = models.ZoneAttempt, models.InstanceMapping
+    keys = session.execute(
+        sa.select(row.instance_uuid, row.attempt)
+        .where(
+            row.is_cancelled.is_(True),
+            row.created_at <= created_before,
+            ~sa.exists().where(mapping.instance_uuid == row.local_uuid),
+        )
+        .order_by(row.created_at)
+        .limit(limit)
+    ).all()
+    for instance_uuid, attempt in keys:
+        session.execute(
+            sa.delete(row).where(row.instance_uuid == instance_uuid, row.attempt == attempt)
+        )
+    return len(keys)
+
+
+def _to_guest(row: models.ZoneAttempt) -> Guest:
+    return Guest(row.instance_uuid, row.attempt, row.local_uuid, row.origin, row.is_cancelled)

@@ -1,0 +1,125 @@
+"""Aggregates: each change is stored, then sent to placement and the schedulers."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from armillary.context import RequestContext
+from armillary.db import Database
+from armillary.notifications import SILENT, Notifier
+from armillary.notifications.notifier import START
+from conductor.common.clock import Clock, moment
+from conductor.common.exposed import exposed
+from conductor.super_conductor.db import aggregates
+from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
+from objects.aggregate import Aggregate
+
+
+class AggregatesEndpoint:
+    """See ``SuperConductorAPI``."""
+
+    def __init__(
+        self, database: Database, facts: MetadataPublisher, now: Clock, notifier: Notifier = SILENT
+    ) -> None:
+        self._notifier = notifier
+        self._database = database
+        self._metadata = facts
+        self._now = now
+
+    @exposed
+    def create_aggregate(
+        self, context: RequestContext, name: str, availability_zone: str | None
+    ) -> Aggregate:
+        now, made_uuid = moment(self._now()), str(uuid.uuid4())
+        wanted = Aggregate.from_values(uuid=made_uuid, name=name)
+        self._notifier.aggregate(context, "create", wanted, START)
+        return self._change(
+            context,
+            "create",
+            lambda session: aggregates.create_aggregate(
+                session, name, availability_zone, now=now, aggregate_uuid=made_uuid
+            ),
+        )
+
+    @exposed
+    def list_aggregates(self, context: RequestContext) -> list[Aggregate]:
+        with self._database.reader() as session:
+            return aggregates.list_aggregates(session)
+
+    @exposed
+    def get_aggregate(self, context: RequestContext, aggregate: str) -> Aggregate:
+        with self._database.reader() as session:
+            return aggregates.get_aggregate(session, aggregate)
+
+    @exposed
+    def update_aggregate(
+        self, context: RequestContext, aggregate: str, values: dict[str, Any]
+    ) -> Aggregate:
+        now = moment(self._now())
+        what = "update_metadata" if "metadata" in values else "update_prop"
+        self._begins(context, what, aggregate)
+        return self._change(
+            context,
+            what,
+            lambda session: aggregates.update_aggregate(session, aggregate, values, now=now),
+        )
+
+    @exposed
+    def delete_aggregate(self, context: RequestContext, aggregate: str) -> None:
+        self._begins(context, "delete", aggregate)
+        self._change(
+            context,
+            "delete",
+            lambda session: aggregates.delete_aggregate(session, aggregate),
+            is_gone=True,
+        )
+
+    @exposed
+    def add_aggregate_host(self, context: RequestContext, aggregate: str, host: str) -> Aggregate:
+        now = moment(self._now())
+        self._begins(context, "add_host", aggregate)
+        return self._change(
+            context,
+            "add_host",
+            lambda session: aggregates.add_host(session, aggregate, host, now=now),
+        )
+
+    @exposed
+    def remove_aggregate_host(
+        self, context: RequestContext, aggregate: str, host: str
+    ) -> Aggregate:
+        now = moment(self._now())
+        self._begins(context, "remove_host", aggregate)
+        return self._change(
+            context,
+            "remove_host",
+            lambda session: aggregates.remove_host(session, aggregate, host, now=now),
+        )
+
+    def _begins(self, context: RequestContext, what: str, aggregate: str) -> None:
+        """Notify about the start of a change, with the aggregate as it is before.
+
+        Raises AggregateNotFound.
+        """
+        if self._notifier.is_silent:
+            return
+        with self._database.reader() as session:
+            before = aggregates.get_aggregate(session, aggregate)
+        self._notifier.aggregate(context, what, before, START)
+
+    def _change(
+        self,
+        context: RequestContext,
+        what: str,
+        fn: Callable[[Session], Aggregate],
+        *,
+        is_gone: bool = False,
+    ) -> Aggregate:
+        changed = self._database.run_in_writer(fn)
+        self._notifier.aggregate(context, what, changed)
+        self._metadata.aggregate_changed(changed, is_gone=is_gone)
+        return changed

@@ -1,0 +1,39 @@
+"""Quotas: a project's limits and usage."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.common.exposed import exposed
+from conductor.super_conductor.accept import quotas
+from conductor.super_conductor.db import quotas as quotas_db
+
+
+class QuotasEndpoint:
+    """See ``SuperConductorAPI``."""
+
+    def __init__(self, conf: cfg.ConfigOpts, database: Database) -> None:
+        self._conf = conf
+        self._database = database
+
+    @exposed
+    def get_quotas(self, context: RequestContext, project_id: str) -> dict[str, dict[str, int]]:
+        with self._database.reader() as session:
+            limits = quotas_db.get_limits(session, project_id)
+            used = quotas_db.count_usage(session, project_id)
+        return {
+            name: {"limit": limits.get(name, self._conf.quota[name]), "in_use": used.get(name, 0)}
+            for name in quotas.RESOURCES
+        }
+
+    @exposed
+    def update_quotas(
+        self, context: RequestContext, project_id: str, limits: dict[str, int]
+    ) -> dict[str, dict[str, int]]:
+        quotas.check_limits(limits)
+        self._database.run_in_writer(
+            lambda session: quotas_db.set_limits(session, project_id, limits)
+        )
+        return self.get_quotas(context, project_id)

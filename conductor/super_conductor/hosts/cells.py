@@ -1,0 +1,200 @@
+"""The super conductor's connections to cells: one broker each; a silent cell delays no others.
+
+A call to an unreachable broker blocks until the broker is back. So each cell has a small worker
+pool of its own, and callers wait no longer than a time limit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, TypeVar
+
+from oslo_config import cfg
+
+from armillary import exception
+from armillary.context import admin_context
+from armillary.db import Database
+from armillary.service_history import BEFORE_RECORDS
+from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.super_conductor.db import cells as cells_db
+from conductor.super_conductor.peer_link import Asked, Link
+from objects.cell_mapping import CellMapping
+from rpc.transport import Bus
+from rpc.version_caps import ConfiguredCap, OldestServices, is_auto, is_too_new
+
+LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MakeBus = Callable[[str], Bus]
+Question = Callable[[CellConductorAPI], T]
+
+_VERSIONS_KEPT_SECONDS = 10.0
+SILENT_TIMEOUT_SECONDS = 0.5
+"""Seconds for which all cells together wait for those that did not answer the last time."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Answers(Generic[T]):
+    """Answers by cell UUID, and names of the cells that did not answer."""
+
+    by_cell: dict[str, T]
+    down_cells: list[str]
+
+
+class _Versions:
+    """Oldest versions of a cell's conductors, polled while their cap is ``auto``."""
+
+    def __init__(self, conf: cfg.ConfigOpts, bus: Bus) -> None:
+        self._conf = conf
+        self._oldest = OldestServices()
+        self._asked_at: float | None = None
+        self._api = CellConductorAPI(bus, timeout_seconds=conf.conductor.cell_timeout_seconds)
+        self.cap = ConfiguredCap.by_oldest(conf, "cell_conductor", self._oldest)
+
+    def refresh(self) -> None:
+        """Read the versions if they are outdated. Raises Unavailable, as the next call would."""
+        now = time.monotonic()
+        is_fresh = self._asked_at is not None and now - self._asked_at < _VERSIONS_KEPT_SECONDS
+        if is_fresh or not is_auto(self._conf, "cell_conductor"):
+            return
+        self._asked_at = now
+        try:
+            found: Mapping[str, int] = self._api.get_oldest_services(admin_context())
+        except exception.RpcFailed as error:
+            if not is_too_new(error):
+                raise
+            found = {"cell_conductor": BEFORE_RECORDS}
+        self._oldest.take(found)
+
+
+class _Link(Link):
+    """Connection to one cell: a bus, a client and workers that may block on it."""
+
+    def __init__(self, conf: cfg.ConfigOpts, cell: CellMapping, bus: Bus) -> None:
+        super().__init__(
+            bus,
+            name=f"cell-{cell.name}",
+            title=f"Cell {cell.name}",
+            workers=conf.conductor.cell_workers,
+            logger=LOG,
+            lost=lambda reason: exception.CellUnavailable(cell=cell.name, reason=reason),
+        )
+        self.cell = cell
+        self._versions = _Versions(conf, bus)
+        self._client = CellConductorAPI(
+            bus,
+            version_cap=self._versions.cap,
+            timeout_seconds=conf.conductor.cell_timeout_seconds,
+        )
+
+    def ask(self, question: Question[T]) -> Asked[T]:
+        return self.submit(lambda: self._answer(question))
+
+    def _answer(self, question: Question[T]) -> T:
+        self._versions.refresh()
+        return question(self._client)
+
+
+class Cells:
+    """All cells: the list is read from the API database each time; connections are kept."""
+
+    def __init__(self, conf: cfg.ConfigOpts, database: Database, make_bus: MakeBus) -> None:
+        self._conf = conf
+        self._database = database
+        self._make_bus = make_bus
+        self._links: dict[str, _Link] = {}
+        self._guard = threading.Lock()
+
+    def list_cells(self) -> list[CellMapping]:
+        """Return all cells except cell0, including disabled ones."""
+        with self._database.reader() as session:
+            cells = cells_db.list_cells(session)
+        self._drop_others({cell.uuid for cell in cells})
+        return cells
+
+    def ask(self, cell_uuid: str, question: Question[T]) -> Asked[T]:
+        """Send a request to one cell without waiting. Raises CellNotFound, CellUnavailable.
+
+        ``question`` is called with the cell's client in one of that cell's threads, perhaps much
+        later.
+        """
+        with self._database.reader() as session:
+            cell = cells_db.get_cell(session, cell_uuid)
+        return self._link(cell).ask(question)
+
+    def call(self, cell_uuid: str, question: Question[T]) -> T:
+        """Return one cell's answer; wait at most ``[conductor] cell_timeout_seconds`` for it."""
+        return self.ask(cell_uuid, question).wait(self._timeout_seconds)
+
+    def ask_all(
+        self, question: Question[T], *, among: Iterable[CellMapping] | None = None
+    ) -> Answers[T]:
+        """Send a request to all cells at the same time.
+
+        Waits at most ``[conductor] cell_timeout_seconds``. A cell that does not answer, or answers
+        with an error, is listed in ``down_cells``. One that did not answer the last time gets only
+        ``SILENT_TIMEOUT_SECONDS`` until it answers again, so that lists stay quick while a cell is
+        down.
+        """
+        links = [self._link(cell) for cell in (self.list_cells() if among is None else among)]
+        now = time.monotonic()
+        deadline = now + self._timeout_seconds
+        short = min(deadline, now + SILENT_TIMEOUT_SECONDS)
+        silent = {link for link in links if link.is_silent}
+        asked = [(link, self._try_to_ask(link, question)) for link in links]
+        answers: Answers[T] = Answers({}, [])
+        for link, waiting in asked:
+            try:
+                if waiting is None:
+                    answers.down_cells.append(link.cell.name)
+                else:
+                    left_seconds = (short if link in silent else deadline) - time.monotonic()
+                    answers.by_cell[link.cell.uuid] = waiting.wait(left_seconds)
+            except exception.CellUnavailable:
+                answers.down_cells.append(link.cell.name)
+            except Exception as error:
+                link.unavailable(f"{type(error).__name__}: {error}")
+                answers.down_cells.append(link.cell.name)
+        return answers
+
+    def close(self) -> None:
+        """Close all connections. Calls that are blocked in them end with the process."""
+        self._drop_others(set())
+
+    @property
+    def _timeout_seconds(self) -> float:
+        return float(self._conf.conductor.cell_timeout_seconds)
+
+    @staticmethod
+    def _try_to_ask(link: _Link, question: Question[T]) -> Asked[T] | None:
+        try:
+            return link.ask(question)
+        except exception.CellUnavailable:
+            return None
+
+    def _link(self, cell: CellMapping) -> _Link:
+        with self._guard:
+            link = self._links.get(cell.uuid)
+            if link is not None and _is_same_broker(link.cell, cell):
+                return link
+            made = self._links[cell.uuid] = _Link(
+                self._conf, cell, self._make_bus(cell.transport_url)
+            )
+        if link is not None:
+            link.close()
+        return made
+
+    def _drop_others(self, kept: set[str]) -> None:
+        with self._guard:
+            gone = [self._links.pop(uuid) for uuid in list(self._links) if uuid not in kept]
+        for link in gone:
+            link.close()
+
+
+def _is_same_broker(one: CellMapping, other: CellMapping) -> bool:
+    return one.transport_url == other.transport_url and one.name == other.name

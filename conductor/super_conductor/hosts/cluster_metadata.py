@@ -1,0 +1,131 @@
+"""Replicated metadata: cells, aggregates and zones for schedulers, aggregates for placement."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from armillary.context import admin_context
+from armillary.db import Database
+from conductor.super_conductor.db import aggregates, cells, host_mappings, metadata_seq, zones
+from objects.aggregate import Aggregate
+from placement.rpcapi import PlacementAPI
+from scheduler.rpcapi import SchedulerAPI
+
+LOG = logging.getLogger(__name__)
+
+
+class MetadataPublisher:
+    """Pushes each change at once, and everything periodically for receivers that missed a change.
+
+    The change is stored before. A failed push is logged and repaired later.
+    """
+
+    def __init__(
+        self, database: Database, scheduler: SchedulerAPI, placement: PlacementAPI
+    ) -> None:
+        self._database = database
+        self._scheduler = scheduler
+        self._placement = placement
+        self._seq_pushed = -1
+
+    def get_facts(self) -> dict[str, Any]:
+        """Return what ``SuperConductorAPI.get_facts`` promises."""
+        with self._database.reader() as session:
+            return self._read(session)
+
+    def push_to_schedulers(self) -> None:
+        """Push the metadata to all schedulers."""
+        facts = self.get_facts()
+        try:
+            self._scheduler.update_facts(admin_context(), facts)
+        except Exception as error:
+            LOG.warning("Cannot push metadata change %d to the schedulers: %s", facts["seq"], error)
+        else:
+            self._seq_pushed = facts["seq"]
+
+    def push_to_schedulers_if_changed(self) -> None:
+        """Push the metadata if another process changed it, such as ``armillary-manage``."""
+        with self._database.reader() as session:
+            seq = metadata_seq.get_seq(session)
+        if seq != self._seq_pushed:
+            self.push_to_schedulers()
+
+    def aggregates_changed(self, changed: Iterable[Aggregate]) -> None:
+        """Update these aggregates' members in placement, then push the metadata to the schedulers.
+
+        In this order, so that no scheduler queries placement for an availability zone that has no
+        members there yet.
+        """
+        for aggregate in changed:
+            self._update_placement(aggregate)
+        self.push_to_schedulers()
+
+    def aggregate_changed(self, changed: Aggregate, *, is_gone: bool = False) -> None:
+        """Do the same for one aggregate, in a message whose size does not depend on the others.
+
+        A scheduler that missed the change before this one fetches all metadata.
+        """
+        if not self._scheduler.can_send("1.1"):
+            self.aggregates_changed([changed])
+            return
+        self._update_placement(changed)
+        with self._database.reader() as session:
+            seq = metadata_seq.get_seq(session)
+        try:
+            if is_gone:
+                self._scheduler.delete_aggregate(admin_context(), changed.uuid, seq=seq)
+            else:
+                self._scheduler.update_aggregates(admin_context(), [changed], seq=seq)
+        except Exception as error:
+            LOG.warning("Cannot push metadata change %d to the schedulers: %s", seq, error)
+        else:
+            self._seq_pushed = seq
+
+    def aggregates_of_hosts_changed(self, hosts: Iterable[str]) -> None:
+        """Update aggregates with these hosts, whose nodes changed, in placement."""
+        named = set(hosts)
+        for aggregate in self._list_aggregates():
+            if named.intersection(aggregate.hosts):
+                self._update_placement(aggregate)
+
+    def repair(self) -> None:
+        """Push everything again."""
+        self.aggregates_changed(self._list_aggregates())
+
+    def _update_placement(self, aggregate: Aggregate) -> None:
+        with self._database.reader() as session:
+            providers = host_mappings.node_uuids_of(session, aggregate.hosts)
+        try:
+            self._placement.set_aggregate_members(admin_context(), aggregate.uuid, providers)
+        except Exception as error:
+            LOG.warning("Cannot update aggregate %s in placement: %s", aggregate.name, error)
+
+    def _list_aggregates(self) -> list[Aggregate]:
+        with self._database.reader() as session:
+            return aggregates.list_aggregates(session)
+
+    @staticmethod
+    def _read(session: Session) -> dict[str, Any]:
+        return {
+            # Read first: newer data with an older number is pushed again; the reverse would get
+            # lost.
+            "seq": metadata_seq.get_seq(session),
+            "cells": [
+                {"uuid": cell.uuid, "name": cell.name, "disabled": cell.disabled}
+                for cell in cells.list_cells(session)
+            ],
+            "aggregates": aggregates.list_aggregates(session),
+            "zones": [
+                {
+                    "uuid": zone.uuid,
+                    "name": zone.name,
+                    "transport_url": zone.transport_url,
+                    "disabled": zone.disabled,
+                }
+                for zone in zones.list_zones(session)
+            ],
+        }

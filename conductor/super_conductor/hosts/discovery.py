@@ -1,0 +1,148 @@
+"""Discovery of unmapped hosts of cells, and of instances that a cell brought along."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from armillary.context import RequestContext, admin_context
+from armillary.db import Database
+from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.super_conductor.db import cells as cells_db
+from conductor.super_conductor.db import host_mappings, instance_mappings, request_specs
+from conductor.super_conductor.hosts.cells import Answers, Cells
+from objects.cell_mapping import CellMapping
+from objects.instance import Instance
+from objects.request_spec import RequestSpec
+
+LOG = logging.getLogger(__name__)
+
+_PAGE_SIZE = 500
+
+
+@dataclasses.dataclass(frozen=True)
+class Discovered:
+    """Discovered hosts. Hosts with new or changed nodes are in both lists."""
+
+    new_hosts: dict[str, list[str]]
+    """Cell name -> hosts that have just been mapped to it."""
+    changed_hosts: list[str]
+    """Hosts whose compute nodes differ from the mapped ones."""
+    down_cells: list[str]
+
+
+def discover_hosts(database: Database, cells: Cells, *, cell_uuid: str | None = None) -> Discovered:
+    """Map unmapped hosts of all enabled cells, or of one.
+
+    ``cell_uuid`` selects one cell. Raises CellNotFound for an unknown cell. The result names cells
+    that did not answer.
+    """
+    with database.reader() as session:
+        asked = _cells_to_ask(session, cell_uuid)
+    answers: Answers[dict[str, list[str]]] = cells.ask_all(_hosts_of, among=asked)
+    found = Discovered({}, [], answers.down_cells)
+    for cell in asked:
+        hosts = answers.by_cell.get(cell.uuid, {})
+        new, changed = _compare(database, cell, hosts)
+        if new:
+            LOG.info("Cell %s: new hosts %s", cell.name, ", ".join(new))
+            found.new_hosts[cell.name] = new
+        found.changed_hosts.extend(changed)
+    return found
+
+
+def map_instances(database: Database, cells: Cells, cell_uuid: str) -> int:
+    """Map unmapped instances of a cell; return their number.
+
+    Raises CellNotFound, CellUnavailable.
+    """
+    context = admin_context()
+    marker: dict[str, str] | None = None
+    count = 0
+    while page := cells.call(cell_uuid, _page_after(context, marker)):
+        count += _map_page(database, cell_uuid, page)
+        last = page[-1]
+        assert last.created_at is not None
+        marker = {"created_at": last.created_at.isoformat(), "uuid": last.uuid}
+    return count
+
+
+def _cells_to_ask(session: Session, cell_uuid: str | None) -> list[CellMapping]:
+    if cell_uuid is not None:
+        return [cells_db.get_cell(session, cell_uuid)]
+    return [cell for cell in cells_db.list_cells(session) if not cell.disabled]
+
+
+def _hosts_of(cell: CellConductorAPI) -> dict[str, list[str]]:
+    return cell.list_known_hosts(admin_context())
+
+
+def _compare(
+    database: Database, cell: CellMapping, hosts: Mapping[str, list[str]]
+) -> tuple[list[str], list[str]]:
+    """Store new and changed hosts; return both, sorted."""
+    with database.reader() as session:
+        known = host_mappings.list_node_uuids(session, cell.uuid)
+    new = sorted(hosts.keys() - known.keys())
+    changed = sorted(host for host, nodes in hosts.items() if known.get(host, []) != nodes)
+    if not new and not changed:
+        return [], []
+
+    def write(session: Session) -> None:
+        host_mappings.map_hosts(session, cell.uuid, {host: hosts[host] for host in new})
+        for host in changed:
+            host_mappings.set_node_uuids(session, host, cell.uuid, hosts[host])
+
+    database.run_in_writer(write)
+    with database.reader() as session:
+        ours = host_mappings.list_node_uuids(session, cell.uuid)
+    for host in new:
+        if host not in ours:
+            LOG.warning("Host %s of cell %s is already mapped to another cell", host, cell.name)
+    return [host for host in new if host in ours], [host for host in changed if host in ours]
+
+
+def _page_after(context: RequestContext, marker: dict[str, str] | None) -> Any:
+    return lambda cell: cell.list_instances(context, filters={}, limit=_PAGE_SIZE, marker=marker)
+
+
+def _map_page(database: Database, cell_uuid: str, page: list[Instance]) -> int:
+    def write(session: Session) -> int:
+        unmapped = instance_mappings.unmapped(session, [one.uuid for one in page])
+        strays = [one for one in page if one.uuid in unmapped]
+        if strays:
+            instance_mappings.add_mappings(session, [_mapping_of(one, cell_uuid) for one in strays])
+            request_specs.add_missing_specs(session, [_spec_of(one) for one in strays])
+        return len(strays)
+
+    return database.run_in_writer(write)
+
+
+def _mapping_of(instance: Instance, cell_uuid: str) -> dict[str, Any]:
+    return {
+        "instance_uuid": instance.uuid,
+        "cell_uuid": cell_uuid,
+        "reservation_id": instance.reservation_id,
+        "project_id": instance.project_id,
+        "user_id": instance.user_id,
+        "vcpus": instance.flavor.vcpus,
+        "memory_mb": instance.flavor.memory_mb,
+        "queued_for_delete": False,
+        "deleted_at": None,
+    }
+
+
+def _spec_of(instance: Instance) -> dict[str, Any]:
+    spec = RequestSpec.from_values(
+        instance_uuid=instance.uuid,
+        project_id=instance.project_id,
+        user_id=instance.user_id,
+        flavor=instance.flavor,
+        image=instance.image,
+        num_instances=1,
+    )
+    return {"instance_uuid": instance.uuid, "spec": spec.obj_to_primitive()}

@@ -1,0 +1,229 @@
+"""Hosts of all cells: services, compute nodes and availability zones."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.common.cell_db.services import COMPUTE
+from conductor.common.service_records import ServiceRecords
+from conductor.super_conductor.db import aggregates, host_mappings
+from conductor.super_conductor.hosts.cells import Cells
+from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
+from conductor.super_conductor.zones import uuid_translation
+from objects.aggregate import Aggregate
+from objects.cell_mapping import CELL0_UUID
+from objects.compute_node import ComputeNode
+from objects.instance import Instance
+from objects.service import Service
+from placement.rpcapi import PlacementAPI
+
+_CHANGEABLE = {"disabled", "disabled_reason", "forced_down"}
+_INSTANCES_MAX = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class _AllHosts:
+    """Answers of the cells."""
+
+    services: list[Service]
+    nodes: list[ComputeNode]
+    down_cells: list[str]
+
+
+class Hosts:
+    """Answers requests about hosts by querying all cells; sends changes to the host's cell."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        database: Database,
+        cells: Cells,
+        placement: PlacementAPI,
+        facts: MetadataPublisher,
+        *,
+        own_records: ServiceRecords,
+    ) -> None:
+        self._conf = conf
+        self._database = database
+        self._cells = cells
+        self._placement = placement
+        self._metadata = facts
+        self._own_records = own_records
+
+    def list_services(self, context: RequestContext) -> dict[str, Any]:
+        """Return what ``SuperConductorAPI.list_services`` promises."""
+        all_hosts = self._read_hosts(context, with_nodes=False)
+        services = sorted([*all_hosts.services, *self._own_records.list_all()], key=_place)
+        return {"services": services, "down_cells": all_hosts.down_cells}
+
+    def update_service(
+        self, context: RequestContext, service_uuid: str, values: dict[str, Any]
+    ) -> Service:
+        """Change a service. Raises ServiceNotFound, Invalid, CellUnavailable."""
+        if unknown := sorted(values.keys() - _CHANGEABLE):
+            raise exception.Invalid(
+                reason=f"cannot change {', '.join(unknown)} of a service; "
+                f"changeable: {', '.join(sorted(_CHANGEABLE))}"
+            )
+        cell_uuid = str(self._find_service(context, service_uuid).cell_uuid)
+        if cell_uuid == CELL0_UUID:
+            raise exception.Invalid(
+                reason=f"service {service_uuid} has no host that could be disabled or forced down"
+            )
+        changed = self._cells.call(
+            cell_uuid, lambda cell: cell.update_service(context, service_uuid, values)
+        )
+        return self._placed(changed, cell_uuid, self._zones())
+
+    def delete_service(self, context: RequestContext, service_uuid: str) -> None:
+        """Delete a service. Raises ServiceNotFound, InUse, CellUnavailable."""
+        service = self._find_service(context, service_uuid)
+        cell_uuid = str(service.cell_uuid)
+        if cell_uuid == CELL0_UUID:
+            self._own_records.remove(service_uuid)
+            return
+        host = self._cells.call(cell_uuid, lambda cell: cell.delete_service(context, service_uuid))
+        if service.binary != COMPUTE:
+            return
+        changed = self._database.run_in_writer(lambda session: _forget_host(session, host))
+        self._metadata.aggregates_changed(changed)
+
+    def list_compute_nodes(self, context: RequestContext) -> dict[str, Any]:
+        """Return what ``SuperConductorAPI.list_compute_nodes`` promises."""
+        all_hosts = self._read_hosts(context, with_nodes=True)
+        usages = self._placement.get_provider_usages(
+            context, [node.uuid for node in all_hosts.nodes]
+        )
+        return {
+            "nodes": all_hosts.nodes,
+            "services": _compute_services(all_hosts),
+            "usages": usages,
+            "down_cells": all_hosts.down_cells,
+        }
+
+    def get_compute_node(self, context: RequestContext, node: str) -> dict[str, Any]:
+        """Return a node by UUID or name. Raises ComputeNodeNotFound, CellUnavailable."""
+        all_hosts = self._read_hosts(context, with_nodes=True)
+        found = next((one for one in all_hosts.nodes if node in (one.uuid, one.node)), None)
+        if found is None:
+            _raise_if_cells_down(all_hosts)
+            raise exception.ComputeNodeNotFound(node=node)
+        usages = self._placement.get_provider_usages(context, [found.uuid])
+        return {
+            "node": found,
+            "service": _compute_services(all_hosts).get(found.host),
+            "usages": usages.get(found.uuid, {}),
+            "instances": self._instances_on(context, found),
+        }
+
+    def list_availability_zones(self, context: RequestContext) -> list[dict[str, Any]]:
+        """Return what ``SuperConductorAPI.list_availability_zones`` promises, ordered by name."""
+        zones: dict[str, dict[str, dict[str, bool]]] = {}
+        for service in self._read_hosts(context, with_nodes=False).services:
+            if service.binary == COMPUTE and service.availability_zone is not None:
+                hosts = zones.setdefault(service.availability_zone, {})
+                hosts[service.host] = {"up": service.up, "disabled": service.disabled}
+        with self._database.reader() as session:
+            named = aggregates.zone_names(session)
+        for name in (*named, self._conf.default_availability_zone):
+            zones.setdefault(name, {})
+        return [
+            {
+                "name": name,
+                "available": any(one["up"] and not one["disabled"] for one in hosts.values()),
+                "hosts": hosts,
+            }
+            for name, hosts in sorted(zones.items())
+        ]
+
+    def _read_hosts(self, context: RequestContext, *, with_nodes: bool) -> _AllHosts:
+        answers = self._cells.ask_all(
+            lambda cell: (
+                cell.list_services(context),
+                cell.list_compute_nodes(context) if with_nodes else [],
+            )
+        )
+        zones = self._zones()
+        services = [
+            self._placed(service, cell_uuid, zones)
+            for cell_uuid, (found, _) in answers.by_cell.items()
+            for service in found
+        ]
+        nodes = [
+            node.with_values(cell_uuid=cell_uuid)
+            for cell_uuid, (_, found) in answers.by_cell.items()
+            for node in found
+        ]
+        return _AllHosts(
+            services=sorted(services, key=_place),
+            nodes=sorted(nodes, key=lambda one: (one.host, one.node)),
+            down_cells=answers.down_cells,
+        )
+
+    def _find_service(self, context: RequestContext, service_uuid: str) -> Service:
+        """Return a service with its cell. Raises ServiceNotFound, CellUnavailable."""
+        for own in self._own_records.list_all():
+            if own.uuid == service_uuid:
+                return own
+        all_hosts = self._read_hosts(context, with_nodes=False)
+        for service in all_hosts.services:
+            if service.uuid == service_uuid and service.cell_uuid is not None:
+                return service
+        _raise_if_cells_down(all_hosts)
+        raise exception.ServiceNotFound(service=service_uuid)
+
+    def _placed(self, service: Service, cell_uuid: str, zones: dict[str, str]) -> Service:
+        """Set the cell of a service, and the availability zone of a compute service."""
+        service.cell_uuid = cell_uuid
+        if service.binary == COMPUTE:
+            service.availability_zone = zones.get(
+                service.host, self._conf.default_availability_zone
+            )
+        return service
+
+    def _zones(self) -> dict[str, str]:
+        with self._database.reader() as session:
+            return aggregates.zones_of_hosts(session)
+
+    def _instances_on(self, context: RequestContext, node: ComputeNode) -> list[Instance]:
+        assert node.cell_uuid is not None
+        found = self._cells.call(
+            node.cell_uuid,
+            lambda cell: cell.list_instances(
+                context, filters={"host": node.host}, limit=_INSTANCES_MAX
+            ),
+        )
+        here = [one for one in found if one.node in (None, node.node)]
+        with self._database.reader() as session:
+            return uuid_translation.of_own(session, {one.uuid for one in here}).in_answer(here)
+
+
+def _forget_host(session: Session, host: str) -> list[Aggregate]:
+    """Remove a host's mapping and aggregate memberships; return its former aggregates."""
+    lost = [one.uuid for one in aggregates.list_aggregates(session) if host in one.hosts]
+    aggregates.remove_host_everywhere(session, host)
+    host_mappings.delete_host_mapping(session, host)
+    return [aggregates.get_aggregate(session, uuid) for uuid in lost]
+
+
+def _place(service: Service) -> tuple[str, str]:
+    return service.host, service.binary
+
+
+def _compute_services(all_hosts: _AllHosts) -> dict[str, Service]:
+    return {one.host: one for one in all_hosts.services if one.binary == COMPUTE}
+
+
+def _raise_if_cells_down(all_hosts: _AllHosts) -> None:
+    """Raise CellUnavailable while a cell does not answer: the object may be there."""
+    if all_hosts.down_cells:
+        raise exception.CellUnavailable(
+            cell=", ".join(all_hosts.down_cells), reason="the object may be there; try again later"
+        )

@@ -1,0 +1,1 @@
+"""Moves: hosts for resize, migration, evacuation and unshelve, also between cells."""

@@ -1,0 +1,179 @@
+"""Relay between two cells while an instance moves from one to the other.
+
+Cells do not know each other: their messages go through here, and only for a move that is allowed to
+change cells. At any time exactly one of the two cells has the instance and drives the move. The
+instance's mapping is changed here. Callers retry until they get an answer, so nothing is stored
+here except which cells take part.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.common import stored_contexts
+from conductor.super_conductor.db import cell_changes, cleanups, instance_mappings, moves
+from conductor.super_conductor.db.cell_changes import CellChange
+from conductor.super_conductor.delete.delete_task import Deletes
+from conductor.super_conductor.hosts.cells import Cells
+from objects.instance_fault import InstanceFault
+from objects.instance_order import InstanceOrder
+from objects.server_record import ServerRecord
+
+LOG = logging.getLogger(__name__)
+
+ASKED_MAX = 1000
+
+
+class CellRelay:
+    """See ``SuperConductorAPI``, "Between cells"."""
+
+    def __init__(self, database: Database, cells: Cells, deletes: Deletes) -> None:
+        self._database = database
+        self._cells = cells
+        self._deletes = deletes
+
+    def order(
+        self,
+        context: RequestContext,
+        cell_uuid: str,
+        to_cell_uuid: str,
+        record: ServerRecord,
+        order: InstanceOrder,
+    ) -> str | None:
+        """Send an order to the other cell; return why its host could not get it."""
+        migration_uuid = record.migration.uuid
+        if self._find(migration_uuid, record.instance.uuid).target_cell_uuid is None:
+            self._database.run_in_writer(
+                lambda session: cell_changes.set_target(session, migration_uuid, to_cell_uuid)
+            )
+        other = self._other(migration_uuid, record.instance.uuid, cell_uuid)
+        if other != to_cell_uuid:
+            raise exception.Conflict(
+                reason=f"migration {migration_uuid} goes to cell {other}, not to {to_cell_uuid}"
+            )
+        return self._cells.call(
+            other, lambda cell: cell.order_for_other_cell(context, record, order)
+        )
+
+    def answer(
+        self,
+        context: RequestContext,
+        cell_uuid: str,
+        host: str,
+        instance_uuid: str,
+        migration_uuid: str,
+        sequence: int,
+        *,
+        answer: Mapping[str, Any],
+        fault: InstanceFault | None,
+    ) -> str:
+        """Send the other cell the answer to its order."""
+        other = self._other(migration_uuid, instance_uuid, cell_uuid)
+        return self._cells.call(
+            other,
+            lambda cell: cell.order_answered_elsewhere(
+                context, host, instance_uuid, migration_uuid, sequence, answer=answer, fault=fault
+            ),
+        )
+
+    def is_wanted(
+        self,
+        context: RequestContext,
+        cell_uuid: str,
+        host: str,
+        instance_uuid: str,
+        migration_uuid: str,
+        sequence: int,
+    ) -> bool:
+        """Return whether the other cell still waits for the answer to an order."""
+        other = self._other(migration_uuid, instance_uuid, cell_uuid)
+        return self._cells.call(
+            other,
+            lambda cell: cell.is_order_wanted_elsewhere(
+                context, host, instance_uuid, migration_uuid, sequence
+            ),
+        )
+
+    def hand_over(self, context: RequestContext, cell_uuid: str, record: ServerRecord) -> None:
+        """Hand an instance over to the other cell and map it there."""
+        migration_uuid, instance_uuid = record.migration.uuid, record.instance.uuid
+        other = self._other(migration_uuid, instance_uuid, cell_uuid)
+        self._cells.call(other, lambda cell: cell.take_over_instance(context, record))
+
+        self._database.run_in_writer(lambda session: self._map(session, record, other))
+        LOG.info("%s: handed over to cell %s", instance_uuid, other)
+
+    def _map(self, session: Session, record: ServerRecord, cell_uuid: str) -> None:
+        """Map an instance to a cell. Raises Conflict when the instance is being deleted."""
+        migration_uuid, instance_uuid = record.migration.uuid, record.instance.uuid
+        instance_mappings.map_to_cell(session, [instance_uuid], cell_uuid)
+        if cell_changes.find(session, migration_uuid) is None:  # after the lock, as a delete does
+            raise _not_moving(instance_uuid, migration_uuid)
+
+    def end(
+        self, context: RequestContext, cell_uuid: str, instance_uuid: str, migration_uuid: str
+    ) -> None:
+        """Have the other cell's copy removed, now or when that cell is reachable again."""
+
+        def write(session: Session) -> bool:
+            change = cell_changes.find(session, migration_uuid, locked=True)
+            other = None if change is None else change.other(cell_uuid)
+            if change is None or change.instance_uuid != instance_uuid:
+                return False
+            cell_changes.remove(session, migration_uuid)
+            if other is None:
+                return False
+            plain = stored_contexts.to_plain(context)
+            cleanups.add_copy(session, instance_uuid, other, migration_uuid, plain)
+            return True
+
+        if self._database.run_in_writer(write):
+            self._deletes.clean_up([instance_uuid])
+
+    def known(self, migration_uuids: Sequence[str]) -> list[str]:
+        """Return the given moves that have not ended. Raises Invalid for too many."""
+        _check_count(migration_uuids)
+        with self._database.reader() as session:
+            return sorted(cell_changes.known(session, migration_uuids))
+
+    def being_scheduled(self, migration_uuids: Sequence[str]) -> list[str]:
+        """Return the given moves that are still being scheduled. Raises Invalid for too many."""
+        _check_count(migration_uuids)
+        with self._database.reader() as session:
+            return sorted(moves.known(session, migration_uuids))
+
+    def _find(self, migration_uuid: str, instance_uuid: str) -> CellChange:
+        with self._database.reader() as session:
+            change = cell_changes.find(session, migration_uuid)
+        if change is None or change.instance_uuid != instance_uuid:
+            raise _not_moving(instance_uuid, migration_uuid)
+        return change
+
+    def _other(self, migration_uuid: str, instance_uuid: str, cell_uuid: str) -> str:
+        other = self._find(migration_uuid, instance_uuid).other(cell_uuid)
+        if other is None:
+            raise exception.Conflict(
+                reason=f"cell {cell_uuid} does not take part in migration {migration_uuid}"
+            )
+        return other
+
+
+def _not_moving(instance_uuid: str, migration_uuid: str) -> exception.Conflict:
+    return exception.Conflict(
+        reason=f"instance {instance_uuid} does not change cells in migration {migration_uuid}; "
+        "it has ended, or the instance is being deleted"
+    )
+
+
+def _check_count(migration_uuids: Sequence[str]) -> None:
+    if len(migration_uuids) > ASKED_MAX:
+        raise exception.Invalid(
+            reason=f"got {len(migration_uuids)} moves, at most {ASKED_MAX} are allowed"
+        )

@@ -1,0 +1,448 @@
+"""Find hosts for a move: hold the source allocation, schedule, and send the cell the result.
+
+A move is stored before anything is done for it. The instance's cell stores the operation first, so
+that the instance changes state there and nowhere else. The cell then waits for the result, which is
+a list of hosts or the reason why there is none. Each step may run twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.concurrency import WorkerPool, WorkerPoolFull
+from armillary.context import RequestContext, admin_context
+from conductor.common import stored_contexts
+from conductor.common.clock import moment
+from conductor.common.leases import Lease, LeaseKeeper, Leases
+from conductor.super_conductor import base_task
+from conductor.super_conductor.base_task import (
+    NO_VALID_HOST,
+    REFUSED,
+    TOO_LATE,
+    Dependencies,
+    LeaseLost,
+    PermanentFailure,
+    Step,
+    StepHook,
+)
+from conductor.super_conductor.build import decision_traces
+from conductor.super_conductor.db import cell_changes, models, move_traces, moves
+from conductor.super_conductor.db.move_traces import MoveTrace
+from conductor.super_conductor.db.moves import Move
+from conductor.super_conductor.move import move_specs
+from objects.allocation import ALTERNATE_PLACE, TRY_FENCES
+from objects.instance import Instance
+from objects.instance_fault import InstanceFault
+from objects.request_spec import RequestSpec
+from objects.selection import Selection
+from objects.traces.decision_trace import DecisionTrace
+
+LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+SOURCE_HELD_BY_MIGRATION = frozenset({"resize", "migrate", "live_migrate"})
+"""Operations in which the migration holds the instance's allocation at the source."""
+CLAIMED_BY_CELL = frozenset({"evacuate"})
+"""Operations whose cell makes the claim: the instance holds both ends.
+
+A scheduler cannot add to an existing claim.
+"""
+NOTIFICATION_NAMES = {
+    **dict.fromkeys(SOURCE_HELD_BY_MIGRATION, "migrate_server"),
+    "evacuate": "rebuild_server",
+    "unshelve": "unshelve_instance",
+}
+"""Operation -> task name in notifications to operators when no host was found."""
+TRIES_MAX = (ALTERNATE_PLACE - 1) // TRY_FENCES
+"""Maximum number of scheduling tries: each has its own fences, between the hold's and the cell's.
+"""
+SENTENCE_LENGTH_MAX = 15_000
+"""Maximum length in characters of a reason in decision lists; the trace has the full text."""
+
+
+def write_nothing(_session: Session) -> None:
+    """Write nothing besides the move."""
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Return whether a cell rejected the request, so that nothing was started there."""
+    return isinstance(error, exception.NotFound | exception.Conflict | exception.Invalid)
+
+
+class MoveTask:
+    """One conductor's work on one move, under one lease. Used by one thread."""
+
+    def __init__(
+        self, parts: Dependencies, moves_leases: Leases, lease: Lease, watch: StepHook
+    ) -> None:
+        self._parts = parts
+        self._leases = moves_leases
+        self._lease = lease
+        self._watch = watch
+        self._move: Move
+        self._fence = 0
+        self._instance: Instance | None = None
+        self._spec: RequestSpec | None = None
+        self._selections: list[Selection] = []
+        self._trace: DecisionTrace | None = None
+
+    def begin(self) -> None:
+        """Have the cell store the operation. Raises what ``begin_operation`` raises."""
+        found = self._read(lambda session: moves.find(session, self._lease.key))
+        if found is None:
+            raise LeaseLost(self._lease.key)
+        self._move = found
+        self._fence = self._parts.cells.call(
+            found.cell_uuid,
+            lambda cell: cell.begin_operation(
+                self._context, found.instance_uuid, found.operation, found.arguments
+            ),
+        )
+
+    def run(self) -> None:
+        """Run until the cell has a result. Raises what prevented that."""
+        try:
+            self.begin()
+        except exception.ArmillaryError as error:
+            is_unsent = isinstance(error, exception.RpcVersionTooOld)
+            if is_unsent or not _is_refusal(error):
+                raise  # a newer conductor may have started it; the outcome is unknown
+            LOG.info("%s: move dropped: %s", self._lease.key, error)
+        else:
+            self._find_hosts()
+        self._write(lambda session: moves.remove(session, self._lease.key))
+
+    def _find_hosts(self) -> None:
+        try:
+            base_task.run(self, STEPS, self._watch)
+        except PermanentFailure as reason:
+            self._give_up(reason)
+        except exception.InstanceNotFound as error:
+            LOG.info("%s: move dropped: %s", self._lease.key, error)
+
+    # Steps
+
+    def check_deadline(self) -> None:
+        """Give up what missed the scheduling deadline or used all its tries."""
+        limit = timedelta(seconds=self._parts.conf.conductor.scheduling_deadline_seconds)
+        if moment(self._parts.now()) >= self._move.accepted_at + limit:
+            raise PermanentFailure(TOO_LATE, f"Not scheduled within {limit.total_seconds():.0f} s")
+        if self._move.takes > TRIES_MAX:
+            raise PermanentFailure(TOO_LATE, f"Not scheduled after {TRIES_MAX} tries")
+
+    def read_instance(self) -> None:
+        """Read the instance, and build the request spec of the move."""
+        move = self._move
+        instance = self._parts.cells.call(
+            move.cell_uuid, lambda cell: cell.get_instance(self._context, move.instance_uuid)
+        )
+        self._spec = move_specs.make(
+            self._parts.database,
+            self._parts.cells,
+            self._parts.conf.pci.alias,
+            self._context,
+            move=move,
+            instance=instance,
+        )
+        self._instance = instance
+
+    def hold(self) -> None:
+        """Transfer the instance's allocation to its migration."""
+        if self._move.operation not in SOURCE_HELD_BY_MIGRATION:
+            return
+        try:
+            self._parts.placement.move_allocations(
+                admin_context(),
+                self._move.instance_uuid,
+                self._move.migration_uuid,
+                fence=self._fence,
+                consumer_type="MIGRATION",
+            )
+        except exception.ConsumerNotFound:
+            LOG.debug("%s: no allocation in placement", self._move.instance_uuid)
+        except exception.ConsumerGenerationConflict as error:
+            if not self._is_held():
+                raise PermanentFailure(REFUSED, error.message) from error
+
+    def release_former_claims(self) -> None:
+        """Release what an earlier try of unknown outcome claimed, and block its late claims.
+
+        The fence is below that of the claim to come, so a late release does not free that.
+        """
+        if self._move.takes > 1 and self._move.operation not in CLAIMED_BY_CELL:
+            self._parts.placement.release(
+                admin_context(), {self._move.instance_uuid: self._claim_fence - 1}
+            )
+
+    def select_destinations(self) -> None:
+        """Ask a scheduler for a host and alternates."""
+        assert self._spec is not None, "set by read_instance"
+        is_dry = self._move.operation in CLAIMED_BY_CELL
+        try:
+            if is_dry:
+                found = self._parts.scheduler.select_destinations(
+                    self._context, self._spec, [self._move.instance_uuid],
+                    fences=[self._claim_fence], dry_run=True,
+                    timeout_seconds=self._answer_timeout_seconds,
+                )  # fmt: skip
+            else:
+                found = self._parts.scheduling.select_destinations(
+                    self._context, self._spec, [self._move.instance_uuid],
+                    fences=[self._claim_fence], timeout_seconds=self._answer_timeout_seconds,
+                )  # fmt: skip
+        except exception.NoValidHost as error:
+            self._trace = decision_traces.from_error(error.kwargs.get("trace"))
+            raise PermanentFailure(
+                NO_VALID_HOST, error.kwargs.get("reason") or error.message
+            ) from error
+        except (exception.Invalid, exception.NotFound, exception.RequestFilterFailed) as error:
+            raise PermanentFailure(REFUSED, error.message) from error
+        self._selections = found.selections()[0]
+        self._trace = found.trace
+
+    def store_trace(self) -> None:
+        """Store why this host was chosen; a later try's trace replaces it."""
+        if self._trace is not None:
+            self._keep_trace(self._trace, host=self._selections[0].service_host)
+
+    def allow_change_of_cell(self) -> None:
+        """Record that the move may change cells; another cell is not contacted without this."""
+        move = self._move
+        if any(chosen.cell_uuid != move.cell_uuid for chosen in self._selections):
+            now = moment(self._parts.now())
+            self._write(
+                lambda session: cell_changes.allow(
+                    session, move.migration_uuid, move.instance_uuid, move.cell_uuid, now=now
+                )
+            )
+
+    def go_on(self) -> None:
+        """Send the cell the selected hosts."""
+        move = self._move
+        assert self._spec is not None, "set by read_instance"
+        facts = {
+            "selections": [each.obj_to_primitive() for each in self._selections],
+            "request_spec": self._spec.obj_to_primitive(),
+        }
+        try:
+            self._parts.cells.call(
+                move.cell_uuid,
+                lambda cell: cell.go_on_with_operation(
+                    self._context, move.instance_uuid, move.migration_uuid, facts
+                ),
+            )
+        except exception.Conflict as error:
+            LOG.info("%s: move dropped: %s", move.instance_uuid, error)
+
+    # Helpers
+
+    def _is_held(self) -> bool:
+        """Return whether the migration holds the source allocation.
+
+        If so, the conflict comes from a claim that an earlier try made for the instance.
+        """
+        held = self._parts.placement.get_allocations(admin_context(), [self._move.migration_uuid])
+        return bool(held)
+
+    def _give_up(self, reason: PermanentFailure) -> None:
+        move = self._move
+        LOG.info("%s: %s given up: %s", move.instance_uuid, move.operation, reason.details)
+        self._keep_trace(self._trace or self._trace_of(reason), host=None)
+        fault = InstanceFault.from_values(
+            instance_uuid=move.instance_uuid, message=reason.message, details=reason.details
+        )
+        try:
+            self._parts.cells.call(
+                move.cell_uuid,
+                lambda cell: cell.fail_operation(
+                    self._context, move.instance_uuid, move.migration_uuid, fault
+                ),
+            )
+        except exception.Conflict as error:
+            LOG.info("%s: move dropped: %s", move.instance_uuid, error)
+        else:
+            self._tell(reason)
+
+    def _trace_of(self, reason: PermanentFailure) -> DecisionTrace:
+        """Return a trace for a move that no scheduler decided on."""
+        return DecisionTrace.from_values(
+            request_id=self._context.request_id,
+            created_at=moment(self._parts.now()),
+            sentence=reason.details,
+        )
+
+    def _keep_trace(self, trace: DecisionTrace, *, host: str | None) -> None:
+        move, conf = self._move, self._parts.conf.conductor
+        shared, choices = decision_traces.split(trace, size_max=conf.trace_size_max)
+        sentence = trace.sentence
+        decided = MoveTrace(
+            migration_uuid=move.migration_uuid,
+            instance_uuid=move.instance_uuid,
+            operation=move.operation,
+            request_id=self._context.request_id,
+            host=host,
+            sentence=None if sentence is None else sentence[:SENTENCE_LENGTH_MAX],
+            stored_at=moment(self._parts.now()),
+        )
+        whole = {**shared, "choices": list(choices.values())}
+        keep_max = conf.move_traces_max
+        self._write(lambda session: move_traces.store(session, decided, whole, keep_max=keep_max))
+
+    def _tell(self, reason: PermanentFailure) -> None:
+        """Notify operators; the instance keeps its state."""
+        task = NOTIFICATION_NAMES.get(self._move.operation)
+        if task is not None:
+            self._parts.notifier.compute_task_failed(
+                self._context,
+                task,
+                [self._move.instance_uuid],
+                reason.details,
+                state=None if self._instance is None else self._instance.vm_state,
+                spec=self._spec,
+            )
+
+    @property
+    def _context(self) -> RequestContext:
+        return stored_contexts.from_plain(self._move.context)
+
+    @property
+    def _claim_fence(self) -> int:
+        return self._fence + TRY_FENCES * self._move.takes - 1
+
+    @property
+    def _answer_timeout_seconds(self) -> float:
+        first = float(self._parts.conf.conductor.step_timeout_seconds)
+        longest = float(self._parts.conf.rpc.long_timeout_seconds)
+        return min(first * 2 ** min(self._move.takes - 1, 10), longest)
+
+    def _read(self, query: Callable[[Session], T]) -> T:
+        with self._parts.database.reader() as session:
+            return query(session)
+
+    def _write(self, fn: Callable[[Session], T]) -> T:
+        def ours(session: Session) -> T:
+            if not self._leases.renew(session, self._lease):
+                raise LeaseLost(self._lease.key)
+            return fn(session)
+
+        return self._parts.database.run_in_writer(ours)
+
+
+STEPS: Sequence[Step[MoveTask]] = (
+    Step("check deadline of move", MoveTask.check_deadline),
+    Step("read instance", MoveTask.read_instance),
+    Step("hold source", MoveTask.hold),
+    Step("release former claims of move", MoveTask.release_former_claims),
+    Step("select destinations of move", MoveTask.select_destinations),
+    Step("store trace of move", MoveTask.store_trace),
+    Step("allow change of cell", MoveTask.allow_change_of_cell),
+    Step("go on in cell", MoveTask.go_on),
+)
+
+
+class Moves:
+    """Runs new and abandoned moves on a bounded number of workers."""
+
+    def __init__(
+        self,
+        parts: Dependencies,
+        leases: Leases,
+        workers: WorkerPool,
+        watch: StepHook = base_task.no_hook,
+    ) -> None:
+        self._parts = parts
+        self._leases = leases
+        self._keeper = LeaseKeeper(parts.database, leases)
+        self._workers = workers
+        self._watch = watch
+
+    def accept(self, move: Move, within: Callable[[Session], None] = write_nothing) -> None:
+        """Store a move and have its cell start it; a worker does the rest soon.
+
+        ``within`` writes in the transaction that stores it, and may raise. Raises
+        InstanceInvalidState, InstanceNotFound or Invalid with no move stored. Raises
+        CellUnavailable or RpcFailed if it is unknown whether the cell has started; the move is
+        then resumed later.
+        """
+        lease = self._leases.held(move.migration_uuid)
+
+        def write(session: Session) -> None:
+            within(session)
+            moves.add(session, move, lease.columns)
+
+        self._parts.database.run_in_writer(write)
+        self._keeper.keep(lease)
+        try:
+            MoveTask(self._parts, self._leases, lease, self._watch).begin()
+        except Exception as error:
+            if not _is_refusal(error):
+                self._drop(lease, 0.0)
+                raise
+            self._keeper.drop(lease)
+            self._parts.database.run_in_writer(
+                lambda session: moves.remove(session, move.migration_uuid)
+            )
+            raise
+        try:
+            self._workers.submit(self.work, lease)
+        except (WorkerPoolFull, RuntimeError):  # RuntimeError: this process is shutting down
+            self._drop(lease, 0.0)
+
+    def resume(self, migration_uuids: Sequence[str]) -> None:
+        """Take moves that no conductor works on, as many as there are free workers."""
+        for migration_uuid in migration_uuids:
+            lease = self._take(migration_uuid)
+            if lease is None:
+                continue
+            LOG.info("%s: move resumed", migration_uuid)
+            self._keeper.keep(lease)
+            try:
+                self._workers.submit(self.work, lease)
+            except (WorkerPoolFull, RuntimeError):
+                self._drop(lease, 0.0)
+                return
+
+    def work(self, lease: Lease) -> None:
+        """Process a move now; on failure leave it to be retried after a pause."""
+        task = MoveTask(self._parts, self._leases, lease, self._watch)
+        try:
+            task.run()
+        except LeaseLost:
+            LOG.debug("%s: another conductor has taken the move, or it is over", lease.key)
+        except Exception as error:
+            LOG.warning("%s: outcome of move unknown; will retry: %s", lease.key, error)
+            LOG.debug("%s: caused by", lease.key, exc_info=True)
+            self._drop(lease, float(self._parts.conf.conductor.retry_pause_seconds))
+        else:
+            self._keeper.drop(lease)
+
+    def renew_leases(self) -> None:
+        """Renew the leases of all moves in progress."""
+        self._keeper.renew_all()
+
+    def give_back(self) -> None:
+        """Release the leases of all moves in progress, for other conductors to take."""
+        self._keeper.release_all()
+
+    def _take(self, migration_uuid: str) -> Lease | None:
+        return self._parts.database.run_in_writer(
+            lambda session: self._leases.take(session, migration_uuid, takes=models.Move.takes + 1)
+        )
+
+    def _drop(self, lease: Lease, pause_seconds: float, **values: Any) -> None:
+        self._keeper.drop(lease)
+        try:
+            self._parts.database.run_in_writer(
+                lambda session: self._leases.release(
+                    session, lease, retry_in_seconds=pause_seconds, **values
+                )
+            )
+        except exception.DatabaseUnavailable as error:
+            LOG.warning("%s: cannot release its lease; it will expire: %s", lease.key, error)

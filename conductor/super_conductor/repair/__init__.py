@@ -1,0 +1,1 @@
+"""Repair: the allocation audit, healing, orphaned and missing allocations, expired leases."""

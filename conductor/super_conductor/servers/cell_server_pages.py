@@ -1,0 +1,83 @@
+"""Paged listing of all servers as their cells have them, one cell at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.super_conductor.db import instance_mappings
+from conductor.super_conductor.hosts.cells import Cells
+from objects.cell_mapping import CellMapping
+from objects.instance import Instance
+
+PAGE_SIZE_MAX = 1000
+
+
+class CellServers:
+    """Lists living servers in the cells that they are mapped to, by their UUIDs there.
+
+    A server built here for another zone, or for a cross-zone build of this zone, has its local
+    UUID, which is also its consumer's. Servers in other zones are left out.
+    """
+
+    def __init__(self, database: Database, cells: Cells) -> None:
+        self._database = database
+        self._cells = cells
+
+    def page(
+        self, context: RequestContext, *, limit: int, marker: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """Return what ``SuperConductorAPI.list_cell_servers`` promises. Raises Invalid."""
+        if not 1 <= limit <= PAGE_SIZE_MAX:
+            raise exception.Invalid(reason=f"limit is {limit}, it must be 1 to {PAGE_SIZE_MAX}")
+        cells = sorted(self._cells.list_cells(), key=lambda cell: cell.uuid)
+        left = [cell for cell in cells if marker is None or cell.uuid >= marker["cell_uuid"]]
+        if not left:
+            return {"instances": [], "marker": None, "down_cells": []}
+        cell, *others = left
+        after = marker if marker is not None and marker["cell_uuid"] == cell.uuid else None
+        answers = self._cells.ask_all(
+            lambda one: one.list_instances(
+                context, filters={}, limit=limit, marker=None if after is None else after["after"]
+            ),
+            among=[cell],
+        )
+        found = answers.by_cell.get(cell.uuid, [])
+        return {
+            "instances": self._mapped_here(cell, found),
+            "marker": _next(cell, found, limit, others),
+            "down_cells": list(answers.down_cells),
+        }
+
+    def pages(self, context: RequestContext, *, limit: int) -> Iterator[dict[str, Any]]:
+        """Yield all pages."""
+        page = self.page(context, limit=limit, marker=None)
+        yield page
+        while page["marker"] is not None:
+            page = self.page(context, limit=limit, marker=page["marker"])
+            yield page
+
+    def _mapped_here(self, cell: CellMapping, instances: Sequence[Instance]) -> list[Instance]:
+        with self._database.reader() as session:
+            mappings = instance_mappings.find_mappings(session, [one.uuid for one in instances])
+        kept = []
+        for one in instances:
+            mapping = mappings.get(one.uuid)
+            is_here = mapping is not None and mapping.cell_uuid == cell.uuid
+            if mapping is not None and is_here and not mapping.queued_for_delete:
+                kept.append(one)
+        return kept
+
+
+def _next(
+    cell: CellMapping, found: Sequence[Instance], limit: int, others: Sequence[CellMapping]
+) -> dict[str, Any] | None:
+    if len(found) < limit:
+        return {"cell_uuid": others[0].uuid, "after": None} if others else None
+    last = found[-1]
+    assert last.created_at is not None, "read from a database"
+    after = {"created_at": last.created_at.isoformat(), "uuid": last.uuid}
+    return {"cell_uuid": cell.uuid, "after": after}

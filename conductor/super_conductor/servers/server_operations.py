@@ -1,0 +1,526 @@
+"""Operations that users request on built servers: validated here, executed by their cells."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oslo_config import cfg
+from oslo_db import exception as db_exception
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.common import stored_contexts
+from conductor.common.cell_db.services import COMPUTE
+from conductor.common.clock import Clock, moment
+from conductor.super_conductor.accept import quotas
+from conductor.super_conductor.db import (
+    cell_changes,
+    flavors,
+    host_mappings,
+    images,
+    instance_mappings,
+)
+from conductor.super_conductor.db import quotas as quotas_db
+from conductor.super_conductor.db.moves import Move
+from conductor.super_conductor.delete.delete_task import Deletes
+from conductor.super_conductor.hosts.cells import Cells
+from conductor.super_conductor.move.move_task import Moves, write_nothing
+from conductor.super_conductor.move.outdated_hosts import OutdatedHosts
+from conductor.super_conductor.servers.server_views import Servers
+from objects.cell_mapping import CELL0_UUID
+from objects.flavor import Flavor
+from objects.image_meta import ImageMeta
+from objects.instance import ADMIN, Instance
+from objects.instance_mapping import InstanceMapping
+from objects.migration import Migration, MigrationType
+
+AT_ONCE = frozenset(
+    {
+        "stop",
+        "start",
+        "reboot",
+        "soft_delete",
+        "restore",
+        "shelve",
+        "shelve_offload",
+    }
+)
+"""Operations that need only the server's cell."""
+MOVES = {
+    "resize": MigrationType.RESIZE,
+    "migrate": MigrationType.MIGRATION,
+    "live_migrate": MigrationType.LIVE_MIGRATION,
+    "evacuate": MigrationType.EVACUATION,
+}
+"""Operations that need a new host."""
+CHANGES_CELL = frozenset({"resize", "migrate"})
+"""Moves that may go to another cell, if the caller may request that."""
+ENDS_OF_RESIZES = frozenset({"confirm_resize", "revert_resize"})
+CHANGES_CELL_SINCE = "1.4"
+"""First version of a cell's API with moves between cells."""
+UNLOCKED = frozenset({"lock", "unlock"})
+
+RebuildCheck = Callable[[RequestContext, Instance, ImageMeta], None]
+"""Raises NoValidHost if an instance's host cannot run an image."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Asked:
+    """An operation on a server that is in a cell."""
+
+    context: RequestContext
+    instance: Instance
+    cell_uuid: str
+    operation: str
+    arguments: Mapping[str, Any]
+    is_delegated: bool = False
+    """Whether another zone requested it; that zone counts the server against its quotas."""
+    is_cross_cell: bool = False
+
+
+class ServerOperations:
+    """Accepts operations; see ``SuperConductorAPI.operate_server``."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        database: Database,
+        cells: Cells,
+        *,
+        servers: Servers,
+        deletes: Deletes,
+        moves: Moves,
+        rebuild_check: RebuildCheck,
+        now: Clock,
+        resize_ends: Callable[[str], None] = lambda instance_uuid: None,
+    ) -> None:
+        """``resize_ends`` is called for each instance whose resize is confirmed or reverted."""
+        self._conf = conf
+        self._database = database
+        self._cells = cells
+        self._outdated_hosts = OutdatedHosts(cells)
+        self._servers = servers
+        self._deletes = deletes
+        self._moves = moves
+        self._rebuild_check = rebuild_check
+        self._now = now
+        self._resize_ends = resize_ends
+        self._handlers: dict[str, Callable[[_Asked], None]] = {
+            **dict.fromkeys(AT_ONCE, self._at_once),
+            **dict.fromkeys(ENDS_OF_RESIZES, self._end_resize),
+            **dict.fromkeys(MOVES, self._move),
+            "evacuate": self._evacuate,
+            "rebuild": self._rebuild,
+            "unshelve": self._unshelve,
+            "lock": self._lock,
+            "unlock": self._unlock,
+            "force_delete": self._force_delete,
+        }
+
+    def operate(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        operation: str,
+        arguments: Mapping[str, Any],
+        *,
+        is_delegated: bool = False,
+    ) -> None:
+        """Accept an operation. Raises what ``operate_server`` promises.
+
+        ``is_delegated``: another zone requested it and has checked the quota.
+        """
+        handler = self._handlers.get(operation)
+        if handler is None:
+            raise exception.Invalid(
+                reason=f"unknown operation {operation!r}; "
+                f"known: {', '.join(sorted(self._handlers))}"
+            )
+        instance = self._servers.get_server(context, instance_uuid)
+        if instance.locked and not context.is_admin and operation not in UNLOCKED:
+            raise exception.InstanceLocked(instance_uuid=instance_uuid)
+        if instance.cell_uuid in (None, CELL0_UUID) and operation != "force_delete":
+            raise exception.InstanceInvalidState(
+                instance_uuid=instance_uuid,
+                operation=operation,
+                reason="it has no host" if instance.cell_uuid else "it is being scheduled",
+            )
+        handler(
+            _Asked(context, instance, instance.cell_uuid or "", operation, arguments, is_delegated)
+        )
+
+    def remote_arguments(
+        self, instance_uuid: str, operation: str, arguments: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return an operation's arguments as they are sent to the server's zone.
+
+        A resize is counted against the quota from now on, until the zone reports the server's size.
+        Raises FlavorNotFound, ImageNotFound, QuotaExceeded.
+        """
+        resolved = self.resolved(arguments)
+        if operation == "resize":
+            flavor = resolved["flavor"]
+            with self._database.reader() as session:
+                mapping = instance_mappings.find_mapping(session, instance_uuid)
+            if mapping is not None:
+                self._database.run_in_writer(
+                    lambda session: self._reserve_remote(session, mapping, flavor)
+                )
+        return resolved
+
+    def soft_delete(self, context: RequestContext, instance_uuid: str) -> bool:
+        """Soft-delete a server if that is enabled and possible; return whether it was done.
+
+        False means that the server has to be deleted now.
+        """
+        if self._conf.reclaim_instance_interval <= 0:
+            return False
+        try:
+            self.operate(context, instance_uuid, "soft_delete", {})
+        except exception.InstanceInvalidState:
+            return False
+        return True
+
+    def get_console_output(
+        self, context: RequestContext, instance_uuid: str, *, lines: int | None
+    ) -> str:
+        """Return a server's last console output; see ``SuperConductorAPI``."""
+        instance = self._servers.get_server(context, instance_uuid)
+        if instance.cell_uuid in (None, CELL0_UUID):
+            raise exception.InstanceInvalidState(
+                instance_uuid=instance_uuid,
+                operation="show its console",
+                reason="it has no console yet",
+            )
+        return self._cells.call(
+            str(instance.cell_uuid),
+            lambda cell: cell.get_console_output(context, instance_uuid, lines=lines),
+        )
+
+    def list_migrations(
+        self, context: RequestContext, *, filters: Mapping[str, Any], limit: int
+    ) -> dict[str, Any]:
+        """Return the newest migrations of all cells; see ``SuperConductorAPI``."""
+        if filters.get("instance_uuid"):
+            self._servers.get_server(context, filters["instance_uuid"])
+        answers = self._cells.ask_all(
+            lambda cell: cell.list_migrations(context, filters=filters, limit=limit)
+        )
+        by_uuid: dict[str, Migration] = {}
+        for move in (move for moves in answers.by_cell.values() for move in moves):
+            if move.uuid not in by_uuid or _touched(move) > _touched(by_uuid[move.uuid]):
+                by_uuid[move.uuid] = move  # for a move between cells, both have a record
+        found = list(by_uuid.values())
+        found.sort(key=lambda move: (move.created_at, move.uuid), reverse=True)
+        return {"migrations": found[:limit], "down_cells": answers.down_cells}
+
+    def abort_migration(
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str
+    ) -> None:
+        """Abort a live migration; see ``SuperConductorAPI``."""
+        instance = self._servers.get_server(context, instance_uuid)
+        if instance.cell_uuid in (None, CELL0_UUID):
+            raise exception.MigrationNotFound(migration=migration_uuid)
+        self._cells.call(
+            str(instance.cell_uuid),
+            lambda cell: cell.abort_migration(context, instance_uuid, migration_uuid),
+        )
+
+    # Handlers
+
+    def _at_once(self, asked: _Asked) -> None:
+        self._cells.call(
+            asked.cell_uuid,
+            lambda cell: cell.begin_operation(
+                asked.context, asked.instance.uuid, asked.operation, asked.arguments
+            ),
+        )
+
+    def _end_resize(self, asked: _Asked) -> None:
+        """Confirm or revert a resize, if the server's former cell answers.
+
+        Raises InstanceInvalidState for a revert while the former host is down.
+        """
+        with self._database.reader() as session:
+            changes = cell_changes.list_of(session, asked.instance.uuid)
+        for change in changes:
+            former = change.other(asked.cell_uuid)
+            if former is not None:
+                self._check_former_host(asked, change.migration_uuid, former)
+        self._at_once(asked)
+        self._resize_ends(asked.instance.uuid)
+
+    def _check_former_host(self, asked: _Asked, migration_uuid: str, cell_uuid: str) -> None:
+        services = self._cells.call(cell_uuid, lambda cell: cell.list_services(asked.context))
+        if asked.operation != "revert_resize":
+            return
+        (move,) = self._cells.call(
+            asked.cell_uuid,
+            lambda cell: cell.list_migrations(
+                asked.context, filters={"uuid": migration_uuid}, limit=1
+            ),
+        ) or (None,)
+        host = None if move is None else move.source_host
+        if any(one.host == host and not one.up for one in services if one.binary == COMPUTE):
+            raise exception.InstanceInvalidState(
+                instance_uuid=asked.instance.uuid,
+                operation=asked.operation,
+                reason=f"its former host {host} is down; wait until it is back, or confirm",
+            )
+
+    def _lock(self, asked: _Asked) -> None:
+        self._set_lock(asked, locked=True)
+
+    def _unlock(self, asked: _Asked) -> None:
+        """Unlock a server.
+
+        Raises Forbidden for an administrator's lock, unless ``override`` is set.
+        """
+        may_override = bool(asked.arguments.get("override", asked.context.is_admin))
+        if asked.instance.locked_by == ADMIN and not may_override:
+            raise exception.Forbidden(
+                reason=f"server {asked.instance.uuid} was locked by an administrator and can "
+                "be unlocked by administrators only"
+            )
+        self._set_lock(asked, locked=False)
+
+    def _set_lock(self, asked: _Asked, *, locked: bool) -> None:
+        instance_uuid, reason = asked.instance.uuid, asked.arguments.get("reason")
+        try:
+            self._cells.call(
+                asked.cell_uuid,
+                lambda cell: cell.set_lock(
+                    asked.context, instance_uuid, locked=locked, reason=reason
+                ),
+            )
+        except exception.InstanceNotFound:
+            found = self._servers.get_server(asked.context, instance_uuid)
+            if found.cell_uuid in (None, asked.cell_uuid):
+                raise
+            there = dataclasses.replace(asked, instance=found, cell_uuid=found.cell_uuid)
+            self._set_lock(there, locked=locked)  # it has just moved there
+
+    def _force_delete(self, asked: _Asked) -> None:
+        self._deletes.delete(asked.context, asked.instance.uuid)
+
+    def _move(self, asked: _Asked) -> None:
+        asked = dataclasses.replace(asked, is_cross_cell=self._may_change_cell(asked))
+        arguments: dict[str, Any] = {
+            "migration_uuid": str(uuid.uuid4()),
+            "migration_type": MOVES[asked.operation].value,
+            "ignore_hosts": self._ignored(asked),
+            "is_cross_cell": asked.is_cross_cell,
+            **self._host_asked(asked),
+        }
+        if asked.operation != "resize":
+            self._accept_move(asked, arguments)
+            return
+        flavor = self._new_flavor(asked)
+        arguments["new_flavor"] = flavor.obj_to_primitive()
+        self._accept_move(
+            asked, arguments, within=lambda session: self._reserve(session, asked, flavor)
+        )
+
+    def _evacuate(self, asked: _Asked) -> None:
+        """Move a server off a host that is down. Raises InstanceInvalidState if it is up."""
+        services = self._cells.call(asked.cell_uuid, lambda cell: cell.list_services(asked.context))
+        host = asked.instance.host
+        if any(each.host == host and each.up for each in services if each.binary == COMPUTE):
+            raise exception.InstanceInvalidState(
+                instance_uuid=asked.instance.uuid,
+                operation="evacuate",
+                reason=f"its host {host} is up; if the host is dead, force its service down",
+            )
+        self._move(asked)
+
+    def _rebuild(self, asked: _Asked) -> None:
+        """Rebuild from the same image, or from one that the host can run."""
+        given = asked.arguments
+        arguments = {name: given[name] for name in ("name", "metadata") if name in given}
+        if given.get("image") is not None:
+            image = self._image(given["image"])
+            self._check_rebuild(asked, image)
+            arguments["image"] = image.obj_to_primitive()
+        self._at_once(dataclasses.replace(asked, arguments=arguments))
+
+    def _check_rebuild(self, asked: _Asked, image: ImageMeta) -> None:
+        """Raise NoValidHost if the server's host cannot run another image."""
+        present = asked.instance.image
+        if present is not None and present.id == image.id:
+            return
+        self._rebuild_check(asked.context, asked.instance, image)
+
+    def _unshelve(self, asked: _Asked) -> None:
+        """Power on a shelved server, or select a host if it was offloaded."""
+        if asked.instance.vm_state != "shelved_offloaded":
+            if any(asked.arguments.get(name) for name in ("host", "availability_zone")):
+                raise exception.InstanceInvalidState(
+                    instance_uuid=asked.instance.uuid,
+                    operation="unshelve to another place",
+                    reason="it is not offloaded",
+                )
+            self._at_once(dataclasses.replace(asked, operation="unshelve_here", arguments={}))
+            return
+        arguments = {
+            "migration_uuid": str(uuid.uuid4()),
+            "availability_zone": asked.arguments.get("availability_zone"),
+            "ignore_hosts": list(self._outdated_hosts.list(asked.context, asked.cell_uuid)),
+            **self._host_asked(asked),
+        }
+        self._accept_move(asked, arguments)
+
+    def _accept_move(
+        self,
+        asked: _Asked,
+        arguments: Mapping[str, Any],
+        within: Callable[[Session], None] = write_nothing,
+    ) -> None:
+        """Store a move together with what ``within`` writes, and start it.
+
+        Raises InstanceInvalidState while another move is in progress, and what ``within`` raises.
+        """
+        move = Move(
+            migration_uuid=arguments["migration_uuid"],
+            instance_uuid=asked.instance.uuid,
+            cell_uuid=asked.cell_uuid,
+            operation=asked.operation,
+            arguments=arguments,
+            context=stored_contexts.to_plain(asked.context),
+            takes=1,
+            accepted_at=moment(self._now()),
+        )
+        try:
+            self._moves.accept(move, within)
+        except db_exception.DBDuplicateEntry as error:
+            raise exception.InstanceInvalidState(
+                instance_uuid=asked.instance.uuid,
+                operation=asked.operation,
+                reason="it is already being moved",
+            ) from error
+
+    # What a move needs
+
+    def resolved(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments with references to flavor and image replaced by the objects.
+
+        For servers in other zones this is done at their origin, which has the flavors that its
+        users know. Raises FlavorNotFound, ImageNotFound.
+        """
+        given = dict(arguments)
+        with self._database.reader() as session:
+            if isinstance(given.get("flavor"), str):
+                given["flavor"] = flavors.get_flavor(session, given["flavor"])
+            if isinstance(given.get("image"), str):
+                given["image"] = images.get_image(session, given["image"])
+        return given
+
+    def _ignored(self, asked: _Asked) -> list[str]:
+        """Return the hosts to exclude: the present one, and those too old for orders."""
+        may_stay = asked.operation == "resize" and self._conf.allow_resize_to_same_host
+        host = asked.instance.host
+        old = [*self._outdated_hosts.list(asked.context, asked.cell_uuid)]
+        if asked.is_cross_cell:
+            old += self._outdated_hosts_in_other_cells(asked)
+        return old if may_stay or host is None or host in old else [host, *old]
+
+    def _outdated_hosts_in_other_cells(self, asked: _Asked) -> list[str]:
+        """Return the old hosts of other cells; a silent cell is not considered anyway."""
+        found: list[str] = []
+        for cell in self._cells.list_cells():
+            if cell.uuid != asked.cell_uuid:
+                with contextlib.suppress(exception.CellUnavailable):
+                    found += self._outdated_hosts.list(asked.context, cell.uuid)
+        return found
+
+    def _may_change_cell(self, asked: _Asked) -> bool:
+        """Return whether a move may change cells: if requested, and if all cells support it."""
+        if not asked.arguments.get("is_cross_cell") or asked.operation not in CHANGES_CELL:
+            return False
+        known = self._cells.ask_all(lambda cell: cell.can_send(CHANGES_CELL_SINCE))
+        return len(known.by_cell) > 1 and all(known.by_cell.values())
+
+    def _host_asked(self, asked: _Asked) -> dict[str, Any]:
+        """Return the requested host. Raises HostNotFound, HostTooOld, Invalid."""
+        host = asked.arguments.get("host")
+        if host is None:
+            return {}
+        with self._database.reader() as session:
+            mapping = host_mappings.find_host_mapping(session, host)
+        if mapping is None:
+            raise exception.HostNotFound(host=host)
+        if mapping.cell_uuid != asked.cell_uuid and not asked.is_cross_cell:
+            raise exception.Invalid(
+                reason=f"host {host} is in another cell than server {asked.instance.uuid}"
+            )
+        if host == asked.instance.host and asked.operation != "resize":
+            raise exception.Invalid(
+                reason=f"server {asked.instance.uuid} is already on host {host}"
+            )
+        self._outdated_hosts.refuse(asked.context, mapping.cell_uuid, host, asked.operation)
+        return {"host": host}
+
+    def _new_flavor(self, asked: _Asked) -> Flavor:
+        """Return the requested flavor. Raises FlavorNotFound; Invalid for the present one."""
+        flavor = self.resolved(asked.arguments)["flavor"]
+        if flavor.disabled:
+            raise exception.Invalid(reason=f"flavor {flavor.name} is disabled")
+        if flavor.flavorid == asked.instance.flavor.flavorid:
+            raise exception.Invalid(
+                reason=f"server {asked.instance.uuid} already has the flavor {flavor.name}"
+            )
+        return flavor
+
+    def _reserve(self, session: Session, asked: _Asked, flavor: Flavor) -> None:
+        """Count the larger of both flavors until the resize has ended. Raises QuotaExceeded."""
+        instance = asked.instance
+        if not asked.is_delegated:
+            quotas_db.lock_project(session, instance.project_id)
+            vcpus, memory_mb = instance.flavor.vcpus, instance.flavor.memory_mb
+            more = {"cores": flavor.vcpus - vcpus, "ram": flavor.memory_mb - memory_mb}
+            self._check_quota(session, instance.project_id, more)
+        instance_mappings.raise_quota_size(
+            session, instance.uuid, vcpus=flavor.vcpus, memory_mb=flavor.memory_mb
+        )
+
+    def _reserve_remote(self, session: Session, mapping: InstanceMapping, flavor: Flavor) -> None:
+        """Count the larger of the present usage and the new flavor. Raises QuotaExceeded."""
+        quotas_db.lock_project(session, mapping.project_id)
+        size = instance_mappings.sizes(session, [mapping.instance_uuid]).get(mapping.instance_uuid)
+        if size is None:
+            return  # its record has expired
+        more = {"cores": flavor.vcpus - size.vcpus, "ram": flavor.memory_mb - size.memory_mb}
+        self._check_quota(session, mapping.project_id, more)
+        instance_mappings.raise_quota_size(
+            session,
+            mapping.instance_uuid,
+            vcpus=flavor.vcpus,
+            memory_mb=flavor.memory_mb,
+            asked_at=moment(self._now()),
+        )
+
+    def _check_quota(self, session: Session, project_id: str, more: Mapping[str, int]) -> None:
+        """Raise QuotaExceeded if a project, whose row is locked, exceeds its limits by ``more``."""
+        limits = {name: self._conf.quota[name] for name in quotas.RESOURCES}
+        limits.update(quotas_db.get_limits(session, project_id))
+        grown = {resource: max(0, amount) for resource, amount in more.items()}
+        used = quotas_db.count_usage(session, project_id)
+        quotas.fitting_count(limits, used, grown, min_count=1, max_count=1)
+
+    def _image(self, reference: str) -> ImageMeta:
+        """Return an active image. Raises ImageNotFound, Invalid."""
+        image = self.resolved({"image": reference})["image"]
+        if image.status != "active":
+            raise exception.Invalid(reason=f"image {image.name} is {image.status}, not active")
+        return image
+
+
+def _touched(move: Migration) -> float:
+    """Return when a cell last changed a migration, in seconds since 1970."""
+    moment = move.updated_at or move.created_at
+    return 0.0 if moment is None else moment.timestamp()

@@ -1,0 +1,406 @@
+"""Server queries across build requests, cells and cell0; a server is in exactly one of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar
+
+from oslo_utils import uuidutils
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.common.cell_db.actions import BUILD_EVENT, CLAIM_EVENT, CREATE, ERROR
+from conductor.super_conductor.build import decision_traces
+from conductor.super_conductor.build.cell0 import Cell0
+from conductor.super_conductor.db import (
+    aggregates,
+    build_requests,
+    instance_mappings,
+    zone_attempts,
+)
+from conductor.super_conductor.hosts.cells import Cells
+from conductor.super_conductor.servers import decisions
+from conductor.super_conductor.zones import remote_servers, uuid_translation
+from conductor.super_conductor.zones.remote_servers import RemoteServers
+from objects.cell_mapping import CELL0_UUID
+from objects.instance import Instance
+from objects.instance_action import InstanceAction, InstanceActionEvent
+from objects.instance_fault import InstanceFault
+from objects.instance_mapping import InstanceMapping
+
+T = TypeVar("T")
+
+REFUSED = "Refused"
+"""Result of an alternate whose claim placement refused: no build was started on it."""
+
+_ROUNDS_MAX = 20
+_FILTERS = {"name", "status", "host", "reservation_id", "all_projects"}
+
+
+class Servers:
+    """Reads servers from all places, restricted to what the caller may see."""
+
+    def __init__(
+        self, database: Database, cells: Cells, cell0: Cell0, remote_servers: RemoteServers
+    ) -> None:
+        self._database = database
+        self._cells = cells
+        self._cell0 = cell0
+        self._remote_servers = remote_servers
+
+    def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
+        """Return a server. Raises InstanceNotFound, CellUnavailable."""
+        with self._database.reader() as session:
+            pending = build_requests.find_instance(session, instance_uuid)
+        # Read afterwards: an instance that has just left the build requests is mapped by now.
+        mapping = self._get_mapping(context, instance_uuid)
+        if mapping.cell_uuid is None and pending is None:
+            raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+        if mapping.cell_uuid is None and pending is not None:
+            return pending
+        return self._get_mapped(context, mapping)
+
+    def _get_mapped(self, context: RequestContext, mapping: InstanceMapping) -> Instance:
+        """Return an instance from its place, even if it is moving to another one."""
+        instance_uuid = mapping.instance_uuid
+        while True:
+            try:
+                found = self._ask(
+                    mapping,
+                    lambda cell: cell.get_instance(context, instance_uuid),
+                    lambda: self._cell0.get_instance(instance_uuid),
+                )
+            except exception.InstanceNotFound:
+                former, mapping = mapping, self._get_mapping(context, instance_uuid)
+                if mapping.cell_uuid in (None, former.cell_uuid):
+                    raise
+            else:
+                return _as_mapped(found, mapping)
+
+    def check_deletable(self, context: RequestContext, instance_uuid: str) -> None:
+        """Raise InstanceNotFound if a server is deleted or not visible to the caller."""
+        mapping = self._get_mapping(context, instance_uuid)
+        if mapping.queued_for_delete:
+            here = partial(self.get_server, context, instance_uuid)
+            self._remote_servers.get_server(context, instance_uuid, here)
+
+    def list_servers(
+        self,
+        context: RequestContext,
+        *,
+        filters: dict[str, Any],
+        limit: int,
+        marker: str | None,
+    ) -> dict[str, Any]:
+        """Return {"instances": one page, newest first, "down_cells": names}. Raises Invalid."""
+        page = _Page(
+            filters=_scoped(context, filters), limit=limit, after=self._place_of(context, marker)
+        )
+        return self._list(context, page, asks_zones=True)
+
+    def list_page(
+        self,
+        context: RequestContext,
+        *,
+        filters: Mapping[str, Any],
+        limit: int,
+        marker: Mapping[str, str] | None,
+    ) -> dict[str, Any]:
+        """Return a page of the instances built here for other zones, for the zone of their users.
+
+        ``marker`` has ``created_at`` (ISO 8601) and ``uuid`` of the previous page's last instance.
+        """
+        wanted = dict(filters)
+        if not context.is_admin:
+            wanted["project_id"] = context.project_id
+        after = None
+        if marker is not None:
+            after = datetime.fromisoformat(marker["created_at"]), marker["uuid"]
+        page = _Page(filters=wanted, limit=limit, after=after)
+        return self._list(context, page, asks_zones=False)
+
+    def _list(self, context: RequestContext, page: _Page, *, asks_zones: bool) -> dict[str, Any]:
+        limit = page.limit
+        found: list[Instance] = []
+        down_cells: set[str] = set()
+        for _ in range(_ROUNDS_MAX):
+            page = dataclasses.replace(page, limit=limit - len(found))
+            copies = self._round(context, page, down_cells, asks_zones=asks_zones)
+            visible = self._visible(copies)
+            found += visible if asks_zones else self._delegated_among(visible)
+            if len(copies) < page.limit or len(found) >= limit:
+                break
+            page = dataclasses.replace(page, after=_place(copies[-1].instance))
+        return {"instances": found, "down_cells": sorted(down_cells)}
+
+    def list_actions(self, context: RequestContext, instance_uuid: str) -> list[InstanceAction]:
+        """Return a server's actions, newest first. Raises InstanceNotFound, CellUnavailable."""
+        self.get_server(context, instance_uuid)
+        mapping = self._get_mapping(context, instance_uuid)
+        if mapping.cell_uuid is None:
+            return []
+        return self._ask(
+            mapping,
+            lambda cell: cell.list_instance_actions(context, instance_uuid),
+            lambda: self._cell0.list_actions(instance_uuid),
+        )
+
+    def explain(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        *,
+        with_hosts: bool | None = None,
+        decision_of: str | None = None,
+    ) -> dict[str, Any]:
+        """Return why a server is on its host; see ``SuperConductorAPI.explain_server``."""
+        instance = self.get_server(context, instance_uuid)
+        with self._database.reader() as session:
+            decided = decisions.read(session, instance_uuid, decision_of)
+            trace = decided.trace
+            if trace is not None:
+                trace = decision_traces.with_names(trace, lambda: aggregates.names_by_uuid(session))
+        faults = self._list_faults(context, instance_uuid)
+        attempts = _attempts(self.list_actions(context, instance_uuid), faults)
+        shows_hosts = bool(context.is_admin if with_hosts is None else with_hosts)
+        if not shows_hosts:
+            trace = None if trace is None else decision_traces.without_hosts(trace)
+            instance = instance.with_values(host=None, node=None)
+            faults = [fault.with_values(host=None, details=None) for fault in faults]
+            attempts = [{**attempt, "host": None} for attempt in attempts]
+        return {
+            "instance": instance,
+            "trace": trace,
+            "decisions": [each.plain(with_hosts=shows_hosts) for each in decided.decisions],
+            "faults": faults,
+            "attempts": attempts,
+        }
+
+    def _list_faults(self, context: RequestContext, instance_uuid: str) -> list[InstanceFault]:
+        mapping = self._get_mapping(context, instance_uuid)
+        if mapping.cell_uuid is None:
+            return []
+        return self._ask(
+            mapping,
+            lambda cell: cell.list_instance_faults(context, instance_uuid),
+            lambda: self._cell0.list_faults(instance_uuid),
+        )
+
+    def _get_mapping(self, context: RequestContext, instance_uuid: str) -> InstanceMapping:
+        with self._database.reader() as session:
+            mapping = instance_mappings.find_mapping(session, instance_uuid)
+        if mapping is None or not (context.is_admin or mapping.project_id == context.project_id):
+            raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+        return mapping
+
+    def _ask(
+        self,
+        mapping: InstanceMapping,
+        question: Callable[[CellConductorAPI], T],
+        of_cell0: Callable[[], T],
+    ) -> T:
+        if mapping.cell_uuid == CELL0_UUID:
+            return of_cell0()
+        assert mapping.cell_uuid is not None
+        return self._cells.call(mapping.cell_uuid, question)
+
+    # Lists
+    # -----------------------------------------------------------------------------------------
+
+    def _round(
+        self, context: RequestContext, page: _Page, down_cells: set[str], *, asks_zones: bool
+    ) -> list[_ServerCopies]:
+        """Query every place for one page, and return the newest instances of all."""
+        with self._database.reader() as session:
+            # Read first: an instance that moves to a cell is seen twice rather than never.
+            pending = build_requests.list_page(
+                session, filters=page.filters, limit=page.limit, marker=page.after
+            )
+        answers = self._cells.ask_all(
+            lambda cell: cell.list_instances(
+                context, filters=page.filters, limit=page.limit, marker=page.marker
+            )
+        )
+        down_cells.update(answers.down_cells)
+        in_cell0 = self._cell0.list_instances(
+            filters=page.filters, limit=page.limit, marker=page.marker
+        )
+        in_zones: dict[str, list[Instance]] = {}
+        if asks_zones:
+            in_zones, down_zones = self._remote_servers.list_pages(
+                context, filters=page.filters, limit=page.limit, marker=page.marker
+            )
+            down_cells.update(down_zones)
+        copies: dict[str, _ServerCopies] = {}
+        places: Iterable[tuple[str | None, list[Instance]]] = (
+            (None, pending), (CELL0_UUID, in_cell0), *answers.by_cell.items(),
+            *((remote_servers.zone_place(path), seen) for path, seen in in_zones.items()),
+        )  # fmt: skip
+        if asks_zones:
+            places = self._with_own_names(places)
+        for place, seen in places:
+            for one in seen:
+                copies.setdefault(one.uuid, _ServerCopies({})).by_place[place] = one
+        # An instance with another UUID in its cell may be found once more after its own place.
+        left = [
+            one for one in copies.values()
+            if page.after is None or _place(one.instance) < page.after
+        ]  # fmt: skip
+        newest = sorted(left, key=lambda one: _place(one.instance), reverse=True)
+        return newest[: page.limit]
+
+    def _delegated_among(self, instances: Sequence[Instance]) -> list[Instance]:
+        """Return those built for other zones: a parent zone may see no others."""
+        with self._database.reader() as session:
+            guests = zone_attempts.by_local_uuid(session, [one.uuid for one in instances])
+        return [
+            one
+            for one in instances
+            if one.uuid in guests and guests[one.uuid].origin != zone_attempts.OWN
+        ]
+
+    def _with_own_names(
+        self, places: Iterable[tuple[str | None, list[Instance]]]
+    ) -> list[tuple[str | None, list[Instance]]]:
+        """Replace local UUIDs of instances built for this zone's own walks by the users' UUIDs."""
+        listed = list(places)
+        uuids = [one.uuid for _place, seen in listed for one in seen]
+        with self._database.reader() as session:
+            own = uuid_translation.of_own(session, uuids)
+        found = [one for _place, seen in listed for one in seen if one.uuid in own]
+        if not found:
+            return listed
+        renamed = own.in_answer(found)
+        others = [(place, [one for one in seen if one.uuid not in own]) for place, seen in listed]
+        return [*others, (remote_servers.zone_place(""), renamed)]
+
+    def _visible(self, copies: Sequence[_ServerCopies]) -> list[Instance]:
+        """Return each instance as stored in the place that it is mapped to.
+
+        An instance that was deleted before its cell knew of it may still be in a cell: it is left
+        out. An instance that has left the build requests or its cell since they were read is
+        returned as it was there.
+        """
+        with self._database.reader() as session:
+            mappings = instance_mappings.find_mappings(
+                session, [one.instance.uuid for one in copies]
+            )
+        found = []
+        for one in copies:
+            mapping = mappings.get(one.instance.uuid)
+            if mapping is None:
+                continue
+            place = remote_servers.place_of(mapping)
+            shown = one.by_place.get(place, one.in_another(place))
+            if shown is not None:
+                found.append(_as_mapped(shown, mapping))
+        return found
+
+    def _place_of(self, context: RequestContext, marker: str | None) -> tuple[datetime, str] | None:
+        if marker is None:
+            return None
+        try:
+            here = partial(self.get_server, context, marker)
+            return _place(self._remote_servers.get_server(context, marker, here))
+        except exception.InstanceNotFound as error:
+            raise exception.Invalid(reason=f"marker {marker} is not a server's UUID") from error
+
+
+@dataclasses.dataclass(frozen=True)
+class _Page:
+    """A page to request from one place."""
+
+    filters: dict[str, Any]
+    limit: int
+    after: tuple[datetime, str] | None
+
+    @property
+    def marker(self) -> dict[str, str] | None:
+        if self.after is None:
+            return None
+        created_at, uuid = self.after
+        return {"created_at": created_at.isoformat(), "uuid": uuid}
+
+
+@dataclasses.dataclass(frozen=True)
+class _ServerCopies:
+    """One instance as stored in each place: by cell UUID, or None for the build requests."""
+
+    by_place: dict[str | None, Instance]
+
+    @property
+    def instance(self) -> Instance:
+        return next(iter(self.by_place.values()))
+
+    def in_another(self, place: str | None) -> Instance | None:
+        """Return the instance as it was before it came here: as a build request or in a cell."""
+        if None in self.by_place or not _is_cell(place):
+            return self.by_place.get(None)
+        return next((seen for other, seen in self.by_place.items() if _is_cell(other)), None)
+
+
+def _is_cell(place: str | None) -> bool:
+    """Return whether a place is a cell with hosts, neither cell0 nor another zone."""
+    return place != CELL0_UUID and uuidutils.is_uuid_like(place)
+
+
+def _place(instance: Instance) -> tuple[datetime, str]:
+    assert instance.created_at is not None
+    return instance.created_at, instance.uuid
+
+
+def _scoped(context: RequestContext, filters: dict[str, Any]) -> dict[str, Any]:
+    if unknown := sorted(filters.keys() - _FILTERS):
+        raise exception.Invalid(
+            reason=f"unknown filter {', '.join(unknown)}; known: {', '.join(sorted(_FILTERS))}"
+        )
+    wanted = {name: value for name, value in filters.items() if value is not None}
+    all_projects = wanted.pop("all_projects", False)
+    if all_projects and not context.is_admin:
+        raise exception.PolicyNotAuthorized(rule="servers:index:all_projects")
+    return wanted if all_projects else {**wanted, "project_id": context.project_id}
+
+
+def _as_mapped(instance: Instance, mapping: InstanceMapping) -> Instance:
+    """Show an accepted delete, even before its cell knows of it."""
+    if mapping.zone_path is not None and mapping.cell_uuid is None:
+        return remote_servers.as_mapped(instance, mapping)
+    if mapping.queued_for_delete:
+        instance.task_state = "deleting"
+    return instance
+
+
+def _attempts(
+    actions: Sequence[InstanceAction], faults: Sequence[InstanceFault]
+) -> list[dict[str, Any]]:
+    """Return all build attempts, and the alternates whose claims were refused, in order."""
+    reasons = {fault.attempt: fault.message for fault in faults}
+    events = [
+        event
+        for action in actions
+        if action.action == CREATE
+        for event in action.events
+        if event.event in (BUILD_EVENT, CLAIM_EVENT)
+    ]
+    return [_attempt(event, reasons) for event in sorted(events, key=lambda one: one.attempt)]
+
+
+def _attempt(event: InstanceActionEvent, reasons: dict[int, str]) -> dict[str, Any]:
+    refused = event.event == CLAIM_EVENT
+    return {
+        "attempt": event.attempt,
+        "host": event.host,
+        "result": REFUSED if refused else event.result,
+        "reason": _reason(event, reasons),
+    }
+
+
+def _reason(event: InstanceActionEvent, reasons: dict[int, str]) -> str | None:
+    if event.event == CLAIM_EVENT:
+        return "another request took the resources first"
+    return reasons.get(event.attempt) if event.result == ERROR else None

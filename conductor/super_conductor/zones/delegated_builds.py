@@ -1,0 +1,427 @@
+"""Instances that this zone builds for other zones: accept orders, report attempts, cancel them.
+
+Each attempt is an instance of its own. It has the origin's UUID here, unless an earlier attempt
+used that; then its UUID is derived from the origin's UUID and the attempt. So a late message of one
+attempt cannot affect another one in any cell, on any agent or in placement.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from oslo_config import cfg
+from oslo_db import exception as db_exception
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.common import stored_contexts
+from conductor.common.clock import moment
+from conductor.common.leases import Lease
+from conductor.super_conductor.base_task import Dependencies
+from conductor.super_conductor.db import (
+    build_requests,
+    cleanups,
+    instance_mappings,
+    request_specs,
+    reservations,
+    zone_attempts,
+)
+from conductor.super_conductor.db.instance_mappings import Size
+from conductor.super_conductor.db.zone_attempts import Guest
+from conductor.super_conductor.zones.attempt_states import ATTEMPT_FINAL, AttemptState
+from conductor.super_conductor.zones.routes import Attempts
+from conductor.super_conductor.zones.uuid_translation import UuidTranslation
+from objects.allocation import FENCE_STEP
+from objects.base import ArmillaryObject
+from objects.cell_mapping import CELL0_UUID
+from objects.instance import Instance
+from objects.instance_mapping import InstanceMapping
+from objects.request_spec import Destination, RequestSpec
+from objects.zones.zone_query import ZoneOrder
+
+LOG = logging.getLogger(__name__)
+
+_QUESTION_SIZE_MAX = 50
+_INSTANCES_MAX = 10_000
+_REASON_LENGTH_MAX = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class _OrderedInstance:
+    """One instance of an order, with its local UUID."""
+
+    instance_uuid: str
+    local_uuid: str
+    attempt: int
+    instance: Instance
+    spec: RequestSpec
+
+
+class DelegatedBuilds:
+    """Instances that this zone builds for other zones and for its own walks."""
+
+    def __init__(
+        self,
+        parts: Dependencies,
+        *,
+        begin: Callable[[Lease], object],
+        delete: Callable[[RequestContext, str], None],
+    ) -> None:
+        """``begin`` starts the work on a reservation; ``delete`` accepts an instance's delete."""
+        self._parts = parts
+        self._conf: cfg.ConfigOpts = parts.conf
+        self._begin = begin
+        self._delete = delete
+
+    def create(self, context: RequestContext, order: ZoneOrder) -> None:
+        """Store the instances to build, then return. See ``ZoneAPI.create``."""
+        _check(order)
+        try:
+            leases = self._store(context, order)
+        except db_exception.DBDuplicateEntry:  # the same order arrived twice at the same time
+            leases = self._store(context, order)
+        for lease in leases:
+            self._begin(lease)
+
+    def get_attempts(self, context: RequestContext, instance_uuids: Sequence[str]) -> Attempts:
+        """Return the state of the newest attempts. See ``ZoneAPI.get_attempts``."""
+        with self._parts.database.reader() as session:
+            guests = zone_attempts.list_guests(session, instance_uuids)
+        return self._states(context, [attempts[-1] for attempts in guests.values()])
+
+    def cancel(self, context: RequestContext, attempts: Mapping[str, int]) -> Attempts:
+        """Cancel attempts, and refuse those that have not arrived yet. See ``ZoneAPI.cancel``."""
+
+        def write(session: Session) -> list[str]:
+            now = moment(self._parts.now())
+            zone_attempts.cancel(session, dict(attempts), origin=zone_attempts.OWN, now=now)
+            found = zone_attempts.list_guests(session, attempts)
+            return _to_delete(session, [guest for each in found.values() for guest in each])
+
+        for local_uuid in self._parts.database.run_in_writer(write):
+            self._delete(context, local_uuid)
+        with self._parts.database.reader() as session:
+            guests = zone_attempts.list_guests(session, attempts)
+        return {
+            instance_uuid: self._answer_of_all(context, tried)
+            for instance_uuid, tried in guests.items()
+        }
+
+    # Accepting orders
+
+    def _store(self, context: RequestContext, order: ZoneOrder) -> list[Lease]:
+        return self._parts.database.run_in_writer(
+            lambda session: self._store_new(session, context, order)
+        )
+
+    def _store_new(
+        self, session: Session, context: RequestContext, order: ZoneOrder
+    ) -> list[Lease]:
+        new = _new_ones(session, order)
+        leases = [self._parts.reservations.held(_reservation_id()) for _one in new]
+        now = moment(self._parts.now())
+        rows = [
+            _rows(one, lease, order.origin, now) for one, lease in zip(new, leases, strict=True)
+        ]
+        if not rows:
+            return []
+        plain = stored_contexts.to_plain(context)
+        reservations.add_reservations(
+            session,
+            [
+                {
+                    "reservation_id": lease.key,
+                    "project_id": one.instance.project_id,
+                    "fence": FENCE_STEP,
+                    "context": plain,
+                    "accepted_at": now,
+                    **lease.columns,
+                }
+                for one, lease in zip(new, leases, strict=True)
+            ],
+        )
+        build_requests.add_build_requests(session, [row.build_request for row in rows])
+        request_specs.add_specs(session, [row.request_spec for row in rows])
+        instance_mappings.add_mappings(session, [row.mapping for row in rows])
+        zone_attempts.add_guests(session, [row.guest for row in rows])
+        for one in new:
+            LOG.info(
+                "%s: accepted attempt %d of zone %s as instance %s",
+                one.instance_uuid, one.attempt, order.origin or "(this)", one.local_uuid,
+            )  # fmt: skip
+        return leases
+
+    # State of attempts
+
+    def _answer_of_all(self, context: RequestContext, guests: Sequence[Guest]) -> dict[str, Any]:
+        """Return the state of the newest attempt; it is not GONE until all older ones are."""
+        newest = guests[-1]
+        states = [self._states(context, [guest])[guest.instance_uuid] for guest in guests]
+        undone = [state for state in states[:-1] if state["state"] == AttemptState.CANCELLING]
+        if states[-1]["state"] == AttemptState.GONE and undone:
+            return {**undone[0], "attempt": newest.attempt}
+        return states[-1]
+
+    def _states(self, context: RequestContext, guests: Sequence[Guest]) -> Attempts:
+        uuids = [guest.local_uuid for guest in guests if guest.local_uuid is not None]
+        with self._parts.database.reader() as session:
+            # Build requests are read first: an instance is mapped before its build request is
+            # removed.
+            pending = build_requests.known(session, uuids)
+            to_clean_up = {one.instance_uuid for one in cleanups.list_cleanups(session, uuids)}
+            mappings = instance_mappings.find_mappings(session, uuids)
+            sizes = instance_mappings.sizes(session, uuids)
+        unsettled = {
+            uuid: mapping
+            for uuid, mapping in mappings.items()
+            if uuid not in pending and mapping.cell_uuid is not None
+        }
+        found = self._find_instances(context, unsettled)
+        states = {
+            guest.instance_uuid: _state(
+                guest,
+                is_pending=guest.local_uuid in pending,
+                is_left=guest.local_uuid in to_clean_up,
+                mapping=mappings.get(str(guest.local_uuid)),
+                found=found,
+            )
+            for guest in guests
+        }
+        for guest in guests:
+            state = states[guest.instance_uuid]
+            if state["state"] == AttemptState.ACTIVE:
+                state["size"] = _plain(sizes[str(guest.local_uuid)])
+        return states
+
+    def _find_instances(
+        self, context: RequestContext, mappings: Mapping[str, InstanceMapping]
+    ) -> dict[str, Instance | None]:
+        """Return instances from their cells; None for those that their cell no longer has.
+
+        Instances whose cell did not answer are left out.
+        """
+        found: dict[str, Instance | None] = {}
+        by_cell: dict[str, list[str]] = {}
+        for mapping in mappings.values():
+            by_cell.setdefault(str(mapping.cell_uuid), []).append(mapping.instance_uuid)
+        for cell_uuid, uuids in by_cell.items():
+            if cell_uuid == CELL0_UUID:
+                found.update({uuid: self._find_in_cell0(uuid) for uuid in uuids})
+                continue
+            for start in range(0, len(uuids), _QUESTION_SIZE_MAX):
+                batch = uuids[start : start + _QUESTION_SIZE_MAX]
+                found.update(self._find_in_cell(context, cell_uuid, batch))
+        return found
+
+    def _find_in_cell(
+        self, context: RequestContext, cell_uuid: str, uuids: Sequence[str]
+    ) -> dict[str, Instance | None]:
+        def ask(cell: CellConductorAPI) -> dict[str, Instance | None]:
+            return {
+                uuid: _or_none(lambda uuid=uuid: cell.get_instance(context, uuid))  # type: ignore[misc]
+                for uuid in uuids
+            }
+
+        try:
+            return self._parts.cells.call(cell_uuid, ask)
+        except (exception.CellUnavailable, exception.CellNotFound) as error:
+            LOG.debug("Cannot get %d instances built for other zones: %s", len(uuids), error)
+            return {}
+
+    def _find_in_cell0(self, uuid: str) -> Instance | None:
+        return _or_none(lambda: self._parts.cell0.get_instance(uuid))
+
+
+def _or_none(get: Callable[[], Instance]) -> Instance | None:
+    try:
+        return get()
+    except exception.InstanceNotFound:
+        return None
+
+
+def _state(
+    guest: Guest,
+    *,
+    is_pending: bool,
+    is_left: bool,
+    mapping: InstanceMapping | None,
+    found: Mapping[str, Instance | None],
+) -> dict[str, Any]:
+    """Return the state of an attempt; it stays pending in doubt, e.g. when its cell is silent."""
+    local_uuid = str(guest.local_uuid)
+    is_mapped = mapping is not None and mapping.cell_uuid is not None
+    instance = found.get(local_uuid)
+    has_left = not is_mapped or (local_uuid in found and instance is None)
+    if guest.is_cancelled:
+        is_undone = has_left and not (is_pending or is_left)
+        state = AttemptState.GONE if is_undone else AttemptState.CANCELLING
+    elif is_pending:
+        state = AttemptState.BUILDING
+    elif has_left or (mapping is not None and mapping.queued_for_delete):
+        state = AttemptState.GONE
+    else:
+        state = _state_of(instance)
+    return {
+        "attempt": guest.attempt,
+        "state": state,
+        "reason": _reason(guest, instance) if state == AttemptState.FAILED else None,
+        "host": None,
+    }
+
+
+def _plain(size: Size) -> dict[str, Any]:
+    return {
+        "vcpus": size.vcpus,
+        "memory_mb": size.memory_mb,
+        "is_resizing": size.is_resizing,
+    }
+
+
+def _state_of(instance: Instance | None) -> str:
+    if instance is None or instance.vm_state == "building":
+        return AttemptState.BUILDING
+    if instance.vm_state == "error" and instance.launched_at is None:
+        return AttemptState.FAILED
+    return AttemptState.ACTIVE
+
+
+def _reason(guest: Guest, instance: Instance | None) -> str:
+    fault = None if instance is None else instance.fault
+    if fault is None:
+        return "the instance could not be built"
+    return UuidTranslation([guest]).in_text(fault.details or fault.message)[:_REASON_LENGTH_MAX]
+
+
+def _to_delete(session: Session, guests: Iterable[Guest]) -> list[str]:
+    """Return the local UUIDs of those that are cancelled and have no delete queued yet."""
+    uuids = [guest.local_uuid for guest in guests if guest.is_cancelled and guest.local_uuid]
+    mappings = instance_mappings.find_mappings(session, uuids)
+    return [uuid for uuid, mapping in mappings.items() if not mapping.queued_for_delete]
+
+
+# A single order
+
+
+def _check(order: ZoneOrder) -> None:
+    """Raise Invalid for an inconsistent order."""
+    counts = {len(order.instances), len(order.host_ids), len(order.attempts)}
+    if len(counts) != 1 or not 1 <= len(order.instances) <= _INSTANCES_MAX:
+        raise exception.Invalid(
+            reason=f"an order has 1 to {_INSTANCES_MAX} instances, each with a host and an attempt"
+        )
+    if not all(isinstance(number, int) and 0 < number < ATTEMPT_FINAL for number in order.attempts):
+        raise exception.Invalid(reason="attempt numbers start at 1")
+
+
+def _new_ones(session: Session, order: ZoneOrder) -> list[_OrderedInstance]:
+    """Return the instances that are new here. Raises StaleZoneAttempt for an outdated attempt."""
+    instances = [_instance(primitive) for primitive in order.instances]
+    known = zone_attempts.list_guests(session, [one.uuid for one in instances])
+    taken = zone_attempts.used_local_uuids(session, [one.uuid for one in instances])
+    new = []
+    for instance, host_id, attempt in zip(instances, order.host_ids, order.attempts, strict=True):
+        guests = known.get(instance.uuid, [])
+        if any(guest.attempt == attempt and not guest.is_cancelled for guest in guests):
+            continue
+        _refuse_late(instance.uuid, attempt, guests)
+        local_uuid = instance.uuid
+        if local_uuid in taken:
+            local_uuid = _other_name(instance.uuid, attempt)
+        new.append(
+            _OrderedInstance(
+                instance.uuid,
+                local_uuid,
+                attempt,
+                instance.with_values(uuid=local_uuid),
+                _spec(order.request_spec, local_uuid, host_id),
+            )
+        )
+    return new
+
+
+def _other_name(instance_uuid: str, attempt: int) -> str:
+    """Return a derived UUID with the same prefix, so that both sort together."""
+    digits = uuid.uuid5(uuid.UUID(instance_uuid), str(attempt)).hex[-12:]
+    return f"{instance_uuid[:24]}{digits}"
+
+
+def _refuse_late(instance_uuid: str, attempt: int, guests: Sequence[Guest]) -> None:
+    newest = guests[-1].attempt if guests else 0
+    if attempt <= newest:
+        raise exception.StaleZoneAttempt(
+            attempt=attempt,
+            instance_uuid=instance_uuid,
+            reason=f"attempt {newest} has already been received or cancelled here",
+        )
+
+
+def _instance(primitive: dict[str, Any]) -> Instance:
+    """Return an instance as if just accepted. Raises Invalid for anything that is no instance."""
+    try:
+        instance: Instance = Instance.obj_from_primitive(primitive)
+        uuid.UUID(instance.uuid)
+        return instance.with_values(
+            host=None, node=None, cell_uuid=None, fault=None, zone=None, attempt=0,
+            vm_state="building", task_state="scheduling", power_state=None, launched_at=None,
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise exception.Invalid(reason="the order contains an invalid instance") from error
+
+
+def _spec(asked: RequestSpec, local_uuid: str, host_id: str) -> RequestSpec:
+    """Return the spec for one instance on its chosen host; all requirements are checked again."""
+    return asked.with_values(
+        instance_uuid=local_uuid,
+        num_instances=1,
+        force_hosts=[],
+        force_nodes=[],
+        requested_destination=Destination.from_values(node_uuid=host_id, own_zone_only=True),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Rows:
+    build_request: dict[str, Any]
+    request_spec: dict[str, Any]
+    mapping: dict[str, Any]
+    guest: dict[str, Any]
+
+
+def _rows(one: _OrderedInstance, lease: Lease, origin: str, now: datetime) -> _Rows:
+    instance = one.instance
+    both = {
+        "instance_uuid": one.local_uuid,
+        "reservation_id": lease.key,
+        "project_id": instance.project_id,
+    }
+    primitive = instance.obj_to_primitive()
+    assert primitive[ArmillaryObject.primitive_key("data")]["uuid"] == one.local_uuid
+    return _Rows(
+        build_request={
+            **both, "name": instance.name, "launch_index": instance.launch_index or 0,
+            "instance": primitive, "is_deleting": False,
+            "created_at": instance.created_at or now,
+        },
+        request_spec={"instance_uuid": one.local_uuid, "spec": one.spec.obj_to_primitive()},
+        mapping={
+            **both, "user_id": instance.user_id, "cell_uuid": None,
+            "vcpus": instance.flavor.vcpus, "memory_mb": instance.flavor.memory_mb,
+            "queued_for_delete": False, "deleted_at": None,
+        },
+        guest={
+            "instance_uuid": one.instance_uuid, "attempt": one.attempt,
+            "local_uuid": one.local_uuid, "origin": origin, "is_cancelled": False,
+            "created_at": now,
+        },
+    )  # fmt: skip
+
+
+def _reservation_id() -> str:
+    return f"z-{uuid.uuid4().hex[:20]}"

@@ -1,0 +1,202 @@
+"""Requests about servers that were created here and run in another zone: forwarded to that zone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.super_conductor.build import decision_traces
+from conductor.super_conductor.db import instance_mappings
+from conductor.super_conductor.servers import decisions
+from conductor.super_conductor.zones import paths, uuid_translation
+from conductor.super_conductor.zones.routes import Routes
+from objects.cell_mapping import CELL0_UUID
+from objects.instance import Instance
+from objects.instance_mapping import InstanceMapping
+
+T = TypeVar("T")
+
+_NO_ANSWER = (exception.Unavailable, exception.InstanceNotFound, exception.ZoneNotFound)
+
+
+class RemoteServers:
+    """Finds the zone of a server and forwards requests to it."""
+
+    def __init__(self, database: Database, zones: Routes) -> None:
+        self._database = database
+        self._zones = zones
+
+    def is_there(self, context: RequestContext, instance_uuid: str) -> bool:
+        """Return whether the caller can see this server, and it is known to be in another zone."""
+        mapping = self._find(context, instance_uuid)
+        return mapping is not None and mapping.cell_uuid is None
+
+    def ask(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        method: str,
+        here: Callable[[], T],
+        **arguments: Any,
+    ) -> T:
+        """Return the answer of a server's zone, or ``here()`` for a server in this zone.
+
+        When a zone that may have the server does not answer, ``here()`` answers from this zone's
+        record of the unknown outcome.
+        """
+        mapping = self._find(context, instance_uuid)
+        if mapping is None:
+            return here()
+        path = paths.from_text(str(mapping.zone_path))
+        given = {"instance_uuid": instance_uuid, **arguments}
+        try:
+            answer: T = self._zones.forward(context, path, method, given).wait()
+        except _NO_ANSWER:
+            if mapping.cell_uuid != CELL0_UUID:
+                raise
+            return here()
+        return answer
+
+    def get_server(
+        self, context: RequestContext, instance_uuid: str, here: Callable[[], Instance]
+    ) -> Instance:
+        """Return a server; its ``zone`` is set when another zone has it."""
+        found = self.ask(context, instance_uuid, "get_server", here)
+        mapping = self._find(context, instance_uuid)
+        return found if mapping is None else as_mapped(found, mapping)
+
+    def soft_delete(
+        self, context: RequestContext, instance_uuid: str, here: Callable[[], bool]
+    ) -> bool:
+        """Soft-delete a server if its zone supports that; return whether it did.
+
+        Returns False when the zone does not answer: the delete is then sent to it later.
+        """
+        try:
+            return self.ask(context, instance_uuid, "soft_delete", here)
+        except (exception.ZoneUnavailable, exception.ZoneNotFound):
+            return False
+
+    def explain(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        here: Callable[[], dict[str, Any]],
+        **arguments: Any,
+    ) -> dict[str, Any]:
+        """Return its zone's explanation of a server's host, with the zones that were asked."""
+        found = self.ask(context, instance_uuid, "explain_server", here, **arguments)
+        mapping = self._find(context, instance_uuid)
+        if mapping is None or mapping.cell_uuid is not None:
+            return found
+        with self._database.reader() as session:
+            decided = decisions.read(session, instance_uuid)
+        zones = [] if decided.trace is None else decided.trace.get("zones", [])
+        with_hosts = arguments.get("with_hosts")
+        if not (context.is_admin if with_hosts is None else with_hosts):
+            zones = decision_traces.without_hosts({"zones": zones})["zones"]
+        if zones and arguments.get("decision_of") is None:
+            found["trace"] = {**(found["trace"] or decided.trace or {}), "zones": zones}
+        found["instance"] = as_mapped(found["instance"], mapping)
+        return found
+
+    def list_migrations(
+        self,
+        context: RequestContext,
+        *,
+        filters: Mapping[str, Any],
+        limit: int,
+        here: Callable[[], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return migrations as the server's zone lists them.
+
+        Without ``instance_uuid`` in ``filters``, returns those that ``here()`` lists.
+
+        Cells in that zone that did not answer are listed with the zone's name.
+        """
+        instance_uuid = filters.get("instance_uuid")
+        if not instance_uuid:
+            return self._with_own_names(here())
+        others = {name: value for name, value in filters.items() if name != "instance_uuid"}
+        found = self.ask(
+            context, instance_uuid, "list_migrations", here, filters=others, limit=limit
+        )
+        mapping = self._find(context, instance_uuid)
+        if mapping is None or mapping.cell_uuid is not None or not mapping.zone_path:
+            return found
+        down = [f"{name} of zone {mapping.zone_path}" for name in found["down_cells"]]
+        return {**found, "down_cells": down}
+
+    def _with_own_names(self, page: dict[str, Any]) -> dict[str, Any]:
+        with self._database.reader() as session:
+            own = uuid_translation.of_own(
+                session, {move.instance_uuid for move in page["migrations"]}
+            )
+        return own.in_answer(page)
+
+    def list_pages(
+        self,
+        context: RequestContext,
+        *,
+        filters: Mapping[str, Any],
+        limit: int,
+        marker: Mapping[str, str] | None,
+    ) -> tuple[dict[str, list[Instance]], list[str]]:
+        """Return path -> a page of the servers there, and the zones that did not answer."""
+        with self._database.reader() as session:
+            where = instance_mappings.zone_paths(session, filters.get("project_id"))
+        given = {"filters": dict(filters), "limit": limit, "marker": marker}
+        asked = {
+            text: self._zones.forward(
+                context, paths.from_text(text), "list_servers", given, is_one_of_many=True
+            )
+            for text in sorted(where)
+            if text
+        }
+        found: dict[str, list[Instance]] = {}
+        down: list[str] = []
+        for text, waiting in asked.items():
+            try:
+                page = waiting.wait()
+            except exception.ArmillaryError:
+                down.append(f"zone {text}")
+            else:
+                found[text] = page["instances"]
+                down += [f"{name} of zone {text}" for name in page["down_cells"]]
+        return found, down
+
+    def _find(self, context: RequestContext, instance_uuid: str) -> InstanceMapping | None:
+        """Return the mapping of a server in another zone.
+
+        Returns None for a local server, and for one that the caller cannot see.
+        """
+        with self._database.reader() as session:
+            mapping = instance_mappings.find_mapping(session, instance_uuid)
+        if mapping is None or mapping.zone_path is None:
+            return None
+        return mapping if context.is_admin or mapping.project_id == context.project_id else None
+
+
+def as_mapped(instance: Instance, mapping: InstanceMapping) -> Instance:
+    """Return a server as this zone shows it: with its zone's path and its pending delete."""
+    instance.zone = mapping.zone_path or None
+    if instance.zone is not None:
+        instance.cell_uuid = None
+    if mapping.queued_for_delete:
+        instance.task_state = "deleting"
+    return instance
+
+
+def place_of(mapping: InstanceMapping) -> str | None:
+    """Return a mapping's place: a cell's UUID or a zone's place; None while it has neither."""
+    if mapping.zone_path is not None and mapping.cell_uuid is None:
+        return zone_place(mapping.zone_path)
+    return mapping.cell_uuid
+
+
+def zone_place(path: str) -> str:
+    """Return the place name of a zone, distinct from every cell's UUID."""
+    return f"zone {path}"

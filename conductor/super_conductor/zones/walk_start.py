@@ -1,0 +1,157 @@
+"""Start of the next attempts: check that a zone is reachable, store the attempt, send the order."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from conductor.super_conductor.base_task import Dependencies
+from conductor.super_conductor.build import group_members
+from conductor.super_conductor.db import build_requests, request_specs, zone_walks
+from conductor.super_conductor.db.zone_attempts import OWN as OWN_ORIGIN
+from conductor.super_conductor.db.zone_walks import Walk, WalkState
+from conductor.super_conductor.zones import walk_changes
+from conductor.super_conductor.zones.affinity import Affinity
+from conductor.super_conductor.zones.paths import Path
+from conductor.super_conductor.zones.routes import Waiting
+from conductor.super_conductor.zones.walk_store import Entry, WalkStore
+from objects.request_spec import RequestSpec
+from objects.zones.zone_query import ZoneOrder
+
+LOG = logging.getLogger(__name__)
+
+_REFUSED = (exception.Conflict, exception.NotFound, exception.Invalid, exception.Forbidden)
+"""Errors of a zone that has not accepted an order; after any other error the outcome is unknown."""
+
+_Ready = list[tuple[Walk, Entry]]
+
+
+class WalkStarter:
+    """Starts the next attempt of walks that are at a new candidate host."""
+
+    def __init__(self, parts: Dependencies, store: WalkStore, context: RequestContext) -> None:
+        self._parts = parts
+        self._store = store
+        self._context = context
+        self._affinity = Affinity(store)
+
+    def order(self) -> None:
+        """Start the next attempts; when a candidate is refused at once, try the one after it."""
+        for _entry in self._store.entries:
+            if not self._order_next():
+                return
+
+    def _order_next(self) -> bool:
+        """Send orders to all zones at once; return whether some walks can continue immediately."""
+        ready = self._ready()
+        allowed = self._affinity.allowed(ready, self._pass_over)
+        places: dict[Path, _Ready] = {}
+        for one, entry in allowed:
+            places.setdefault(entry.path, []).append((one, entry))
+        reached = self._within_reach(places)
+        is_refused = len(reached) < len(places) or (bool(ready) and not allowed)
+        begun = [(path, self._begin(walks)) for path, walks in reached.items()]
+        waiting = [(walks, self._give_order(path, walks)) for path, walks in begun if walks]
+        for walks, answer in waiting:
+            try:
+                answer.wait()
+            except _REFUSED as error:
+                is_refused = True
+                now, reason = self._store.now, error.message
+                self._store.write_changes([walk_changes.failed(one, reason, now) for one in walks])
+            except Exception as error:
+                LOG.warning("%s: a build order may be lost: %s", self._store.key, error)
+            else:
+                now = self._store.now
+                self._store.write_changes([walk_changes.watched(one, now) for one in walks])
+        return is_refused
+
+    def _ready(self) -> _Ready:
+        found = []
+        for one in self._store.walks():
+            entry = self._store.entry_of(one)
+            if one.state == WalkState.NEXT and entry is not None and not one.is_deleting:
+                found.append((one, entry))
+        return found
+
+    def _pass_over(self, one: Walk, entry: Entry, reason: str) -> None:
+        change = walk_changes.passed_over(one, entry, reason, self._store.now)
+        self._store.write_changes([change])
+
+    def _within_reach(self, places: dict[Path, _Ready]) -> dict[Path, _Ready]:
+        """Return the zones that answer; walks at a candidate of another zone move on.
+
+        No order was sent there yet, so the next candidate can be tried at once.
+        """
+        asked = [
+            (path, self._parts.zones.get_attempts(self._context, path, _uuids(walks)))
+            for path, walks in places.items()
+        ]
+        reached = {}
+        for path, waiting in asked:
+            try:
+                waiting.wait()
+            except Exception as error:
+                reason = f"the zone could not be reached: {error}"
+                for one, entry in places[path]:
+                    self._pass_over(one, entry, reason)
+            else:
+                reached[path] = places[path]
+        return reached
+
+    def _begin(self, walks: _Ready) -> list[Walk]:
+        """Store that the zones get an order; return the updated walks."""
+        now = self._store.now
+
+        def write(session: Session) -> list[Walk]:
+            known = self._store.list_in(session)
+            living = {one.instance_uuid for one in known if not one.is_deleting}
+            begun = []
+            for one, entry in walks:
+                if one.instance_uuid not in living:
+                    continue
+                values = walk_changes.begun(entry, one, now)
+                zone_walks.update_walk(session, one.instance_uuid, values)
+                begun.append(dataclasses.replace(one, **values))
+            return begun
+
+        return self._store.write(write)
+
+    def _give_order(self, path: Path, walks: Sequence[Walk]) -> Waiting[None]:
+        return self._parts.zones.create(self._context, path, self._order_of(path, walks))
+
+    def _order_of(self, path: Path, walks: Sequence[Walk]) -> ZoneOrder:
+        uuids = [one.instance_uuid for one in walks]
+        with self._parts.database.reader() as session:
+            requests = {
+                one.instance_uuid: one for one in build_requests.list_build_requests(session, uuids)
+            }
+            spec = request_specs.get_spec(session, uuids[0])
+        return ZoneOrder.from_values(
+            origin=str(self._parts.conf.zones.name) if path else OWN_ORIGIN,
+            request_spec=self._with_group(spec),
+            instances=[requests[uuid].instance.obj_to_primitive() for uuid in uuids],
+            host_ids=[str(one.host_id) for one in walks],
+            attempts=[one.attempt for one in walks],
+        )
+
+    def _with_group(self, spec: RequestSpec) -> RequestSpec:
+        """Return the spec with its current group, without what only the origin can use."""
+        if spec.instance_group is not None:
+            group_members.refresh(
+                spec.instance_group,
+                self._parts.database,
+                self._parts.cells,
+                request_id=self._context.request_id,
+            )
+            spec.instance_group = spec.instance_group.with_values(zone_paths=[])
+        return spec
+
+
+def _uuids(walks: _Ready) -> list[str]:
+    return [one.instance_uuid for one, _entry in walks]

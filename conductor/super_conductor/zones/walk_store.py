@@ -1,0 +1,113 @@
+"""Access to the walks of one reservation in the API database, under its lease."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sqlalchemy.orm import Session
+
+from conductor.common.clock import moment
+from conductor.common.leases import Lease
+from conductor.super_conductor.base_task import Dependencies, LeaseLost
+from conductor.super_conductor.db import build_requests, cleanups, zone_walks
+from conductor.super_conductor.db.reservations import Reservation
+from conductor.super_conductor.db.zone_walks import Walk
+from conductor.super_conductor.zones import paths
+from conductor.super_conductor.zones.paths import Path
+
+T = TypeVar("T")
+
+Change = tuple[Walk, dict[str, Any]]
+"""A walk, and its changed columns."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A host that a zone offered."""
+
+    path: Path
+    host_id: str
+
+
+class WalkStore:
+    """The walks of one leased reservation. Writes raise LeaseLost after another took it over."""
+
+    def __init__(self, parts: Dependencies, lease: Lease, reservation: Reservation) -> None:
+        self._parts = parts
+        self._lease = lease
+        self._reservation = reservation
+        self.entries = [
+            Entry(tuple(one["path"]), one["host_id"])
+            for one in self.read(lambda session: zone_walks.find_entries(session, lease.key))
+        ]
+        """The offered hosts, best first."""
+
+    @property
+    def key(self) -> str:
+        """Reservation ID, for logs."""
+        return self._lease.key
+
+    @property
+    def now(self) -> datetime:
+        return moment(self._parts.now())
+
+    def entry_of(self, one: Walk) -> Entry | None:
+        """Return the current candidate of a walk; None at the end of the list."""
+        if one.step >= len(self.entries):
+            return None
+        return self.entries[(one.start + one.step) % len(self.entries)]
+
+    def walks(self) -> list[Walk]:
+        """Return the walks that have not ended, in the order of the request."""
+        return self.read(self.list_in)
+
+    def by_place(self, states: Iterable[str]) -> dict[Path, list[Walk]]:
+        """Return the walks in the given states, by the zone of their attempt."""
+        found: dict[Path, list[Walk]] = {}
+        for one in self.walks():
+            if one.state in states:
+                found.setdefault(paths.from_text(str(one.path)), []).append(one)
+        return found
+
+    def read(self, query: Callable[[Session], T]) -> T:
+        with self._parts.database.reader() as session:
+            return query(session)
+
+    def write(self, fn: Callable[[Session], T]) -> T:
+        """Run a transaction that renews the lease and excludes concurrent user deletes."""
+
+        def write(session: Session) -> T:
+            build_requests.lock(session, [self._lease.key])
+            if not self._parts.reservations.renew(session, self._lease):
+                raise LeaseLost(self._lease.key)
+            return fn(session)
+
+        return self._parts.database.run_in_writer(write)
+
+    def write_changes(self, changed: Sequence[Change]) -> None:
+        if not changed:
+            return
+
+        def write(session: Session) -> None:
+            for one, values in changed:
+                zone_walks.update_walk(session, one.instance_uuid, values)
+
+        self.write(write)
+
+    # Within a transaction
+
+    def list_in(self, session: Session) -> list[Walk]:
+        return zone_walks.list_walks(session, self._lease.key)
+
+    def pending_in(self, session: Session) -> list[build_requests.Pending]:
+        return build_requests.list_pending(session, self._lease.key)
+
+    def delete_where_it_is(self, session: Session, one: Walk) -> None:
+        """Queue the delete in the zone that may have the instance."""
+        if one.path is not None:
+            cleanups.add_zone_delete(
+                session, one.instance_uuid, one.path, self._reservation.context
+            )

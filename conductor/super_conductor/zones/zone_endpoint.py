@@ -1,0 +1,106 @@
+"""Operations of this zone itself, called by parent zones and by its own walks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.super_conductor.db import zone_attempts
+from conductor.super_conductor.servers.server_operations import ServerOperations
+from conductor.super_conductor.servers.server_views import Servers
+from conductor.super_conductor.zones.delegated_builds import DelegatedBuilds
+from conductor.super_conductor.zones.routes import Attempts
+from conductor.super_conductor.zones.uuid_translation import UuidTranslation
+from objects.zones.zone_query import ZoneOrder
+
+Served = Callable[..., Any]
+
+
+class LocalZone:
+    """The local zone of ``Routes``: builds and operates instances for other zones."""
+
+    def __init__(
+        self,
+        database: Database,
+        guests: DelegatedBuilds,
+        servers: Servers,
+        operations: ServerOperations,
+    ) -> None:
+        self._database = database
+        self._guests = guests
+        self._servers = servers
+        self._operations = operations
+        self._of_one: dict[str, Served] = {
+            "get_server": servers.get_server,
+            "list_server_actions": servers.list_actions,
+            "explain_server": servers.explain,
+            "operate_server": partial(operations.operate, is_delegated=True),
+            "get_console_output": operations.get_console_output,
+            "list_migrations": self._list_migrations,
+            "abort_migration": operations.abort_migration,
+            "soft_delete": operations.soft_delete,
+        }
+
+    def create(self, context: RequestContext, order: ZoneOrder) -> None:
+        """Store instances to build here. See ``ZoneAPI.create``."""
+        self._guests.create(context, order)
+
+    def get_attempts(self, context: RequestContext, instance_uuids: Sequence[str]) -> Attempts:
+        """Return the state of attempts here. See ``ZoneAPI.get_attempts``."""
+        return self._guests.get_attempts(context, instance_uuids)
+
+    def cancel(self, context: RequestContext, attempts: Mapping[str, int]) -> Attempts:
+        """Cancel attempts here. See ``ZoneAPI.cancel``."""
+        return self._guests.cancel(context, attempts)
+
+    def forward(self, context: RequestContext, method: str, arguments: Mapping[str, Any]) -> Any:
+        """Call a method on an instance of another zone; the caller uses the origin's UUID for it.
+
+        Raises Invalid for a method that zones do not offer, InstanceNotFound when this zone has no
+        such instance, and what the method raises. Answers and errors name the origin's UUID, too.
+        """
+        if method == "list_servers":
+            return self._list(context, **arguments)
+        served = self._of_one.get(method)
+        if served is None:
+            known = ", ".join(["list_servers", *sorted(self._of_one)])
+            raise exception.Invalid(
+                reason=f"unknown method {method!r:.80} for another zone; known methods: {known}"
+            )
+        given = dict(arguments)
+        name = str(given.pop("instance_uuid", ""))
+        with self._database.reader() as session:
+            guest = zone_attempts.find_living(session, name)
+        if guest is None or guest.local_uuid is None:
+            raise exception.InstanceNotFound(instance_uuid=name)
+        names = UuidTranslation([guest])
+        with names.in_errors():
+            answer = served(context, guest.local_uuid, **given)
+        return names.in_answer(answer)
+
+    def _list_migrations(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        filters: Mapping[str, Any],
+        limit: int,
+    ) -> dict[str, Any]:
+        of_guest = {**filters, "instance_uuid": instance_uuid}
+        return self._operations.list_migrations(context, filters=of_guest, limit=limit)
+
+    def _list(
+        self,
+        context: RequestContext,
+        filters: Mapping[str, Any],
+        limit: int,
+        marker: Mapping[str, str] | None,
+    ) -> dict[str, Any]:
+        page = self._servers.list_page(context, filters=filters, limit=limit, marker=marker)
+        uuids = [one.uuid for one in page["instances"]]
+        with self._database.reader() as session:
+            guests = zone_attempts.by_local_uuid(session, uuids, renamed_only=True)
+        return UuidTranslation(guests.values()).in_answer(page)

@@ -1,1 +1,0 @@
-"""The super conductor's workflows, one a file: steps in order, each beside its undo."""

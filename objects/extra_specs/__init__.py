@@ -1,0 +1,1 @@
+"""Extra specs: the known keys, their operators, and queries on hosts."""

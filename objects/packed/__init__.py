@@ -1,0 +1,1 @@
+"""Packed forms: many objects in one message, as columns and shared rows."""

@@ -1,0 +1,184 @@
+"""ClaimBatch and ClaimAnswers: many claims in one message to placement, and their outcomes.
+
+Concurrent claims usually share owner and amounts, which are sent once; of the outcomes only the
+refusals are sent. ``Claim`` and ``Claimed`` are ``AllocationClaim`` and ``ClaimResult`` without the
+overhead of versioned objects.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, Protocol, Self
+
+from armillary import exception
+from objects import base, fields
+from objects.allocation import ALREADY_HELD, AllocationClaim, ClaimStatus
+from objects.packed import unchecked
+from objects.packed.distinct_rows import DistinctRows
+
+Allocations = dict[str, dict[str, dict[str, int]]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claim:
+    """Fields of an ``AllocationClaim``."""
+
+    consumer_uuid: str
+    project_id: str
+    user_id: str
+    allocations: Allocations
+    fence: int = 0
+    consumer_type: str = "INSTANCE"
+    replace: bool = False
+
+    def as_object(self) -> AllocationClaim:
+        """Return the object, for a placement service that does not support batches."""
+        return AllocationClaim.from_values(
+            **{each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claimed:
+    """Fields of a ``ClaimResult``."""
+
+    consumer_uuid: str
+    status: str = ClaimStatus.CLAIMED
+    reason: str | None = None
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether the claim was successful."""
+        return self.status == ClaimStatus.CLAIMED
+
+
+def is_already_held(result: AnyResult) -> bool:
+    """Return whether a claim succeeded without having to write anything."""
+    return result.is_claimed and result.reason == ALREADY_HELD
+
+
+class AnyClaim(Protocol):
+    """A claim, as an object or a dataclass."""
+
+    @property
+    def consumer_uuid(self) -> str: ...
+    @property
+    def consumer_type(self) -> str: ...
+    @property
+    def project_id(self) -> str: ...
+    @property
+    def user_id(self) -> str: ...
+    @property
+    def allocations(self) -> Allocations: ...
+    @property
+    def fence(self) -> int: ...
+    @property
+    def replace(self) -> bool: ...
+
+
+class AnyResult(Protocol):
+    """The outcome of a claim, as an object or a dataclass."""
+
+    @property
+    def consumer_uuid(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def reason(self) -> str | None: ...
+    @property
+    def is_claimed(self) -> bool: ...
+
+
+@base.ArmillaryObjectRegistry.register
+class ClaimBatch(base.ArmillaryObject):
+    """Claims as tables that refer to each other by row number.
+
+    ``owners`` are rows of consumer_type, project_id, user_id and replace. ``amounts`` are
+    allocations of one provider. ``claims`` are rows of consumer_uuid, fence, owner and allocations
+    (provider UUID -> amounts).
+    """
+
+    VERSION = "1.0"
+
+    fields = {
+        "owners": fields.JSONField(),
+        "amounts": fields.JSONField(),
+        "claims": fields.JSONField(),
+    }
+
+    owners: list[Any]
+    amounts: list[Any]
+    claims: list[Any]
+
+    @classmethod
+    def of(cls, claims: Iterable[AnyClaim]) -> Self:
+        """Return a batch of the claims, in their order."""
+        owners, amounts = DistinctRows(), DistinctRows()
+        rows = []
+        for claim in claims:
+            owner = (claim.consumer_type, claim.project_id, claim.user_id, claim.replace)
+            taken = {
+                provider: amounts.index(_key(item), item)
+                for provider, item in claim.allocations.items()
+            }
+            rows.append([claim.consumer_uuid, claim.fence, owners.index(owner, list(owner)), taken])
+        return unchecked.make(cls, owners=owners.rows, amounts=amounts.rows, claims=rows)
+
+    def unpacked(self) -> list[Claim]:
+        """Return the claims; equal amounts are one shared object and must not be changed.
+
+        Raises ``Invalid`` for a malformed batch; strings and numbers are not validated.
+        """
+        try:
+            return [self._claim(*row) for row in self.claims]
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise exception.Invalid(reason=f"malformed batch of claims: {error!r}") from error
+
+    def _claim(self, consumer: str, fence: int, owner: int, taken: dict[str, int]) -> Claim:
+        consumer_type, project_id, user_id, replace = self.owners[owner]
+        allocations = {provider: self.amounts[index] for provider, index in taken.items()}
+        return Claim(consumer, project_id, user_id, allocations, fence, consumer_type, replace)
+
+
+@base.ArmillaryObjectRegistry.register
+class ClaimAnswers(base.ArmillaryObject):
+    """Outcomes of a batch of claims; ``refused`` has rows of index, status and reason.
+
+    It includes claims that succeeded without a write, for their reason.
+    """
+
+    VERSION = "1.0"
+
+    fields = {"refused": fields.JSONField()}
+
+    refused: list[Any]
+
+    @classmethod
+    def of(cls, results: Iterable[AnyResult]) -> Self:
+        """Return the answers for a batch, in its order."""
+        return unchecked.make(
+            cls,
+            refused=[
+                [index, each.status, each.reason]
+                for index, each in enumerate(results)
+                if each.reason is not None or not each.is_claimed
+            ],
+        )
+
+    def unpacked(self, consumer_uuids: Sequence[str]) -> list[Claimed]:
+        """Return the outcome of each claim, given the consumers of the batch."""
+        results = [Claimed(uuid) for uuid in consumer_uuids]
+        for index, status, reason in self.refused:
+            results[index] = Claimed(consumer_uuids[index], status, reason)
+        return results
+
+
+def _key(item: Any) -> Hashable:
+    """Return a key for equal amounts; placement refuses those that have none."""
+    try:
+        key = tuple(item["resources"].items())
+        hash(key)
+    except (LookupError, TypeError, AttributeError):
+        return id(item)
+    return key

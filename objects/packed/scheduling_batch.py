@@ -1,0 +1,252 @@
+"""SchedulingBatch and SchedulingAnswers: many requests, and their answers, in one message.
+
+Requests often have equal specs, which are sent once. Each is answered separately, by destinations
+or by the error that a call for it alone would have raised.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from oslo_utils import versionutils
+
+from armillary import exception
+from objects import base, fields
+from objects.destinations import Destinations
+from objects.packed import packed_selections, packed_traces, unchecked
+from objects.packed.packed_selections import SelectionPacker
+from objects.request_spec import RequestSpec
+from objects.selection import Selection
+from objects.traces.decision_trace import DecisionTrace
+
+Answer = Destinations | Exception
+
+_IGNORED_FIELDS = frozenset({"instance_uuid"})
+"""Fields ignored in comparisons: a scheduler uses the instances of the request."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BatchedRequest:
+    """A request: a spec and its instances, each with the fence of its claim."""
+
+    request_spec: RequestSpec
+    instance_uuids: Sequence[str]
+    fences: Sequence[int]
+    request_id: str | None = None
+    return_alternates: bool = True
+    takes_zones: bool = True
+    """Whether the caller supports ``zone_entries``."""
+
+
+@base.ArmillaryObjectRegistry.register
+class SchedulingBatch(base.ArmillaryObject):
+    """Requests for hosts.
+
+    A request is a dict with spec (an index into ``specs``), instance_uuids, fences, request_id,
+    return_alternates and takes_zones, which an older sender omits.
+
+    Version history: 1.0 initial; 1.1 its sender can read SchedulingAnswers 1.1.
+    """
+
+    VERSION = "1.1"
+
+    fields = {
+        "specs": fields.ListOfObjectsField("RequestSpec"),
+        "requests": fields.JSONField(),
+    }
+
+    specs: list[RequestSpec]
+    requests: list[dict[str, Any]]
+
+    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
+        """Change nothing: 1.0 has the same fields with the same objects."""
+
+    @classmethod
+    def of(cls, requests: Iterable[BatchedRequest]) -> Self:
+        """Return a batch of the requests, with equal specs once."""
+        distinct: list[RequestSpec] = []
+        index_of: dict[int, int] = {}
+        packed = []
+        for each in requests:
+            index = index_of.get(id(each.request_spec))
+            if index is None:
+                index = _index_of(each.request_spec, distinct)
+                index_of[id(each.request_spec)] = index
+            packed.append(
+                {
+                    "spec": index,
+                    "instance_uuids": list(each.instance_uuids),
+                    "fences": list(each.fences),
+                    "request_id": each.request_id,
+                    "return_alternates": each.return_alternates,
+                    "takes_zones": each.takes_zones,
+                }
+            )
+        return cls.from_values(specs=distinct, requests=packed)
+
+    def unpacked(self) -> list[BatchedRequest]:
+        """Return the requests. Raises ``Invalid`` for an invalid spec index."""
+        found = []
+        for each in self.requests:
+            index = each["spec"]
+            if not 0 <= index < len(self.specs):
+                raise exception.Invalid(
+                    reason=f"a request refers to spec {index} of a batch of {len(self.specs)}"
+                )
+            found.append(
+                BatchedRequest(
+                    self.specs[index],
+                    each["instance_uuids"],
+                    each["fences"],
+                    each["request_id"],
+                    each["return_alternates"],
+                    each.get("takes_zones", False),
+                )
+            )
+        return found
+
+
+@base.ArmillaryObjectRegistry.register
+class SchedulingAnswers(base.ArmillaryObject):
+    """Answers in the order of the requests, with repeated values written once.
+
+    ``hosts`` and ``traces`` are packed (``packed_selections``, ``packed_traces``). An answer is a
+    dict with choices (for each instance indexes into ``hosts``) and trace (an index into
+    ``traces``), or with error (the name of a class of ``armillary.exception``), message and facts.
+    Callers that support zones may also get zone_entries.
+
+    Version history: 1.0 initial, hosts are Selections, an answer has the primitive of its trace;
+    1.1 packs both.
+    """
+
+    VERSION = "1.1"
+
+    fields = {
+        "hosts": fields.JSONField(),
+        "traces": fields.JSONField(default={}),
+        "answers": fields.JSONField(),
+    }
+
+    hosts: Any  # in 1.0 a list of primitives
+    traces: dict[str, Any]
+    answers: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, answers: Iterable[Answer]) -> Self:
+        """Return the packed answers; an error that is not an ArmillaryError becomes its text."""
+        hosts = SelectionPacker()
+        traces: list[DecisionTrace] = []
+        packed = []
+        for answer in answers:
+            if isinstance(answer, Exception):
+                packed.append(_packed_error(answer))
+                continue
+            row = {"choices": _packed_choices(answer, hosts.index), "trace": len(traces)}
+            if answer.zone_entries:
+                row["zone_entries"] = answer.zone_entries
+            packed.append(row)
+            traces.append(answer.trace)
+        return unchecked.make(
+            cls, hosts=hosts.packed(), traces=packed_traces.pack(traces), answers=packed
+        )
+
+    def unpacked(self) -> list[Answer]:
+        """Return the answers; those with the same host share its selection.
+
+        Raises ``RpcFailed`` for malformed answers.
+        """
+        try:
+            return self._unpacked()
+        except (LookupError, TypeError, ValueError) as error:
+            raise exception.RpcFailed(
+                method="select_destinations_many", topic="scheduler",
+                reason=f"malformed answers: {error!r}",
+            ) from error  # fmt: skip
+
+    def _unpacked(self) -> list[Answer]:
+        if self.VERSION == "1.0":
+            return self._unpacked_as_1_0()
+        hosts = packed_selections.unpack(self.hosts)
+        traces = list(packed_traces.unpack(self.traces))
+        return [
+            _unpacked_error(each)
+            if "error" in each
+            else _unpacked(
+                hosts, each["choices"], traces[each["trace"]], each.get("zone_entries") or []
+            )
+            for each in self.answers
+        ]
+
+    def _unpacked_as_1_0(self) -> list[Answer]:
+        hosts = [Selection.obj_from_primitive(each) for each in self.hosts]
+        return [
+            _unpacked_error(each)
+            if "error" in each
+            else _unpacked(hosts, each["choices"], DecisionTrace.obj_from_primitive(each["trace"]))
+            for each in self.answers
+        ]
+
+    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
+        """Unpack for an older receiver."""
+        super().obj_make_compatible(primitive, target_version)
+        if versionutils.convert_version_to_tuple(target_version) >= (1, 1):
+            return
+        primitive.pop("traces", None)
+        hosts = packed_selections.unpack(self.hosts)
+        traces = list(packed_traces.unpack(self.traces))
+        primitive["hosts"] = [host.obj_to_primitive() for host in hosts]
+        primitive["answers"] = [
+            each if "error" in each else {**each, "trace": traces[each["trace"]].obj_to_primitive()}
+            for each in self.answers
+        ]
+
+
+def _index_of(spec: RequestSpec, distinct: list[RequestSpec]) -> int:
+    """Return the index of an equal spec, adding it if there is none."""
+    for index, known in enumerate(distinct):
+        if known.is_equal(spec, but=_IGNORED_FIELDS):
+            return index
+    distinct.append(spec)
+    return len(distinct) - 1
+
+
+def _packed_error(error: Exception) -> dict[str, Any]:
+    if isinstance(error, exception.ArmillaryError):
+        return {"error": type(error).__name__, "message": error.message, "facts": error.kwargs}
+    return {"error": "", "message": f"{type(error).__name__}: {error}", "facts": {}}
+
+
+def _packed_choices(answer: Destinations, index: Callable[[Selection], int]) -> list[list[int]]:
+    indexes = [index(host) for host in answer.hosts]
+    return [[indexes[choice] for choice in row if choice >= 0] for row in answer.choices.tolist()]
+
+
+def _unpacked(
+    hosts: Sequence[Selection],
+    chosen: Sequence[Sequence[int]],
+    trace: DecisionTrace,
+    zone_entries: Sequence[dict[str, Any]] = (),
+) -> Destinations:
+    index_of: dict[int, int] = {}
+    rows = [[index_of.setdefault(choice, len(index_of)) for choice in row] for row in chosen]
+    width = max(map(len, rows), default=0)
+    padded = [row + [-1] * (width - len(row)) for row in rows]
+    return unchecked.make(
+        Destinations,
+        hosts=[hosts[choice] for choice in index_of],
+        choices=np.array(padded, dtype=np.int64).reshape(len(rows), width),
+        trace=trace,
+        zone_entries=list(zone_entries),
+    )
+
+
+def _unpacked_error(packed: dict[str, Any]) -> Exception:
+    made = getattr(exception, packed["error"], None) if packed["error"] else None
+    if not (isinstance(made, type) and issubclass(made, exception.ArmillaryError)):
+        return exception.RpcFailed(
+            method="select_destinations", topic="scheduler", reason=packed["message"]
+        )
+    return made(packed["message"], **packed["facts"])

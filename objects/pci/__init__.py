@@ -1,0 +1,1 @@
+"""PCI devices: requests, pools, and their names in placement."""

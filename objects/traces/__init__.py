@@ -1,0 +1,1 @@
+"""Decision traces: why a scheduling decision came out so, and its sentence."""

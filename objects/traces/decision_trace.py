@@ -1,0 +1,96 @@
+"""DecisionTrace: the reasons for a scheduling decision. Counts add up to the number of hosts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from oslo_utils import versionutils
+
+from objects import base, fields, minimal_version
+from objects.traces import trace_versions
+
+Plain = dict[str, Any]
+
+
+@base.ArmillaryObjectRegistry.register
+class DecisionTrace(minimal_version.MinimalVersion):
+    """The trace of one call of select_destinations.
+
+    - ``hosts_total``: number of providers with inventory that placement knows.
+    - ``ruled_out``: by placement: dicts with ``kind`` (resource, trait, forbidden_trait, member_of,
+      forbidden_aggregate, in_tree, group_policy, combination (of parts that fit one by one),
+      disabled, request_filter), ``name``, ``count``, and for resources
+      ``asked`` and ``best`` (the most that any of these has free). Each provider is counted once,
+      at the first rule it fails.
+    - ``nearest``: for a dry run without candidates: dicts with ``suffix`` (of the request group),
+      ``host`` (the provider's name) and ``lacks``: dicts with ``kind`` and ``name``, for resources
+      also ``asked``, ``free`` and ``short``.
+    - ``candidates``: number of placement's candidates; ``unknown``: number of candidates that are
+      not in the host table.
+    - ``filters``: in order, dicts with ``name``, ``before``, ``removed`` and ``reasons``: dicts
+      with ``reason`` and ``count``, the most frequent first. The counts add up to ``removed`` if
+      all hosts were evaluated; otherwise each is a lower bound.
+    - ``choices``: for each instance a dict with ``instance_uuid``, ``host``, ``node``, ``weight``,
+      ``shares`` (weigher -> ``raw``; ``normalised`` over the hosts; ``weight``, that multiplied:
+      these add up), ``runners_up`` (dicts host, weight, shares) and ``conflicts`` (dicts host,
+      reason: refused claims).
+    - ``timings_ms``: stage -> milliseconds.
+    - ``sentence``: for a failed request, what would have to change, in one sentence.
+    - ``zones``: outcome of each zone of the tree, as ``ZoneAnswer.zones``; empty if no other zone
+      could have been asked.
+
+    Version history: 1.0 initial, a filter has the ``reason`` of one host, a share is its weight;
+    1.1 adds nearest, reasons and counts, raw and normalised; 1.2 adds zones, and is sent as 1.1 if
+    that is empty.
+    """
+
+    VERSION = "1.2"
+    NEWEST_FIELDS = ("zones",)
+    VERSION_WITHOUT = "1.1"
+
+    fields = {
+        "request_id": fields.StringField(nullable=True),
+        "created_at": fields.DateTimeField(nullable=True),
+        "hosts_total": fields.IntegerField(default=0),
+        "ruled_out": fields.JSONField(default=[]),
+        "nearest": fields.JSONField(default=[]),
+        "candidates": fields.IntegerField(default=0),
+        "unknown": fields.IntegerField(default=0),
+        "filters": fields.JSONField(default=[]),
+        "choices": fields.JSONField(default=[]),
+        "timings_ms": fields.JSONField(default={}),
+        "sentence": fields.StringField(nullable=True),
+        "zones": fields.JSONField(default=[]),
+    }
+
+    request_id: str | None
+    created_at: datetime | None
+    hosts_total: int
+    ruled_out: list[Plain]
+    nearest: list[Plain]
+    candidates: int
+    unknown: int
+    filters: list[Plain]
+    choices: list[Plain]
+    timings_ms: dict[str, float]
+    sentence: str | None
+    zones: list[Plain]
+
+    def obj_make_compatible(self, primitive: Plain, target_version: str) -> None:
+        """Convert for an older receiver: one reason for each filter, one number for each share."""
+        super().obj_make_compatible(primitive, target_version)
+        version = versionutils.convert_version_to_tuple(target_version)
+        if version < (1, 2):
+            primitive.pop("zones", None)
+        if version >= (1, 1):
+            return
+        primitive.pop("nearest", None)
+        if "filters" in primitive:
+            primitive["filters"] = [
+                trace_versions.older_filter(each) for each in primitive["filters"]
+            ]
+        if "choices" in primitive:
+            primitive["choices"] = [
+                trace_versions.older_choice(each) for each in primitive["choices"]
+            ]

@@ -1,0 +1,1 @@
+"""Zones on the wire: child zones, queries, answers and summaries."""

@@ -1,0 +1,57 @@
+"""ZoneAnswer: hosts offered by a zone's sub-tree, with the data to weigh them again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from objects import base, fields
+
+
+@base.ArmillaryObjectRegistry.register
+class ZoneAnswer(base.ArmillaryObject):
+    """At most N hosts, the best first, as columns.
+
+    ``host_ids`` are UUIDs of compute nodes, whose names only the owning zone knows. ``paths[i]``
+    names the zones from below the asked zone down to the owner of host i: empty for its own hosts,
+    ``["eu", "eu-1"]`` for those of a grandchild. ``weighers`` are class names in the order of the
+    columns of ``raw`` (each weigher's value for each host, before normalising) and ``multipliers``
+    (the values for that host); both are (hosts x weighers), float64. ``bounds`` has the least and
+    the greatest ``raw`` of each weigher over all hosts of the sub-tree that could take the
+    instances, including those beyond the first N: (weighers x 2). Hosts of several zones are
+    normalised with them. ``was_pruned`` is set if no zone was asked because the summaries ruled it
+    out. ``zones`` lists each zone considered: ``{"path": [...], "outcome": "asked" | "own" |
+    "pruned" | "late" | "failed" | "stale" | "offline" | "disabled" | "cycle", "hosts": n,
+    "seconds": s, "reason": text or None}``. A zone that was asked is there twice: with the number
+    of hosts that its parent received, and with the number of its own hosts.
+    """
+
+    VERSION = "1.0"
+
+    fields = {
+        "host_ids": fields.ListOfStringsField(default=[]),
+        "paths": fields.JSONField(default=[]),
+        "weighers": fields.ListOfStringsField(default=[]),
+        "raw": fields.ColumnField(),
+        "multipliers": fields.ColumnField(),
+        "bounds": fields.ColumnField(),
+        "was_pruned": fields.BooleanField(default=False),
+        "zones": fields.JSONField(default=[]),
+    }
+
+    host_ids: list[str]
+    paths: list[list[str]]
+    weighers: list[str]
+    raw: np.ndarray
+    multipliers: np.ndarray
+    bounds: np.ndarray
+    was_pruned: bool
+    zones: list[dict[str, Any]]
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Return ``{"host_id", "path"}`` of each host, in order, for the origin's walk."""
+        return [
+            {"host_id": host_id, "path": list(path)}
+            for host_id, path in zip(self.host_ids, self.paths, strict=True)
+        ]

@@ -1,0 +1,49 @@
+"""ZoneSummary: upper bounds of what a zone's sub-tree can provide, pushed to its parent."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from objects import base, fields
+
+
+@base.ArmillaryObjectRegistry.register
+class ZoneSummary(base.ArmillaryObject):
+    """A summary may overstate but never understate: what it rules out is nowhere below ``zone``.
+
+    ``sender`` is the process that created it and ``seq`` its number there, which increases across
+    restarts: older and repeated summaries are ignored. It is valid for the receiver's expiry time,
+    a multiple of ``push_seconds``. ``capabilities`` is derived from ``host_attributes`` by their
+    rules (``{"attributes": {name: value}, "resources": {class: most free on one provider},
+    "traits": [...], "filters": [those that every zone below runs], "profiles": [...]}``).
+    ``counts`` has ``hosts``, ``hosts_up``, ``hosts_disabled``, ``zones`` (of the whole sub-tree),
+    ``own_hosts``, and ``each``, the counts of each of its zones alone (``{"columns": [names],
+    "rows": {zone: [numbers]}}``; null or missing if not reported). ``depth`` is 1 for a zone
+    without children. ``zones`` names the sub-tree's zones with their state, nested: ``[{"name",
+    "state", "zones": [...]}]``.
+    """
+
+    VERSION = "1.0"
+
+    fields = {
+        "zone": fields.StringField(),
+        "sender": fields.StringField(),
+        "seq": fields.IntegerField(),
+        "sent_at": fields.DateTimeField(),
+        "push_seconds": fields.FloatField(),
+        "depth": fields.IntegerField(),
+        "capabilities": fields.JSONField(),
+        "counts": fields.JSONField(),
+        "zones": fields.JSONField(default=[]),
+    }
+
+    zone: str
+    sender: str
+    seq: int
+    sent_at: datetime
+    push_seconds: float
+    depth: int
+    capabilities: dict[str, Any]
+    counts: dict[str, Any]
+    zones: list[dict[str, Any]]

@@ -1,0 +1,119 @@
+"""Reads of allocations: by consumer, by provider, and all of them page by page."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from armillary import exception
+from armillary.db import Database
+from placement.db import consumers as queries
+
+PAGE_SIZE_MAX = 10_000
+
+Resources = dict[str, dict[str, int]]
+
+
+@dataclass
+class ConsumerRecord:
+    """A consumer, the generations of its providers, and its allocations on each, by class."""
+
+    uuid: str
+    generation: int
+    consumer_type: str
+    project_id: str
+    user_id: str
+    updated_at: dt.datetime
+    provider_generations: dict[str, int] = field(default_factory=dict)
+    amounts: Resources = field(default_factory=dict)
+
+
+@dataclass
+class ProviderAllocations:
+    """Allocations on a provider: consumer -> class -> amount, and the consumers' generations.
+
+    ``updated_at`` is None if there are no allocations.
+    """
+
+    generation: int
+    updated_at: dt.datetime | None = None
+    consumer_generations: dict[str, int] = field(default_factory=dict)
+    amounts: Resources = field(default_factory=dict)
+
+
+class AllocationReader:
+    """Read allocations from the database, never from memory."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, consumers: Sequence[str]) -> dict[str, dict[str, Resources]]:
+        """Return consumer -> provider -> "resources" -> class -> amount."""
+        found: dict[str, dict[str, Resources]] = {}
+        with self._database.reader() as session:
+            rows = queries.get_allocations(session, set(consumers))
+        for row in rows:
+            provider = found.setdefault(row.uuid, {}).setdefault(row.provider_uuid, {})
+            provider.setdefault("resources", {})[row.resource_class] = row.amount
+        return found
+
+    def find(self, consumer: str) -> ConsumerRecord | None:
+        """Return a consumer with all its allocations; None if it has none."""
+        with self._database.reader() as session:
+            rows = queries.get_allocations(session, [consumer])
+        if not rows:
+            return None
+        record = ConsumerRecord(
+            uuid=rows[0].uuid,
+            generation=rows[0].generation,
+            consumer_type=rows[0].consumer_type,
+            project_id=rows[0].project_id,
+            user_id=rows[0].user_id,
+            updated_at=rows[0].updated_at,
+        )
+        for row in rows:
+            record.provider_generations[row.provider_uuid] = row.provider_generation
+            record.amounts.setdefault(row.provider_uuid, {})[row.resource_class] = row.amount
+        return record
+
+    def get_of_provider(self, provider: str) -> ProviderAllocations:
+        """Return the allocations on a provider. Raises ``ResourceProviderNotFound``."""
+        with self._database.reader() as session:
+            rows = queries.get_allocations_of(session, provider)
+        if not rows:
+            raise exception.ResourceProviderNotFound(provider=provider)
+        found = ProviderAllocations(rows[0].provider_generation)
+        for row in rows:
+            if row.uuid is None:
+                continue
+            found.updated_at = max(found.updated_at or row.updated_at, row.updated_at)
+            found.consumer_generations[row.uuid] = row.generation
+            found.amounts.setdefault(row.uuid, {})[row.resource_class] = row.amount
+        return found
+
+    def list(self, *, marker: str | None, limit: int) -> list[dict[str, Any]]:
+        """Return those of the next ``limit`` consumers, one item per consumer and provider."""
+        if not 1 <= limit <= PAGE_SIZE_MAX:
+            raise exception.Invalid(reason=f"limit must be from 1 to {PAGE_SIZE_MAX}, not {limit}")
+        page: dict[tuple[str, str], dict[str, Any]] = {}
+        with self._database.reader() as session:
+            rows = queries.list_allocations(session, marker=marker, limit=limit)
+        for row in rows:
+            item = page.setdefault((row.uuid, row.provider_uuid), _item(row))
+            item["resources"][row.resource_class] = row.amount
+        return [*page.values()]
+
+
+def _item(row: Any) -> dict[str, Any]:
+    return {
+        "consumer_uuid": row.uuid,
+        "consumer_type": row.consumer_type,
+        "project_id": row.project_id,
+        "user_id": row.user_id,
+        "provider_uuid": row.provider_uuid,
+        "provider_name": row.provider_name,
+        "updated_at": f"{row.updated_at.isoformat()}Z",
+        "resources": {},
+    }

@@ -1,0 +1,256 @@
+"""Ledger of allocations and usage, on which claims, releases and moves are decided.
+
+Pure: it is filled from fresh rows, applies one operation after the other, and collects the changes
+to write. A refused operation leaves it unchanged. Atomic writes of several consumers and
+inventories are a ``AllocationTransaction``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from armillary import exception
+from objects.allocation import ALREADY_HELD, ClaimStatus
+from objects.packed.claim_batch import AnyClaim, Claimed
+from placement.providers.inventory import Inventory
+
+Amounts = dict[str, dict[str, int]]
+"""Provider UUID -> resource class -> amount."""
+
+
+@dataclass(frozen=True)
+class Holding:
+    """A consumer and its allocations; generation 0 means that it does not exist yet."""
+
+    consumer_type: str
+    project_id: str
+    user_id: str
+    amounts: Amounts
+    generation: int = 0
+
+
+@dataclass
+class Account:
+    """A provider's inventory of a class, and its current usage.
+
+    ``resource_class_id`` is None for a class without an id yet.
+    """
+
+    resource_class_id: int | None
+    inventory: Inventory
+    used: int
+
+    def refusal(self, amount: int, given_back: int) -> str | None:
+        """Return why ``amount`` cannot be taken in exchange for ``given_back``, or None if it can.
+
+        A consumer that takes no more than it gives back is never refused for lack of capacity, even
+        if the provider is overcommitted.
+        """
+        used = self.used - given_back
+        if amount <= given_back:
+            used = min(used, self.inventory.capacity - amount)
+        return self.inventory.refusal(amount, used)
+
+
+@dataclass
+class Provider:
+    """A provider's current state, with its accounts by class.
+
+    ``steps`` is the increment of its generation; ``stored_inventories`` are its inventories before
+    a reshape (None: not reshaped).
+    """
+
+    id: int
+    name: str
+    accounts: dict[str, Account] = field(default_factory=dict)
+    generation: int = 0
+    steps: int = 0
+    stored_inventories: Mapping[str, Inventory] | None = None
+
+    def increment_generation(self, steps: int = 1) -> None:
+        """Increment the generation."""
+        self.generation += steps
+        self.steps += steps
+
+
+@dataclass
+class Ledger:
+    """Consumers by UUID (None: no allocations), their fences, and providers by UUID.
+
+    It must contain everything that the work names: each consumer, and each existing provider that
+    is claimed or has allocations of these consumers. ``classes`` are the existing custom resource
+    classes that the work names.
+    """
+
+    holdings: dict[str, Holding | None]
+    fences: dict[str, int]
+    providers: dict[str, Provider]
+    classes: frozenset[str] = frozenset()
+    changed_consumers: set[str] = field(default_factory=set)
+    changed_fences: set[str] = field(default_factory=set)
+    changed_accounts: set[tuple[str, str]] = field(default_factory=set)
+    stored_consumers: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        holdings = self.holdings.items()
+        self.stored_consumers = frozenset(uuid for uuid, holding in holdings if holding is not None)
+
+    @property
+    def changed_providers(self) -> set[str]:
+        """Providers whose generation was incremented."""
+        return {uuid for uuid, provider in self.providers.items() if provider.steps}
+
+    def claim(self, claim: AnyClaim) -> Claimed:
+        """Write the allocations of one claim, or return why not."""
+        amounts = _amounts(claim)
+        status, reason = self._decide(claim, amounts)
+        if status == ClaimStatus.CLAIMED:
+            self._raise_fence(claim.consumer_uuid, claim.fence)
+            self._take(claim, amounts)
+        return Claimed(claim.consumer_uuid, status, reason)
+
+    def release(self, consumer: str, fence: int) -> None:
+        """Delete a consumer's allocations, unless a higher fence was seen before."""
+        if self._is_late(consumer, fence):
+            return
+        if fence > 0:
+            # even with the same fence: this restarts its retention time
+            self._set_fence(consumer, fence)
+        holding = self.holdings[consumer]
+        if holding is not None:
+            self.hold(consumer, None)
+            self.increment_generation(holding.amounts)
+
+    def move(
+        self,
+        source: str,
+        target: str,
+        fence: int,
+        *,
+        is_replacing: bool = False,
+        consumer_type: str | None = None,
+    ) -> None:
+        """Move all allocations of a consumer; ``is_replacing`` deletes those of the target.
+
+        The total usage does not grow, so there is always capacity. Raises as
+        ``PlacementAPI.move_allocations`` documents.
+        """
+        given, held = self.holdings[source], self.holdings[target]
+        if given is None and held is None:
+            raise exception.ConsumerNotFound(consumer=source)
+        if given is not None:
+            if (held is not None and not is_replacing) or self._is_late(target, fence):
+                raise exception.ConsumerGenerationConflict(consumer=target)
+            if self._is_late(source, fence):
+                raise exception.ConsumerGenerationConflict(consumer=source)
+            self._move_holding(
+                source,
+                target,
+                replace(
+                    given,
+                    consumer_type=consumer_type or given.consumer_type,
+                    generation=held.generation if held else 0,
+                ),
+            )
+        self._raise_fence(source, fence)
+        self._raise_fence(target, fence)
+
+    def hold(self, consumer: str, holding: Holding | None) -> None:
+        """Replace a consumer's allocations without checks; None: no allocations."""
+        before = self.holdings[consumer]
+        given_back = before.amounts if before else {}
+        taken = holding.amounts if holding else {}
+        if given_back != taken:
+            self._book(given_back, sign=-1)
+            self._book(taken, sign=1)
+        self._put(consumer, holding)
+
+    def increment_generation(self, providers: Iterable[str]) -> None:
+        """Increment the generations of providers: once per transaction."""
+        for uuid in providers:
+            if not self.providers[uuid].steps:
+                self.providers[uuid].increment_generation()
+
+    def _decide(self, claim: AnyClaim, amounts: Amounts) -> tuple[str, str | None]:
+        if self._is_late(claim.consumer_uuid, claim.fence):
+            seen = self.fences[claim.consumer_uuid]
+            return (
+                ClaimStatus.FENCED,
+                f"fence {seen} was seen, so this claim with fence {claim.fence} is late",
+            )
+        holding = self.holdings[claim.consumer_uuid]
+        held: Amounts = holding.amounts if holding else {}
+        if held == amounts:
+            return ClaimStatus.CLAIMED, ALREADY_HELD
+        if held and not claim.replace:
+            return ClaimStatus.CONFLICT, "the consumer has other allocations"
+        for provider, resources in amounts.items():
+            if provider not in self.providers:
+                return ClaimStatus.NO_PROVIDER, f"no provider {provider} exists"
+            refusal = self._refusal(provider, resources, held.get(provider, {}))
+            if refusal is not None:
+                return ClaimStatus.NO_CAPACITY, refusal
+        return ClaimStatus.CLAIMED, None
+
+    def _refusal(
+        self, provider_uuid: str, resources: Mapping[str, int], given_back: Mapping[str, int]
+    ) -> str | None:
+        provider = self.providers[provider_uuid]
+        for name, amount in resources.items():
+            account = provider.accounts.get(name)
+            if account is None:
+                return f"{provider.name} has no {name}"
+            refusal = account.refusal(amount, given_back.get(name, 0))
+            if refusal is not None:
+                return f"{name} on {provider.name}: {refusal}"
+        return None
+
+    def _take(self, claim: AnyClaim, amounts: Amounts) -> None:
+        holding = self.holdings[claim.consumer_uuid]
+        if holding is not None and holding.amounts == amounts:
+            return
+        held = Holding(
+            consumer_type=claim.consumer_type,
+            project_id=claim.project_id,
+            user_id=claim.user_id,
+            amounts=amounts,
+            generation=holding.generation if holding else 0,
+        )
+        self.hold(claim.consumer_uuid, held)
+        self.increment_generation([*amounts, *(holding.amounts if holding else ())])
+
+    def _move_holding(self, source: str, target: str, given: Holding) -> None:
+        held = self.holdings[target]
+        if held is not None:
+            self._book(held.amounts, sign=-1)
+        self._put(source, None)
+        self._put(target, given)
+        self.increment_generation([*given.amounts, *(held.amounts if held else ())])
+
+    def _put(self, consumer: str, holding: Holding | None) -> None:
+        if holding is not None:
+            holding = replace(holding, generation=holding.generation + 1)
+        self.holdings[consumer] = holding
+        self.changed_consumers.add(consumer)
+
+    def _book(self, amounts: Amounts, *, sign: int) -> None:
+        for provider, resources in amounts.items():
+            for name, amount in resources.items():
+                self.providers[provider].accounts[name].used += sign * amount
+                self.changed_accounts.add((provider, name))
+
+    def _is_late(self, consumer: str, fence: int) -> bool:
+        return fence < self.fences.get(consumer, 0)
+
+    def _raise_fence(self, consumer: str, fence: int) -> None:
+        if fence > self.fences.get(consumer, 0):
+            self._set_fence(consumer, fence)
+
+    def _set_fence(self, consumer: str, fence: int) -> None:
+        self.fences[consumer] = fence
+        self.changed_fences.add(consumer)
+
+
+def _amounts(claim: AnyClaim) -> Amounts:
+    return {provider: dict(item["resources"]) for provider, item in claim.allocations.items()}

@@ -1,0 +1,96 @@
+"""Commits of ledger work: serialised, with concurrent callers sharing a transaction."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from oslo_utils import timeutils
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.db import Database
+from armillary.group_commit import GroupCommit
+from placement.db import allocations
+from placement.ledger.ledger import Ledger
+
+
+class Work(Protocol):
+    """The work of one call: the names it refers to, and what it applies to the ledger."""
+
+    @property
+    def consumers(self) -> Sequence[str]: ...
+
+    @property
+    def providers(self) -> Sequence[str]: ...
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """The resource classes whose existence it must know."""
+        ...
+
+    def apply(self, ledger: Ledger) -> Any: ...
+
+
+class LedgerCommit:
+    """Commit work of concurrent callers; each gets its own outcome.
+
+    Each writer of the database first takes the lock of the epoch row. So what is checked here
+    cannot change before the commit, and locks are never taken in a different order.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        batch_size_max: int,
+        queue_size_max: int,
+        clock: Callable[[], dt.datetime] = timeutils.utcnow,
+    ) -> None:
+        self._database = database
+        self._batch_size_max = batch_size_max
+        self._clock = clock
+        self._group_commit = GroupCommit[Work, Any](
+            self._commit, weight_max=batch_size_max, waiting_max=queue_size_max
+        )
+
+    def check_size(self, what: str, size: int) -> None:
+        """Raise ``Invalid`` if one call names more items than a transaction may have."""
+        if size > self._batch_size_max:
+            raise exception.Invalid(
+                reason=f"{what}: {size} given, at most {self._batch_size_max} allowed per call "
+                "([placement] claim_batch_size_max)"
+            )
+
+    def submit(self, work: Work) -> Any:
+        """Return the result of the work after the commit; raise its error or that of the commit."""
+        weight = len(work.consumers) or len(work.providers)
+        if not weight:
+            return work.apply(Ledger({}, {}, {}))
+        outcome = self._group_commit.submit(work, weight=weight)
+        if isinstance(outcome, exception.ArmillaryError):
+            raise outcome
+        return outcome
+
+    def _commit(self, group: Sequence[Work]) -> list[Any]:
+        return self._database.run_in_writer(lambda session: self._write(session, group))
+
+    def _write(self, session: Session, group: Sequence[Work]) -> list[Any]:
+        epoch, ledger = allocations.open_ledger(
+            session,
+            consumers={uuid for work in group for uuid in work.consumers},
+            providers={uuid for work in group for uuid in work.providers},
+            classes={name for work in group for name in work.classes},
+        )
+        outcomes = [_outcome(work, ledger) for work in group]
+        allocations.store(session, ledger, epoch, self._clock())
+        return outcomes
+
+
+def _outcome(work: Work, ledger: Ledger) -> Any:
+    """Return the result of the work, or its error, so that others in the transaction can go on."""
+    try:
+        return work.apply(ledger)
+    except exception.ArmillaryError as error:
+        return error

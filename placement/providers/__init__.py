@@ -1,0 +1,1 @@
+"""Resource providers: the columnar table, their trees, inventories, traits and aggregates."""

@@ -1,0 +1,51 @@
+"""Writes of aggregates and their member providers."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+
+from oslo_utils import timeutils
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.db import Database
+from placement.db import aggregates, epochs, providers
+from placement.providers import names
+
+
+class AggregateWriter:
+    """Write aggregates that mirror those of another service: the complete set each time."""
+
+    def __init__(
+        self, database: Database, clock: Callable[[], dt.datetime] = timeutils.utcnow
+    ) -> None:
+        self._database = database
+        self._clock = clock
+
+    def set_members(self, aggregate: str, provider_uuids: Sequence[str]) -> None:
+        """Set the members of an aggregate to exactly these providers; skip unknown ones.
+
+        Sharing providers stay: they are not added by aggregates of hosts.
+        """
+        if not names.is_uuid(aggregate):
+            raise exception.Invalid(
+                reason=f"the UUID of an aggregate must be in lower case, not {aggregate!r}"
+            )
+
+        def write(session: Session) -> None:
+            epoch = epochs.lock(session)
+            ids = providers.get_ids(session, set(provider_uuids))
+            aggregates.set_members(session, aggregate, ids.values(), epoch, self._clock())
+
+        self._database.run_in_writer(write)
+
+    def get_members(self, aggregate: str, provider_uuids: Sequence[str]) -> dict[str, list[str]]:
+        """Return {"members": of an aggregate, "unknown": UUIDs that no provider has}.
+
+        Sharing providers are omitted. An unknown aggregate has no members.
+        """
+        with self._database.reader() as session:
+            members = aggregates.get_members(session, aggregate)
+            known = providers.get_ids(session, set(provider_uuids))
+        return {"members": members, "unknown": sorted(set(provider_uuids) - known.keys())}

@@ -1,0 +1,257 @@
+"""Writes of providers: reports of their owners, single traits, and deletion."""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from oslo_utils import timeutils
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.db import Database
+from placement.db import allocations, epochs, provider_allocations
+from placement.db import providers as queries
+from placement.db import tree_reports as families
+from placement.ledger.allocation_transaction import AllocationTransaction
+from placement.providers import names, tree_reshape
+from placement.providers.provider_report import Facts, is_provider_name
+from placement.providers.tree_reports import (
+    FAMILY_FIELDS,
+    Stored,
+    TreeChange,
+    change_of,
+    named_in,
+    names_in,
+    size_of,
+)
+
+LOG = logging.getLogger(__name__)
+
+TRANSACTION_SIZE_MAX = 1000  # providers; claims wait while they are written
+RESHAPE = "reshape"
+"""Field of a report that allows allocations to move within the reshaped tree."""
+
+
+class ProviderWriter:
+    """Write providers. All operations are idempotent; a write without changes is skipped."""
+
+    def __init__(
+        self, database: Database, clock: Callable[[], dt.datetime] = timeutils.utcnow
+    ) -> None:
+        self._database = database
+        self._clock = clock
+
+    def set_providers(self, reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Create or update providers, each independently; see ``PlacementAPI.set_providers``."""
+        for report in reports:
+            if not isinstance(report, Mapping):
+                raise exception.Invalid(reason=f"a provider must be an object, not {report!r}")
+        plain = [
+            {name: value for name, value in report.items() if name != RESHAPE} for report in reports
+        ]
+        results: list[dict[str, Any]] = []
+        for part in _parts(plain):
+            write = functools.partial(_write, reports=part, clock=self._clock)
+            results += self._database.run_in_writer(write)
+        for place, report in enumerate(reports):
+            if results[place]["error"] and report.get(RESHAPE) is True:
+                results[place] = self._reshape(plain[place], results[place])
+        return results
+
+    def _reshape(self, report: Mapping[str, Any], refused: dict[str, Any]) -> dict[str, Any]:
+        """Retry a refused report after moving the allocations of its tree, in one transaction."""
+        write = functools.partial(_reshape, report=report, clock=self._clock)
+        try:
+            return self._database.run_in_writer(write) or refused
+        except exception.Unavailable:
+            raise
+        except exception.ArmillaryError as error:
+            return {**refused, "error": str(error)}
+
+    def set_trait(self, provider: str, trait: str, *, present: bool) -> None:
+        """Add or remove a trait. Raises ``ResourceProviderNotFound``, ``TraitNotFound``."""
+        if not names.is_trait(trait):
+            raise exception.TraitNotFound(traits=trait)
+
+        def write(session: Session) -> None:
+            epoch = epochs.lock(session)
+            old = queries.get_facts(session, [provider]).get(provider)
+            if old is None:
+                raise exception.ResourceProviderNotFound(provider=provider)
+            traits = old.traits | {trait} if present else old.traits - {trait}
+            queries.store(session, [(old, replace(old, traits=traits))], epoch, self._clock())
+
+        self._database.run_in_writer(write)
+
+    def delete(self, provider: str) -> None:
+        """Delete a provider; no error if it does not exist.
+
+        Raises ``ResourceProviderInUse`` if it has allocations, ``ResourceProviderHasChildren``.
+        """
+
+        def write(session: Session) -> None:
+            epoch = epochs.lock(session)
+            number = queries.get_ids(session, [provider]).get(provider)
+            if number is not None:
+                remove_unused(session, provider, number, epoch, self._clock())
+
+        self._database.run_in_writer(write)
+
+
+def remove_unused(
+    session: Session, provider: str, provider_id: int, epoch: int, now: dt.datetime
+) -> None:
+    """Delete a provider. Raises ``ResourceProviderInUse``, ``ResourceProviderHasChildren``."""
+    if queries.has_children(session, provider_id):
+        raise exception.ResourceProviderHasChildren(provider=provider)
+    if queries.has_allocations(session, provider_id):
+        raise exception.ResourceProviderInUse(provider=provider)
+    queries.remove(session, provider_id, epoch, now)
+
+
+def _parts(reports: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """Split reports into one part per transaction; a tree is never split."""
+    part: list[Mapping[str, Any]] = []
+    size = 0
+    for report in reports:
+        if part and size + size_of(report) > TRANSACTION_SIZE_MAX:
+            yield part
+            part, size = [], 0
+        part.append(report)
+        size += size_of(report)
+    if part:
+        yield part
+
+
+def _reshape(
+    session: Session, report: Mapping[str, Any], clock: Callable[[], dt.datetime]
+) -> dict[str, Any] | None:
+    """Write a tree in both shapes, move its allocations, then write it in its new shape.
+
+    All in one transaction, so that intermediate states are invisible. Returns None, without
+    writing, if nothing has to move. Raises the error that prevents it.
+    """
+    epoch = epochs.lock(session)
+    named = set(named_in(report))
+    before = families.get_stored(session, queries.get_facts(session, named), families=named)
+    lost = tree_reshape.removed_classes(report, before)
+    if not lost:
+        return None
+    _, wide_change = _planned(session, tree_reshape.merged_report(report, lost, before.facts))
+    families.store(session, [wide_change], epoch, clock())
+    holders = {
+        row.uuid
+        for row in provider_allocations.list_of(session, {uuid for uuid, _ in lost})
+        if (row.provider_uuid, row.resource_class) in lost
+    }
+    members = [facts.uuid for _, facts in wide_change.members]
+    epoch, ledger = allocations.open_ledger(session, consumers=holders, providers=members)
+    AllocationTransaction(ledger, tree_reshape.moves(ledger, lost, wide_change)).settle()
+    allocations.store(session, ledger, epoch, clock())
+    result, change = _planned(session, report)
+    families.store(session, [change], epochs.lock(session), clock())
+    LOG.info(
+        "Resource provider %s was reshaped; the allocations of %d consumers moved with it",
+        report["uuid"], len(holders),
+    )  # fmt: skip
+    return result
+
+
+def _planned(session: Session, report: Mapping[str, Any]) -> tuple[dict[str, Any], TreeChange]:
+    """Return the result of one report, and its changes. Raises Conflict if it is refused."""
+    plan = _plan(session, [report])
+    result = plan.add(report)
+    if result["error"]:
+        raise exception.Conflict(reason=result["error"])
+    return result, plan.changes[0]
+
+
+def _write(
+    session: Session, reports: Sequence[Mapping[str, Any]], clock: Callable[[], dt.datetime]
+) -> list[dict[str, Any]]:
+    epoch = epochs.lock(session)
+    plan = _plan(session, reports)
+    results = [plan.add(report) for report in reports]
+    families.store(session, plan.changes, epoch, clock())
+    return results
+
+
+def _plan(session: Session, reports: Sequence[Mapping[str, Any]]) -> _Plan:
+    uuids = {uuid for report in reports for uuid in named_in(report)}
+    wanted = {
+        str(name) for report in reports for name in names_in(report) if is_provider_name(name)
+    }
+    stored = families.get_stored(
+        session,
+        queries.get_facts(session, uuids),
+        families={
+            uuid
+            for report in reports
+            if any(report.get(name) for name in FAMILY_FIELDS)
+            for uuid in named_in(report)
+        },
+    )
+    return _Plan(stored, queries.get_uuids_by_name(session, wanted))
+
+
+class _Plan:
+    """Changes of a batch of reports, each independent, planned one after the other."""
+
+    def __init__(self, stored: Stored, uuids_by_name: Mapping[str, str]) -> None:
+        self.changes: list[TreeChange] = []
+        self._stored = stored
+        self._uuids_by_name = dict(uuids_by_name)
+        self._seen: set[str] = set()
+
+    def add(self, report: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the result for one report."""
+        uuid = report.get("uuid")
+        old = self._stored.facts.get(uuid) if isinstance(uuid, str) else None
+        try:
+            change = change_of(report, self._stored)
+            self._check_unique(change)
+        except exception.ArmillaryError as error:
+            return _result(uuid, old, str(error))
+        for _, facts in change.members:
+            self._seen.add(facts.uuid)
+            self._uuids_by_name[facts.name] = facts.uuid
+        self._seen.update(change.gone)
+        members = [
+            (before, _with_next_generation(before, after)) for before, after in change.members
+        ]
+        self.changes.append(replace(change, members=members))
+        return _result(uuid, members[0][1], None)
+
+    def _check_unique(self, change: TreeChange) -> None:
+        own = {facts.name: facts.uuid for _, facts in change.members}
+        for _, facts in change.members:
+            if facts.uuid in self._seen:
+                raise exception.Invalid(
+                    reason=f"resource provider {facts.uuid} occurs twice in one call"
+                )
+            for owner in (self._uuids_by_name.get(facts.name, facts.uuid), own[facts.name]):
+                if owner != facts.uuid:
+                    raise exception.Invalid(
+                        reason=f"resource provider {facts.uuid}: the name {facts.name} is used by "
+                        f"resource provider {owner}"
+                    )
+
+
+def _with_next_generation(before: Facts | None, after: Facts) -> Facts:
+    """Return the state to store: if anything changed, its generation is incremented."""
+    return after if after == before else replace(after, generation=after.generation + 1)
+
+
+def _result(uuid: Any, facts: Facts | None, error: str | None) -> dict[str, Any]:
+    inventories = facts.inventories if facts else {}
+    return {
+        "uuid": uuid,
+        "generation": facts.generation if facts else None,
+        "inventories": {name: item.to_plain() for name, item in inventories.items()},
+        "error": error,
+    }

@@ -1,0 +1,1 @@
+"""Console scripts: wiring and start of each program."""

@@ -1,0 +1,38 @@
+"""Message buses of programs, named after program and host, with locks in the state path."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+from oslo_config import cfg
+
+import objects
+from armillary import concurrency
+from rpc.signing.setup import make_signer
+from rpc.transport import Bus
+
+MakeBus = Callable[[str], Bus]
+
+
+def bus_maker(conf: cfg.ConfigOpts, binary: str) -> MakeBus:
+    """Return a factory that makes a bus from a transport URL, in the process that uses it.
+
+    All buses sign with the one key of this process, unless signing is off.
+    """
+    objects.register_all()
+    name, locks = f"{binary}-{conf.host}", Path(conf.state_path, "locks")
+    post = functools.cache(lambda: make_signer(conf, name, locks))
+
+    def make(transport_url: str) -> Bus:
+        return Bus(
+            conf,
+            transport_url,
+            executor=concurrency.rpc_executor(),
+            process_name=name,
+            lock_directory=locks,
+            post=post(),
+        )
+
+    return make

@@ -1,0 +1,192 @@
+"""The ``armillary`` application: general options, one-line errors, exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, TextIO
+
+from cliff.app import App
+from cliff.command import Command
+from cliff.commandmanager import CommandManager
+
+from armillary import exception
+from armillary.version import version_string
+from programs.commands import COMMANDS, arguments
+from programs.commands.overview import Help, overview
+from programs.commands.wait import WaitTimeout
+from programs.http_client import DEFAULT_TIMEOUT_SECONDS, DEFAULT_URL, ApiClient
+
+URL_VARIABLE = "ARMILLARY_API_URL"
+CACERT_VARIABLE = "ARMILLARY_CACERT"
+TOKEN_VARIABLE = "ARMILLARY_TOKEN"  # noqa: S105 - the name of the variable
+
+FAILED = 1
+USAGE = 2
+NOT_FOUND = 3
+UNAVAILABLE = 4
+STILL_WAITING = 5
+
+LEVELS = {0: logging.WARNING, 1: logging.INFO}  # index: number of -v options plus one; -q is 0
+
+EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
+    # The first match applies.
+    (WaitTimeout, STILL_WAITING),
+    (exception.NotFound, NOT_FOUND),
+    (exception.Unavailable, UNAVAILABLE),
+    (exception.Invalid, USAGE),
+)
+
+DESCRIPTION = """
+Place workloads on a fleet of hosts, and see where they went and why.
+
+Exit codes: 0 success; 1 refused or failed, an instance ended in ERROR, no host for a dry run; 2
+usage error; 3 not found; 4 the API, or a part behind it, is unavailable; 5 --wait timed out; 130
+interrupted.
+"""
+
+
+class ClientApp(App):
+    """``armillary`` except ``up`` and ``demo``. Streams can be passed by Python callers."""
+
+    NAME = "armillary"
+    LOG = logging.getLogger("programs")
+
+    def __init__(
+        self,
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._environment = environment
+        self._error: BaseException | None = None
+        self._handlers: list[logging.Handler] = []
+        manager = CommandManager()
+        for name, command in COMMANDS.items():
+            manager.add_command(name, command)
+        super().__init__(
+            DESCRIPTION,
+            version_string(),
+            manager,
+            stdout=stdout,
+            stderr=stderr,
+            deferred_help=True,  # so that --help after a command is that command's
+        )
+        manager.add_command("help", Help)  # replaces cliff's
+
+    @cached_property
+    def api(self) -> ApiClient:
+        """Client of the API that the options select."""
+        options = self.options
+        return ApiClient(
+            options.api_url, options.token, options.http_timeout, cacert=options.cacert
+        )
+
+    def build_option_parser(
+        self,
+        description: str | None,
+        version: str | None,
+        argparse_kwargs: dict[str, Any] | None = None,
+    ) -> argparse.ArgumentParser:
+        kwargs = {
+            "prog": self.NAME,
+            "conflict_handler": "resolve",  # --version, which would show the program's file name
+            "formatter_class": argparse.RawDescriptionHelpFormatter,
+            # general options must not be abbreviated: a command's option may share the prefix
+            "allow_abbrev": False,
+            **(argparse_kwargs or {}),
+        }
+        parser = super().build_option_parser(description, version, kwargs)
+        parser.add_argument("--version", action="version", version=f"{self.NAME} {version}")
+        parser.add_argument(
+            "--api-url",
+            metavar="URL",
+            default=self._environment.get(URL_VARIABLE) or DEFAULT_URL,
+            help=f"address of the API; default: {URL_VARIABLE}, else {DEFAULT_URL}",
+        )
+        parser.add_argument(
+            "--token",
+            default=self._environment.get(TOKEN_VARIABLE),
+            help=f"token, or USER:PROJECT if tokens are not verified; default: {TOKEN_VARIABLE}",
+        )
+        parser.add_argument(
+            "--cacert",
+            metavar="FILE",
+            default=self._environment.get(CACERT_VARIABLE),
+            help="PEM file with the certificate authorities for the API; default: "
+            f"{CACERT_VARIABLE}, else those of this machine",
+        )
+        parser.add_argument(
+            "--http-timeout",
+            metavar="SECONDS",
+            type=arguments.seconds,
+            default=DEFAULT_TIMEOUT_SECONDS,
+            help="timeout of a request in seconds (default: %(default)g)",
+        )
+        return parser
+
+    def configure_logging(self) -> None:
+        """Log through this program's own logger only: a Python caller configures its own."""
+        console = logging.StreamHandler(self.stderr)
+        console.setFormatter(logging.Formatter(f"{self.NAME}: %(message)s"))
+        console.setLevel(LEVELS.get(self.options.verbose_level, logging.DEBUG))
+        self._add_handler(console)
+        if self.options.log_file:
+            to_file = logging.FileHandler(self.options.log_file)
+            to_file.setFormatter(logging.Formatter(self.LOG_FILE_MESSAGE_FORMAT))
+            self._add_handler(to_file)
+
+    def run(self, argv: list[str]) -> int:
+        level, propagate = self.LOG.level, self.LOG.propagate
+        self.LOG.setLevel(logging.DEBUG)
+        self.LOG.propagate = False
+        try:
+            return super().run(argv)
+        finally:
+            self.LOG.setLevel(level)
+            self.LOG.propagate = propagate
+            while self._handlers:
+                handler = self._handlers.pop()
+                self.LOG.removeHandler(handler)
+                handler.close()
+
+    def interact(self) -> None:
+        raise SystemExit(self._usage("No command given; see: armillary help"))
+
+    def print_help_if_requested(self) -> None:
+        if self.options.deferred_help:
+            self.stdout.write(overview(self))
+            raise SystemExit(0)
+
+    def run_subcommand(self, argv: list[str]) -> int:
+        try:
+            self.command_manager.find_command(argv)
+        except ValueError:
+            near = ", ".join(self.get_fuzzy_matches(argv[0])) or "none"
+            return self._usage(f"Unknown command '{' '.join(argv)}'. Similar commands: {near}")
+        result = super().run_subcommand(argv)
+        return result if self._error is None else exit_code_of(self._error)
+
+    def clean_up(self, cmd: Command, result: int, err: BaseException | None) -> None:
+        self._error = err
+        if "api" in vars(self):
+            self.api.close()
+
+    def _add_handler(self, handler: logging.Handler) -> None:
+        self.LOG.addHandler(handler)
+        self._handlers.append(handler)
+
+    def _usage(self, message: str) -> int:
+        self.LOG.error(message)
+        return USAGE
+
+
+def exit_code_of(error: BaseException) -> int:
+    """Return the exit code for the kind of failure."""
+    for family, code in EXIT_CODES:
+        if isinstance(error, family):
+            return code
+    return FAILED

@@ -1,0 +1,161 @@
+"""``events``: follow live events, as lines for people or JSON for programs."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from armillary import exception
+from programs import event_stream
+from programs.commands import arguments
+from programs.commands.base import ApiCommand
+from programs.commands.lookup import find_server
+from programs.http_client import Document
+
+TYPE_WIDTH = 34
+NOTHING = "-"
+
+
+class Events(ApiCommand):
+    """Follow live events until Ctrl-C: servers, hosts, aggregates, decisions.
+
+    A lost connection is re-established; events in between are not shown.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--server", help="only events of this server (id or name)")
+        parser.add_argument("--host", help="only events of this host")
+        parser.add_argument(
+            "--type",
+            dest="types",
+            metavar="PATTERN",
+            action="append",
+            default=[],
+            help=(
+                "only these event types, with wildcards * and ?: 'instance.*', '*.error'; may "
+                "be repeated"
+            ),
+        )
+        parser.add_argument("--json", action="store_true", help="one JSON object per line")
+        parser.add_argument(
+            "--since",
+            metavar="SECONDS",
+            type=arguments.seconds,
+            help="first show the server's past events of this many seconds; requires --server",
+        )
+        parser.add_argument(
+            "--count", metavar="N", type=arguments.positive, help="exit after this many live events"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        if parsed_args.since is not None:
+            self._show_past(parsed_args)
+        events = event_stream.follow(self.api, _query(parsed_args))
+        for event in itertools.islice(events, parsed_args.count):
+            self._show(event, as_json=parsed_args.json)
+        return 0
+
+    def _show_past(self, parsed_args: argparse.Namespace) -> None:
+        if parsed_args.server is None:
+            raise exception.Invalid(
+                "--since requires --server: past events are stored per server only."
+            )
+        after = datetime.now(UTC) - timedelta(seconds=parsed_args.since)
+        for event in self._past(parsed_args.server, after):
+            self._show(event, as_json=parsed_args.json)
+
+    def _past(self, server: str, after: datetime) -> Iterator[Document]:
+        """Yield the steps of a server's actions in the order of their end or start."""
+        found = find_server(self.api, server)
+        path = ("servers", found["id"], "os-instance-actions")
+        past = [
+            event
+            for action in self.api.get(*path)["instanceActions"]
+            for event in _steps(self.api.get(*path, action["request_id"])["instanceAction"], found)
+            if datetime.fromisoformat(event["time"]) >= after
+        ]
+        yield from sorted(past, key=lambda event: str(event["time"]))
+
+    def _show(self, event: Document, *, as_json: bool) -> None:
+        line = json.dumps(event) if as_json else line_of(event)
+        self.application.stdout.write(f"{line}\n")
+        self.application.stdout.flush()
+
+
+def line_of(event: Document) -> str:
+    """Return an event as a line for people: time, type, object, host, state, reason."""
+    parts = [
+        _clock(event.get("time")),
+        str(event.get("type") or NOTHING).ljust(TYPE_WIDTH),
+        _subject(event),
+        f"on {event['host']}" if event.get("host") else "",
+        _state(event),
+        f"attempt {event['attempt']}" if (event.get("attempt") or 0) > 1 else "",
+        f"({event['reason']})" if event.get("reason") else "",
+    ]
+    return "  ".join(part for part in parts if part)
+
+
+def _query(parsed_args: argparse.Namespace) -> dict[str, str]:
+    query = {
+        "server": parsed_args.server,
+        "host": parsed_args.host,
+        "type": ",".join(parsed_args.types),
+    }
+    return {name: value for name, value in query.items() if value}
+
+
+def _steps(action: Document, server: Document) -> Iterator[Document]:
+    """Yield the events of an action in the form of the feed."""
+    for step in action["events"]:
+        facts = {
+            "server": server["id"],
+            "name": server["name"],
+            "host": step.get("host"),
+            "request_id": action["request_id"],
+            "attempt": step.get("armillary:attempt"),
+        }
+        kind = f"{action['action']}.{step['event']}"
+        yield {**facts, "time": _utc(step["start_time"]), "type": f"{kind}.start"}
+        if step["finish_time"]:
+            end = "end" if step["result"] == "Success" else "error"
+            reason = step.get("details")
+            yield {
+                **facts,
+                "time": _utc(step["finish_time"]),
+                "type": f"{kind}.{end}",
+                "reason": reason,
+            }
+
+
+def _utc(text: str) -> str:
+    """Return a time as the feed writes it; the Compute API omits the time zone."""
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
+
+
+def _clock(text: str | None) -> str:
+    if not text:
+        return NOTHING
+    return datetime.fromisoformat(text).astimezone().strftime("%H:%M:%S.%f")[:-3]
+
+
+def _subject(event: Document) -> str:
+    server, name = event.get("server"), event.get("name")
+    if server:
+        return f"{name} ({server})" if name else str(server)
+    servers = event.get("servers") or ()
+    if servers:
+        more = f" and {len(servers) - 1} more" if len(servers) > 1 else ""
+        return f"{servers[0]}{more}"
+    return str(name or "")
+
+
+def _state(event: Document) -> str:
+    state, task = event.get("state"), event.get("task_state")
+    return f"{state}/{task}" if state and task else str(state or "")

@@ -1,0 +1,107 @@
+"""Lookup by id or name: an id takes precedence, a name must be unique."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from armillary import exception
+from armillary.service_history import COMPUTE
+from programs.http_client import ApiClient, ApiNotFound, Document
+
+IDS_SHOWN_MAX = 5
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+class AmbiguousName(exception.Invalid):
+    """Several objects have the name."""
+
+    template = "%(count)s %(kind)ss are named '%(name)s': %(ids)s. Use an id."
+
+
+def find_server(api: ApiClient, server: str) -> Document:
+    """Return the server with this id or name. Raises ``NotFound``, ``AmbiguousName``."""
+    if _UUID.fullmatch(server):
+        found = _get_or_none(api, "server", "servers", server)
+        if found is not None:
+            return found
+    same = api.list_all("servers", "servers", "detail", query={"name": server})
+    return _the_one("server", server, same)
+
+
+def find_flavor(api: ApiClient, flavor: str) -> Document:
+    """Return the flavor with this id or name."""
+    found = _get_or_none(api, "flavor", "flavors", flavor)
+    if found is not None:
+        return found
+    return _the_one("flavor", flavor, api.list_all("flavors", "flavors", "detail"))
+
+
+def find_image(api: ApiClient, image: str) -> Document:
+    """Return the image with this id or name."""
+    return _the_one("image", image, api.list_all("images", "images", "detail"))
+
+
+def find_group(api: ApiClient, group: str) -> Document:
+    """Return the server group with this id or name."""
+    groups = api.list_all("server_groups", "os-server-groups")
+    return _the_one("server group", group, groups)
+
+
+def find_aggregate(api: ApiClient, aggregate: str) -> Document:
+    """Return the aggregate with this id, UUID or name."""
+    aggregates = api.list_all("aggregates", "os-aggregates")
+    return _the_one("aggregate", aggregate, aggregates, ids=lambda a: (str(a["id"]), a.get("uuid")))
+
+
+def find_hypervisor(api: ApiClient, host: str) -> Document:
+    """Return the hypervisor with this id, node name or host name."""
+    return _the_one(
+        "host",
+        host,
+        api.list_all("hypervisors", "os-hypervisors", "detail"),
+        ids=lambda node: (str(node["id"]), node["hypervisor_hostname"]),
+        name=lambda node: node["service"]["host"],
+    )
+
+
+def find_service(api: ApiClient, service: str) -> Document:
+    """Return the service with this id, or the compute service of this host."""
+    services = api.list_all("services", "os-services")
+    return _the_one("service", service, services, name=_host_of_compute)
+
+
+def _host_of_compute(service: Document) -> str | None:
+    return service["host"] if service["binary"] == COMPUTE else None
+
+
+def _get_or_none(api: ApiClient, key: str, collection: str, identifier: str) -> Document | None:
+    try:
+        found: Document = api.get(collection, identifier)[key]
+    except ApiNotFound:
+        return None
+    return found
+
+
+def _the_one(
+    kind: str,
+    wanted: str,
+    candidates: Iterable[Document],
+    *,
+    ids: Callable[[Document], tuple[str | None, ...]] = lambda item: (str(item["id"]),),
+    name: Callable[[Document], str | None] = lambda item: item["name"],
+) -> Document:
+    named = []
+    for candidate in candidates:
+        if wanted in ids(candidate):
+            return candidate
+        if name(candidate) == wanted:
+            named.append(candidate)
+    if not named:
+        raise exception.NotFound(f"No {kind} has the id or name '{wanted}'.")
+    if len(named) > 1:
+        shown = ", ".join(str(item["id"]) for item in named[:IDS_SHOWN_MAX])
+        more = ", …" if len(named) > IDS_SHOWN_MAX else ""
+        raise AmbiguousName(kind=kind, name=wanted, count=len(named), ids=shown + more)
+    return named[0]

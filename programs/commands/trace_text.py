@@ -1,0 +1,266 @@
+"""Decision traces as text for one screen: rejected hosts, reasons and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from armillary.table_columns import printable
+from programs.http_client import Document
+
+WIDTH = 100
+UNKNOWN_HOST = "(hidden)"
+"""Placeholder for a host name that the caller may not see."""
+
+INDENT = "  "
+
+RULED_OUT = {
+    "resource": "lack {name}: {asked:,} asked, {best:,} free at most",
+    "trait": "lack the trait {name}",
+    "forbidden_trait": "have the trait {name}, which is forbidden",
+    "member_of": "are not in the aggregate {name}",
+    "forbidden_aggregate": "are in the aggregate {name}, which is forbidden",
+    "in_tree": "are not in the tree of {name}",
+    "disabled": "are disabled",
+    "combination": "fit each part of the request, but not all together ({name})",
+    "group_policy": "fit each part of the request, but not all together ({name})",
+    "request_filter": "were not asked for: {name}",
+}
+OUTCOMES = {
+    "own": "own hosts fit",
+    "asked": "hosts offered, the best of this zone and the zones below it",
+    "pruned": "not asked: nothing below it fits the request",
+    "late": "did not answer in time",
+    "failed": "could not be asked",
+    "stale": "not asked: its summary is stale",
+    "offline": "not asked: it has sent no summary",
+    "disabled": "not asked: it is disabled",
+    "cycle": "asked already, through another zone",
+}
+"""Text for each outcome of a zone in a decision."""
+ANSWERED = ("own", "asked")
+
+_OTHERWISE = "are ruled out by {name}"
+_BY_A_RULE = "do not give {name} in amounts of {asked:,} ({rule})"
+
+_ROWS_MAX = 6
+_HOST_WIDTH = 11
+_WEIGHER_WIDTH = 20
+_WEIGHER = "Weigher"
+
+
+def lines_of(trace: Document, host_now: str | None, *, choices_max: int = 1) -> Iterator[str]:
+    """Yield the lines of a trace; ``host_now`` is the current host of the server, if known."""
+    yield from _section("Zones:", _zones(trace))
+    if trace["hosts_total"] or not trace.get("zones"):
+        yield from _section(_hosts_title(trace), _ruled_out(trace))
+    yield from _section("Nearest misses:", nearest_misses(trace))
+    if trace["filters"]:
+        yield from _section(_filters_title(trace), _filters(trace), sets_apart=False)
+    for choice in trace["choices"][:choices_max]:
+        yield from _section(_weights_title(choice), _weights(choice, host_now))
+        yield from _section("Claims refused by placement:", _conflicts(choice), sets_apart=False)
+    yield from _timings(trace)
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Iterable[int]) -> Iterator[str]:
+    """Yield rows as lines with aligned columns; those in ``right`` are right-aligned."""
+    to_the_right = set(right)
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        padded = (
+            cell.rjust(width) if number in to_the_right else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join(padded).rstrip()
+
+
+def cut(line: str) -> str:
+    """Return a line cut to the width of the screen."""
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
+
+
+def nearest_misses(trace: Document) -> Iterator[str]:
+    """Yield what the nearest misses lack of each part of a request."""
+    for miss in trace.get("nearest", []):
+        part = f" for part {miss['suffix']}" if miss["suffix"] else ""
+        lacks = ", ".join(_lack(each) for each in miss["lacks"])
+        yield f"{printable(miss['host'] or UNKNOWN_HOST)} lacks{part}: {lacks}"
+
+
+def _section(title: str, lines: Iterable[str], *, sets_apart: bool = True) -> Iterator[str]:
+    """Yield a titled section; nothing if its title announces lines but there are none."""
+    body = list(lines)
+    if not body and title.endswith(":"):
+        return
+    if sets_apart:
+        yield ""
+    yield title
+    yield from (cut(f"{INDENT}{line}") for line in body[: _lines_max(body)])
+    if len(body) > _lines_max(body):
+        yield f"{INDENT}… and {len(body) - _lines_max(body)} more: use -f json to see all"
+
+
+def _lines_max(body: Sequence[str]) -> int:
+    return 2 * _ROWS_MAX if len(body) <= 2 * _ROWS_MAX else 2 * _ROWS_MAX - 1
+
+
+# Zones --------------------------------------------------------------------------------------------
+
+
+def _zones(trace: Document) -> Iterator[str]:
+    """Yield a line per considered zone: what it offered, or why it was not asked."""
+    rows = [_zone_row(zone) for zone in trace.get("zones", [])]
+    if rows:
+        yield from aligned(rows, right=(1,))
+
+
+def _zone_row(zone: Document) -> tuple[str, str, str]:
+    path = zone["path"]
+    where = UNKNOWN_HOST if None in path else "/".join(path) or "this zone"
+    is_answer = zone["outcome"] in ANSWERED
+    hosts = f"{zone['hosts']:,}" if is_answer else ""
+    took = f" ({zone['seconds'] * 1000:.1f} ms)" if zone.get("seconds") else ""
+    words = OUTCOMES.get(zone["outcome"], zone["outcome"])
+    reason = f": {zone['reason']}" if zone.get("reason") else ""
+    return printable(where), hosts, printable(f"{words}{took}{reason}")
+
+
+# Placement ----------------------------------------------------------------------------------------
+
+
+def _hosts_title(trace: Document) -> str:
+    total, fit = trace["hosts_total"], trace["candidates"]
+    hosts = "host" if total == 1 else "hosts"
+    if not trace["ruled_out"] and not trace["unknown"] and fit == total:
+        return f"{total:,} of {total:,} {hosts} with resources fit."
+    if not fit:
+        return f"None of the {total:,} {hosts} fits:"
+    return f"{fit:,} of {total:,} {hosts} with resources fit; of the others:"
+
+
+def _ruled_out(trace: Document) -> Iterator[str]:
+    rows = [(f"{rule['count']:,}", printable(_words(rule))) for rule in trace["ruled_out"]]
+    if trace["unknown"]:
+        rows.append((f"{trace['unknown']:,}", "fit, but are not known to the scheduler yet"))
+    if rows:
+        yield from aligned(rows, right=(0,))
+
+
+def _words(rule: Document) -> str:
+    words = _BY_A_RULE if "rule" in rule else RULED_OUT.get(rule["kind"], _OTHERWISE)
+    return words.format(**rule)
+
+
+def _lack(lack: Document) -> str:
+    if "short" in lack:
+        return printable(f"{lack['short']:,} of {lack['name']} ({lack['free']:,} free)")
+    return printable(str(lack["name"]))
+
+
+# Filters ------------------------------------------------------------------------------------------
+
+
+def _filters_title(trace: Document) -> str:
+    entries = trace["filters"]
+    before = entries[0]["before"]
+    left = before - sum(entry["removed"] for entry in entries)
+    if left == before:
+        names = ", ".join(entry["name"] for entry in entries)
+        return cut(f"Filters passed all {before:,}: {names}.")
+    return f"Filters passed {left:,} of {before:,}; rejected:"
+
+
+def _filters(trace: Document) -> Iterator[str]:
+    rows = [row for entry in trace["filters"] if entry["removed"] for row in _filter_rows(entry)]
+    if not rows:
+        return
+    yield from aligned(rows, right=(0,))
+    idle = [entry["name"] for entry in trace["filters"] if not entry["removed"]]
+    if idle:
+        yield f"none by {', '.join(idle)}"
+
+
+def _filter_rows(entry: Document) -> Iterator[tuple[str, str]]:
+    """Yield a row per reason; one for all if the reasons of some hosts are unknown."""
+    name, reasons = entry["name"], entry["reasons"]
+    if reasons and sum(each["count"] for each in reasons) == entry["removed"]:
+        for each in reasons:
+            yield f"{each['count']:,}", f"{name}: {printable(each['reason'])}"
+        return
+    said = "; ".join(f"at least {each['count']:,}: {printable(each['reason'])}" for each in reasons)
+    yield f"{entry['removed']:,}", f"{name}, {said}" if said else name
+
+
+# Weights ------------------------------------------------------------------------------------------
+
+
+def _weights_title(choice: Document) -> str:
+    return "Weights, with the contributions for the selected host:" if choice["shares"] else (
+        "There was no choice: one host was left." if not choice["runners_up"]
+        else "All hosts have the same weight."
+    )  # fmt: skip
+
+
+def _weights(choice: Document, host_now: str | None) -> Iterator[str]:
+    ranked = [choice, *choice["runners_up"]]
+    weighers = [
+        name
+        for name in choice["shares"]
+        if any(one["shares"].get(name, _NO_SHARE)["weight"] for one in ranked)
+    ]
+    if not choice["shares"]:
+        return
+    names = [_short(one["host"]) for one in ranked]
+    rows = [("", "raw", "normalised", *names)]
+    for weigher in weighers:
+        share = choice["shares"][weigher]
+        parts = (f"{one['shares'].get(weigher, _NO_SHARE)['weight']:.3f}" for one in ranked)
+        rows.append(
+            (
+                weigher.removesuffix(_WEIGHER)[:_WEIGHER_WIDTH],
+                _number(share["raw"], ",.10g"),
+                _number(share["normalised"], ".3f"),
+                *parts,
+            )
+        )
+    rows.append(("together", "", "", *(f"{one['weight']:.3f}" for one in ranked)))
+    marks = [_remark(one, choice, host_now) for one in ranked]
+    rows.append(("", "", "", *marks))
+    yield from aligned(rows, right=range(1, len(ranked) + 3))
+
+
+_NO_SHARE = {"raw": None, "normalised": None, "weight": 0.0}
+
+
+def _remark(one: Document, choice: Document, host_now: str | None) -> str:
+    is_here = one["host"] is not None and one["host"] == host_now
+    if one is not choice:
+        return "current host" if is_here else ""
+    return "chosen" if is_here or host_now is None else "selected"
+
+
+def _short(host: str | None) -> str:
+    """Return a host's name without its domain; of a long name, the distinctive end."""
+    name = printable(host or UNKNOWN_HOST).partition(".")[0]
+    return name if len(name) <= _HOST_WIDTH else f"…{name[1 - _HOST_WIDTH :]}"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
+
+
+def _conflicts(choice: Document) -> Iterator[str]:
+    for conflict in choice["conflicts"]:
+        host = printable(conflict["host"] or UNKNOWN_HOST)
+        yield f"{host}: {printable(conflict['reason'] or 'concurrent change')}"
+
+
+def _timings(trace: Document) -> Iterator[str]:
+    timings = dict(trace["timings_ms"])
+    if not timings:
+        return
+    total = timings.pop("total", sum(timings.values()))
+    longest = sorted(timings.items(), key=lambda stage: -stage[1])
+    stages = ", ".join(f"{stage} {ms:.1f}" for stage, ms in longest)
+    yield ""
+    yield cut(f"Time: {total:.1f} ms{': ' if stages else ''}{stages}")

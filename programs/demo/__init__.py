@@ -1,0 +1,1 @@
+"""``armillary demo``: placement of real and simulated workloads, shown through the public API."""

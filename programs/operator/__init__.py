@@ -1,0 +1,1 @@
+"""Operator programs, armillary-manage and armillary-status: databases, brokers, services."""

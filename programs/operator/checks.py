@@ -1,0 +1,165 @@
+"""Checks of ``armillary-status upgrade-check``, each a function of the configuration."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import time
+from collections.abc import Callable, Sequence
+
+from oslo_config import cfg
+
+from armillary import exception
+from armillary.context import admin_context
+from armillary.service_history import COMPUTE, CURRENT_VERSION, OLDEST_SUPPORTED
+from conductor.common.service_records import ON_TOP, ServiceRecords
+from conductor.super_conductor.db import cells, host_mappings
+from conductor.super_conductor.hosts.cells import Cells
+from objects.cell_mapping import CELL0_UUID
+from objects.service import Service
+from programs.bus_factory import bus_maker
+from programs.operator.databases import API, CELL0, chosen, is_configured, open_api
+
+
+class Code(enum.IntEnum):
+    """Result of a check; the highest of all is the exit code."""
+
+    SUCCESS = 0
+    WARNING = 1
+    FAILURE = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """Outcome of a check, with what to do unless it succeeded."""
+
+    code: Code
+    details: str = ""
+
+
+Check = Callable[[cfg.ConfigOpts], Result]
+
+NAMED_MAX = 20
+"""Maximum number of services named in one line."""
+
+_SUCCESS = Result(Code.SUCCESS)
+_NOT_HERE = Result(Code.SUCCESS, "not checked: no [api_database] connection is configured here")
+
+
+def check_schemas(conf: cfg.ConfigOpts) -> Result:
+    """Compare the schema version of every configured database with this release."""
+    behind = []
+    for known in chosen(conf, ()):
+        database = known.open(conf)
+        current, head = database.current_version(known.schema), database.head_version(known.schema)
+        if current != head:
+            behind.append(f"{known.name} has {current or 'no tables'}, needs {head}")
+    if behind:
+        return Result(Code.FAILURE, f"{'; '.join(behind)}. Run armillary-manage db sync")
+    return _SUCCESS
+
+
+def check_cells(conf: cfg.ConfigOpts) -> Result:
+    """Check whether there is an enabled cell with hosts."""
+    if not is_configured(conf, API):
+        return _NOT_HERE
+    with open_api(conf).reader() as session:
+        found = cells.list_cells(session)
+        hosts = host_mappings.list_host_mappings(session)
+    if not found:
+        return Result(Code.FAILURE, "There is no cell. Run armillary-manage cell create")
+    if all(cell.disabled for cell in found):
+        return Result(Code.WARNING, "All cells are disabled: no server can be created")
+    if not hosts:
+        return Result(Code.WARNING, "No host is mapped to any cell: start armillary-compute")
+    return _SUCCESS
+
+
+def check_services(conf: cfg.ConfigOpts) -> Result:
+    """Check whether every cell answers and all its hosts are mapped."""
+    if not is_configured(conf, API):
+        return _NOT_HERE
+    services, down_cells = _cell_services(conf)
+    with open_api(conf).reader() as session:
+        mapped = {mapping.host for mapping in host_mappings.list_host_mappings(session)}
+    unmapped = sorted({s.host for s in services if s.binary == COMPUTE} - mapped)
+    problems = []
+    if down_cells:
+        problems.append(f"cells that do not answer: {', '.join(sorted(down_cells))}")
+    if unmapped:
+        problems.append(
+            f"hosts without a cell mapping: {', '.join(unmapped)}; run armillary-manage "
+            "cell discover-hosts"
+        )
+    return Result(Code.WARNING, "; ".join(problems)) if problems else _SUCCESS
+
+
+def check_versions(conf: cfg.ConfigOpts) -> Result:
+    """Compare the version of every service that has a record with this release."""
+    if not is_configured(conf, API):
+        return _NOT_HERE
+    services = [*_cell_services(conf)[0], *_top_services(conf)]
+    too_old = [s for s in services if s.version < OLDEST_SUPPORTED]
+    if too_old:
+        return Result(
+            Code.FAILURE,
+            "too old for this release, whose oldest supported version is "
+            f"{OLDEST_SUPPORTED}: {_named(too_old)}; upgrade them with the previous "
+            "release, or delete services that are gone",
+        )
+    older = [s for s in services if s.version < CURRENT_VERSION]
+    newer = [s for s in services if s.version > CURRENT_VERSION]
+    problems = []
+    if older:
+        oldest = min(s.version for s in older)
+        problems.append(
+            f"services of an older release: {_named(older)}; the oldest has version "
+            f"{oldest}, this release {CURRENT_VERSION}; upgrade and restart them, or delete "
+            "services that are gone"
+        )
+    if newer:
+        problems.append(f"services of a newer release than this program's: {_named(newer)}")
+    return Result(Code.WARNING, "; ".join(problems)) if problems else _SUCCESS
+
+
+def _cell_services(conf: cfg.ConfigOpts) -> tuple[list[Service], list[str]]:
+    """Return the services that the cells report, and the names of cells that do not answer."""
+    links = Cells(conf, open_api(conf), bus_maker(conf, "armillary-status"))
+    try:
+        answers = links.ask_all(lambda cell: cell.list_services(admin_context()))
+    finally:
+        links.close()
+    return [one for found in answers.by_cell.values() for one in found], answers.down_cells
+
+
+def _top_services(conf: cfg.ConfigOpts) -> list[Service]:
+    """Return the records of services on the top broker."""
+    if not is_configured(conf, CELL0):
+        return []
+    records = ServiceRecords(
+        conf, database=CELL0.open(conf), interfaces=ON_TOP, now=time.time, cell_uuid=CELL0_UUID
+    )
+    return records.list_all()
+
+
+def _named(services: Sequence[Service]) -> str:
+    """Return hosts with program and version, abbreviated if there are many."""
+    shown = sorted({f"{s.host} ({s.binary} {s.version})" for s in services})
+    more = f" and {len(shown) - NAMED_MAX} more" if len(shown) > NAMED_MAX else ""
+    return ", ".join(shown[:NAMED_MAX]) + more
+
+
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("Database schemas", check_schemas),
+    ("Cells", check_cells),
+    ("Services", check_services),
+    ("Service versions", check_versions),
+)
+
+
+def run_check(check: Check, conf: cfg.ConfigOpts) -> Result:
+    """Run a check; an unreachable dependency is a failure with the reason."""
+    try:
+        return check(conf)
+    except exception.ArmillaryError as error:
+        return Result(Code.FAILURE, str(error))

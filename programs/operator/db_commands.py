@@ -1,0 +1,73 @@
+"""``armillary-manage db``: schemas of the three kinds of databases."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from cliff.command import Command
+from cliff.lister import Lister
+
+from programs.operator import databases
+
+
+def _name(text: str) -> str:
+    """Return a database's name; ``choices`` would reject an empty list."""
+    if text not in databases.NAMES:
+        raise argparse.ArgumentTypeError(
+            f"no database is named {text!r}; choose from {', '.join(databases.NAMES)}"
+        )
+    return text
+
+
+def _add_names(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "databases",
+        nargs="*",
+        metavar="DATABASE",
+        type=_name,
+        help=f"{', '.join(databases.NAMES)}; default: all whose connection is configured",
+    )
+
+
+class DbSync(Command):
+    """Migrate the tables to the version of this release. Idempotent; safe to run concurrently."""
+
+    app: Any
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        _add_names(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        for known in databases.chosen(self.app.conf, parsed_args.databases):
+            database = known.open(self.app.conf)
+            before = database.current_version(known.schema)
+            after = database.sync(known.schema)
+            word = "is at" if before == after else f"{before or 'empty'} ->"
+            self.app.stdout.write(f"{known.name}: {word} {after}\n")
+
+
+class DbVersion(Lister):
+    """Show the version of the tables and the version that this release needs."""
+
+    app: Any
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        _add_names(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+        rows = []
+        for known in databases.chosen(self.app.conf, parsed_args.databases):
+            database = known.open(self.app.conf)
+            rows.append(
+                (
+                    known.name,
+                    database.current_version(known.schema) or "",
+                    database.head_version(known.schema),
+                )
+            )
+        return ("Database", "Version", "Needed"), rows

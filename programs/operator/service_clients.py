@@ -1,0 +1,63 @@
+"""Clients of the services that ``armillary-manage placement`` asks over the top broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+from armillary import exception
+from armillary.context import RequestContext, admin_context
+from armillary.service_history import BEFORE_RECORDS
+from conductor.super_conductor.rpcapi import SuperConductorAPI
+from placement.rpcapi import PlacementAPI
+from programs.bus_factory import bus_maker
+from rpc.transport import configured_url
+from rpc.version_caps import ConfiguredCap, OldestServices, is_auto, is_too_new
+
+
+@dataclass(frozen=True)
+class Peers:
+    """Clients of the owners of the two databases, and the context to call them with."""
+
+    context: RequestContext
+    conductor: SuperConductorAPI
+    placement: PlacementAPI
+
+
+@contextmanager
+def peers(conf: cfg.ConfigOpts) -> Iterator[Peers]:
+    """Connect to ``[DEFAULT] transport_url``. Raises ConfigurationError if it is unset."""
+    bus = bus_maker(conf, "armillary-manage")(configured_url(conf))
+    timeout_seconds = conf.rpc.response_timeout_seconds
+    oldest = OldestServices()
+    try:
+        if is_auto(conf, "conductor", "placement"):
+            oldest.take(_ask_oldest(SuperConductorAPI(bus, timeout_seconds=timeout_seconds)))
+        yield Peers(
+            admin_context(),
+            SuperConductorAPI(
+                bus,
+                version_cap=ConfiguredCap.by_oldest(conf, "conductor", oldest),
+                timeout_seconds=timeout_seconds,
+            ),
+            PlacementAPI(
+                bus,
+                version_cap=ConfiguredCap.by_oldest(conf, "placement", oldest),
+                timeout_seconds=timeout_seconds,
+            ),
+        )
+    finally:
+        bus.close()
+
+
+def _ask_oldest(conductor: SuperConductorAPI) -> Mapping[str, int]:
+    """Return the oldest service versions. Raises Unavailable, as the later calls would."""
+    try:
+        return conductor.get_oldest_services(admin_context())
+    except exception.RpcFailed as error:
+        if not is_too_new(error):
+            raise
+        return {"conductor": BEFORE_RECORDS}

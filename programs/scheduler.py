@@ -1,0 +1,38 @@
+"""``armillary-scheduler``: run the scheduler service."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from armillary import concurrency
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
+
+    from armillary.service import Manager
+    from programs.bus_factory import MakeBus
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run until SIGTERM; return the exit code."""
+    argv = sys.argv[1:] if argv is None else argv
+    concurrency.bootstrap(argv)
+    from programs import service_program
+
+    return service_program.run(
+        "armillary-scheduler", argv, _make, lambda conf: conf.scheduler.workers
+    )
+
+
+def _make(conf: cfg.ConfigOpts, top_url: str, make_bus: MakeBus) -> Manager:
+    from armillary import exception
+    from programs import wiring
+
+    if conf.scheduler.in_process:
+        raise exception.ConfigurationError(
+            reason="[scheduler] in_process is on: each super conductor runs its own scheduler, "
+            "and there is no queue for this service"
+        )
+    return wiring.make_scheduler(conf, top_url=top_url, make_bus=make_bus)

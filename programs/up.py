@@ -1,0 +1,207 @@
+"""``armillary up``: the whole system in one process, with an in-memory broker and SQLite files.
+
+Runs the same managers as a deployment of separate processes, wired to the embedded defaults:
+control plane, one cell, this machine as a compute host, and optional simulated hosts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+
+from armillary import exception
+from armillary.conf import loader
+from armillary.db import Database
+from armillary.service import Factory, Manager, run_in_process
+from conductor.super_conductor.db import cells
+from programs import wiring
+from programs.bus_factory import bus_maker
+from programs.service_program import EXIT_CONFIGURATION
+
+BINARY = "armillary"
+TOP_URL = "kombu+memory:////top"
+CELL_URL = "kombu+memory:////cell1"
+CELL_NAME = "cell1"
+API_URL_FILE = "api-url"
+SCHEMAS = {
+    "api_database": "conductor.super_conductor.db.schema",
+    "cell0_database": "conductor.common.cell_db.schema",
+    "cell_database": "conductor.common.cell_db.schema",
+    "placement_database": "placement.db.schema",
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run until SIGTERM or Ctrl-C; return the exit code.
+
+    The caller has bootstrapped concurrency.
+    """
+    arguments = _parse(argv)
+    conf = cfg.CONF
+    try:
+        _load(conf, arguments)
+        if arguments.quiet:
+            logging.getLogger().setLevel(logging.WARNING)
+        return _run(conf, quiet=arguments.quiet)
+    except exception.ConfigurationError as error:
+        print(f"armillary up: {error}", file=sys.stderr)  # noqa: T201 - one line for a person
+        return EXIT_CONFIGURATION
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="armillary up", description="Run the whole system in this process until Ctrl-C."
+    )
+    parser.add_argument(
+        "--state-dir",
+        type=Path,
+        default=_default_state_dir(),
+        help="directory of databases, journals and workloads (%(default)s)",
+    )
+    parser.add_argument("--port", type=int, help="port of the API; 0 takes a free port (8774)")
+    parser.add_argument(
+        "--simulated",
+        action="append",
+        default=[],
+        metavar="HOSTS",
+        help="simulate hosts, as name=sim-{01..20}:vcpus=16:memory_mb=65536:disk_gb=500; "
+        "may be repeated",
+    )
+    parser.add_argument(
+        "--no-process-host",
+        action="store_true",
+        help="do not use this machine as a host of real processes",
+    )
+    parser.add_argument(
+        "--config-file", action="append", default=[], help="additional configuration file"
+    )
+    parser.add_argument(
+        "--quiet", action="store_true", help="log warnings only, and print no greeting"
+    )
+    return parser.parse_args(argv)
+
+
+def _default_state_dir() -> Path:
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(base, "armillary")
+
+
+def _load(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
+    state_dir = arguments.state_dir.absolute()
+    state_dir.mkdir(parents=True, exist_ok=True)
+    loader.load(conf, [f"--config-file={path}" for path in arguments.config_file], BINARY)
+    defaults = {
+        (None, "state_path"): str(state_dir),
+        (None, "report_interval"): 2,
+        (None, "service_down_time"): 10,
+        ("conductor", "discover_hosts_interval_seconds"): 1.0,
+        ("quota", "instances"): -1,  # a single user on a single machine
+        ("quota", "cores"): -1,
+        ("quota", "ram"): -1,
+        ("cell", "uuid"): _cell_uuid(state_dir),
+        ("cell", "name"): CELL_NAME,
+        ("cell", "transport_url"): CELL_URL,
+        ("placement", "rest_bind_port"): 0,
+    }
+    for (group, name), value in defaults.items():
+        conf.set_default(name, value, group=group)
+    if arguments.port is not None:
+        conf.set_override("bind_port", arguments.port, group="api")
+    if arguments.simulated:
+        conf.set_override("hosts", arguments.simulated, group="simulated")
+    drivers = [] if arguments.no_process_host else ["process"]
+    if conf.simulated.hosts:
+        drivers.append("simulated")
+    if not drivers:
+        raise exception.ConfigurationError(
+            reason="no hosts: --no-process-host requires --simulated"
+        )
+    conf.set_override("driver", drivers, group="compute")
+
+
+def _cell_uuid(state_dir: Path) -> str:
+    path = state_dir / "cell1-uuid"
+    if not path.exists():
+        path.write_text(f"{uuid.uuid4()}\n")
+    return path.read_text().strip()
+
+
+def _run(conf: cfg.ConfigOpts, *, quiet: bool) -> int:
+    make_tables(conf)
+    url_file = Path(conf.state_path) / API_URL_FILE
+    url_file.unlink(missing_ok=True)
+    bound: list[str] = []
+
+    def on_ready() -> None:
+        url_file.write_text(bound[0])
+        if not quiet:
+            _greet(conf, bound[0])
+
+    services = embedded_services(
+        conf,
+        top_url=TOP_URL,
+        on_bound=lambda address: bound.append(f"http://{address[0]}:{address[1]}"),
+    )
+    return run_in_process(conf, services, binary=BINARY, on_ready=on_ready)
+
+
+def embedded_services(
+    conf: cfg.ConfigOpts, *, top_url: str, on_bound: Callable[[tuple[str, int]], None]
+) -> list[tuple[str, Factory]]:
+    """Return the services of a whole deployment, by name, in start order.
+
+    ``on_bound`` is called with the address of the API.
+    """
+    make_bus = bus_maker(conf, BINARY)
+    cell_url = conf.cell.transport_url
+
+    def on_top(make: Callable[..., Manager], **more: Any) -> Factory:
+        return lambda: make(conf, top_url=top_url, make_bus=make_bus, **more)
+
+    return [
+        ("placement", on_top(wiring.make_placement)),
+        ("cell conductor", on_top(wiring.make_cell_conductor)),
+        ("super conductor", on_top(wiring.make_super_conductor)),
+        *([] if conf.scheduler.in_process else [("scheduler", on_top(wiring.make_scheduler))]),
+        ("compute agent", lambda: wiring.make_compute(conf, cell_url=cell_url, make_bus=make_bus)),
+        ("api", on_top(wiring.make_api, on_bound=on_bound)),
+    ]
+
+
+def make_tables(conf: cfg.ConfigOpts) -> None:
+    """Create all tables and register the one cell. Idempotent."""
+    for group, schema in SCHEMAS.items():
+        Database.from_conf(conf[group], group.removesuffix("_database")).sync(schema)
+    api_database = Database.from_conf(conf.api_database, "API")
+    with api_database.writer() as session:
+        if not any(cell.uuid == conf.cell.uuid for cell in cells.list_cells(session)):
+            cells.create_cell(
+                session,
+                name=CELL_NAME,
+                transport_url=conf.cell.transport_url,
+                cell_uuid=conf.cell.uuid,
+                now=datetime.now(UTC),
+            )
+    api_database.dispose()
+
+
+def _greet(conf: cfg.ConfigOpts, url: str) -> None:
+    lines = [
+        f"Armillary is up. API: {url}   State: {conf.state_path}",
+        "From a second terminal:",
+        "  armillary host list",
+        "  armillary flavor create tiny --vcpus 1 --ram 128 --disk 1",
+        '  armillary image create sleeper --command "sleep 600"',
+        "  armillary server create first --flavor tiny --image sleeper --wait",
+        "Ctrl-C stops it; processes that it started keep running and are found again.",
+    ]
+    print("\n".join(lines), file=sys.stderr, flush=True)  # noqa: T201 - a greeting, not a log line

@@ -1,0 +1,84 @@
+"""Serving side: drop messages that fail verification; answer unauthorised ones with Forbidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import oslo_messaging
+
+from armillary import exception
+from rpc import authority
+from rpc.signing import envelope
+from rpc.signing.envelope import Refused
+from rpc.signing.message_signer import Address, MessageSigner, Opened
+from rpc.signing.refusal_log import note
+
+Dispatch = Callable[[Any], Any]
+
+
+def checked(post: MessageSigner, address: Address, dispatch: Dispatch) -> Dispatch:
+    """Wrap ``dispatch`` with verification: drop, count and log messages that fail it.
+
+    Verified messages that are not authorised are answered with Forbidden.
+    """
+
+    def checked_dispatch(incoming: Any) -> Any:
+        try:
+            opened = post.open_request(address, incoming.message)
+        except Refused as refused:
+            note(refused, address.topic, "a message")
+            incoming.reply = _no_reply
+            return None
+        if opened is None:
+            return dispatch(incoming)
+        incoming.ctxt, incoming.message = opened.ctxt, opened.message
+        if incoming.msg_id:  # a call, which needs a reply
+            incoming.reply = _signed_replies(post, opened.nonce, incoming.reply)
+        _refuse_unauthorized(opened, address.topic)
+        return dispatch(incoming)
+
+    return checked_dispatch
+
+
+def unverified(topic: str, dispatch: Dispatch) -> Dispatch:
+    """Wrap ``dispatch`` for a process without signing, which still reads signed messages."""
+
+    def unsealed_dispatch(incoming: Any) -> Any:
+        try:
+            sealed = envelope.read(incoming.message)
+            contents = {} if sealed is None else sealed.contents()
+        except Refused as refused:
+            note(refused, topic, "a message")
+            incoming.reply = _no_reply
+            return None
+        if contents:
+            incoming.ctxt, incoming.message = contents["ctxt"], contents["message"]
+        return dispatch(incoming)
+
+    return unsealed_dispatch
+
+
+@oslo_messaging.expected_exceptions(exception.Forbidden)  # type: ignore[untyped-decorator]
+def _refuse_unauthorized(opened: Opened, topic: str) -> None:
+    message = opened.message
+    why = authority.refusal_reason(
+        opened.identity, topic, message.get("namespace"), message["method"], message["args"]
+    )
+    if why is None:
+        return
+    note(Refused("unauthorized", why), topic, message["method"])
+    raise exception.Forbidden(reason=why)
+
+
+def _signed_replies(
+    post: MessageSigner, nonce: str, reply: Callable[..., None]
+) -> Callable[..., None]:
+    def sealed_reply(result: Any = None, failure: Any = None) -> None:
+        reply(post.reply(nonce, result, failure))
+
+    return sealed_reply
+
+
+def _no_reply(*_answer: Any, **_named: Any) -> None:
+    """Send no reply: the sender is not verified."""

@@ -1,0 +1,183 @@
+"""Signing and verification of the messages of one process."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import oslo_messaging
+from oslo_messaging._drivers import common as wire
+
+from armillary import exception, service_metrics
+from rpc import authority
+from rpc.signing import envelope
+from rpc.signing.envelope import Refused
+from rpc.signing.keys import SigningKey
+from rpc.signing.nonces import NonceLog
+from rpc.signing.trust import Identity
+from rpc.signing.trust_file import TrustFile
+from rpc.signing.verification import Clock, Verifier, refuse_replay
+
+LOG = logging.getLogger(__name__)
+
+_REQUEST, _REPLY = "request", "reply"
+
+
+@dataclasses.dataclass(frozen=True)
+class Address:
+    """The address that a server consumes."""
+
+    topic: str
+    server: str
+    fanout_log: str
+    """Name of its log of fanout nonces; each server that reads the fanout needs its own."""
+
+
+class MessageSigner:
+    """Signs and verifies messages: a key, trust lists, and whether signatures are required."""
+
+    def __init__(
+        self,
+        *,
+        key: SigningKey,
+        trusted: Sequence[TrustFile],
+        is_required: bool,
+        window_seconds: float,
+        nonce_directory: Path,
+        slot: str,
+        clock: Clock = time.time,
+    ) -> None:
+        """Set up signing; the lists in ``trusted`` are searched in order.
+
+        ``slot`` is a name that no other running process on this machine has, and that this process
+        gets again after a restart.
+        """
+        self.trusted = list(trusted)
+        self.is_required = is_required
+        self._key = key
+        self._checker = Verifier(trusted, window_seconds=window_seconds, clock=clock)
+        self._window_seconds = window_seconds
+        self._nonce_directory = nonce_directory
+        self._slot = slot
+        self._servers = itertools.count()
+        self._clock = clock
+        self._logs: dict[str, NonceLog] = {}
+        self._lock = threading.Lock()
+
+    def take_over(self, kind: str, document: str) -> None:
+        """Replace the trust list of this kind, if the process has one, by a newer pushed one."""
+        for trusted in self.trusted:
+            if trusted.kind != kind:
+                continue
+            try:
+                trusted.offer(document)
+            except exception.Invalid as error:
+                LOG.warning("Rejected a pushed trust list: %s", error.message)
+
+    def address(self, topic: str, server: str) -> Address:
+        """Return the address of a server in this process."""
+        return Address(topic, server, f"{topic}.fanout.{self._slot}.{next(self._servers)}")
+
+    # Outgoing messages
+
+    def request(
+        self, target: oslo_messaging.Target, ctxt: Any, message: Any
+    ) -> tuple[dict[str, str], str]:
+        """Return the signed message and its nonce, which the reply must contain."""
+        nonce = envelope.new_nonce()
+        contents = {
+            "kind": _REQUEST,
+            "to": [target.topic, target.server, bool(target.fanout)],
+            "nonce": nonce,
+            "at": self._clock(),
+            "ctxt": ctxt,
+            "message": message,
+        }
+        return envelope.seal(contents, self._key), nonce
+
+    def reply(self, nonce: str, result: Any, failure: Any) -> dict[str, str]:
+        """Return the signed reply to a request; ``failure`` is as from ``sys.exc_info``."""
+        contents = {
+            "kind": _REPLY,
+            "to": nonce,
+            "at": self._clock(),
+            "result": result,
+            "failure": wire.serialize_remote_exception(failure) if failure else None,
+        }
+        return envelope.seal(contents, self._key)
+
+    # Incoming messages
+
+    def open_request(self, address: Address, message: Any) -> Opened | None:
+        """Return the contents and sender of a signed request; None for an unsigned one.
+
+        Raises Refused, also for an unsigned request if signatures are required.
+        """
+        sealed = envelope.read(message)
+        if sealed is None:
+            if self.is_required:
+                raise Refused("unsigned", "it is not signed")
+            service_metrics.unsigned_message(address.topic)
+            return None
+        identity, contents = self._checker.opened(sealed)
+        log = self._log_of(address, contents)
+        refuse_replay(log, contents)
+        return Opened(identity, contents["nonce"], contents["ctxt"], contents["message"])
+
+    def open_reply(
+        self, target: oslo_messaging.Target, nonce: str, answer: Any
+    ) -> dict[str, Any] | None:
+        """Return the contents of a signed reply; None for an unsigned one. Raises Refused."""
+        sealed = envelope.read(answer)
+        if sealed is None:
+            if self.is_required:
+                raise Refused("unsigned", "the reply is not signed")
+            return None
+        identity, contents = self._checker.opened(sealed)
+        if contents.get("kind") != _REPLY or contents.get("to") != nonce:
+            raise Refused("misdirected", "the reply is to another request")
+        if not authority.may_answer(identity, target.topic, target.server):
+            raise Refused("unauthorized", f"{identity.name} does not serve {target.topic}")
+        return contents
+
+    def _log_of(self, address: Address, contents: dict[str, Any]) -> NonceLog:
+        """Return the nonce log for a message. Raises Refused if another server was addressed."""
+        match contents:
+            case {
+                "kind": "request",
+                "to": [str(topic), str() | None as server, bool(fanout)],
+                "ctxt": dict(),
+                "message": {"method": str(), "args": dict()},
+            }:
+                pass
+            case _:
+                raise Refused("malformed")
+        if topic != address.topic or server not in (None, address.server):
+            raise Refused("misdirected", f"it was sent to {topic} {server or ''}".rstrip())
+        if fanout:
+            return self._named_log(address.fanout_log)
+        return self._named_log(topic if server is None else f"{topic}.{server}")
+
+    def _named_log(self, name: str) -> NonceLog:
+        with self._lock:
+            log = self._logs.get(name)
+            if log is None:
+                directory = self._nonce_directory / name.replace("/", "_")
+                log = self._logs[name] = NonceLog(directory, self._window_seconds)
+            return log
+
+
+@dataclasses.dataclass(frozen=True)
+class Opened:
+    """A verified request."""
+
+    identity: Identity
+    nonce: str
+    ctxt: dict[str, Any]
+    message: dict[str, Any]

@@ -1,0 +1,77 @@
+"""Verification of signed messages: known key, valid signature, fresh, and not replayed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from rpc.signing.envelope import Refused, SignedMessage
+from rpc.signing.nonces import NONCE_BYTES
+from rpc.signing.trust import Identity, TrustList
+
+Clock = Callable[[], float]
+
+
+class Trusted(Protocol):
+    """A source of a trust list."""
+
+    def current(self) -> TrustList: ...
+
+
+class Seen(Protocol):
+    """A store of the nonces already seen."""
+
+    def is_new(self, nonce: bytes, sent_at: float) -> bool: ...
+
+
+class Verifier:
+    """Verifies signed messages against trust lists, in order, and a time window in seconds."""
+
+    def __init__(
+        self, trusted: Sequence[Trusted], *, window_seconds: float, clock: Clock = time.time
+    ) -> None:
+        self._trusted = list(trusted)
+        self._window_seconds = window_seconds
+        self._clock = clock
+
+    def opened(self, sealed: SignedMessage) -> tuple[Identity, dict[str, Any]]:
+        """Return a message's signer and contents. Raises Refused."""
+        now = self._clock()
+        identity = self._sealed_by(sealed, now)
+        contents = sealed.contents()
+        sent_at = contents.get("at")
+        if not isinstance(sent_at, float):
+            raise Refused("malformed")
+        if abs(now - sent_at) > self._window_seconds:
+            raise Refused(
+                "stale",
+                f"it was sent {now - sent_at:.0f} s ago by its sender's clock; at most "
+                f"{self._window_seconds:.0f} s are allowed ([signing] window_seconds)",
+            )
+        return identity, contents
+
+    def _sealed_by(self, sealed: SignedMessage, now: float) -> Identity:
+        for trusted in self._trusted:
+            owner = trusted.current().owner_of(sealed.key_id)
+            if owner is None:
+                continue
+            identity, key = owner
+            if not key.is_good(now):
+                raise Refused("expired_key", f"the key {sealed.key_id:.16} has expired")
+            if not sealed.is_by(key.public):
+                raise Refused("bad_signature", f"it does not match the key of {identity.name}")
+            return identity
+        raise Refused("unknown_key", f"no trust list has the key {sealed.key_id:.16}")
+
+
+def refuse_replay(seen: Seen, contents: dict[str, Any]) -> None:
+    """Store the nonce of a message. Raises Refused if it was seen before."""
+    try:
+        nonce = bytes.fromhex(contents["nonce"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise Refused("malformed") from error
+    if len(nonce) != NONCE_BYTES:
+        raise Refused("malformed")
+    if not seen.is_new(nonce, contents["at"]):
+        raise Refused("replayed", "it has been seen before")

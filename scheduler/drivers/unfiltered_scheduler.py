@@ -1,0 +1,124 @@
+"""Base of drivers that only check which hosts are up and allowed."""
+
+from __future__ import annotations
+
+import abc
+import logging
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from armillary import exception
+from armillary.context import RequestContext
+from objects.destinations import Destinations
+from objects.request_spec import RequestSpec
+from scheduler.drivers.base import SchedulerDriver
+from scheduler.explain.trace import TraceBuilder
+from scheduler.hosts.host_table import HostTable, Mask, Numbers
+from scheduler.hosts.preselection import preselect
+from scheduler.selection import responses
+from scheduler.selection.host_selector import Ranked, Selected
+
+LOG = logging.getLogger(__name__)
+
+_POLICIES_NOT_KEPT = ("affinity", "anti-affinity")
+
+
+class PickingScheduler(SchedulerDriver):
+    """Selects a host for each instance among those that are up, enabled and allowed.
+
+    All hosts except ``ignore_hosts`` are allowed, or only the forced or requested host. The rest of
+    the request is ignored: capacity, traits, availability zone, filters. Nothing is claimed.
+    """
+
+    uses_allocation_candidates: ClassVar[bool] = False
+
+    def _arranged(self, hosts: HostTable) -> HostTable:
+        """Return the hosts in the order for selection."""
+        return hosts
+
+    @abc.abstractmethod
+    def _pick(self, hosts: HostTable, index: int) -> int:
+        """Return the position of the host for instance ``index`` of the request, from 0.
+
+        ``hosts`` is not empty.
+        """
+
+    @abc.abstractmethod
+    def _next_best(self, hosts: HostTable, others: Numbers, count: int) -> Sequence[int]:
+        """Return at most ``count`` alternates from the positions ``others``."""
+
+    def select_destinations(
+        self,
+        context: RequestContext,
+        request_spec: RequestSpec,
+        instance_uuids: Sequence[str],
+        *,
+        fences: Sequence[int],
+        return_alternates: bool,
+        dry_run: bool,
+    ) -> Destinations:
+        spec: RequestSpec = request_spec.obj_clone()
+        spec.obj_set_defaults_quietly()
+        self._check_policy(spec)
+        trace = TraceBuilder(
+            request_id=context.request_id,
+            created_at=self._now(),
+            clock=self._clock,
+            choices_max=self._conf.scheduler.trace_choices_max,
+        )
+        known = self._host_store.view_all()
+        trace.looked_at(len(known))
+        hosts = self._arranged(self._allowed(known, spec, trace))
+        if len(hosts) == 0:
+            reason = None if len(known) else responses.NO_HOST_KNOWN
+            failed = trace.failed(wanted=len(instance_uuids), reason=reason)
+            LOG.info("%s: no valid host: %s", instance_uuids[0], failed.sentence)
+            raise responses.no_valid_host(failed)
+        count = self._conf.scheduler.max_attempts - 1 if return_alternates else 0
+        offers = []
+        for index, uuid in enumerate(instance_uuids):
+            position = self._pick(hosts, index)
+            trace.chosen(uuid, hosts, Selected(Ranked(position, 0.0, {}), []))
+            others = self._alternates(hosts, position, count)
+            offers.append([(each, each) for each in (position, *others)])
+            if not dry_run:
+                LOG.info("%s: selected %s", uuid, hosts.value("host", position))
+        return responses.destinations(
+            hosts,
+            offers,
+            default_zone=self._conf.default_availability_zone,
+            trace=trace.finished(),
+        )
+
+    def _allowed(self, hosts: HostTable, spec: RequestSpec, trace: TraceBuilder) -> HostTable:
+        with trace.stage("filters"):
+            hosts = preselect(hosts, spec, trace.filtered)
+            hosts = _kept(hosts, hosts.service_up, "service_up", "its service is down", trace)
+            if spec.is_forced:
+                return hosts
+            enabled = ~hosts.service_disabled
+            return _kept(hosts, enabled, "service_enabled", "its service is disabled", trace)
+
+    def _alternates(self, hosts: HostTable, position: int, count: int) -> Sequence[int]:
+        if count <= 0:
+            return []
+        others = np.flatnonzero(hosts.cell == hosts.cell[position])
+        return self._next_best(hosts, others[others != position], count)
+
+    def _check_policy(self, spec: RequestSpec) -> None:
+        group = spec.instance_group
+        if group is not None and group.policy in _POLICIES_NOT_KEPT:
+            raise exception.UnsupportedPolicy(
+                policy=group.policy,
+                reason=f"[scheduler] driver = {self._conf.scheduler.driver} ignores policies",
+            )
+
+
+def _kept(hosts: HostTable, kept: Mask, rule: str, reason: str, trace: TraceBuilder) -> HostTable:
+    removed = int(np.count_nonzero(~kept))
+    if removed == 0:
+        return hosts
+    trace.filtered(rule, len(hosts), removed, [(reason, removed)])
+    return hosts.take(np.flatnonzero(kept))

@@ -1,0 +1,1 @@
+"""Explanations: the decision trace, reasons for removed hosts, nearest misses."""

@@ -1,0 +1,241 @@
+"""Decision traces: a record of each step, and a sentence that explains a failure."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any
+
+from armillary import service_metrics
+from objects.allocation_candidates import AllocationCandidates
+from objects.packed import unchecked
+from objects.traces import ruled_out
+from objects.traces.decision_trace import DecisionTrace
+from scheduler.explain.reasons import Reasons
+from scheduler.hosts.host_table import HostTable
+from scheduler.selection.host_selector import Ranked, Selected
+
+_CONFLICTS_MAX = 10
+
+
+class TraceBuilder:
+    """Records the steps of one decision and creates its trace."""
+
+    def __init__(
+        self,
+        *,
+        request_id: str | None,
+        created_at: datetime,
+        clock: Callable[[], float],
+        choices_max: int,
+    ) -> None:
+        self._request_id = request_id
+        self._created_at = created_at
+        self._clock = clock
+        self._started = clock()
+        self._choices_max = choices_max
+        self._choices: dict[str, dict[str, Any]] = {}
+        self._found = _Found()
+        self._filters: list[dict[str, Any]] = []
+        self._timings_ms: dict[str, float] = {}
+        self.is_decision = True  # False if hosts are only offered to another zone
+
+    def stage(self, name: str) -> AbstractContextManager[None]:
+        """Add the time of the block to a stage."""
+        return _Stage(self, name, self._clock)
+
+    def took(self, stage: str, seconds: float) -> None:
+        """Add seconds to the time of a stage."""
+        self._timings_ms[stage] = self._timings_ms.get(stage, 0.0) + seconds * 1000
+
+    def adopt(self, other: TraceBuilder) -> None:
+        """Copy the results found for several requests at once."""
+        self._found = other._found
+        self._filters, self._timings_ms = list(other._filters), dict(other._timings_ms)
+
+    def answered(self, candidates: AllocationCandidates) -> None:
+        """Record placement's response."""
+        uuids = candidates.provider_uuids
+        self._found.hosts_total = candidates.providers_total
+        self._found.ruled_out = candidates.ruled_out
+        self._found.candidates = len(uuids if candidates.is_flat else set(uuids))
+
+    def looked_at(self, hosts: int) -> None:
+        """Record the number of hosts considered by a driver that does not query placement."""
+        self._found.hosts_total = self._found.candidates = hosts
+
+    def missed(self, nearest: list[dict[str, Any]]) -> None:
+        """Record the nearest misses, in the format of ``DecisionTrace.nearest``."""
+        self._found.nearest = nearest
+
+    @property
+    def has_candidates(self) -> bool:
+        """Whether placement returned any host."""
+        return self._found.candidates > 0
+
+    def refused_by_request_filter(self, reason: str) -> None:
+        """Record that a request filter failed and placement was not queried."""
+        self._found.ruled_out = [{"kind": "request_filter", "name": reason, "count": 0}]
+
+    def known(self, hosts: int) -> None:
+        """Record how many of the candidates the scheduler knows as hosts."""
+        self._found.unknown = self._found.candidates - hosts
+
+    def filtered(self, name: str, before: int, removed: int, reasons: Reasons) -> None:
+        """Record the effect of a filter or another rule."""
+        self._filters.append(
+            {
+                "name": name,
+                "before": before,
+                "removed": removed,
+                "reasons": [{"reason": reason, "count": count} for reason, count in reasons],
+            }
+        )
+
+    def chosen(self, instance_uuid: str, hosts: HostTable, choice: Selected) -> None:
+        """Record a selection; a later one for the same instance replaces it."""
+        former = self._choices.get(instance_uuid)
+        if former is None and len(self._choices) >= self._choices_max:
+            return
+        self._choices[instance_uuid] = {
+            "instance_uuid": instance_uuid,
+            "node": hosts.value("nodename", choice.chosen.position),
+            **_ranked(hosts, choice.chosen),
+            "runners_up": [_ranked(hosts, each) for each in choice.runners_up],
+            "conflicts": former["conflicts"] if former else [],
+        }
+
+    def refused(self, instance_uuid: str, host: str, reason: str | None) -> None:
+        """Record that the claim for the last selection was refused."""
+        service_metrics.claim_refused()
+        choice = self._choices.get(instance_uuid)
+        if choice is not None and len(choice["conflicts"]) < _CONFLICTS_MAX:
+            choice["conflicts"].append({"host": host, "reason": reason})
+
+    def finished(self) -> DecisionTrace:
+        """Return the trace of a successful request."""
+        return self._ended("placed")
+
+    def _ended(self, outcome: str) -> DecisionTrace:
+        self._timings_ms["total"] = (self._clock() - self._started) * 1000
+        found = self._found
+        if self.is_decision:
+            service_metrics.decision_ended(outcome, found.candidates, self._timings_ms)
+        return unchecked.make(
+            DecisionTrace,
+            request_id=self._request_id,
+            created_at=self._created_at,
+            hosts_total=found.hosts_total,
+            ruled_out=found.ruled_out,
+            nearest=found.nearest,
+            candidates=found.candidates,
+            unknown=found.unknown,
+            filters=self._filters,
+            choices=list(self._choices.values()),
+            timings_ms=self._timings_ms,
+            sentence=None,
+            zones=[],
+        )
+
+    def failed(
+        self,
+        *,
+        placed: int = 0,
+        wanted: int = 1,
+        aggregate_names: Mapping[str, str] | None = None,
+        reason: str | None = None,
+    ) -> DecisionTrace:
+        """Return the trace of a failed request; ``reason`` replaces the generated sentence."""
+        trace = self._ended("no_valid_host")
+        trace.sentence = reason or explain(
+            trace, placed=placed, wanted=wanted, aggregate_names=aggregate_names or {}
+        )
+        return trace
+
+
+class _Stage:
+    """A timed block; faster than a generator-based context manager."""
+
+    __slots__ = ("_builder", "_clock", "_name", "_started")
+
+    def __init__(self, builder: TraceBuilder, name: str, clock: Callable[[], float]) -> None:
+        self._builder = builder
+        self._name = name
+        self._clock = clock
+
+    def __enter__(self) -> None:
+        self._started = self._clock()
+
+    def __exit__(self, *raised: object) -> None:
+        self._builder.took(self._name, self._clock() - self._started)
+
+
+@dataclasses.dataclass(slots=True)
+class _Found:
+    """Results that several requests may share; see ``DecisionTrace``."""
+
+    hosts_total: int = 0
+    ruled_out: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    nearest: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    candidates: int = 0
+    unknown: int = 0
+
+
+def _ranked(hosts: HostTable, ranked: Ranked) -> dict[str, Any]:
+    return {
+        "host": hosts.value("host", ranked.position),
+        "weight": ranked.weight,
+        "shares": ranked.shares,
+    }
+
+
+# The sentence -----------------------------------------------------------------------------------
+
+
+def explain(
+    trace: DecisionTrace, *, placed: int, wanted: int, aggregate_names: Mapping[str, str]
+) -> str:
+    """Return one sentence with the reasons for all hosts; the counts add up to all hosts.
+
+    ``placed`` of ``wanted`` instances had a host when no host was left for the next one.
+    """
+    text = ruled_out.joined(_parts(trace, aggregate_names), trace.hosts_total, "host")
+    if not text:
+        text = "placement knows no hosts" if not trace.hosts_total else "no hosts are left"
+    if not trace.candidates and (miss := ruled_out.nearest_miss(trace.ruled_out)):
+        text = f"{text}; the nearest miss lacks {miss}"
+    if placed:
+        text = f"only {placed:,} of {wanted:,} instances could be placed: {text}"
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _parts(trace: DecisionTrace, names: Mapping[str, str]) -> Iterator[ruled_out.Part]:
+    """Yield the number of failed hosts and the reason, in singular and plural."""
+    yield from ruled_out.parts_of(trace.ruled_out, names)
+    refused = sum(rule["count"] for rule in trace.ruled_out)
+    left_out = trace.hosts_total - refused - trace.candidates
+    yield (
+        max(left_out, 0),
+        "was cut off by max_placement_results",
+        "were cut off by max_placement_results",
+    )
+    what = "not known to this scheduler (yet)"
+    yield trace.unknown, f"is {what}", f"are {what}"
+    for entry in trace.filters:
+        rejected = f"ruled out by {entry['name']}{_because(entry)}"
+        yield entry["removed"], f"is {rejected}", f"are {rejected}"
+
+
+def _because(entry: Mapping[str, Any]) -> str:
+    """Return the common or most frequent reason in parentheses; empty if there is none."""
+    match entry["reasons"]:
+        case []:
+            return ""
+        case [{"reason": reason, "count": count}, *others]:
+            if not others:
+                return f" ({reason})"
+            known = sum(each["count"] for each in entry["reasons"]) == entry["removed"]
+            return f" ({'' if known else 'at least '}{count:,}: {reason})"
+    raise AssertionError(entry)

@@ -1,0 +1,61 @@
+"""Lightweight view of one row of a host table, as seen by filters and weighers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from objects import host_attributes
+from objects.aggregate import Aggregate
+
+if TYPE_CHECKING:
+    from scheduler.hosts.host_table import HostTable
+
+READABLE = frozenset(host_attributes.BY_NAME) | {"host", "nodename", "uuid", "cell_uuid"}
+"""Names of plain values, which requests may also use (``capabilities:NAME``)."""
+
+
+class HostState:
+    """One host in one decision; read-only.
+
+    Its attributes are those declared in ``objects.host_attributes``, and ``uuid``, ``host``,
+    ``nodename`` and ``cell_uuid``, all as plain Python values. They include the usage of the
+    instances selected so far in this request.
+    """
+
+    __slots__ = ("_hosts", "_position")
+
+    def __init__(self, hosts: HostTable, position: int) -> None:
+        self._hosts = hosts
+        self._position = position
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in READABLE:
+            raise AttributeError(f"hosts have no attribute {name!r}")
+        return self._hosts.value(name, self._position)
+
+    def __repr__(self) -> str:
+        return f"<HostState {self.host} {self.nodename}>"
+
+    @property
+    def table(self) -> HostTable:
+        """The table that contains this row."""
+        return self._hosts
+
+    @property
+    def position(self) -> int:
+        """The position in the table."""
+        return self._position
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """The aggregates of the host."""
+        return self._hosts.aggregates_at(self._position)
+
+    @property
+    def instances(self) -> frozenset[str]:
+        """UUIDs of the host's instances: reported, recently claimed, or just selected."""
+        return self._hosts.instances_at(self._position)
+
+    def find(self, name: str) -> Any:
+        """Return a readable attribute, or None if it does not exist or is unknown."""
+        return self._hosts.value(name, self._position) if name in READABLE else None

@@ -1,0 +1,408 @@
+"""The store of all hosts of all cells, updated by pushes; decisions use snapshots of it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import enum
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from oslo_config import cfg
+
+from objects.host_states import HostStateBatch
+from scheduler.hosts import host_store_columns
+from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.hosts.host_table import HostTable, Numbers, Snapshot
+from scheduler.hosts.numa_usage import CellDemand
+from scheduler.hosts.reported_columns import ReportedColumns
+from scheduler.hosts.rows_by_id import NamedIds, RowsById
+from scheduler.hosts.usage import Positions
+from scheduler.selection.tie_order import TieOrder
+
+InstancesOfHosts = Mapping[str, Collection[str]]
+"""Host -> UUIDs of instances."""
+
+_ROWS_MIN = 64
+_NO_VERSION = 2**31
+"""Greater than any version; used for rows without a host."""
+
+
+class Outcome(enum.Enum):
+    """Result of applying a batch."""
+
+    APPLIED = "applied"
+    STALE = "stale"
+    """The batch contains nothing new."""
+    GAP = "gap"
+    """An earlier batch is missing: request the changes after ``seq_of`` from the cell."""
+
+
+@dataclasses.dataclass(slots=True)
+class _Cell:
+    """State of one cell; ``index`` is its value in the column ``cell``."""
+
+    uuid: str
+    index: int
+    heard_at: float
+    seq: int = 0
+    rows: set[int] = dataclasses.field(default_factory=set)
+
+
+class HostStore:
+    """The hosts, one row per node, one column per attribute. Thread-safe.
+
+    The store is a cache that can be refilled from the cells. Columns used by a snapshot are copied
+    on write, so a decision always sees consistent data.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, *, clock: Callable[[], float]) -> None:
+        self._conf = conf
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._facts = ClusterMetadata()
+        self._cells: dict[str, _Cell] = {}
+        self._cell_uuids: list[str] = []
+        self._row_of: dict[str, int] = {}
+        self._version = 0  # of _row_of
+        self._rows_by_id = RowsById()
+        self._free: list[int] = []
+        self._columns = {
+            name: host_store_columns.empty(name, _ROWS_MIN) for name in host_store_columns.names()
+        }
+        self._rows_max = _ROWS_MIN
+        self._rows_end = 0
+        self._in_snapshots: set[str] = set()  # columns that a snapshot uses
+        self._in_flight: dict[str, tuple[int, float]] = {}  # instance -> row, expiry
+        self._demands: dict[str, tuple[int, CellDemand]] = {}  # in-flight NUMA and device demands
+        self._altered: set[int] = set()  # rows that differ from the cell's last push
+        self._reported = ReportedColumns()
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    # Updates from the cells and the super conductor -----------------------------------------------
+
+    @property
+    def facts(self) -> ClusterMetadata:
+        """The current cells and aggregates."""
+        return self._facts
+
+    def set_facts(self, facts: ClusterMetadata) -> None:
+        """Replace the metadata; drop the hosts of removed cells."""
+        with self._lock:
+            self._facts = facts
+            for cell in list(self._cells.values()):
+                if cell.uuid not in facts.cell_names:
+                    self._remove(cell, [self._uuid_at(row) for row in cell.rows])
+                    del self._cells[cell.uuid]
+            self._note_versions()
+
+    def apply(self, batch: HostStateBatch) -> Outcome:
+        """Apply a batch in sequence, and record that the cell was heard from in any case.
+
+        Raises ``Invalid`` for a batch whose columns have different lengths, without any change.
+        """
+        values = self._reported.read(batch, nodes_known=len(self._row_of))
+        with self._lock:
+            cell = self._cell(batch.cell_uuid)
+            cell.heard_at = self._clock()
+            if not batch.full:
+                if batch.last_seq <= cell.seq:
+                    return Outcome.STALE
+                if batch.first_seq > cell.seq:
+                    return Outcome.GAP
+            if batch.full:
+                present = set(batch.node_uuids)
+                rows = [row for row in cell.rows if self._uuid_at(row) not in present]
+                self._remove(cell, [self._uuid_at(row) for row in rows])
+            self._write(cell, batch, values)
+            self._remove(cell, batch.removed)
+            self._note_versions()
+            cell.seq = batch.last_seq
+            return Outcome.APPLIED
+
+    def seq_of(self, cell_uuid: str) -> int:
+        """Return the last sequence number applied for a cell; 0 for an unknown cell."""
+        with self._lock:
+            cell = self._cells.get(cell_uuid)
+            return cell.seq if cell else 0
+
+    def silent_cells(self, seconds: float) -> list[str]:
+        """Return the enabled cells without a push for that many seconds, or ever."""
+        with self._lock:
+            since = self._clock() - seconds
+            return [
+                uuid
+                for uuid in sorted(self._facts.enabled_cells)
+                if uuid not in self._cells or self._cells[uuid].heard_at < since
+            ]
+
+    # Queries and claims of decisions --------------------------------------------------------------
+
+    def view(
+        self,
+        node_uuids: Sequence[str],
+        named: NamedIds | None = None,
+        order: TieOrder | None = None,
+    ) -> tuple[HostTable, Positions]:
+        """Return a table of the known nodes, and their indexes into ``node_uuids``.
+
+        ``named`` are placement's numeric ids of the same nodes, which are faster to look up. Hosts
+        are in the order of the nodes unless ``order`` is given. Hosts of a cell without a push for
+        ``service_down_time`` count as down.
+        """
+        with self._lock:
+            self._forget_expired()
+            rows = self._rows_by_id.find(named, node_uuids, self._row_of, self._version)
+            self._in_snapshots.update(self._columns)
+            snapshot = Snapshot(
+                dict(self._columns), tuple(self._cell_uuids), self._facts, dict(self._demands)
+            )
+            heard = self._by_cell(self._is_heard)
+        known = np.flatnonzero(rows >= 0)
+        if order is not None:
+            known = known[order.arranged(rows[known])]
+        return _table(snapshot, rows[known], heard), known
+
+    def view_all(self) -> HostTable:
+        """Return a table of all nodes, for drivers that do not query placement."""
+        with self._lock:
+            node_uuids = list(self._row_of)
+        return self.view(node_uuids)[0]
+
+    def find_nodes(self, column: str, names: Iterable[str], *, any_case: bool = False) -> set[str]:
+        """Return the UUIDs of nodes with one of these names; ``column`` is host or nodename."""
+        with self._lock:
+            texts: list[str] = self._columns[column][: self._rows_end]  # type: ignore[assignment]
+            uuids = self._columns["uuid"]
+            self._in_snapshots.add("uuid")
+        if any_case:
+            texts, names = list(map(str.lower, texts)), {name.lower() for name in names}
+        rows = [row for name in names for row in _places(texts, name)]
+        with self._lock:  # rows of removed nodes keep their names
+            return {uuids[row] for row in rows if self._row_of.get(uuids[row]) == row}
+
+    def remember(self, claims: Iterable[tuple[str, str]], demand: CellDemand | None = None) -> None:
+        """Count (node, instance) pairs as used until a push reports them or they expire.
+
+        ``demand`` is what each instance needs of NUMA cells and devices.
+        """
+        with self._lock:
+            until = self._clock() + self._conf.scheduler.claimed_instance_seconds
+            for node_uuid, instance_uuid in claims:
+                row = self._row_of.get(node_uuid)
+                if row is None:
+                    continue
+                self._forget([instance_uuid])
+                self._in_flight[instance_uuid] = (row, until)
+                if demand is not None:
+                    self._demands[instance_uuid] = (row, demand)
+                self._own("in_flight")[row] += 1
+                self._own("in_flight_uuids")[row] += (instance_uuid,)
+
+    def forget(self, instance_uuids: Iterable[str]) -> None:
+        """Undo ``remember`` for these instances."""
+        with self._lock:
+            self._forget(instance_uuids)
+
+    def rows_of(self, node_uuids: Iterable[str]) -> dict[str, int]:
+        """Return the rows of these nodes in a current snapshot; unknown nodes are omitted."""
+        rows = self._row_of
+        return {uuid: rows[uuid] for uuid in node_uuids if uuid in rows}
+
+    # Updates about single instances ---------------------------------------------------------------
+
+    def add_instances(self, hosts: InstancesOfHosts) -> set[str]:
+        """Count these instances on their hosts, as ``remember`` does; return unknown hosts."""
+        claims = []
+        with self._lock:
+            rows_of = self._rows_of_hosts(hosts)
+            for host, rows in rows_of.items():
+                for row in rows:
+                    reported = set(self._columns["instance_uuids"][row] or ())
+                    told = [uuid for uuid in hosts[host] if uuid not in reported]
+                    claims += [(self._uuid_at(row), uuid) for uuid in told]
+        self.remember(claims)
+        return hosts.keys() - rows_of.keys()
+
+    def drop_instances(self, hosts: InstancesOfHosts) -> set[str]:
+        """Remove instances from their hosts until the hosts' next push; return unknown hosts."""
+        with self._lock:
+            rows_of = self._rows_of_hosts(hosts)
+            for host, rows in rows_of.items():
+                gone = set(hosts[host])
+                self._forget(gone & self._in_flight.keys())
+                for row in rows:
+                    present = self._columns["instance_uuids"][row] or ()
+                    left = [uuid for uuid in present if uuid not in gone]
+                    if len(left) < len(present):
+                        self._own("instance_uuids")[row] = left
+                        self._own("num_instances")[row] -= len(present) - len(left)
+                        self._altered.add(row)
+        return hosts.keys() - rows_of.keys()
+
+    def cells_that_differ(self, hosts: InstancesOfHosts) -> set[str]:
+        """Return the cells of hosts whose reported instances differ from these.
+
+        If ``drop_instances`` changed a host, its cell has to send a full update.
+        """
+        differing = set()
+        with self._lock:
+            for host, rows in self._rows_of_hosts(hosts).items():
+                for row in rows:
+                    if set(self._columns["instance_uuids"][row] or ()) == set(hosts[host]):
+                        continue
+                    cell = self._cells[self._cell_uuids[self._columns["cell"][row]]]
+                    differing.add(cell.uuid)
+                    if row in self._altered:
+                        cell.seq = 0
+        return differing
+
+    def _rows_of_hosts(self, hosts: Collection[str]) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        names = self._columns["host"]
+        for row in self._row_of.values():
+            if names[row] in hosts:
+                found.setdefault(names[row], []).append(row)
+        return found
+
+    # Rows -----------------------------------------------------------------------------------------
+
+    def _cell(self, uuid: str) -> _Cell:
+        cell = self._cells.get(uuid)
+        if cell is None:
+            if uuid not in self._cell_uuids:
+                self._cell_uuids.append(uuid)
+            cell = self._cells[uuid] = _Cell(uuid, self._cell_uuids.index(uuid), self._clock())
+        return cell
+
+    def _is_heard(self, uuid: str) -> bool:
+        cell = self._cells.get(uuid)
+        return cell is not None and self._clock() - cell.heard_at < self._conf.service_down_time
+
+    def _by_cell(self, question: Callable[[str], bool]) -> Numbers:
+        return np.fromiter((question(uuid) for uuid in self._cell_uuids), np.bool_)
+
+    def _uuid_at(self, row: int) -> str:
+        uuid: str = self._columns["uuid"][row]
+        return uuid
+
+    def _write(self, cell: _Cell, batch: HostStateBatch, values: dict[str, Any]) -> None:
+        if not batch.node_uuids:
+            return
+        rows = [self._row_for(cell, uuid) for uuid in batch.node_uuids]
+        self._altered.difference_update(rows)
+        self._own("cell")[rows] = cell.index
+        for name, given in values.items():
+            column = self._own(name)
+            if isinstance(column, np.ndarray):
+                column[rows] = given
+            else:
+                for row, value in zip(rows, given, strict=True):
+                    column[row] = value
+        if self._in_flight:
+            for shown in batch.attributes.get("instance_uuids") or ():
+                self._forget(self._in_flight.keys() & set(shown or ()))
+
+    def _row_for(self, cell: _Cell, uuid: str) -> int:
+        row = self._row_of.get(uuid)
+        if row is None:
+            row = self._row_of[uuid] = self._new_row()
+            self._version += 1
+        else:
+            former = self._cells.get(self._cell_uuids[self._columns["cell"][row]])
+            if former is not None and former is not cell:  # the node moved
+                former.rows.discard(row)
+        cell.rows.add(row)
+        return row
+
+    def _new_row(self) -> int:
+        if self._free:
+            return self._free.pop()
+        if self._rows_end == self._rows_max:
+            for name, column in self._columns.items():
+                self._columns[name] = host_store_columns.doubled(name, column)
+            self._in_snapshots.clear()
+            self._rows_max *= 2
+        self._rows_end += 1
+        return self._rows_end - 1
+
+    def _remove(self, cell: _Cell, uuids: Iterable[str]) -> None:
+        for uuid in uuids:
+            row = self._row_of.get(uuid)
+            if row is None or row not in cell.rows:  # gone already, or moved to another cell
+                continue
+            self._forget(self._columns["in_flight_uuids"][row])
+            del self._row_of[uuid]
+            self._version += 1
+            cell.rows.remove(row)
+            self._own("service_version")[row] = _NO_VERSION
+            self._free.append(row)
+
+    def _note_versions(self) -> None:
+        """Set the oldest version of a compute service; 0 while a cell is unknown."""
+        is_complete = self._facts.enabled_cells <= self._cells.keys()
+        versions: Numbers = self._columns["service_version"][: self._rows_end]  # type: ignore[assignment]
+        oldest = int(versions.min(initial=_NO_VERSION)) if is_complete else 0
+        self._facts.service_version_min = oldest
+
+    def _own(self, name: str) -> Any:
+        """Return a writable column, copied if a snapshot uses it."""
+        if name in self._in_snapshots:
+            self._columns[name] = self._columns[name].copy()
+            self._in_snapshots.remove(name)
+        return self._columns[name]
+
+    # Claimed but not yet reported -----------------------------------------------------------------
+
+    def _forget(self, instance_uuids: Iterable[str]) -> None:
+        for uuid in instance_uuids:
+            self._demands.pop(uuid, None)
+            row, _until = self._in_flight.pop(uuid, (None, 0.0))
+            if row is not None:
+                self._own("in_flight")[row] -= 1
+                present = self._own("in_flight_uuids")
+                present[row] = tuple(other for other in present[row] if other != uuid)
+
+    def _forget_expired(self) -> None:
+        now = self._clock()
+        expired = []
+        for uuid, (_row, until) in self._in_flight.items():  # ordered by expiry
+            if until > now:
+                break
+            expired.append(uuid)
+        self._forget(expired)
+
+
+def _places(texts: list[str], text: str) -> Iterator[int]:
+    """Yield the positions of a text; ``list.index`` is the fastest scan of 100,000 entries."""
+    place = -1
+    with contextlib.suppress(ValueError):
+        while True:
+            place = texts.index(text, place + 1)
+            yield place
+
+
+def _table(snapshot: Snapshot, rows: Positions, heard: Numbers) -> HostTable:
+    def numbers(name: str) -> Numbers:
+        column: Numbers = snapshot.columns[name]  # type: ignore[assignment]  # not a list
+        return column[rows]
+
+    cell, in_flight = numbers("cell"), numbers("in_flight")
+    enabled = np.fromiter(
+        (uuid in snapshot.facts.enabled_cells for uuid in snapshot.cells), np.bool_
+    )
+    return HostTable(
+        snapshot,
+        rows,
+        {
+            "cell": cell,
+            "cell_enabled": enabled[cell],
+            "service_up": numbers("service_up") & heard[cell],
+            "num_instances": numbers("num_instances") + in_flight,
+            "num_io_ops": numbers("num_io_ops") + in_flight,
+        },
+    )

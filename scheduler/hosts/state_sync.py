@@ -1,0 +1,210 @@
+"""Synchronisation of the host store: fetch missing metadata and host states."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from oslo_config import cfg
+
+from armillary import exception
+from armillary.concurrency import WorkerPool, WorkerPoolFull
+from armillary.context import admin_context
+from armillary.outage_log import OutageLog
+from conductor.cell_conductor.rpcapi import HostStatesAPI
+from conductor.super_conductor.rpcapi import SuperConductorAPI
+from objects.aggregate import Aggregate
+from objects.host_states import HostStateBatch
+from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.hosts.host_store import HostStore, Outcome
+
+LOG = logging.getLogger(__name__)
+
+_WORKERS = 8
+_QUEUE_SIZE_MAX = 10000
+_SILENT_SECONDS = 15.0  # a cell sends something every 5 s
+_STOP_SECONDS_MAX = 1.0  # the peer may have stopped before this process
+_FACTS = "facts"
+
+
+class StateSync:
+    """Applies pushes, detects gaps, and fetches what is missing in the background. Thread-safe.
+
+    Decisions only ever wait for the first query of every cell (``wait_ready``). Failed fetches are
+    retried by ``fetch_missing``, which must be called every few seconds.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        fleet: HostStore,
+        super_conductor: SuperConductorAPI,
+        host_states: HostStatesAPI,
+    ) -> None:
+        self._conf = conf
+        self._host_store = fleet
+        self._super_conductor = super_conductor
+        self._host_states = host_states
+        self._pool = WorkerPool(_WORKERS, "state-sync", _QUEUE_SIZE_MAX)
+        self._lock = threading.Lock()
+        self._missing: set[str] = {_FACTS}  # _FACTS or cell UUIDs
+        self._in_hand: set[str] = set()
+        self._tried: set[str] = set()
+        self._ready = threading.Event()
+        self._outages: dict[str, OutageLog] = {}
+
+    def start(self) -> None:
+        """Start to fetch everything; return at once."""
+        self._ask(_FACTS)
+
+    def stop(self, grace_seconds: float) -> None:
+        """Stop fetching."""
+        self._pool.shutdown(min(grace_seconds, _STOP_SECONDS_MAX))
+
+    def wait_ready(self, seconds: float) -> bool:
+        """Wait for the metadata and a query of each enabled cell; return whether all happened."""
+        return self._ready.wait(seconds)
+
+    @property
+    def has_facts(self) -> bool:
+        """Whether the super conductor has responded yet."""
+        return _FACTS in self._tried
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the hosts of every enabled cell are known, even if not up to date."""
+        facts = self._host_store.facts
+        return self.has_facts and all(self._host_store.seq_of(cell) for cell in facts.enabled_cells)
+
+    # Pushes ---------------------------------------------------------------------------------------
+
+    def apply_batch(self, batch: HostStateBatch) -> None:
+        """Apply pushed host states; fetch from the cell if earlier ones are missing."""
+        if batch.cell_uuid not in self._host_store.facts.cell_names:
+            with self._lock:
+                self._missing.add(_FACTS)
+        elif self._host_store.apply(batch) is Outcome.GAP:
+            LOG.debug(
+                "Cell %s: host states before %d are missing", batch.cell_uuid, batch.first_seq
+            )
+            self._ask(batch.cell_uuid)
+
+    def take_facts(self, facts: Mapping[str, Any]) -> None:
+        """Apply pushed metadata, unless it is older than the current one."""
+        self._set_facts(facts)
+
+    def take_aggregates(
+        self, changed: Iterable[Aggregate], removed: Iterable[str], seq: int | None
+    ) -> None:
+        """Apply a change of aggregates; fetch the metadata if an earlier change is missing.
+
+        Without a number it applies until the next metadata arrives.
+        """
+        with self._lock:
+            facts = self._host_store.facts
+            is_next = seq is not None and seq == facts.seq + 1
+            if not self.has_facts or (seq is not None and seq <= facts.seq):
+                return
+            if is_next or seq is None:
+                made = facts.changed(changed, removed, seq=facts.seq if seq is None else seq)
+                self._host_store.set_facts(made)
+                return
+        self._ask(_FACTS)
+
+    def ask_cells(self, cell_uuids: Iterable[str]) -> None:
+        """Fetch changes since the last push from cells."""
+        for cell_uuid in sorted(cell_uuids):
+            self._ask(cell_uuid)
+
+    # Fetches --------------------------------------------------------------------------------------
+
+    def refresh_facts(self) -> None:
+        """Fetch the metadata, in case a push was lost."""
+        self._ask(_FACTS)
+
+    def fetch_missing(self) -> None:
+        """Fetch again what is still missing, and from cells that stopped pushing."""
+        with self._lock:
+            missing = set(self._missing)
+        for what in sorted(missing.union(self._host_store.silent_cells(_SILENT_SECONDS))):
+            self._ask(what)
+
+    def _ask(self, what: str) -> None:
+        with self._lock:
+            self._missing.add(what)
+            if what in self._in_hand:
+                return
+            self._in_hand.add(what)
+        try:
+            self._pool.submit(self._work, what)
+        except (WorkerPoolFull, RuntimeError):  # retried later, or shutting down
+            with self._lock:
+                self._in_hand.discard(what)
+
+    def _work(self, what: str) -> None:
+        outage = self._outages.setdefault(what, OutageLog(LOG, self._title(what)))
+        with self._lock:
+            self._missing.discard(what)  # a gap detected after this needs another fetch
+        try:
+            self._fetch_facts() if what == _FACTS else self._fetch_cell(what)
+        except Exception as error:
+            if not isinstance(error, exception.ArmillaryError):
+                LOG.exception("%s: the fetch failed", self._title(what))
+            outage.failed(error)
+            self._done(what, succeeded=False)
+        else:
+            outage.succeeded()
+            self._done(what, succeeded=True)
+
+    def _done(self, what: str, *, succeeded: bool) -> None:
+        with self._lock:
+            self._in_hand.discard(what)
+            if what != _FACTS:
+                self._tried.add(what)
+            is_wanted_again = succeeded and what in self._missing
+            if not succeeded:
+                self._missing.add(what)
+        self._note_ready()
+        if is_wanted_again:
+            self._ask(what)
+
+    def _note_ready(self) -> None:
+        if self.has_facts and self._host_store.facts.enabled_cells <= self._tried:
+            self._ready.set()
+
+    def _fetch_facts(self) -> None:
+        seq = self._host_store.facts.seq
+        facts = self._super_conductor.get_facts(admin_context())
+        # A lower number than before means that the super conductor's database was restored.
+        self._set_facts(facts, is_newest=facts["seq"] < seq)
+
+    def _set_facts(self, facts: Mapping[str, Any], *, is_newest: bool = False) -> None:
+        made = ClusterMetadata.from_plain(facts)
+        with self._lock:
+            if self.has_facts and not is_newest and made.seq <= self._host_store.facts.seq:
+                return
+            self._host_store.set_facts(made)
+            self._tried = {_FACTS, *self._tried.intersection(made.enabled_cells)}
+            self._missing &= {_FACTS, *made.enabled_cells}
+            news = made.enabled_cells - self._tried
+        for cell_uuid in sorted(news):
+            self._ask(cell_uuid)
+        self._note_ready()
+
+    def _fetch_cell(self, cell_uuid: str) -> None:
+        batch = self._host_states.get_host_states(
+            admin_context(),
+            cell_uuid,
+            after_seq=self._host_store.seq_of(cell_uuid),
+            timeout_seconds=self._conf.scheduler.sync_timeout_seconds,
+        )
+        self._host_store.apply(batch)
+
+    def _title(self, what: str) -> str:
+        if what == _FACTS:
+            return "The super conductor"
+        name = self._host_store.facts.cell_names.get(what, what)
+        return f"Cell {name}'s conductor"

@@ -1,0 +1,1 @@
+"""Plug-ins: how filters and weighers are loaded, called, and timed out."""

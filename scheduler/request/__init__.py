@@ -1,0 +1,1 @@
+"""What a request asks for: groups, the resource query, and placement's candidates."""

@@ -1,0 +1,39 @@
+"""Arguments of ``select_destinations`` as one value."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from armillary import exception
+from armillary.context import RequestContext
+from objects.destinations import Destinations
+from objects.request_spec import RequestSpec
+
+Outcome = Destinations | Exception
+"""The result of a request: destinations, or the error that ``select_destinations`` raises."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SchedulingRequest:
+    """A request for instances of one spec; see ``SchedulerAPI.select_destinations``.
+
+    ``takes_zones`` is whether hosts of other zones are acceptable.
+    """
+
+    context: RequestContext
+    request_spec: RequestSpec
+    instance_uuids: Sequence[str]
+    fences: Sequence[int]
+    return_alternates: bool = True
+    dry_run: bool = False
+    takes_zones: bool = True
+
+    def check(self) -> None:
+        """Raise ``Invalid`` unless there are unique instances, each with a fence."""
+        instances = self.instance_uuids
+        if not instances or len(self.fences) != len(set(instances)):
+            raise exception.Invalid(
+                reason=f"{len(instances)} instances with {len(self.fences)} fences: a request "
+                "needs at least one instance, no duplicates, and a fence for each instance"
+            )

@@ -1,0 +1,1 @@
+"""Selection: choosing hosts, assumed placements, claims, alternates, and the answer."""

@@ -1,0 +1,125 @@
+"""Batched claims: one message to placement for all pending claims, each with its own result."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.group_commit import GroupCommit
+from objects.allocation import ClaimStatus
+from objects.packed.claim_batch import AnyResult, Claim, is_already_held
+from placement.rpcapi import PlacementAPI
+from scheduler.selection.decision import Decision
+from scheduler.selection.host_selector import Slot
+
+LOG = logging.getLogger(__name__)
+
+CLAIMS_MAX = 500
+"""Maximum number of claims in one message, unless a single call has more."""
+
+MESSAGES_MAX = 2
+"""Maximum number of concurrent messages: placement handles one while the next arrives."""
+
+_WAITING_MAX = 10_000
+
+_Claims = tuple[RequestContext, Sequence[Claim]]
+_Results = Sequence[AnyResult] | Exception
+
+
+class ClaimBatcher:
+    """Claims for decisions of concurrent callers. ``selection_lock`` is the lock of all batches."""
+
+    def __init__(
+        self, placement: PlacementAPI, selection_lock: threading.Lock, *, clock: Callable[[], float]
+    ) -> None:
+        self._placement = placement
+        self._selection_lock = selection_lock
+        self._clock = clock
+        self._combiner = GroupCommit[_Claims, _Results](
+            self._claim_all,
+            weight_max=CLAIMS_MAX,
+            waiting_max=_WAITING_MAX,
+            leaders_max=MESSAGES_MAX,
+        )
+
+    def claim(self, decisions: Sequence[Decision]) -> None:
+        """Claim for all unclaimed instances; those that remain unclaimed were refused.
+
+        A decision fails if another process acts for one of its instances; all fail if the call
+        does.
+        """
+        wanted = [(each, one) for each in decisions for one in each.unclaimed]
+        claims = [_claim_for(decision, one) for decision, one in wanted]
+        began = self._clock()
+        try:
+            results = self._combiner.submit((decisions[0].context, claims), len(claims))
+        except Exception as error:
+            results = error
+        seconds = self._clock() - began
+        for decision in decisions:
+            decision.trace.took("claim", seconds)
+        if isinstance(results, Exception):
+            for decision in decisions:
+                decision.error = results
+            return
+        with self._selection_lock:
+            for (decision, one), result in zip(wanted, results, strict=True):
+                _note(decision, one, result)
+
+    def _claim_all(self, group: Sequence[_Claims]) -> list[_Results]:
+        context = group[0][0]
+        claims = [claim for _, some in group for claim in some]
+        try:
+            results = iter(self._placement.claim(context, claims))
+        except exception.Invalid as error:
+            if len(group) == 1:
+                return [error]
+            return [self._claim_all([each])[0] for each in group]  # find the invalid request
+        return [list(_take(results, len(some))) for _, some in group]
+
+
+def _take(results: Iterator[AnyResult], count: int) -> Iterator[AnyResult]:
+    for _ in range(count):
+        yield next(results)
+
+
+def _claim_for(decision: Decision, wanted: Slot) -> Claim:
+    batch = decision.batch
+    assert batch is not None
+    return Claim(
+        consumer_uuid=wanted.instance_uuid,
+        project_id=decision.spec.project_id,
+        user_id=decision.spec.user_id,
+        allocations=batch.request(batch.selector.hosts.candidate_of(wanted.instance_uuid)),
+        fence=wanted.fence,
+    )
+
+
+def _note(decision: Decision, wanted: Slot, result: AnyResult) -> None:
+    assert decision.batch is not None
+    selector = decision.batch.selector
+    if result.is_claimed:
+        wanted.is_claimed = True
+        if is_already_held(result) and len(decision.instances) > 1:
+            # The request was delivered twice. The other decision may fail for another instance and
+            # release this claim, so it must not be used.
+            decision.error = _in_other_hands(result)
+    elif result.status in (ClaimStatus.CONFLICT, ClaimStatus.FENCED):
+        # Another process handles the instance: a delete, or a worker with the same request. It
+        # releases with a higher fence; releasing here could remove its allocation.
+        decision.error = _in_other_hands(result)
+    else:
+        host = selector.hosts.value("host", wanted.position)
+        LOG.info("%s: claim on %s refused: %s", wanted.instance_uuid, host, result.reason)
+        decision.trace.refused(wanted.instance_uuid, host, result.reason)
+        selector.refuse(wanted.position, wanted.instance_uuid)
+
+
+def _in_other_hands(result: AnyResult) -> exception.Conflict:
+    return exception.Conflict(
+        reason=f"instance {result.consumer_uuid} is being processed by another request: "
+        f"{result.reason or result.status}"
+    )

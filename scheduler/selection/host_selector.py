@@ -1,0 +1,287 @@
+"""Selection of hosts for instances one by one, and of alternates."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from objects.request_spec import RequestSpec
+from scheduler import filters
+from scheduler.explain.reasons import EXPLAINED_MAX, Reasons
+from scheduler.filters import BaseHostFilter
+from scheduler.hosts.host_table import HostTable, Mask
+from scheduler.hosts.usage import Positions
+from scheduler.plugins import plugin_calls
+from scheduler.weights import BaseHostWeigher, Ranking, Share
+
+CLAIM_ROUNDS_MAX = 30
+"""Maximum number of rounds of selection and claims for one request."""
+
+_SPREAD_DOUBLINGS_MAX = 10
+_ALTERNATES_MAX = 50  # distinct ones per cell and request; bounds the size of the answer
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ranked:
+    """A host with its weight and each weigher's part of it."""
+
+    position: int
+    weight: float
+    shares: dict[str, Share]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Selected:
+    """The host selected for an instance, and the runners-up."""
+
+    chosen: Ranked
+    runners_up: list[Ranked]
+
+
+class HostSelector:
+    """Selects hosts for the instances of one request; each selection consumes resources.
+
+    ``hosts`` have passed all filters. The filters in ``repeated`` run again for hosts that were
+    used, or for all hosts if the request belongs to a server group.
+    """
+
+    def __init__(
+        self,
+        hosts: HostTable,
+        spec: RequestSpec,
+        *,
+        repeated: Sequence[BaseHostFilter],
+        weighers: Sequence[BaseHostWeigher],
+        subset_size: int,
+        shuffle_ties: bool,
+        rng: random.Random,
+        explained_max: int = EXPLAINED_MAX,
+    ) -> None:
+        self.hosts = hosts
+        self._spec = spec
+        self._repeated = repeated
+        self._subset_size = subset_size
+        self._shuffle_ties = shuffle_ties
+        self._rng = rng
+        self._explained_max = explained_max
+        self._is_open = np.ones(len(hosts), dtype=np.bool_)  # no refused claim
+        self._has_room = np.ones(len(hosts), dtype=np.bool_)
+        self._passes = np.ones(len(hosts), dtype=np.bool_)
+        self._changed: set[int] = set()
+        self._is_stale = False  # all hosts must be evaluated again
+        self._ranking = Ranking(weighers, hosts, spec, self._is_in)
+        self._is_host_local = self._ranking.is_host_local_for and all(
+            plugin_calls.ask(each, each.is_host_local_for, spec) for each in repeated
+        )
+
+    @property
+    def _is_in(self) -> Mask:
+        return self._is_open & self._has_room & self._passes
+
+    def choose(
+        self, instance_uuid: str, *, spread: int = 1, runners_up: int = 0
+    ) -> Selected | None:
+        """Select and consume a host; None if none is left. ``spread`` widens the random subset."""
+        self._spec.instance_uuid = instance_uuid
+        self.settle()
+        subset_size = max(self._subset_size, spread)
+        best = self._ranking.best(max(subset_size, runners_up + 1)).tolist()
+        position = self._pick(best, subset_size)
+        if position is None:
+            return None
+        next_best = [each for each in best[: runners_up + 1] if each != position]
+        choice = Selected(
+            self._ranked(position), [self._ranked(each) for each in next_best[:runners_up]]
+        )
+        self._use(position, instance_uuid)
+        return choice
+
+    def refuse(self, position: int, instance_uuid: str) -> None:
+        """Undo a selection whose claim was refused.
+
+        The host is excluded for the whole request, unless it has another candidate.
+        """
+        has_others = self.hosts.refuse(position, instance_uuid)
+        if self._spec.instance_group is not None:
+            self._spec.instance_group.hosts.remove(self.hosts[position].host)
+            self._is_stale = True  # hosts that the group had excluded may be eligible again
+        self._is_open[position] = has_others
+        self._changed.add(position)
+
+    def take_back(self, position: int, instance_uuid: str) -> None:
+        """Undo a selection that will not be claimed."""
+        self.hosts.undo(position, instance_uuid)
+        if self._spec.instance_group is not None:
+            self._spec.instance_group.hosts.remove(self.hosts[position].host)
+        self._is_stale = True
+
+    def note(self, position: int, instance_uuid: str, amounts: Mapping[str, int]) -> None:
+        """Account for an instance for which another decision selected this host."""
+        self.hosts.assume(position, instance_uuid, amounts)
+        self._changed.add(position)
+
+    def settle(self) -> None:
+        """Update filters and weights after selections."""
+        if self._is_stale:
+            self._has_room = self.hosts.fit_mask()
+            self._changed.clear()
+            self._recheck_all()
+            self._is_stale = False
+            return
+        if not self._changed:
+            return
+        for position in self._changed:
+            self._has_room[position] = self.hosts.fits(position)
+        if self._is_host_local:
+            for position in sorted(self._changed | self._nodes_beside()):
+                self._recheck(position)
+        else:
+            self._recheck_all()
+        self._changed.clear()
+
+    def _nodes_beside(self) -> set[int]:
+        """Return the other nodes of changed hosts, because group policies apply to hosts."""
+        if self._spec.instance_group is None:
+            return set()
+        names = {self.hosts.value("host", position) for position in self._changed}
+        return set(self.hosts.positions_named(names))
+
+    def best_in_cells(self, wanted: dict[int, int], excluded: set[int]) -> dict[int, list[int]]:
+        """Return for each cell at most ``wanted[cell]`` best hosts, without the excluded ones."""
+        cells = self.hosts.cell
+        is_free = np.ones(len(self.hosts), dtype=np.bool_)
+        is_free[list(excluded)] = False
+        return {
+            cell: self._ranking.best(count, among=is_free & (cells == cell)).tolist()
+            for cell, count in wanted.items()
+        }
+
+    def why_none(self) -> Iterator[tuple[str, int, int, Reasons]]:
+        """Yield why hosts were lost after filtering: name, before, removed, reasons."""
+        left = np.ones(len(self.hosts), dtype=np.bool_)
+        rules: list[tuple[str, Mask, str | BaseHostFilter]] = [
+            ("claim", self._is_open, "claimed by other requests in the meantime"),
+            ("room", self._has_room, "filled by this request's own instances"),
+        ]
+        for each in self._repeated:
+            mask = filters.mask_of(each, self.hosts, self._spec)
+            rules.append((type(each).__name__, mask, each))
+        for name, mask, why in rules:
+            removed = np.flatnonzero(left & ~mask)
+            if len(removed):
+                before = int(np.count_nonzero(left))
+                yield name, before, len(removed), self._reasons(why, removed)
+            left &= mask
+
+    def _reasons(self, why: str | BaseHostFilter, removed: Positions) -> Reasons:
+        if isinstance(why, str):
+            return [(why, len(removed))]
+        return filters.reasons_of(
+            why, self.hosts, removed, self._spec, explained_max=self._explained_max
+        )
+
+    def _pick(self, best: Sequence[int], subset_size: int) -> int | None:
+        """Return a random host among the best, which are sorted, or among all best ties."""
+        if self._shuffle_ties and len(ties := self._ranking.ties()) > subset_size:
+            return int(ties[self._rng.randrange(len(ties))])
+        some = best[:subset_size]
+        if not some:
+            return None
+        return some[self._rng.randrange(len(some))] if len(some) > 1 else some[0]
+
+    def _ranked(self, position: int) -> Ranked:
+        return Ranked(position, self._ranking.weight(position), self._ranking.shares(position))
+
+    def _use(self, position: int, instance_uuid: str) -> None:
+        self.hosts.consume(position, instance_uuid)
+        if self._spec.instance_group is not None:
+            self._spec.instance_group.hosts.append(self.hosts[position].host)
+        self._changed.add(position)
+
+    def _recheck(self, position: int) -> None:
+        is_in = self._is_open.item(position) and self._has_room.item(position)
+        if is_in:
+            host_state = self.hosts[position]
+            is_in = all(filters.passes(each, host_state, self._spec) for each in self._repeated)
+            self._passes[position] &= is_in
+        self._ranking.change(position, is_in)
+
+    def _recheck_all(self) -> None:
+        # Reset first: a refused claim may make hosts eligible that the group had excluded.
+        self._passes[:] = True
+        for each in self._repeated:
+            self._passes &= filters.mask_of(each, self.hosts, self._spec)
+        self._ranking.refresh(self._is_in)
+
+
+@dataclasses.dataclass(slots=True)
+class Slot:
+    """One instance that needs a host."""
+
+    instance_uuid: str
+    fence: int
+    position: int = -1
+    is_claimed: bool = False
+
+
+def spread_of(claim_round: int) -> int:
+    """Return among how many best hosts a claim round selects at random; rounds start at 0."""
+    return int(2 ** min(max(claim_round - 1, 0), _SPREAD_DOUBLINGS_MAX))
+
+
+def pick_alternates(
+    selector: HostSelector, positions: Sequence[int], count: int
+) -> list[list[int]]:
+    """Return up to ``count`` alternates for each selected host: the next best hosts in its cell.
+
+    A host selected for any instance is never an alternate. Several instances in a cell rotate
+    through the next best hosts, so that they do not all fall back to the same ones.
+    """
+    if count <= 0:
+        return [[] for _ in positions]
+    if len(positions) > 1:
+        selector.settle()
+    cell_of = [int(selector.hosts.cell[position]) for position in positions]
+    wanted: dict[int, int] = defaultdict(int)
+    for cell in cell_of:
+        wanted[cell] = min(wanted[cell] + count, max(count, _ALTERNATES_MAX))
+    best = selector.best_in_cells(wanted, set(positions))
+    turn: dict[int, int] = defaultdict(int)
+    alternates = []
+    for cell in cell_of:
+        hosts, start = best[cell], turn[cell]
+        turn[cell] += count
+        taken = min(count, len(hosts))
+        alternates.append([hosts[(start + index) % len(hosts)] for index in range(taken)])
+    return alternates
+
+
+def pick_alternates_of_many(
+    selector: HostSelector, choices: Sequence[int], count: int
+) -> list[list[int]]:
+    """Return alternates for several requests with one instance each, in rotation, too.
+
+    A request's own host is not among its alternates; hosts selected for other requests may be.
+    """
+    if count <= 0:
+        return [[] for _ in choices]
+    selector.settle()
+    cell_of = [int(selector.hosts.cell[position]) for position in choices]
+    wanted: dict[int, int] = defaultdict(lambda: 1)
+    for cell in cell_of:
+        wanted[cell] = min(wanted[cell] + count, max(count, _ALTERNATES_MAX) + 1)
+    best = selector.best_in_cells(wanted, set())
+    turn: dict[int, int] = defaultdict(int)
+    alternates = []
+    for cell, chosen in zip(cell_of, choices, strict=True):
+        hosts, start = best[cell], turn[cell]
+        turn[cell] += count
+        next_best = (hosts[(start + index) % len(hosts)] for index in range(len(hosts)))
+        others = (position for position in next_best if position != chosen)
+        alternates.append(list(itertools.islice(others, count)))
+    return alternates

@@ -1,0 +1,102 @@
+"""Responses of scheduler drivers: selected hosts and alternates, or the reason for a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from armillary import exception
+from objects.allocation_candidates import AllocationRequest
+from objects.destinations import Destinations
+from objects.packed import unchecked
+from objects.request_spec import SchedulerLimits
+from objects.selection import Selection
+from objects.traces.decision_trace import DecisionTrace
+from scheduler.hosts.host_table import HostTable
+
+NO_HOST_KNOWN = "No host is known to this scheduler."
+
+Offer = tuple[int, int]
+"""Position of a host, and index of the candidate chosen on it."""
+
+Requester = Callable[[int], AllocationRequest]
+"""Maps the index of a candidate to the allocation request that claims it."""
+
+LimitsOf = Callable[[int], SchedulerLimits | None]
+"""Maps the position of a host to the limits for the claim there."""
+
+
+def unclaimed(candidate: int) -> AllocationRequest:
+    """Return the empty allocation request of a driver that does not use placement."""
+    return {}
+
+
+def unlimited(position: int) -> SchedulerLimits | None:
+    """Return no limits."""
+    return None
+
+
+def destinations(
+    hosts: HostTable,
+    offers: Sequence[Sequence[Offer]],
+    *,
+    default_zone: str,
+    trace: DecisionTrace,
+    request: Requester = unclaimed,
+    limits_of: LimitsOf = unlimited,
+    known: dict[Offer, Selection] | None = None,
+) -> Destinations:
+    """Return the response: for each instance the chosen offer, then its alternates.
+
+    ``known`` caches selections, which several responses about the same hosts share.
+    """
+    known = {} if known is None else known
+    selections: list[Selection] = []
+    index_of: dict[Offer, int] = {}
+    width = max(map(len, offers))
+    choices = []
+    for offered in offers:
+        for offer in offered:
+            if offer not in index_of:
+                index_of[offer] = len(selections)
+                position, candidate = offer
+                if offer not in known:
+                    known[offer] = _selection(
+                        hosts, position, request(candidate), limits_of(position), default_zone
+                    )
+                selections.append(known[offer])
+        indexes = [index_of[offer] for offer in offered]
+        choices.append(indexes + [-1] * (width - len(indexes)))
+    return unchecked.make(
+        Destinations,
+        hosts=selections,
+        choices=np.array(choices, dtype=np.int64),
+        trace=trace,
+        zone_entries=[],
+    )
+
+
+def no_valid_host(trace: DecisionTrace) -> exception.NoValidHost:
+    """Return the error for a request without a host, with its trace and the trace's sentence."""
+    return exception.NoValidHost(reason=trace.sentence, trace=trace.obj_to_primitive())
+
+
+def _selection(
+    hosts: HostTable,
+    position: int,
+    allocation_request: AllocationRequest,
+    limits: SchedulerLimits | None,
+    default_zone: str,
+) -> Selection:
+    host = hosts.value("host", position)
+    return unchecked.make(
+        Selection,
+        compute_node_uuid=hosts.value("uuid", position),
+        service_host=host,
+        nodename=hosts.value("nodename", position),
+        cell_uuid=hosts.value("cell_uuid", position),
+        allocation_request=allocation_request,
+        limits=limits,
+        availability_zone=hosts.facts.zone_of(host, default_zone),
+    )

@@ -1,0 +1,1 @@
+"""``armillary simulate``: the real scheduler and placement on simulated hosts."""

@@ -1,0 +1,1 @@
+"""Simulated fleets: hosts, their shapes, outages, and the true state of each."""

@@ -1,0 +1,1 @@
+"""Simulated load: requests, streams, recorded loads and the lifecycles of instances."""

@@ -1,0 +1,85 @@
+"""Requests of a simulation in order of arrival, identical for every policy."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from simulator.scenario.scenario import Arrivals, GroupRules, Scenario, Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, with one instance per lifetime."""
+
+    at_seconds: float
+    flavor: str
+    lifetimes: tuple[float, ...]
+    image: str | None = None
+    zone: str | None = None
+    hints: Mapping[str, list[str]] = field(default_factory=dict)
+    project: str = "simulated"
+    group: str | None = None
+    """The name of its server group."""
+    group_rules: GroupRules | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of requested instances."""
+        return len(self.lifetimes)
+
+
+def requests_of(scenario: Scenario) -> Iterator[Request]:
+    """Yield the requests of a scenario's streams, as determined by its seed."""
+    return heapq.merge(
+        *(_requests(scenario, stream) for stream in scenario.streams),
+        key=lambda request: request.at_seconds,
+    )
+
+
+def _requests(scenario: Scenario, stream: Stream) -> Iterator[Request]:
+    rng = random.Random(f"{scenario.seed}/load/{stream.name}")  # noqa: S311 - a simulation
+    end = min(scenario.duration_seconds, stream.end_seconds)
+    times = arrival_times(stream.arrivals, stream.start_seconds, rng)
+    for number, at_seconds in enumerate(itertools.takewhile(lambda at: at < end, times)):
+        yield _request(stream, number, at_seconds, rng)
+
+
+def arrival_times(arrivals: Arrivals, start_seconds: float, rng: random.Random) -> Iterator[float]:
+    """Yield the times of arrivals, without end."""
+    if arrivals.kind == "bursts":
+        for burst in itertools.count():
+            yield from itertools.repeat(
+                start_seconds + burst * arrivals.every_seconds, arrivals.requests
+            )
+    elif arrivals.kind == "fixed":
+        for number in itertools.count():
+            yield start_seconds + number / arrivals.per_second
+    now = start_seconds
+    while True:
+        now += rng.expovariate(arrivals.per_second)
+        yield now
+
+
+def _request(stream: Stream, number: int, at_seconds: float, rng: random.Random) -> Request:
+    count = rng.randint(stream.count_min, stream.count_max)
+    rules, new_group = stream.group, f"{stream.name}/{number // stream.group_requests}"
+    return Request(
+        at_seconds=at_seconds,
+        flavor=_drawn(stream.flavors, rng),
+        lifetimes=tuple(stream.lifetime.draw(rng) for _ in range(count)),
+        image=_drawn(stream.images, rng) if stream.images else None,
+        zone=_drawn(stream.zones, rng) if stream.zones else None,
+        hints=stream.hints,
+        project=stream.project,
+        group=stream.group_name or new_group if rules else None,
+        group_rules=rules,
+    )
+
+
+def _drawn(weights: Mapping[str, float], rng: random.Random) -> str:
+    (name,) = rng.choices(list(weights), list(weights.values()))
+    return name

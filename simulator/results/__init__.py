@@ -1,0 +1,1 @@
+"""Results of a simulation: measurements, report, plot."""

@@ -1,0 +1,1 @@
+"""Scenarios: the file format, its schema, and its errors."""

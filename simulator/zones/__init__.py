@@ -1,0 +1,1 @@
+"""A tree of zones in one process: real decisions, and measured traffic between zones."""

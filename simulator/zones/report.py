@@ -1,0 +1,132 @@
+"""Text report of a simulation with zones: one column per policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from armillary.table_columns import printable
+from simulator.results.report import reasons_of
+from simulator.scenario.scenario import Scenario
+from simulator.zones.outcome import ZonesOutcome
+
+_Row = tuple[str, Callable[[ZonesOutcome], str]]
+
+
+def text_of(scenario: Scenario, outcomes: Sequence[ZonesOutcome]) -> str:
+    """Return the whole report."""
+    first = outcomes[0]
+    head = (
+        f"{scenario.title}: {first.zones:,} zones in {first.levels} levels, "
+        f"{first.zones_with_hosts:,} of them with {first.hosts:,} hosts together, "
+        f"{first.counts['requests']:,} requests for {first.counts['requested']:,} instances, "
+        f"seed {scenario.seed}"
+    )
+    parts = [printable(head), "", *_table(outcomes)]
+    for outcome in outcomes:
+        of = f" under {printable(outcome.policy)}" if len(outcomes) > 1 else ""
+        parts += ["", *_of_flavors(outcome, of), "", *reasons_of(outcome.refusals.to_plain(), of)]
+    return "\n".join(parts) + "\n"
+
+
+def _table(outcomes: Sequence[ZonesOutcome]) -> Iterator[str]:
+    sections = [*_SECTIONS, *([_FLAT] if outcomes[0].flat is not None else [])]
+    rows = [["", *(printable(outcome.policy) for outcome in outcomes)]]
+    rows += [
+        [label, *(show(outcome) for outcome in outcomes)]
+        for _title, section in sections
+        for label, show in section
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    yield _line(rows[0], widths)
+    left = iter(rows[1:])
+    for title, section in sections:
+        yield title
+        for _ in section:
+            yield _line(next(left), widths)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    label, *values = cells
+    shown = [value.rjust(width) for value, width in zip(values, widths[1:], strict=True)]
+    return "  ".join([f"  {label.ljust(widths[0])}", *shown]).rstrip()
+
+
+def _count(name: str) -> _Row:
+    return name, lambda outcome: f"{outcome.counts[name]:,}"
+
+
+def _outcome(name: str, label: str) -> _Row:
+    def mean(outcome: ZonesOutcome) -> str:
+        requests = len(outcome.asked.messages.values) or 1
+        return f"{outcome.outcomes[name] / requests:,.1f}"
+
+    return label, mean
+
+
+def _of_flavors(outcome: ZonesOutcome, of: str) -> Iterator[str]:
+    """Yield a line per flavor: they differ in which zones can serve them."""
+    yield f"Between zones, a request{of}; medians"
+    head = (
+        "flavor", "requests", "zones asked", "not reached", "messages", "bytes",
+        "ms, in turn", "ms, at once",
+    )  # fmt: skip
+    rows: list[Sequence[str]] = [head]
+    for name, asked in sorted(outcome.by_flavor.items()):
+        series = (asked.zones_asked, asked.zones_not_reached, asked.messages, asked.bytes)
+        rows.append(
+            (
+                printable(name),
+                f"{len(asked.messages.values):,}",
+                *(f"{each.to_plain()['p50']:,.0f}" for each in series),
+                f"{asked.wall_ms.to_plain()['p50']:,.1f}",
+                f"{asked.critical_ms.to_plain()['p50']:,.1f}",
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    yield from (_line(row, widths) for row in rows)
+    yield (
+        "  in turn: zones one after the other, as here; at once: as in a deployment, without "
+        "network"
+    )
+
+
+def _flat(label: str, name: str, form: str) -> _Row:
+    return label, lambda outcome: format((outcome.flat or {}).get(name, 0.0), form)
+
+
+_SECTIONS: list[tuple[str, list[_Row]]] = [
+    (
+        "Instances",
+        [_count(name) for name in ("requested", "accepted", "refused", "failed", "retries")],
+    ),
+    (
+        "Between zones",
+        [
+            _outcome("asked", "zones asked, mean"),
+            _outcome("pruned", "zones ruled out by their summary, mean"),
+            ("messages, mean", lambda o: f"{o.asked.messages.to_plain()['mean']:,.1f}"),
+            ("largest answer, entries", lambda o: f"{o.entries_max:,}"),
+            ("largest answer, bytes", lambda o: f"{o.answer_bytes_max:,}"),
+        ],
+    ),
+    (
+        "Summaries, per push period",
+        [
+            ("bytes of all", lambda o: f"{o.summary_bytes.to_plain()['mean']:,.0f}"),
+            ("largest, bytes", lambda o: f"{o.summary_bytes_max:,}"),
+            ("ms to create all", lambda o: f"{o.round_ms.to_plain()['mean']:,.0f}"),
+        ],
+    ),
+]
+
+_FLAT: tuple[str, list[_Row]] = (
+    "Compared with one flat scheduler with all hosts",
+    [
+        _flat("requests", "requests", ",.0f"),
+        _flat("only one of the two found a host", "disagreed", ",.0f"),
+        _flat("first host as good as the flat one's", "same_first", ".1%"),
+        _flat("entries among the flat one's best", "entries_among_best", ".1%"),
+        _flat("weight lost by the first, mean", "loss_mean", ".3%"),
+        _flat("weight lost by the first, maximum", "loss_max", ".3%"),
+    ],
+)

@@ -1,0 +1,36 @@
+"""What a service has when it begins to serve is left out of collections."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from armillary import gc_tuning
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    """Leave the collector of the tests as it was."""
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+    gc.unfreeze()
+
+
+def test_what_is_there_is_looked_at_no_more() -> None:
+    """All of it; what comes later is, less often."""
+    gc_tuning.settle()
+    assert gc.get_freeze_count() > 1000
+    assert len(gc.get_objects()) < gc.get_freeze_count()
+    assert gc.get_threshold()[0] == gc_tuning.YOUNG_MAX
+
+
+def test_later_cycles_are_still_found() -> None:
+    """A cycle that nobody holds goes with the next collection."""
+    gc_tuning.settle()
+    cycle: list[object] = []
+    cycle.append(cycle)
+    del cycle
+    assert gc.collect() >= 1

@@ -1,0 +1,77 @@
+"""An outage is said once, then once a minute, then its end."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from armillary.outage_log import OutageLog
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def outage(clock: Clock, caplog: pytest.LogCaptureFixture) -> OutageLog:
+    caplog.set_level(logging.INFO)
+    return OutageLog(logging.getLogger("test"), "The broker", clock=clock)
+
+
+def test_it_is_said_once_and_then_once_a_minute(
+    outage: OutageLog, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """125 failures, a second apart, are three lines."""
+    for _ in range(125):
+        outage.failed("refused")
+        clock.now += 1
+    assert [record.getMessage() for record in caplog.records] == [
+        "The broker is unavailable, retrying: refused",
+        "The broker has been unavailable for 60 s, still retrying: refused",
+        "The broker has been unavailable for 120 s, still retrying: refused",
+    ]
+
+
+def test_its_end_is_said_once(
+    outage: OutageLog, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first success after a failure tells how long it took."""
+    outage.failed("refused")
+    clock.now += 7
+    caplog.clear()
+    outage.succeeded()
+    outage.succeeded()
+    assert [r.getMessage() for r in caplog.records] == ["The broker is available again after 7 s"]
+
+
+def test_success_alone_says_nothing(outage: OutageLog, caplog: pytest.LogCaptureFixture) -> None:
+    """No news is good news."""
+    outage.succeeded()
+    assert not caplog.records
+
+
+def test_a_second_outage_is_said_at_once(
+    outage: OutageLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The minute counts within one outage."""
+    outage.failed("a")
+    outage.succeeded()
+    outage.failed("b")
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO", "WARNING"]
+
+
+def test_reasons_are_one_line_without_passwords(
+    outage: OutageLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Drivers' messages have several lines, and URLs."""
+    outage.failed(OSError("no answer from\n  amqp://u:pw@h"))
+    assert caplog.records[0].getMessage().endswith("no answer from amqp://u:***@h")

@@ -1,0 +1,165 @@
+"""The last checks before a build: limits of the host, policy of the group."""
+
+from __future__ import annotations
+
+import oslo_messaging
+import pytest
+
+from armillary import exception
+from armillary.context import admin_context
+from compute_agent.host.claims import GROUP_TRIES
+from objects.instance import Instance
+from objects.instance_group import InstanceGroup
+from objects.request_spec import RequestSpec, SchedulerLimits
+from tests import builders
+from tests.fixtures.agent import HOSTS, Agent, an_order
+
+HOST, OTHER_HOST = HOSTS
+
+
+def ordered(agent: Agent, order: tuple[Instance, RequestSpec]) -> tuple[Instance, RequestSpec]:
+    """Write an order down without working on it."""
+    assert agent.journal is not None
+    agent.journal.accept_build(*order)
+    return order
+
+
+def claim(agent: Agent, order: tuple[Instance, RequestSpec]) -> bool:
+    return agent.claims.claim(admin_context(), *ordered(agent, order)) is not None
+
+
+def a_member(agent: Agent, group: InstanceGroup, host: str = HOST) -> tuple[Instance, RequestSpec]:
+    """Return a member of a group that the conductor has sent to a host."""
+    order = an_order(host, instance_group=group)
+    agent.conductor.members[order[0].uuid] = host
+    return order
+
+
+def test_without_limits_and_group_nothing_is_checked(agent: Agent) -> None:
+    """CPU, memory and disk are placement's; the conductor is not asked."""
+    assert claim(agent, an_order(flavor=builders.a_flavor(vcpus=999)))
+    assert agent.conductor.agents == set()
+
+
+def test_what_is_not_to_be_built_any_more_is_not_claimed(agent: Agent) -> None:
+    """It was deleted while it waited."""
+    order = ordered(agent, an_order())
+    agent.orders.delete(order[0].uuid, HOST)
+    assert not agent.claims.claim(admin_context(), *order)
+
+
+# Limits -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        ({"memory_mb": 511 + 512 + 512}, "512 MiB of memory requested, 511 free"),
+        ({"vcpu": 1}, "1 vCPUs requested, 0 free"),
+        ({"disk_gb": 1}, "1 GiB of disk requested, 0 free"),
+    ],
+    ids=["memory", "vcpus", "disk"],
+)
+def test_limits_hold_with_what_is_claimed_already(
+    agent: Agent, limits: dict[str, int], reason: str
+) -> None:
+    """Reserve and the other instances count; the reason says how much was free."""
+    assert claim(agent, an_order())
+    order = an_order(limits=SchedulerLimits.from_values(limits))
+    with pytest.raises(exception.ComputeResourcesUnavailable, match=reason):
+        claim(agent, order)
+
+
+def test_a_claim_may_be_made_twice(agent: Agent) -> None:
+    """After a crash; an instance does not stand in its own way."""
+    limits = SchedulerLimits.from_values(memory_mb=512 + 512, vcpu=1, disk_gb=1)
+    order = an_order(limits=limits)
+    assert claim(agent, order)
+    assert claim(agent, order)
+
+
+# Groups -------------------------------------------------------------------------------------------
+
+
+def test_anti_affinity_lets_one_member_on_a_host(agent: Agent) -> None:
+    """The first that was sent here may stay, the second has to go elsewhere."""
+    group = builders.an_instance_group(policy="anti-affinity")
+    first, second = a_member(agent, group), a_member(agent, group)
+    assert claim(agent, first)
+    with pytest.raises(exception.GroupPolicyViolation):
+        claim(agent, second)
+
+
+def test_of_two_members_sent_here_at_once_one_stays(agent: Agent) -> None:
+    """The conductor names both as soon as they are sent; they must not drive each other away."""
+    group = builders.an_instance_group(policy="anti-affinity")
+    first, second = a_member(agent, group), a_member(agent, group)
+    ordered(agent, second)
+    assert claim(agent, first)
+
+
+def test_a_member_that_is_gone_makes_room(agent: Agent) -> None:
+    """It is being deleted here, or the conductor knows that it is dead."""
+    group = builders.an_instance_group(policy="anti-affinity")
+    first, second = a_member(agent, group), a_member(agent, group)
+    assert claim(agent, first)
+    del agent.conductor.members[first[0].uuid]
+    assert claim(agent, second)
+
+
+def test_a_rule_allows_more_members_on_a_host(agent: Agent) -> None:
+    """max_server_per_host of the group."""
+    group = builders.an_instance_group(rules={"max_server_per_host": "2"})
+    members = [a_member(agent, group) for _ in range(3)]
+    assert claim(agent, members[0])
+    assert claim(agent, members[1])
+    with pytest.raises(exception.GroupPolicyViolation):
+        claim(agent, members[2])
+
+
+def test_the_check_can_be_turned_off(agent: Agent) -> None:
+    """Where cell conductors cannot tell where the others are: nobody is asked."""
+    agent.conf.set_override("disable_group_policy_check_upcall", True, group="workarounds")
+    group = builders.an_instance_group(policy="anti-affinity")
+    assert claim(agent, a_member(agent, group))
+    assert claim(agent, a_member(agent, group))
+    assert agent.conductor.agents == set()
+
+
+def test_affinity_refuses_a_host_without_the_others(agent: Agent) -> None:
+    """One member is elsewhere."""
+    group = builders.an_instance_group(policy="affinity")
+    a_member(agent, group, OTHER_HOST)
+    with pytest.raises(exception.GroupPolicyViolation):
+        claim(agent, a_member(agent, group))
+
+
+def test_affinity_is_content_alone_and_together(agent: Agent) -> None:
+    """The first member, and those that follow it."""
+    group = builders.an_instance_group(policy="affinity")
+    assert claim(agent, a_member(agent, group))
+    assert claim(agent, a_member(agent, group))
+
+
+@pytest.mark.parametrize("policy", ["soft-affinity", "soft-anti-affinity"])
+def test_soft_policies_are_a_wish(agent: Agent, policy: str) -> None:
+    """They were weighed, and forbid nothing."""
+    group = builders.an_instance_group(policy=policy)
+    a_member(agent, group, OTHER_HOST)
+    assert claim(agent, a_member(agent, group))
+    assert claim(agent, a_member(agent, group))
+
+
+def test_an_outage_while_asking_for_members_is_waited_for(agent: Agent) -> None:
+    """The build goes on when the conductor is back."""
+    agent.bus.fail(
+        "list_group_members", oslo_messaging.MessagingTimeout("x"), times=GROUP_TRIES - 1
+    )
+    assert claim(agent, a_member(agent, builders.an_instance_group()))
+
+
+def test_a_group_that_cannot_be_read_fails_the_build(agent: Agent) -> None:
+    """After so many tries; another host may do better."""
+    agent.bus.fail("list_group_members", oslo_messaging.MessagingTimeout("x"), times=GROUP_TRIES)
+    with pytest.raises(exception.ComputeResourcesUnavailable, match="server group"):
+        claim(agent, a_member(agent, builders.an_instance_group()))

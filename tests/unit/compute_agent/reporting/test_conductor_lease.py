@@ -1,0 +1,69 @@
+"""When an agent doubts what it was told: after silences that may have had it given up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from compute_agent.reporting.conductor_lease import ConductorLease
+from tests.fixtures.agent import agent_conf
+
+DOWN_SECONDS = 60
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def contact(clock: Clock, tmp_path: Path) -> ConductorLease:
+    """Return the contact of an agent that has been heard for long."""
+    conf = agent_conf(tmp_path)
+    conf.set_override("service_down_time", DOWN_SECONDS)
+    made = ConductorLease(conf, clock)
+    for _ in range(10):
+        beat(made, clock)
+    return made
+
+
+def beat(contact: ConductorLease, clock: Clock, seconds: float = 10.0) -> None:
+    """Be answered after so many seconds."""
+    clock.now += seconds
+    contact.answered(clock.now)
+
+
+def test_an_agent_that_has_just_started_is_in_doubt(contact: ConductorLease, clock: Clock) -> None:
+    """Nobody knows how long it was away, also when it was answered once."""
+    fresh = ConductorLease(contact._conf, clock)
+    before = fresh.is_in_doubt()
+    fresh.answered(clock.now)
+    assert (before, fresh.is_in_doubt()) == (True, True)
+
+
+def test_an_agent_that_is_heard_is_in_no_doubt(contact: ConductorLease) -> None:
+    """As long as its heartbeats are answered, nothing of it is given up."""
+    assert not contact.is_in_doubt()
+
+
+def test_an_agent_doubts_before_it_is_given_up(contact: ConductorLease, clock: Clock) -> None:
+    """The conductor's clock may have begun earlier than the agent thinks."""
+    clock.now += DOWN_SECONDS / 2 + 1
+    assert contact.is_in_doubt()
+
+
+def test_an_agent_doubts_for_a_while_after_a_silence(contact: ConductorLease, clock: Clock) -> None:
+    """What was sent before the silence may come only now."""
+    beat(contact, clock, seconds=DOWN_SECONDS)
+    soon = contact.is_in_doubt()
+    for _ in range(7):
+        beat(contact, clock)
+    assert (soon, contact.is_in_doubt()) == (True, False)

@@ -1,0 +1,175 @@
+"""Reports: delivered in order until they are answered, whatever the conductor does meanwhile."""
+
+from __future__ import annotations
+
+import oslo_messaging
+import pytest
+
+from armillary import exception
+from compute_agent.journal.journal import Journal, Kind, State
+from compute_agent.reporting.outbox import PAUSE_SECONDS_MAX
+from tests.fixtures.agent import AGENT, HOSTS, Agent, an_order
+
+HOST = HOSTS[0]
+
+
+def journal_of(agent: Agent) -> Journal:
+    assert agent.journal is not None
+    return agent.journal
+
+
+def built(agent: Agent, host: str = HOST) -> str:
+    """Build an instance, and return its UUID; its report waits."""
+    instance, spec = an_order(host)
+    agent.conductor.order(instance)
+    agent.build(instance, spec)
+    agent.queue.run()
+    return instance.uuid
+
+
+def waiting(agent: Agent) -> list[Kind]:
+    return [report.kind for report in journal_of(agent).next_reports(100)]
+
+
+def test_a_report_is_sent_once_and_then_gone(agent: Agent) -> None:
+    """With agent, host, attempt and power state."""
+    uuid = built(agent)
+    agent.outbox.step()
+    agent.outbox.step()
+    assert agent.conductor.reported("build_succeeded") == [(HOST, uuid, 1, "running")]
+    assert agent.conductor.agents == {AGENT}
+    assert waiting(agent) == []
+
+
+def test_a_fault_arrives_as_it_was_written_down(agent: Agent) -> None:
+    """Message, details, attempt, host; and whether another host may try."""
+    agent.conf.set_override("failing_hosts", [HOST], group="simulated")
+    uuid = built(agent)
+    agent.outbox.step()
+    assert agent.conductor.reported("build_failed") == [(HOST, uuid, 1, True)]
+    (fault,) = agent.conductor.faults
+    assert (fault.instance_uuid, fault.attempt, fault.host) == (uuid, 1, HOST)
+    assert fault.message == "The build failed: simulated failure."
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        oslo_messaging.MessagingTimeout("no answer"),
+        oslo_messaging.MessageDeliveryFailure("no broker"),
+        exception.DatabaseUnavailable(name="cell", reason="down"),
+    ],
+    ids=["timeout", "broker", "database"],
+)
+def test_an_outage_is_waited_for(agent: Agent, error: Exception) -> None:
+    """Nothing is lost; all reports wait, and come when it is over."""
+    agent.bus.fail("builds_succeeded", error)
+    first, second = built(agent), built(agent)
+    agent.outbox.step()
+    wait = agent.outbox.step()
+    assert wait is not None
+    assert 0 < wait < 1
+    agent.now += wait
+    agent.outbox.step()
+    assert {report[1] for report in agent.conductor.reported("build_succeeded")} == {first, second}
+
+
+def test_what_succeeded_meanwhile_is_told_in_one_message(agent: Agent) -> None:
+    """Each gets its own answer: what came too late is destroyed, the others stay."""
+    agent.bus.fail("build_succeeded", exception.Invalid(reason="told alone"), times=3)
+    uuids = [built(agent) for _ in range(3)]
+    agent.conductor.instances[uuids[1]].attempt = 2
+    agent.settle()
+    assert {report[1] for report in agent.conductor.reported("build_succeeded")} == set(uuids)
+    assert waiting(agent) == []
+    assert set(agent.states()) == {(HOST, uuids[0]), (HOST, uuids[2])}
+
+
+def test_pauses_grow_to_a_bound(agent: Agent) -> None:
+    """A conductor that is away for long is not asked all the time."""
+    agent.bus.fail("build_succeeded", oslo_messaging.MessagingTimeout("no answer"), times=50)
+    built(agent)
+    waits = []
+    for _ in range(20):
+        agent.outbox.step()
+        wait = agent.outbox.step()
+        assert wait is not None
+        waits.append(wait)
+        agent.now += wait
+    assert waits[0] <= 0.5
+    assert PAUSE_SECONDS_MAX / 2 <= waits[-1] <= PAUSE_SECONDS_MAX
+
+
+def test_an_answer_that_was_lost_is_asked_for_again(agent: Agent) -> None:
+    """The conductor hears it twice, and says the same."""
+    agent.bus.fail("build_succeeded", oslo_messaging.MessagingTimeout("no answer"), when_done=True)
+    uuid = built(agent)
+    agent.settle()
+    assert len(agent.conductor.reported("build_succeeded")) == 2
+    assert agent.conductor.instances[uuid].vm_state == "active"
+
+
+def test_a_report_under_way_is_not_sent_again(agent: Agent) -> None:
+    """There are several senders: while one waits for the answer, the others leave it to that."""
+    agent.conf.set_override("failing_hosts", [HOST], group="simulated")
+    uuid = built(agent)
+    agent.bus.meanwhile("build_failed", agent.outbox.step)
+    agent.outbox.step()
+    assert agent.conductor.reported("build_failed") == [(HOST, uuid, 1, True)]
+
+
+def test_a_report_that_is_refused_keeps_no_other_back(agent: Agent) -> None:
+    """It is tried again by itself, later."""
+    for method in ("builds_succeeded", "build_succeeded"):
+        agent.bus.fail(method, exception.Invalid(reason="not understood"))
+    poison, healthy = built(agent), built(agent)
+    agent.outbox.step()
+    assert [report[1] for report in agent.conductor.reported("build_succeeded")] == [healthy]
+    wait = agent.outbox.step()
+    assert wait is not None
+    agent.now += wait
+    agent.outbox.step()
+    assert poison in {report[1] for report in agent.conductor.reported("build_succeeded")}
+
+
+def test_reports_of_an_instance_keep_their_order(agent: Agent) -> None:
+    """Its end is not told before its beginning was answered."""
+    uuid = built(agent)
+    journal_of(agent).end(HOST, uuid, 1, exit_code=7)
+    agent.settle()
+    assert [report[0] for report in agent.conductor.reports] == [
+        "build_succeeded",
+        "instance_ended",
+    ]
+    assert agent.conductor.reported("instance_ended") == [(HOST, uuid, 1, 7)]
+
+
+@pytest.mark.parametrize("stale", ["build_succeeded", "instance_ended"])
+def test_what_came_too_late_is_destroyed_and_forgotten(agent: Agent, stale: str) -> None:
+    """Another attempt owns the instance: nothing of it stays, and nothing more is said."""
+    uuid = built(agent)
+    journal_of(agent).end(HOST, uuid, 1, exit_code=0)
+    agent.conductor.answers[stale] = "stale"
+    agent.settle()
+    assert (agent.guests(), agent.states(), waiting(agent)) == (set(), {}, [])
+    assert agent.conductor.reported("instance_deleted") == []
+
+
+def test_a_failure_that_came_too_late_is_just_forgotten(agent: Agent) -> None:
+    """Nothing is left that could be destroyed."""
+    agent.conf.set_override("failing_hosts", [HOST], group="simulated")
+    agent.conductor.answers["build_failed"] = "stale"
+    built(agent)
+    agent.outbox.step()
+    assert (agent.states(), agent.queue.line) == ({}, [])
+
+
+def test_a_later_attempt_is_not_destroyed_by_a_stale_report_of_an_earlier(agent: Agent) -> None:
+    """The earlier one's report is dropped when the later order comes."""
+    uuid = built(agent)
+    later, spec = an_order(uuid=uuid, attempt=2)
+    agent.conductor.order(later)
+    agent.build(later, spec)
+    agent.settle()
+    assert agent.states() == {(HOST, uuid): State.RUNNING}
+    assert agent.conductor.reported("build_succeeded") == [(HOST, uuid, 2, "running")]

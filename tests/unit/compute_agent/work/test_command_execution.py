@@ -1,0 +1,287 @@
+"""Orders of operations: written down, carried out once however often they come, answered."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armillary import exception
+from armillary.context import admin_context
+from compute_agent.virt.driver import GuestInfo
+from objects.instance import Instance
+from objects.instance_order import InstanceOrder, Verb
+from objects.request_spec import RequestSpec
+from tests import builders
+from tests.fixtures.agent import HOSTS, Agent, an_order
+from tests.fixtures.direct_bus import Killed
+
+HERE, THERE = HOSTS
+ON = {"is_on": True}
+COMES_FROM = {"driver": "simulated", "host": HERE}
+GOES_TO = {"driver": "simulated", "host": THERE}
+BIG = builders.a_flavor(flavorid="big", vcpus=4)
+
+
+@dataclasses.dataclass(frozen=True)
+class Told:
+    """An order: what, where, as which attempt, with which flavor if it is not as built."""
+
+    verb: Verb
+    host: str
+    arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    attempt: int = 1
+    is_big: bool = False
+
+
+PATHS = {
+    "in-place": (
+        [Told(Verb.POWER_OFF, HERE), Told(Verb.POWER_ON, HERE), Told(Verb.REBOOT, HERE),
+         Told(Verb.REBUILD, HERE, ON)],
+        {HERE: "running"},
+    ),
+    "move": (
+        [Told(Verb.CLAIM, THERE, attempt=2), Told(Verb.DETACH, HERE),
+         Told(Verb.ATTACH, THERE, {"luggage": COMES_FROM, **ON}, 2), Told(Verb.DROP, HERE)],
+        {THERE: "running"},
+    ),
+    "back": (
+        [Told(Verb.CLAIM, THERE, attempt=2), Told(Verb.DETACH, HERE), Told(Verb.DROP, THERE),
+         Told(Verb.KEEP, HERE, ON, attempt=3)],
+        {HERE: "running"},
+    ),
+    "resize": (
+        [Told(Verb.RESIZE, HERE, ON, 2, is_big=True), Told(Verb.SETTLE, HERE, {}, 2, is_big=True)],
+        {HERE: "running"},
+    ),
+    "resize-back": (
+        [Told(Verb.RESIZE, HERE, ON, 2, is_big=True), Told(Verb.KEEP, HERE, ON, attempt=3)],
+        {HERE: "running"},
+    ),
+    "live": (
+        [Told(Verb.DESCRIBE_LIVE, HERE), Told(Verb.PREPARE_LIVE, THERE, {"source": COMES_FROM}, 2),
+         Told(Verb.LIVE_MIGRATE, HERE, {"destination": GOES_TO}),
+         Told(Verb.COMPLETE_LIVE, THERE, {}, 2), Told(Verb.DROP, HERE)],
+        {THERE: "running"},
+    ),
+    "spawn": (
+        [Told(Verb.CLAIM, THERE, attempt=2), Told(Verb.SPAWN, THERE, ON, 2),
+         Told(Verb.DROP, HERE)],
+        {THERE: "running"},
+    ),
+}  # fmt: skip
+"""Name -> orders one after the other, and the entries that are there at the end."""
+
+
+def built(agent: Agent) -> tuple[Instance, RequestSpec]:
+    instance, spec = an_order(HERE)
+    agent.conductor.order(instance)
+    agent.build(instance, spec)
+    agent.settle()
+    agent.conductor.reports.clear()
+    return instance, spec
+
+
+def order(instance: Instance, spec: RequestSpec, told: Told, sequence: int) -> InstanceOrder:
+    seen = instance.with_values(host=told.host, node=told.host, attempt=told.attempt)
+    if told.is_big:
+        seen.flavor = BIG
+    return InstanceOrder.from_values(
+        instance=seen, host=told.host, operation="resize", verb=told.verb.value,
+        sequence=sequence, arguments=dict(told.arguments), request_spec=spec,
+    )  # fmt: skip
+
+
+def tell(agent: Agent, step: InstanceOrder) -> None:
+    agent.order_work.take(admin_context().for_instance(step.instance.uuid), step)
+
+
+def answers(agent: Agent) -> dict[int, list[Any]]:
+    """Return sequence -> the answers to it, each once."""
+    found: dict[int, list[Any]] = {}
+    for _host, _uuid, sequence, answer, fault in agent.conductor.reported("order_answered"):
+        of_it = found.setdefault(sequence, [])
+        if (answer, fault) not in of_it:
+            of_it.append((answer, fault))
+    return found
+
+
+def walk(agent: Agent, path: str) -> bool:
+    """Tell all orders of a path, again after a kill; return whether there was one."""
+    instance, spec = built_once(agent)
+    is_killed = False
+    for sequence, told in enumerate(PATHS[path][0], 1):
+        step = order(instance, spec, told, sequence)
+        try:
+            tell(agent, step)
+            agent.settle()
+        except Killed:
+            is_killed = True
+            agent.breaker.mend()
+            agent.restart()
+            tell(agent, step)
+            agent.settle()
+    return is_killed
+
+
+def built_once(agent: Agent) -> tuple[Instance, RequestSpec]:
+    with agent.breaker.set_aside():
+        return built(agent)
+
+
+def state(agent: Agent) -> dict[str, str]:
+    return {host: state for (host, _uuid), state in agent.states().items()}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_kill_at_any_moment_changes_no_answer(tmp_path: Path, path: str) -> None:
+    """What was begun is taken up, what was done is not done again, and answered the same."""
+    first = None
+    for number in range(100):
+        (tmp_path / str(number)).mkdir()
+        agent = Agent(tmp_path / str(number))
+        agent.breaker.kill_at(number - 0.5)  # first nobody is killed
+        is_killed = walk(agent, path)
+        first = first or answers(agent)
+        assert all(answer[0][1] is None for answer in first.values())
+        assert (answers(agent), state(agent)) == (first, PATHS[path][1])
+        assert {host for host, _uuid in agent.guests()} == set(PATHS[path][1])
+        agent.close()
+        if number > 0 and not is_killed:
+            break
+    assert number > 6
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_an_order_that_comes_again_is_answered_again(agent: Agent, path: str) -> None:
+    """And an older one is not; nothing is done for either."""
+    walk(agent, path)
+    instance, spec = next(iter(agent.conductor.instances.values())), an_order(HERE)[1]
+    before = (answers(agent), agent.states())
+    agent.conductor.reports.clear()
+    agent.breaker.kill_at(float("inf"))
+    last: dict[str, int] = {}
+    for sequence, told in enumerate(PATHS[path][0], 1):
+        last[told.host] = sequence
+    for sequence, told in enumerate(PATHS[path][0], 1):
+        tell(agent, order(instance, spec, told, sequence))
+    agent.settle()
+    assert (set(answers(agent)), agent.states()) == (set(last.values()), before[1])
+    assert all(before[0][sequence] == given for sequence, given in answers(agent).items())
+    assert set(agent.breaker.names) <= {"journal", "order_answered"}
+
+
+def test_a_failure_is_answered_with_its_reason(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For users without the host's name, for administrators with all."""
+    instance, spec = built(agent)
+
+    def broken(*_args: object, **_kwargs: object) -> GuestInfo:
+        raise exception.OperationFailed(
+            operation="power_off", instance_uuid=instance.uuid, host=HERE, reason="it is stuck"
+        )
+
+    monkeypatch.setattr(agent.drivers[HERE], "power_off", broken)
+    tell(agent, order(instance, spec, Told(Verb.POWER_OFF, HERE), 1))
+    agent.settle()
+    ((_answer, details),) = answers(agent)[1]
+    assert "it is stuck" in details
+    assert details.startswith("OperationFailed")
+    assert state(agent) == {HERE: "running"}
+
+
+@pytest.mark.parametrize("change", [{"host": "elsewhere"}, {"verb": "paint"}], ids=["host", "verb"])
+def test_what_an_agent_cannot_do_it_refuses(agent: Agent, change: dict[str, Any]) -> None:
+    """So that the conductor does not wait."""
+    instance, spec = built(agent)
+    step = order(instance, spec, Told(Verb.POWER_OFF, HERE), 1)
+    tell(agent, step.with_values(**change))
+    agent.settle()
+    ((_answer, details),) = answers(agent)[1]
+    assert "does not" in details
+
+
+def test_an_order_that_a_delete_overtakes_changes_nothing(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is in hand or comes after it: nothing is answered, nothing is left."""
+    instance, spec = built(agent)
+    driver = agent.drivers[THERE]
+
+    def overtaken(*args: Any, **kwargs: Any) -> GuestInfo:
+        agent.orders.delete(instance.uuid, THERE)
+        agent.orders.delete(instance.uuid, HERE)
+        return type(driver).spawn(driver, *args, **kwargs)
+
+    monkeypatch.setattr(driver, "spawn", overtaken)
+    tell(agent, order(instance, spec, Told(Verb.CLAIM, THERE, attempt=2), 1))
+    agent.settle()
+    for sequence in (2, 3):  # the second after all is gone
+        tell(agent, order(instance, spec, Told(Verb.SPAWN, THERE, ON, 2), sequence))
+        agent.settle()
+        assert (agent.guests(), agent.states()) == (set(), {})
+        monkeypatch.undo()
+    assert set(answers(agent)) == {1}
+
+
+def test_what_an_earlier_attempt_claimed_is_not_taken_for_this_one_s(agent: Agent) -> None:
+    """A move that was given up while its destination was away left it there."""
+    instance, spec = built(agent)
+    tell(agent, order(instance, spec, Told(Verb.CLAIM, THERE, attempt=2), 1))
+    agent.settle()
+    tell(agent, order(instance, spec, Told(Verb.CLAIM, THERE, {}, 4, is_big=True), 2))
+    agent.settle()
+    assert agent.journal is not None
+    entry = agent.journal.find(THERE, instance.uuid)
+    assert entry is not None
+    assert (entry.attempt, entry.vcpus) == (4, BIG.vcpus)
+
+
+def test_a_guest_that_came_back_without_a_word_is_of_its_new_attempt(agent: Agent) -> None:
+    """Else the conductor would have its end be that of another guest, and it destroyed."""
+    instance, spec = built(agent)
+    tell(agent, order(instance, spec, Told(Verb.POWER_OFF, HERE, attempt=3), 1))
+    agent.settle()
+    assert agent.journal is not None
+    entry = agent.journal.find(HERE, instance.uuid)
+    assert entry is not None
+    assert entry.attempt == 3
+
+
+def test_a_guest_that_ends_while_an_order_is_open_has_not_ended_by_itself(agent: Agent) -> None:
+    """What is done to it is why; when nothing is, it has."""
+    instance, spec = built(agent)
+    agent.order_work.take(admin_context(), order(instance, spec, Told(Verb.REBOOT, HERE), 1))
+    agent.drivers[HERE].power_off(instance.uuid, grace_seconds=0.0)
+    agent.work.report_stopped_guests()
+    assert state(agent) == {HERE: "running"}
+    agent.settle()
+    agent.drivers[HERE].power_off(instance.uuid, grace_seconds=0.0)
+    agent.work.report_stopped_guests()
+    agent.settle()
+    assert len(agent.conductor.reported("instance_ended")) == 1
+
+
+@pytest.mark.parametrize("is_at", [HERE, THERE], ids=["stays", "goes"])
+def test_what_moves_is_left_alone_until_it_does_not(agent: Agent, is_at: str) -> None:
+    """Then it is settled where the conductor has it, and destroyed elsewhere."""
+    instance, spec = built(agent)
+    for sequence, told in enumerate(PATHS["move"][0][:2], 1):
+        tell(agent, order(instance, spec, told, sequence))
+        agent.settle()
+    agent.conductor.moving = [
+        {"instance_uuid": instance.uuid, "host": host} for host in (HERE, THERE)
+    ]
+    agent.reconciler.reconcile()
+    agent.settle()
+    assert state(agent) == {HERE: "leaving", THERE: "arriving"}
+    agent.conductor.moving = []
+    agent.conductor.instances[instance.uuid] = instance.with_values(host=is_at, vm_state="active")
+    for _time in HOSTS:  # it leaves alone what it has just touched on another host
+        agent.reconciler.reconcile()
+        agent.settle()
+    assert state(agent) == {is_at: "ended"}

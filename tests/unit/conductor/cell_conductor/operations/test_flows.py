@@ -1,0 +1,113 @@
+"""Every operation: how it ends, who holds what at each of its stages, whoever is killed."""
+
+from __future__ import annotations
+
+import pytest
+
+from conductor.cell_conductor.operations.flows import FLOWS
+from tests.fixtures.cell import node_uuid
+from tests.fixtures.operated_cell import Seen
+from tests.fixtures.operation_stories import MOVE, STORIES, Stage, Story
+
+INSTANCE, MIGRATION, NOBODY = "instance", "migration", "nobody"
+OWNERS = {
+    **dict.fromkeys(("resize", "migrate", "live_migrate"), (MIGRATION, INSTANCE)),
+    **dict.fromkeys(("confirm_resize", "revert_resize"), (MIGRATION, INSTANCE)),
+    "evacuate": (INSTANCE, INSTANCE),
+    "unshelve": (NOBODY, INSTANCE),
+    **dict.fromkeys(("stop", "start", "reboot", "rebuild"), (INSTANCE, NOBODY)),
+    **dict.fromkeys(("soft_delete", "restore", "shelve", "unshelve_here"), (INSTANCE, NOBODY)),
+    "shelve_offload": (INSTANCE, NOBODY),
+}
+"""Operation -> who holds what there is at the source, and at the destination, meanwhile."""
+UNCLAIMED = {("evacuate", "add_claim")}
+"""Stages before which the destination is not claimed, or not any more."""
+
+ALL = pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
+ALIKE = {
+    "stop-fails", "start-fails", "rebuild-fails", "resize-stopped", "resize-next-host",
+    "resize-no-claim", "resize-detach-fails", "resize-only-here-fails", "migrate",
+    "live-next-host", "live-no-describe", "evacuate-no-spawn", "evacuate-no-room", "shelve-fails",
+    "offload-fails", "unshelve-here-fails", "unshelve-next-host",
+}  # fmt: skip
+"""Stories whose stages are all in other stories, too: nobody is killed in them."""
+
+
+def owed(seen: Seen, uuid: str) -> dict[str, set[str]]:
+    """Return who has to hold what when a stage begins."""
+    source_owner, destination_owner = OWNERS[seen.operation]
+    source = seen.facts.get("source", {"host": "a"})["host"]
+    held: dict[str, set[str]] = {}
+    if seen.stage == "schedule":
+        source_owner = NOBODY if source_owner is NOBODY else INSTANCE
+    _hold(held, source_owner, source)
+    if seen.stage != "schedule" and (seen.operation, seen.stage) not in UNCLAIMED:
+        _hold(held, destination_owner, _claimed_last(seen))
+    return {uuid if who is INSTANCE else MOVE: hosts for who, hosts in held.items()}
+
+
+def _hold(held: dict[str, set[str]], owner: str, host: str | None) -> None:
+    if owner is not NOBODY and host is not None:
+        held.setdefault(owner, set()).add(node_uuid(host))
+
+
+def _claimed_last(seen: Seen) -> str | None:
+    """Return the host that was claimed last: a full one refused."""
+    if "selections" not in seen.facts:
+        return seen.facts.get("destination", {"host": None})["host"]
+    tried = [
+        each["armillary_object.data"]["service_host"]
+        for each in seen.facts["selections"][: seen.facts["position"] + 1]
+    ]
+    claimed = [host for host in tried if node_uuid(host) not in seen.full]
+    return claimed[-1] if claimed else None
+
+
+def check_stages(stage: Stage) -> None:
+    """Hold the table at every stage that was seen."""
+    assert stage.cell.seen
+    for seen in stage.cell.seen:
+        assert seen.held == owed(seen, stage.cell.uuid), f"{seen.operation}.{seen.stage}"
+
+
+BETWEEN_CELLS = {
+    ("resize", "hand_over"),
+    ("revert_resize", "hand_back"),
+    ("revert_resize", "forget"),
+}
+"""Stages of moves to another cell: ``test_moves_between_cells`` has their kills."""
+
+
+@ALL
+def test_every_story_ends_as_it_should(stage: Stage, story: Story) -> None:
+    """Though every message arrives twice; and at each stage hosts are held as they should."""
+    story.check(stage.play(story, is_twice=True))
+    check_stages(stage)
+
+
+@pytest.mark.parametrize("name", [name for name in STORIES if name not in ALIKE])
+def test_a_kill_at_any_moment_changes_nothing(stage: Stage, name: str) -> None:
+    """Another conductor goes on."""
+    story = STORIES[name]
+    cell = stage.set(story)
+
+    def check() -> None:
+        story.check(cell)
+        check_stages(stage)
+
+    assert cell.survive_kills(story.acts(), check, story=name) >= 4
+
+
+def test_at_every_stage_of_every_flow_somebody_is_killed(stage: Stage) -> None:
+    """A new operation, or a new stage, needs a story that comes there."""
+    killed = [name for name in STORIES if name not in ALIKE]
+    seen = {each for name in killed for each in stage.stages_of(name)}
+    assert set(FLOWS["migrate"].stages) == set(FLOWS["resize"].stages)  # one flow, two names
+    stages = {
+        (flow.operation, name)
+        for flow in FLOWS.values()
+        for name in flow.stages
+        if flow.operation != "migrate"
+    }
+    assert seen == stages - BETWEEN_CELLS
+    assert set(OWNERS) == set(FLOWS)

@@ -1,0 +1,67 @@
+"""Live migration: the status that it shows while the source's agent lets it wait."""
+
+from __future__ import annotations
+
+import uuid
+
+from armillary.context import admin_context
+from conductor.common.cell_db import models
+from objects.migration import MigrationStatus, MigrationType
+from tests.fixtures.cell import Cell, a_build_request
+
+MOVE = str(uuid.UUID(int=8))
+
+
+def copying(cell: Cell) -> str:
+    """Have an instance whose source was told to copy it, and return its UUID."""
+    for host in ("a", "b"):
+        cell.add_agent(host)
+    request = a_build_request("a")
+    cell.hand_over(request)
+    cell.settle()
+    made = request.instance_uuid
+    cell.operate(
+        made, "live_migrate", migration_uuid=MOVE, migration_type=MigrationType.LIVE_MIGRATION
+    )
+    cell.schedule(made, MOVE, "b")
+    while stage(cell) != "copy":
+        for agent in cell.agents.values():
+            agent.work()
+    return made
+
+
+def stage(cell: Cell) -> str:
+    [row] = cell.rows(models.InstanceOperation)
+    return str(row.stage)
+
+
+def status(cell: Cell) -> str:
+    [row] = cell.rows(models.Migration)
+    return str(row.status)
+
+
+def progress(cell: Cell, made: str, *, agent: str = "a", sequence: int = 0) -> None:
+    [row] = cell.rows(models.InstanceOperation)
+    cell.operations.answers.progressed(
+        agent, "a", made, sequence or row.sequence, total_mb=512, remaining_mb=512
+    )
+
+
+def test_it_is_queued_until_its_source_tells_of_progress(cell: Cell) -> None:
+    """The agent lets it wait until there is room; then it runs."""
+    made = copying(cell)
+    assert status(cell) == MigrationStatus.QUEUED
+    progress(cell, made, agent="b")
+    progress(cell, made, sequence=99)
+    assert status(cell) == MigrationStatus.QUEUED
+    progress(cell, made)
+    assert status(cell) == MigrationStatus.RUNNING
+
+
+def test_a_queued_one_can_be_aborted(cell: Cell) -> None:
+    """Its agent answers that it did not begin, and the instance stays where it is."""
+    made = copying(cell)
+    cell.operations.answers.abort(admin_context(), made, MOVE)
+    cell.settle()
+    assert status(cell) == MigrationStatus.CANCELLED
+    cell.check(made, "active", "a")

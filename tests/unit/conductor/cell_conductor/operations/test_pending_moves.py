@@ -1,0 +1,33 @@
+"""What a cell asks of moves that wait for the super conductor."""
+
+from __future__ import annotations
+
+import rpc
+from armillary.context import RequestContext, admin_context
+from conductor.cell_conductor.operations import pending_moves
+from conductor.super_conductor.move import cell_relay
+from conductor.super_conductor.rpcapi import SuperConductorAPI
+from tests.fixtures.direct_bus import Breaker, DirectBus
+
+
+class EverySecond:
+    """A super conductor that seeks hosts for every second move."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    @rpc.expose
+    def list_moves(self, context: RequestContext, migration_uuids: list[str]) -> list[str]:
+        self.asked.append(len(migration_uuids))
+        return [uuid for uuid in migration_uuids if int(uuid) % 2]
+
+
+def test_many_moves_are_asked_after_in_parts() -> None:
+    """None larger than the super conductor takes."""
+    top, bus = EverySecond(), DirectBus(Breaker())
+    bus.serve("conductor", top)
+    moves = [str(number) for number in range(2_500)]
+    found = pending_moves.known_moves(SuperConductorAPI(bus), admin_context(), moves)
+    assert found == {uuid for uuid in moves if int(uuid) % 2}
+    assert sum(top.asked) == len(moves)
+    assert max(top.asked) <= cell_relay.ASKED_MAX

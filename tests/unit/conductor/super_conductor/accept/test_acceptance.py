@@ -1,0 +1,552 @@
+"""Tests of accepting a request: what is checked, counted and stored, in one transaction."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from armillary import exception
+from armillary.context import RequestContext
+from conductor.common.clock import moment
+from conductor.super_conductor.accept import server_requests
+from conductor.super_conductor.accept.acceptance import Acceptance, Accepted
+from conductor.super_conductor.db import models, quotas, request_specs, server_groups
+from objects.allocation import FENCE_STEP
+from objects.request_spec import RequestSpec
+from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
+from tests.fixtures.told import Told
+
+UNKNOWN = "c0ffee00-0000-4000-8000-000000000009"
+Accept = Callable[..., Accepted]
+
+
+@pytest.fixture
+def accept(plane: ControlPlane) -> Accept:
+    """Return a function that asks for one small server, or what is said otherwise."""
+
+    def ask(context: RequestContext | None = None, **request: Any) -> Accepted:
+        asked = {"name": "web", "flavor": "small", "min_count": 1, "max_count": 1, **request}
+        return plane.acceptance.accept(context or a_user(), asked)
+
+    return ask
+
+
+def spec_of(plane: ControlPlane, accepted: Accepted) -> RequestSpec:
+    with plane.database.reader() as session:
+        return request_specs.get_spec(session, accepted.instances[0].uuid)
+
+
+def set_limit(plane: ControlPlane, **limits: int) -> None:
+    with plane.database.writer() as session:
+        quotas.set_limits(session, "p1", limits)
+
+
+def rows(plane: ControlPlane) -> int:
+    """Return how many rows there are of all that a request leaves behind."""
+    tables = (models.Reservation, models.BuildRequest, models.RequestSpec, models.InstanceMapping)
+    with plane.database.reader() as session:
+        counts = [session.scalar(sa.select(sa.func.count()).select_from(one)) for one in tables]
+    return sum(count or 0 for count in counts)
+
+
+# What is stored
+
+
+def test_accepted_instances_are_building(accept: Accept) -> None:
+    """They are what show and list read until a cell has them."""
+    (made,) = accept(metadata={"role": "db"}).instances
+    assert (made.vm_state, made.task_state, made.host, made.metadata) == (
+        "building",
+        "scheduling",
+        None,
+        {"role": "db"},
+    )
+
+
+def test_one_server_keeps_its_name(accept: Accept) -> None:
+    """Only several are numbered."""
+    assert [one.name for one in accept().instances] == ["web"]
+
+
+def test_several_servers_are_numbered_from_one(accept: Accept) -> None:
+    """They share a name with a number and one reservation."""
+    made = accept(min_count=3, max_count=3).instances
+    assert [one.name for one in made] == ["web-1", "web-2", "web-3"]
+    assert len({one.reservation_id for one in made}) == 1
+    assert [one.launch_index for one in made] == [0, 1, 2]
+
+
+def test_a_reservation_id_is_short(plane: ControlPlane) -> None:
+    """It is r- and eight letters or digits, from the dice that are given."""
+    rng = random.Random(7)
+    acceptance = Acceptance(
+        plane.conf, plane.database, plane.parts.reservations, now=plane.clock, rng=rng
+    )
+    request = {"name": "web", "flavor": "small"}
+    accepted = acceptance.accept(a_user(), request)
+    assert accepted.lease.key.startswith("r-")
+    assert len(accepted.lease.key) == 10
+    assert accepted.instances[0].reservation_id == accepted.lease.key
+
+
+def test_each_instance_has_a_spec_of_its_own(plane: ControlPlane, accept: Accept) -> None:
+    """They differ in the instance only."""
+    made = accept(min_count=2, max_count=2, availability_zone="nova").instances
+    with plane.database.reader() as session:
+        specs = [request_specs.get_spec(session, one.uuid) for one in made]
+    assert [spec.instance_uuid for spec in specs] == [one.uuid for one in made]
+    assert {(spec.num_instances, spec.availability_zone) for spec in specs} == {(2, "nova")}
+
+
+def test_a_new_reservation_is_leased(plane: ControlPlane, accept: Accept) -> None:
+    """Whoever accepted it works on it; recovery leaves it alone until then."""
+    lease = accept().lease
+    with plane.database.reader() as session:
+        row = session.get(models.Reservation, lease.key)
+        assert row is not None
+        assert (row.lease_owner, row.fence) == (lease.owner, FENCE_STEP)
+        assert plane.parts.reservations.list_free(session, limit=1) == []
+
+
+def test_no_token_is_stored(plane: ControlPlane, accept: Accept) -> None:
+    """The context of the request is kept without what it was proved with."""
+    context = a_user()
+    context.auth_token = "secret-token"
+    lease = accept(context).lease
+    with plane.database.reader() as session:
+        row = session.get(models.Reservation, lease.key)
+        assert row is not None
+        assert "secret-token" not in str(row.context)
+
+
+def test_the_number_of_statements_does_not_depend_on_the_count(
+    plane: ControlPlane, accept: Accept
+) -> None:
+    """A request for a thousand is as many statements as one for two."""
+
+    def count_statements(count: int) -> int:
+        statements: list[str] = []
+        sa.event.listen(
+            plane.database.engine, "before_cursor_execute",
+            lambda _c, _cursor, statement, *_: statements.append(statement),
+        )  # fmt: skip
+        accept(min_count=count, max_count=count)
+        return len(statements)
+
+    few = count_statements(2)
+    many = count_statements(1000)
+    assert many == 2 * few - few  # the first listener counts for itself only
+    assert few > 5
+
+
+# Names that must exist
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        ({"flavor": "none"}, exception.FlavorNotFound),
+        ({"image": "none"}, exception.ImageNotFound),
+        ({"availability_zone": "none"}, exception.AvailabilityZoneNotFound),
+        ({"hints": {"group": [UNKNOWN]}}, exception.ServerGroupNotFound),
+        ({"hints": {"group": ["a", "b"]}}, exception.Invalid),
+        ({"host": "none"}, exception.HostNotFound),
+        ({"min_count": 0, "max_count": 0, "name": " "}, exception.Invalid),
+        ({"min_count": -1}, exception.Invalid),
+        ({"min_count": 2, "max_count": 1}, exception.Invalid),
+        ({"max_count": 1001}, exception.Invalid),
+        ({"name": "n" * 256}, exception.Invalid),
+        ({"name": "n" * 254, "max_count": 10}, exception.Invalid),
+        ({"availability_zone": "a:b:c:d"}, exception.Invalid),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "-".join(value),
+)
+def test_a_bad_request_stores_nothing(
+    plane: ControlPlane, accept: Accept, request_: dict[str, Any], error: type[Exception]
+) -> None:
+    """One error that names what is wrong, and no row."""
+    with pytest.raises(error):
+        accept(**request_)
+    assert rows(plane) == 0
+
+
+def test_a_request_without_a_project_is_refused(accept: Accept) -> None:
+    """There is nobody whose quota it would count against."""
+    with pytest.raises(exception.Invalid):
+        accept(RequestContext(user_id="u1", roles=["member"]))
+
+
+def test_flavor_and_image_may_be_given_by_id(plane: ControlPlane, accept: Accept) -> None:
+    """As by name."""
+    image = plane.add_image()
+    (made,) = accept(flavor="id-small", image=image.id).instances
+    assert made.image is not None
+    assert (made.flavor.name, made.image.name) == ("small", "loop")
+
+
+@pytest.mark.parametrize(
+    "image",
+    [{"min_ram_mb": 1024}, {"min_disk_gb": 2}, {"status": "queued"}],
+    ids=["memory", "disk", "status"],
+)
+def test_an_image_that_does_not_fit_its_flavor_is_refused(
+    plane: ControlPlane, accept: Accept, image: dict[str, Any]
+) -> None:
+    """The flavor has 512 MiB and 1 GiB."""
+    plane.add_image("big", **image)
+    with pytest.raises(exception.Invalid, match="image big"):
+        accept(image="big")
+
+
+def test_a_flavor_without_a_root_disk_runs_any_image(plane: ControlPlane, accept: Accept) -> None:
+    """Its size is the image's then."""
+    plane.add_image("big", min_disk_gb=50)
+    plane.add_flavor("diskless", root_gb=0)
+    assert accept(image="big", flavor="diskless").instances
+
+
+def test_a_disabled_flavor_is_refused(plane: ControlPlane, accept: Accept) -> None:
+    """It is there for those that have it."""
+    plane.add_flavor("old", disabled=True)
+    with pytest.raises(exception.Invalid, match="disabled"):
+        accept(flavor="old")
+
+
+# Zones and hosts
+
+
+def test_the_zone_of_an_aggregate_may_be_asked_for(plane: ControlPlane, accept: Accept) -> None:
+    """It exists as soon as an aggregate names it."""
+    from conductor.super_conductor.db import aggregates
+
+    with plane.database.writer() as session:
+        aggregates.create_aggregate(session, "rack", "east", now=moment(plane.clock()))
+    assert spec_of(plane, accept(availability_zone="east")).availability_zone == "east"
+
+
+def test_who_asks_for_no_zone_gets_the_configured_one(plane: ControlPlane, accept: Accept) -> None:
+    """[DEFAULT] default_schedule_zone; unset, any will do."""
+    assert spec_of(plane, accept()).availability_zone is None
+    plane.conf.set_override("default_schedule_zone", "nova")
+    assert spec_of(plane, accept()).availability_zone == "nova"
+
+
+def test_an_administrator_may_force_a_host(plane: ControlPlane, accept: Accept) -> None:
+    """zone:host:node, filters are skipped then."""
+    plane.map_hosts()
+    spec = spec_of(plane, accept(an_admin(), availability_zone="nova:cell1-host1:n1"))
+    assert (spec.force_hosts, spec.force_nodes, spec.availability_zone) == (
+        ["cell1-host1"],
+        ["n1"],
+        "nova",
+    )
+
+
+def test_an_administrator_may_force_a_node_alone(plane: ControlPlane, accept: Accept) -> None:
+    """::node names no host."""
+    spec = spec_of(plane, accept(an_admin(), availability_zone="::n1"))
+    assert (spec.force_hosts, spec.force_nodes) == ([], ["n1"])
+
+
+def test_nobody_else_may_force_a_host(plane: ControlPlane, accept: Accept) -> None:
+    """Not even one that exists."""
+    plane.map_hosts()
+    with pytest.raises(exception.Forbidden):
+        accept(availability_zone="nova:cell1-host1")
+
+
+def test_an_unknown_host_cannot_be_forced(accept: Accept) -> None:
+    """It is in no cell."""
+    with pytest.raises(exception.HostNotFound):
+        accept(an_admin(), availability_zone="nova:nowhere")
+
+
+def test_a_host_asked_for_is_a_destination_in_its_cell(plane: ControlPlane, accept: Accept) -> None:
+    """Filters still run."""
+    plane.map_hosts()
+    destination = spec_of(plane, accept(host="cell1-host2", node="n2")).requested_destination
+    assert destination is not None
+    assert (destination.host, destination.node) == ("cell1-host2", "n2")
+    assert destination.cell_uuid in plane.cells
+
+
+def test_networks_are_passed_to_the_scheduler(plane: ControlPlane, accept: Accept) -> None:
+    """They choose hosts; nothing is plugged into them."""
+    networks = [{"network": UNKNOWN, "remote_managed": True}]
+    assert spec_of(plane, accept(networks=networks)).requested_networks == networks
+    assert spec_of(plane, accept()).requested_networks == []
+
+
+# Groups
+
+
+def a_group(plane: ControlPlane, project_id: str = "p1") -> str:
+    with plane.database.writer() as session:
+        return server_groups.create_group(
+            session, name="g", project_id=project_id, user_id="u1", policy="anti-affinity",
+            rules={"max_server_per_host": "2"}, now=moment(plane.clock()),
+        ).uuid  # fmt: skip
+
+
+def test_instances_become_members_of_their_group(plane: ControlPlane, accept: Accept) -> None:
+    """All of a request at once."""
+    group = a_group(plane)
+    accepted = accept(min_count=2, max_count=2, hints={"group": [group]})
+    with plane.database.reader() as session:
+        members = server_groups.list_members(session, group)
+    assert members == sorted(one.uuid for one in accepted.instances)
+    spec = spec_of(plane, accepted)
+    assert spec.instance_group is not None
+    assert (spec.instance_group.max_server_per_host, spec.instance_group.members) == (2, [])
+
+
+def test_the_group_of_another_project_is_unknown(plane: ControlPlane, accept: Accept) -> None:
+    """But to an administrator."""
+    group = a_group(plane, "p2")
+    with pytest.raises(exception.ServerGroupNotFound):
+        accept(hints={"group": group})
+    assert accept(an_admin(), hints={"group": group}).instances
+
+
+# Quotas
+
+
+@pytest.mark.parametrize(
+    ("limits", "resource"),
+    [
+        ({"instances": 2}, "instances"),
+        ({"cores": 2}, "cores"),
+        ({"ram": 1024}, "ram"),
+        ({"server_group_members": 2}, "server_group_members"),
+    ],
+    ids=["instances", "cores", "ram", "members"],
+)
+def test_more_than_the_quota_is_refused_with_the_numbers(
+    plane: ControlPlane, accept: Accept, limits: dict[str, int], resource: str
+) -> None:
+    """Two are there, two fit: a third is one too many."""
+    group = a_group(plane)
+    accept(min_count=2, max_count=2, hints={"group": group})
+    set_limit(plane, **limits)
+    with pytest.raises(exception.QuotaExceeded) as raised:
+        accept(hints={"group": group})
+    unit = 512 if resource == "ram" else 1
+    assert raised.value.kwargs == {
+        "resource": resource, "requested": unit, "used": 2 * unit, "limit": 2 * unit,
+    }  # fmt: skip
+
+
+def test_as_many_as_fit_are_made_when_that_is_enough(plane: ControlPlane, accept: Accept) -> None:
+    """max_count is lowered to what the quota allows."""
+    set_limit(plane, instances=10, cores=3)
+    assert len(accept(min_count=2, max_count=5).instances) == 3
+
+
+def test_fewer_than_min_count_is_refused(plane: ControlPlane, accept: Accept) -> None:
+    """Nothing is made then."""
+    set_limit(plane, instances=3)
+    with pytest.raises(exception.QuotaExceeded):
+        accept(min_count=4, max_count=5)
+    assert rows(plane) == 0
+
+
+def test_an_unlimited_quota_allows_any_number(plane: ControlPlane, accept: Accept) -> None:
+    """-1 is no limit."""
+    set_limit(plane, instances=-1)
+    assert len(accept(min_count=50, max_count=50).instances) == 50
+
+
+def test_other_projects_do_not_count(plane: ControlPlane, accept: Accept) -> None:
+    """Each has its own."""
+    plane.conf.set_override("instances", 1, group="quota")
+    accept()
+    assert accept(a_user("p2")).instances
+
+
+def accept_at_once(plane: ControlPlane, requests: Sequence[dict[str, Any]]) -> list[str]:
+    """Accept each in a thread of its own; return the projects of those that were accepted."""
+    together = threading.Barrier(len(requests))
+
+    def ask(request: dict[str, Any]) -> str | None:
+        asked = {"name": "web", "flavor": "small", "min_count": 1, "max_count": 1, **request}
+        context = asked.pop("context", a_user())
+        together.wait(60)
+        try:
+            plane.acceptance.accept(context, asked)
+        except exception.QuotaExceeded:
+            return None
+        return str(context.project_id)
+
+    with ThreadPoolExecutor(len(requests)) as threads:
+        return [project for project in threads.map(ask, requests) if project is not None]
+
+
+def test_requests_at_the_same_time_never_pass_the_limit(any_plane: ControlPlane) -> None:
+    """Counting and storing is one transaction that others of the project wait for."""
+    set_limit(any_plane, instances=3)
+    assert len(accept_at_once(any_plane, [{}] * 8)) == 3
+
+
+def test_two_projects_never_pass_the_limit_of_one_group(any_plane: ControlPlane) -> None:
+    """An administrator may build into the group of another project."""
+    any_plane.conf.set_override("server_group_members", 3, group="quota")
+    hints = {"group": [a_group(any_plane)]}
+    ours, theirs = {"hints": hints}, {"hints": hints, "context": an_admin()}
+    assert len(accept_at_once(any_plane, [ours, theirs] * 4)) == 3
+
+
+# NUMA cells and devices
+
+NIC = '{"name": "nic", "vendor_id": "8086", "product_id": "10ed"}'
+
+
+def test_what_a_flavor_asks_of_cells_and_devices_is_in_the_spec(
+    plane: ControlPlane, accept: Accept
+) -> None:
+    """As the scheduler and the chosen host's agent read it."""
+    plane.conf.set_override("alias", [NIC], group="pci")
+    plane.add_flavor(
+        "pinned", extra_specs={"hw:cpu_policy": "dedicated", "pci_passthrough:alias": "nic:2"}
+    )
+    spec = spec_of(plane, accept(flavor="pinned"))
+    assert spec.numa_topology is not None
+    assert spec.numa_topology["cpu_policy"] == "dedicated"
+    assert [(each["alias_name"], each["count"]) for each in spec.pci_requests] == [("nic", 2)]
+    plain = spec_of(plane, accept())
+    assert (plain.numa_topology, plain.pci_requests) == (None, [])
+
+
+@pytest.mark.parametrize(
+    "extra_specs",
+    [{"hw:numa_nodes": "x"}, {"pci_passthrough:alias": "gpu:1"}],
+    ids=["cells", "devices"],
+)
+def test_cells_and_devices_that_cannot_be_are_refused(
+    plane: ControlPlane, accept: Accept, extra_specs: dict[str, str]
+) -> None:
+    """Before anything is stored."""
+    plane.add_flavor("odd", extra_specs=extra_specs)
+    with pytest.raises(exception.InvalidNUMATopology, match="of flavor odd"):
+        accept(flavor="odd")
+    assert rows(plane) == 0
+
+
+def test_new_members_of_a_group_are_told_of(plane: ControlPlane, accept: Accept) -> None:
+    """Once they are stored: not those of a request that is refused."""
+    told = Told()
+    plane.database.tell(told.notifier)
+    group = a_group(plane)
+    first = accept(hints={"group": [group]}).instances
+    second = accept(min_count=2, max_count=2, hints={"group": [group]}).instances
+    with pytest.raises(exception.FlavorNotFound):
+        accept(flavor="none", hints={"group": [group]})
+    accept()
+    assert [one.event_type for one in told.told] == ["server_group.add_member"] * 2
+    assert [set(one.facts["members"]) for one in told.told] == [
+        {one.uuid for one in members} for members in (first, [*first, *second])
+    ]
+
+
+# Together
+
+
+class Together:
+    """Requests that come while another one is being stored, and how each of them ended."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+        self._is_under_way, self._may_go_on = threading.Event(), threading.Event()
+        self.transactions = 0
+        self._lock_project = quotas.lock_project
+
+    def ask(self, *requests: dict[str, Any]) -> list[Accepted | Exception]:
+        with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(len(requests) + 1) as pool:
+            patch.setattr(quotas, "lock_project", self._locked)
+            first = pool.submit(self._ask, {})
+            assert self._is_under_way.wait(60)
+            others = [pool.submit(self._ask, request) for request in requests]
+            (combiner,) = self._plane.acceptance._combiner._combiners.values()
+            while len(combiner._waiting) < len(requests):
+                threading.Event().wait(0.001)
+            self._may_go_on.set()
+            assert isinstance(first.result(60), Accepted)
+            return [other.result(60) for other in others]
+
+    def _ask(self, request: dict[str, Any]) -> Accepted | Exception:
+        asked = {"name": "web", "flavor": "small", "min_count": 1, "max_count": 1, **request}
+        try:
+            return self._plane.acceptance.accept(a_user(), asked)
+        except Exception as error:
+            return error
+
+    def _locked(self, session: Any, project_id: str) -> None:
+        self.transactions += 1
+        self._lock_project(session, project_id)
+        self._is_under_way.set()
+        assert self._may_go_on.wait(60)
+
+
+def test_requests_of_one_moment_share_a_transaction(plane: ControlPlane) -> None:
+    """Each has a reservation of its own, and its own servers."""
+    together = Together(plane)
+    found = together.ask({"name": "a"}, {"name": "b", "max_count": 2}, {"name": "c"})
+    assert together.transactions == 2
+    names = sorted(one.name for each in found for one in each.instances)  # type: ignore[union-attr]
+    assert names == ["a", "b-1", "b-2", "c"]
+    assert len({each.lease.key for each in found}) == 3  # type: ignore[union-attr]
+    assert rows(plane) == 4 + 3 * 5
+
+
+def test_one_that_names_what_is_not_there_is_refused_alone(plane: ControlPlane) -> None:
+    """The others are stored in the same transaction."""
+    together = Together(plane)
+    found = together.ask({"flavor": "none"}, {}, {"hints": {"group": [UNKNOWN]}})
+    kinds = sorted(type(each).__name__ for each in found)
+    assert kinds == ["Accepted", "FlavorNotFound", "ServerGroupNotFound"]
+    assert together.transactions == 2
+
+
+def test_requests_of_one_moment_count_against_each_other(plane: ControlPlane) -> None:
+    """Two more fit after the first one, whichever they are."""
+    set_limit(plane, instances=3)
+    found = Together(plane).ask({}, {}, {}, {})
+    kinds = sorted(type(each).__name__ for each in found)
+    assert kinds == ["Accepted", "Accepted", "QuotaExceeded", "QuotaExceeded"]
+
+
+def test_members_of_one_moment_count_against_each_other(plane: ControlPlane) -> None:
+    """A server group takes no more than its quota."""
+    set_limit(plane, server_group_members=2)
+    with plane.database.writer() as session:
+        group = server_groups.create_group(
+            session, name="g", project_id="p1", user_id="u1", policy="affinity", rules={},
+            now=moment(plane.clock()),
+        )  # fmt: skip
+    joining = {"hints": {"group": [group.uuid]}}
+    found = Together(plane).ask(joining, joining, joining)
+    kinds = sorted(type(each).__name__ for each in found)
+    assert kinds == ["Accepted", "Accepted", "QuotaExceeded"]
+    with plane.database.reader() as session:
+        assert len(server_groups.list_members(session, group.uuid)) == 2
+
+
+def test_one_that_breaks_the_transaction_harms_no_other(
+    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are stored one by one then, and only that one fails."""
+    resolve = server_requests.resolve
+
+    def break_for_one(*arguments: Any) -> Any:
+        if arguments[3]["name"] == "bad":
+            raise RuntimeError("cannot be")
+        return resolve(*arguments)
+
+    monkeypatch.setattr(server_requests, "resolve", break_for_one)
+    found = Together(plane).ask({}, {"name": "bad"}, {})
+    assert [type(each).__name__ for each in found] == ["Accepted", "RuntimeError", "Accepted"]

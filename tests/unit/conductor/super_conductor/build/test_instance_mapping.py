@@ -1,0 +1,74 @@
+"""What a cell took is mapped to it, for many reservations in one transaction."""
+
+from __future__ import annotations
+
+from conductor.common.leases import Lease
+from conductor.super_conductor.build import instance_mapping
+from conductor.super_conductor.build.instance_mapping import HeldReservation, MappingResult
+from conductor.super_conductor.db import build_requests, instance_mappings, reservations
+from objects.build_request import BuildRequest
+from tests.fixtures.control_plane import ControlPlane, a_selection, a_user
+
+REQUEST = {"name": "web", "flavor": "small", "min_count": 2, "max_count": 2}
+
+
+def accept(plane: ControlPlane) -> tuple[Lease, list[BuildRequest]]:
+    """Return a reservation of two instances, each with a host of the only cell."""
+    accepted = plane.acceptance.accept(a_user(), REQUEST)
+    (cell,) = plane.cells.values()
+    with plane.database.reader() as session:
+        found = build_requests.list_build_requests(session, [x.uuid for x in accepted.instances])
+    for one in found:
+        one.selections = [a_selection(cell.nodes[0], cell.uuid)]
+    return accepted.lease, found
+
+
+def map_to_cell(
+    plane: ControlPlane, leases: list[Lease], taken: list[BuildRequest]
+) -> MappingResult:
+    held = {lease.key: HeldReservation(lease, {"user_id": "u1"}) for lease in leases}
+    (cell_uuid,) = plane.cells
+    return plane.database.run_in_writer(
+        lambda session: instance_mapping.map_to_cell(
+            session, plane.parts.reservations, held, cell_uuid, taken
+        )
+    )
+
+
+def cells(plane: ControlPlane, taken: list[BuildRequest]) -> list[str | None]:
+    with plane.database.reader() as session:
+        found = instance_mappings.find_mappings(session, [one.instance_uuid for one in taken])
+    return [found[one.instance_uuid].cell_uuid for one in taken]
+
+
+def test_reservations_of_which_all_is_mapped_are_closed(plane: ControlPlane) -> None:
+    """One of which a part is elsewhere stays."""
+    (one, all_of_one), (two, all_of_two) = accept(plane), accept(plane)
+    taken = [*all_of_one, all_of_two[0]]
+    done = map_to_cell(plane, [one, two], taken)
+    assert (done.closed, done.lost, done.deleted) == ({one.key}, set(), [])
+    assert cells(plane, taken) == [*plane.cells] * 3
+    with plane.database.reader() as session:
+        assert reservations.find_reservations(session, [one.key, two.key]).keys() == {two.key}
+
+
+def test_what_was_deleted_meanwhile_is_to_be_deleted_in_the_cell(plane: ControlPlane) -> None:
+    """It is mapped like the others, so that its delete finds it."""
+    lease, taken = accept(plane)
+    plane.delete(taken[1].instance_uuid)
+    done = map_to_cell(plane, [lease], taken)
+    assert done.deleted == [taken[1].instance_uuid]
+    assert plane.left() == [f"cleanups: {taken[1].instance_uuid}"]
+
+
+def test_a_reservation_that_is_not_ours_any_more_is_left_alone(plane: ControlPlane) -> None:
+    """The other one is mapped."""
+    (one, all_of_one), (two, all_of_two) = accept(plane), accept(plane)
+    plane.clock.advance(60)
+    taken_over = plane.database.run_in_writer(
+        lambda session: plane.parts.reservations.take(session, two.key)
+    )
+    assert taken_over is not None
+    done = map_to_cell(plane, [one, two], [*all_of_one, *all_of_two])
+    assert (done.closed, done.lost) == ({one.key}, {two.key})
+    assert cells(plane, all_of_two) == [None, None]

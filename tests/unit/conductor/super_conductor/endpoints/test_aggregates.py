@@ -1,0 +1,58 @@
+"""Tests of what the API asks about aggregates, over messages; each change is told to placement."""
+
+from __future__ import annotations
+
+import oslo_messaging
+import pytest
+
+from armillary import exception
+from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
+from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
+from tests.fixtures.control_plane import ControlPlane, RunningConductor, an_admin
+from tests.fixtures.told import Told
+
+
+def test_an_aggregate_comes_changes_and_goes(running: RunningConductor) -> None:
+    """Its hosts' nodes are its members in placement, at each moment."""
+    api, admin, placement = running.api, an_admin(), running.placement
+    running.run_task("discover-hosts")
+    made = api.create_aggregate(admin, "rack", None)
+    assert placement.aggregates == {made.uuid: []}
+    api.add_aggregate_host(admin, str(made.id), "host1")
+    assert placement.aggregates == {made.uuid: [running.cell.nodes[0].uuid]}
+    changed = api.update_aggregate(admin, made.uuid, {"metadata": {"availability_zone": "east"}})
+    assert changed.availability_zone == "east"
+    assert [zone["name"] for zone in api.list_availability_zones(admin)] == ["east", "nova"]
+    assert api.get_aggregate(admin, made.uuid).hosts == ["host1"]
+    api.remove_aggregate_host(admin, made.uuid, "host1")
+    assert placement.aggregates == {made.uuid: []}
+    assert [one.uuid for one in api.list_aggregates(admin)] == [made.uuid]
+    api.delete_aggregate(admin, made.uuid)
+    with pytest.raises(exception.AggregateNotFound):
+        api.get_aggregate(admin, made.uuid)
+
+
+def test_each_change_is_told_when_it_begins_and_when_it_is_stored(plane: ControlPlane) -> None:
+    """As the aggregate is then; what is not there, or does not come about, has no end."""
+    told, parts = Told(), plane.parts
+    facts = MetadataPublisher(plane.database, parts.scheduler, parts.placement)
+    endpoint = AggregatesEndpoint(plane.database, facts, plane.clock, told.notifier)
+    admin = an_admin()
+    plane.map_hosts()
+    made = endpoint.create_aggregate(admin, "rack", None)
+    endpoint.add_aggregate_host(admin, made.uuid, "cell1-host1")
+    endpoint.update_aggregate(admin, made.uuid, {"metadata": {"ssd": "true"}})
+    endpoint.update_aggregate(admin, made.uuid, {"name": "row"})
+    endpoint.remove_aggregate_host(admin, made.uuid, "cell1-host1")
+    endpoint.delete_aggregate(admin, made.uuid)
+    changes = ["create", "add_host", "update_metadata", "update_prop", "remove_host", "delete"]
+    assert [one.event_type for one in told.told] == [
+        f"aggregate.{change}.{phase}" for change in changes for phase in ("start", "end")
+    ]
+    assert [one.facts["hosts"] for one in told.told[2:4]] == [[], ["cell1-host1"]]
+    assert {one.facts["uuid"] for one in told.told} == {made.uuid}
+    assert all(one.versioned() for one in told.told)
+    told.told.clear()
+    with pytest.raises(oslo_messaging.ExpectedException):  # as RPC has it
+        endpoint.delete_aggregate(admin, made.uuid)
+    assert told.told == []

@@ -1,0 +1,134 @@
+"""Tests of telling schedulers and placement what changed."""
+
+from __future__ import annotations
+
+import oslo_messaging
+import pytest
+
+from conductor.super_conductor.db import aggregates, cells
+from conductor.super_conductor.hosts import discovery
+from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
+from objects.aggregate import Aggregate
+from tests.fixtures.control_plane import NOW, ControlPlane
+
+AWAY = oslo_messaging.MessagingTimeout("away")
+
+
+@pytest.fixture
+def facts(plane: ControlPlane) -> MetadataPublisher:
+    return MetadataPublisher(plane.database, plane.parts.scheduler, plane.parts.placement)
+
+
+def an_aggregate(plane: ControlPlane, *hosts: str) -> Aggregate:
+    with plane.database.writer() as session:
+        made = aggregates.create_aggregate(session, "rack", "east", now=NOW)
+        for host in hosts:
+            made = aggregates.add_host(session, made.uuid, host, now=NOW)
+    return made
+
+
+def test_facts_are_cells_and_aggregates_with_a_number(
+    plane: ControlPlane, facts: MetadataPublisher
+) -> None:
+    """What a scheduler asks for when it starts."""
+    plane.map_hosts()
+    made = an_aggregate(plane, "cell1-host1")
+    found = facts.get_facts()
+    (cell_uuid,) = plane.cells
+    assert found["cells"] == [{"uuid": cell_uuid, "name": "cell1", "disabled": False}]
+    assert [(one.uuid, one.hosts) for one in found["aggregates"]] == [(made.uuid, made.hosts)]
+
+
+def test_the_number_grows_with_every_change(plane: ControlPlane, facts: MetadataPublisher) -> None:
+    """Of cells and of aggregates."""
+    seen = [facts.get_facts()["seq"]]
+    an_aggregate(plane)
+    seen.append(facts.get_facts()["seq"])
+    with plane.database.writer() as session:
+        cells.update_cell(session, "cell1", {"disabled": True}, now=NOW)
+    seen.append(facts.get_facts()["seq"])
+    assert seen == sorted(set(seen))
+
+
+def test_a_changed_aggregate_is_told_to_both(plane: ControlPlane, facts: MetadataPublisher) -> None:
+    """Placement gets the providers of its hosts, which are their nodes."""
+    plane.map_hosts()
+    made = an_aggregate(plane, "cell1-host1")
+    facts.aggregates_changed([made])
+    (cell,) = plane.cells.values()
+    assert plane.placement.aggregates == {made.uuid: [cell.nodes[0].uuid]}
+    assert plane.scheduler.facts[-1]["aggregates"][0].hosts == ["cell1-host1"]
+
+
+def test_schedulers_are_told_when_somebody_else_changed_something(
+    plane: ControlPlane, facts: MetadataPublisher
+) -> None:
+    """Such as armillary-manage, which has no broker; and not when nobody did."""
+    facts.push_to_schedulers_if_changed()
+    facts.push_to_schedulers_if_changed()
+    assert len(plane.scheduler.facts) == 1
+    with plane.database.writer() as session:
+        cells.update_cell(session, "cell1", {"disabled": True}, now=NOW)
+    facts.push_to_schedulers_if_changed()
+    assert plane.scheduler.facts[-1]["cells"][0]["disabled"]
+
+
+def test_a_failure_to_tell_placement_is_repaired(
+    plane: ControlPlane, facts: MetadataPublisher
+) -> None:
+    """The change stands, and is told again."""
+    plane.map_hosts()
+    made = an_aggregate(plane, "cell1-host1")
+    plane.bus.fail("set_aggregate_members", AWAY)
+    facts.aggregates_changed([made])
+    assert plane.placement.aggregates == {}
+    facts.repair()
+    assert len(plane.placement.aggregates[made.uuid]) == 1
+
+
+def test_a_new_node_of_a_host_joins_its_aggregates(
+    plane: ControlPlane, facts: MetadataPublisher
+) -> None:
+    """In placement, where nodes are members."""
+    plane.map_hosts()
+    made = an_aggregate(plane, "cell1-host1")
+    (cell,) = plane.cells.values()
+    cell.nodes[0] = cell.nodes[0].with_values(uuid="c0ffee00-0000-4000-8000-000000000009")
+    assert plane.links is not None
+    changed = discovery.discover_hosts(plane.database, plane.links).changed_hosts
+    facts.aggregates_of_hosts_changed(changed)
+    assert plane.placement.aggregates == {made.uuid: [cell.nodes[0].uuid]}
+
+
+def test_hosts_of_no_aggregate_change_nothing(
+    plane: ControlPlane, facts: MetadataPublisher
+) -> None:
+    """There is nothing to tell."""
+    plane.map_hosts()
+    an_aggregate(plane, "cell1-host1")
+    facts.aggregates_of_hosts_changed(["cell1-host2"])
+    assert plane.placement.aggregates == {}
+
+
+def test_one_changed_aggregate_is_told_alone(plane: ControlPlane, facts: MetadataPublisher) -> None:
+    """With the number that it makes; its end, too."""
+    made = an_aggregate(plane)
+    seq = facts.get_facts()["seq"]
+    facts.aggregate_changed(made)
+    facts.aggregate_changed(made, is_gone=True)
+    assert plane.scheduler.news == [(seq, [made.uuid], []), (seq, [], [made.uuid])]
+    assert plane.scheduler.facts == []
+    facts.push_to_schedulers_if_changed()
+    assert plane.scheduler.facts == []
+
+
+def test_an_older_scheduler_is_told_all_of_them(
+    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes facts only."""
+    monkeypatch.setattr(plane.parts.scheduler, "can_send", lambda version: version == "1.0")
+    facts = MetadataPublisher(plane.database, plane.parts.scheduler, plane.parts.placement)
+    made = an_aggregate(plane)
+    facts.aggregate_changed(made)
+    assert plane.scheduler.news == []
+    assert [one.uuid for one in plane.scheduler.facts[-1]["aggregates"]] == [made.uuid]

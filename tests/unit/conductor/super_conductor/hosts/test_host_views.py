@@ -1,0 +1,161 @@
+"""Tests of hosts: services and nodes of all cells, changes to the one concerned, zones."""
+
+from __future__ import annotations
+
+import oslo_messaging
+import pytest
+
+from armillary import exception
+from conductor.super_conductor.db import aggregates, host_mappings
+from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
+from conductor.super_conductor.hosts.host_views import Hosts
+from objects.service import Service
+from tests import builders
+from tests.fixtures.control_plane import NOW, CellConductor, ControlPlane, an_admin
+
+TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
+
+
+@pytest.fixture
+def hosts(plane: ControlPlane) -> Hosts:
+    plane.map_hosts()
+    assert plane.links is not None
+    facts = MetadataPublisher(plane.database, plane.parts.scheduler, plane.parts.placement)
+    return Hosts(
+        plane.conf, plane.database, plane.links, plane.parts.placement, facts,
+        own_records=plane.records,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def cell(plane: ControlPlane) -> CellConductor:
+    """Return the first cell, after a second one was added."""
+    (cell,) = plane.cells.values()
+    plane.add_cell("cell2", hosts=1)
+    return cell
+
+
+def put_into_zone(plane: ControlPlane, zone: str, *hosts: str) -> str:
+    with plane.database.writer() as session:
+        made = aggregates.create_aggregate(session, f"agg-{zone}", zone, now=NOW)
+        for host in hosts:
+            aggregates.add_host(session, made.uuid, host, now=NOW)
+    return made.uuid
+
+
+def test_services_of_all_cells_are_listed_with_cell_and_zone(
+    plane: ControlPlane, cell: CellConductor, hosts: Hosts
+) -> None:
+    """Ordered by host."""
+    put_into_zone(plane, "east", "cell1-host2")
+    found = hosts.list_services(an_admin())["services"]
+    assert [(one.host, one.availability_zone) for one in found] == [
+        ("cell1-host1", "nova"), ("cell1-host2", "east"), ("cell2-host1", "nova"),
+    ]  # fmt: skip
+    assert found[0].cell_uuid == cell.uuid
+
+
+def test_a_silent_cell_is_named(plane: ControlPlane, cell: CellConductor, hosts: Hosts) -> None:
+    """The services of the others are listed."""
+    plane.bus_of(cell).fail("list_services", TIMEOUT)
+    found = hosts.list_services(an_admin())
+    assert ([one.host for one in found["services"]], found["down_cells"]) == (
+        ["cell2-host1"],
+        ["cell1"],
+    )
+
+
+def test_a_service_is_changed_in_its_cell(
+    plane: ControlPlane, cell: CellConductor, hosts: Hosts
+) -> None:
+    """Whichever that is."""
+    values = {"disabled": True, "disabled_reason": "dust"}
+    changed = hosts.update_service(an_admin(), cell.services[1].uuid, values)
+    assert (changed.host, changed.disabled, changed.cell_uuid) == ("cell1-host2", True, cell.uuid)
+    assert cell.services[1].disabled_reason == "dust"
+
+
+def test_other_fields_of_a_service_cannot_be_changed(cell: CellConductor, hosts: Hosts) -> None:
+    """Its host names it."""
+    with pytest.raises(exception.Invalid, match="host"):
+        hosts.update_service(an_admin(), cell.services[0].uuid, {"host": "x"})
+
+
+def test_an_unknown_service_is_not_found(cell: CellConductor, hosts: Hosts) -> None:
+    """All cells were asked."""
+    with pytest.raises(exception.ServiceNotFound):
+        hosts.update_service(an_admin(), builders.a_uuid(), {"disabled": True})
+
+
+def test_a_service_that_may_be_in_a_silent_cell_is_not_called_unknown(
+    plane: ControlPlane, cell: CellConductor, hosts: Hosts
+) -> None:
+    """It is unavailable."""
+    plane.bus_of(cell).fail("list_services", TIMEOUT)
+    with pytest.raises(exception.CellUnavailable, match="cell1"):
+        hosts.update_service(an_admin(), builders.a_uuid(), {"disabled": True})
+
+
+def test_a_deleted_service_takes_its_host_along(
+    plane: ControlPlane, cell: CellConductor, hosts: Hosts
+) -> None:
+    """Out of its mapping and its aggregates, here and in placement."""
+    aggregate = put_into_zone(plane, "east", "cell1-host1", "cell1-host2")
+    hosts.delete_service(an_admin(), cell.services[0].uuid)
+    with plane.database.reader() as session:
+        assert host_mappings.find_host_mapping(session, "cell1-host1") is None
+        assert aggregates.get_aggregate(session, aggregate).hosts == ["cell1-host2"]
+    assert plane.placement.aggregates == {aggregate: [cell.nodes[0].uuid]}
+
+
+def test_nodes_of_all_cells_are_listed_with_services_and_usages(
+    cell: CellConductor, hosts: Hosts
+) -> None:
+    """As placement has them."""
+    found = hosts.list_compute_nodes(an_admin())
+    assert [node.host for node in found["nodes"]] == ["cell1-host1", "cell1-host2", "cell2-host1"]
+    assert set(found["services"]) == {"cell1-host1", "cell1-host2", "cell2-host1"}
+    assert found["usages"][cell.nodes[0].uuid]["VCPU"]["used"] == 1
+    assert found["down_cells"] == []
+
+
+@pytest.mark.parametrize("by", ["uuid", "node"])
+def test_a_node_is_shown_with_its_instances(
+    plane: ControlPlane, cell: CellConductor, hosts: Hosts, by: str
+) -> None:
+    """By UUID or by name."""
+    uuids = plane.build(2)
+    found = hosts.get_compute_node(an_admin(), getattr(cell.nodes[0], by))
+    assert found["node"].host == "cell1-host1"
+    assert found["service"].host == "cell1-host1"
+    assert found["usages"] == {"VCPU": {"total": 8, "used": 1}}
+    assert [one.uuid for one in found["instances"]] == uuids[:1]
+
+
+def test_an_unknown_node_is_not_found(cell: CellConductor, hosts: Hosts) -> None:
+    """All cells were asked."""
+    with pytest.raises(exception.ComputeNodeNotFound):
+        hosts.get_compute_node(an_admin(), "none")
+
+
+# Zones
+
+
+def test_zones_have_hosts_and_say_whether_they_are_up(
+    plane: ControlPlane, cell: CellConductor, hosts: Hosts
+) -> None:
+    """A zone is available when a host of it is up and enabled."""
+    put_into_zone(plane, "east", "cell1-host1")
+    put_into_zone(plane, "empty")
+    cell.services[0] = cell.services[0].with_values(up=False)
+    cell.services.append(
+        Service.from_values(uuid=builders.a_uuid(), host="c", binary="armillary-conductor")
+    )
+    assert hosts.list_availability_zones(an_admin()) == [
+        {"name": "east", "available": False,
+         "hosts": {"cell1-host1": {"up": False, "disabled": False}}},
+        {"name": "empty", "available": False, "hosts": {}},
+        {"name": "nova", "available": True,
+         "hosts": {"cell1-host2": {"up": True, "disabled": False},
+                   "cell2-host1": {"up": True, "disabled": False}}},
+    ]  # fmt: skip

@@ -1,0 +1,113 @@
+"""Aggregates in placement are made what the aggregates of hosts are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from armillary import exception
+from armillary.context import admin_context
+from conductor.super_conductor.db import aggregates, host_mappings
+from conductor.super_conductor.repair.aggregate_sync import AggregateSync
+from objects.aggregate import Aggregate
+from tests import builders
+from tests.fixtures.control_plane import NOW
+from tests.fixtures.placement import placement_template, placement_url
+from tests.fixtures.placement_repair import AWAY, Cloud, cloud
+
+__all__ = ["cloud", "placement_template", "placement_url"]
+
+HOST1, HOST2 = "cell1-host1", "cell1-host2"
+
+
+def sync(cloud: Cloud, aggregate: Aggregate, *, dry_run: bool = False) -> dict[str, Any]:
+    """Return what was different."""
+    made = AggregateSync(cloud.plane.database, cloud.plane.parts.placement)
+    found = made.sync(admin_context(), aggregate.uuid, dry_run=dry_run)
+    assert found.pop("name") == aggregate.name
+    return {word: value for word, value in found.items() if value}
+
+
+def members(cloud: Cloud, aggregate: Aggregate) -> list[str]:
+    """Return who is in an aggregate, as placement has it."""
+    return cloud.engine.aggregates.get_members(aggregate.uuid, [])["members"]
+
+
+def test_placement_learns_of_hosts_that_it_lacks(cloud: Cloud) -> None:
+    """As the compute nodes of theirs; and the second time nothing is different."""
+    rack = cloud.add_aggregate(HOST1, HOST2)
+    assert sync(cloud, rack) == {"added": sorted(cloud.nodes)}
+    assert members(cloud, rack) == sorted(cloud.nodes)
+    assert sync(cloud, rack) == {}
+
+
+def test_placement_forgets_hosts_that_left(cloud: Cloud) -> None:
+    """Of this aggregate alone."""
+    rack, other = cloud.add_aggregate(HOST1), cloud.add_aggregate(HOST2, name="other")
+    for one in (rack, other):
+        cloud.engine.aggregates.set_members(one.uuid, cloud.nodes)
+    assert sync(cloud, rack) == {"removed": [cloud.nodes[1]]}
+    assert members(cloud, rack) == [cloud.nodes[0]]
+    assert members(cloud, other) == sorted(cloud.nodes)
+
+
+def test_a_dry_run_changes_nothing(cloud: Cloud) -> None:
+    """It says the same."""
+    rack = cloud.add_aggregate(HOST1)
+    cloud.engine.aggregates.set_members(rack.uuid, [cloud.nodes[1]])
+    expected = {"added": [cloud.nodes[0]], "removed": [cloud.nodes[1]]}
+    assert sync(cloud, rack, dry_run=True) == expected
+    assert members(cloud, rack) == [cloud.nodes[1]]
+    assert sync(cloud, rack) == expected
+
+
+def test_hosts_that_cannot_be_told_of_are_named(cloud: Cloud) -> None:
+    """The others are told of all the same."""
+    missing = builders.a_uuid()
+    with cloud.plane.database.writer() as session:
+        hosts = {"empty": [], "alien": [], "unreported": [missing]}
+        host_mappings.map_hosts(session, cloud.cell.uuid, hosts)
+    rack = cloud.add_aggregate(HOST1, HOST2, "empty", "alien", "unreported")
+    with cloud.plane.database.writer() as session:
+        for host in ("alien", HOST2):
+            host_mappings.delete_host_mapping(session, host)
+    assert sync(cloud, rack) == {
+        "added": [cloud.nodes[0]],
+        "unmapped_hosts": ["alien", HOST2],
+        "hosts_without_nodes": ["empty"],
+        "unknown_providers": [missing],
+    }
+
+
+def test_an_aggregate_that_changes_meanwhile_is_told_again(cloud: Cloud) -> None:
+    """What is told last is what stands."""
+    rack = cloud.add_aggregate(HOST1)
+
+    def add_host() -> None:
+        with cloud.plane.database.writer() as session:
+            aggregates.add_host(session, rack.uuid, HOST2, now=NOW)
+
+    cloud.bus.meanwhile("set_aggregate_members", add_host, when_done=True)
+    sync(cloud, rack)
+    assert members(cloud, rack) == sorted(cloud.nodes)
+
+
+@pytest.mark.parametrize(
+    ("method", "step"), [("get_aggregate_members", "read"), ("set_aggregate_members", "write")]
+)
+def test_a_placement_that_does_not_answer_is_part_of_the_answer(
+    cloud: Cloud, method: str, step: str
+) -> None:
+    """With the step that failed; the next time it is done."""
+    rack = cloud.add_aggregate(HOST1)
+    cloud.bus.fail(method, AWAY)
+    answer = sync(cloud, rack)
+    assert (answer["failed"], method in answer["error"]) == (step, True)
+    assert sync(cloud, rack) == {"added": [cloud.nodes[0]]}
+
+
+def test_an_aggregate_that_is_not_there_is_an_error(cloud: Cloud) -> None:
+    """It was deleted, perhaps."""
+    with pytest.raises(exception.AggregateNotFound):
+        sync(cloud, builders.an_aggregate())

@@ -1,0 +1,193 @@
+"""The audit that a super conductor does by itself: what it counts, heals, and leaves alone."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+import pytest
+
+import conductor.super_conductor.repair.missing_allocations
+from armillary import service_metrics
+from conductor.super_conductor.repair.missing_allocations import MissingAllocations
+from conductor.super_conductor.repair.orphaned_allocations import Orphans
+from conductor.super_conductor.repair.periodic_audit import MIN_AGE, PeriodicAudit
+from conductor.super_conductor.servers.cell_server_pages import CellServers
+from objects.allocation import FENCE_STEP, OPERATION_FENCE
+from tests import builders
+from tests.fixtures.placement import placement_template, placement_url
+from tests.fixtures.placement_repair import AWAY, HELD, Cloud, cloud
+
+__all__ = ["cloud", "placement_template", "placement_url"]
+
+
+@pytest.fixture
+def watch(cloud: Cloud) -> PeriodicAudit:
+    """Return what looks, long after all that a test wrote to placement."""
+    parts = cloud.plane.parts
+    orphans = Orphans(cloud.plane.database, parts.cells, parts.cell0)
+    later = MIN_AGE.total_seconds() + 60
+    lacking = MissingAllocations(
+        cells=parts.cells,
+        servers=CellServers(cloud.plane.database, parts.cells),
+        scheduler=parts.scheduler,
+        placement=parts.placement,
+    )
+    return PeriodicAudit(parts.placement, orphans, lacking, lambda: time.time() + later)
+
+
+def shown(verdict: str) -> float:
+    """Return what the metric says."""
+    return float(service_metrics.AUDITED.here.labels(verdict)._value.get())
+
+
+def lacking() -> dict[str, int]:
+    """Return what the metric says of servers, but for zeros."""
+    verdicts = ("healed", "refused", "misplaced", "without_node")
+    shown = {one: int(service_metrics.LACKING.here.labels(one)._value.get()) for one in verdicts}
+    return {verdict: count for verdict, count in shown.items() if count}
+
+
+def test_what_is_nobodys_is_counted_and_stays(
+    cloud: Cloud, watch: PeriodicAudit, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Servers and moves; each is said once."""
+    server = cloud.add_server()
+    orphan, move = builders.a_uuid(), builders.a_uuid()
+    cloud.hold(server.uuid)
+    cloud.hold(orphan)
+    cloud.hold(move, consumer_type="MIGRATION")
+    caplog.set_level(logging.WARNING)
+    watch.run()
+    watch.run()
+    assert (shown("orphaned"), shown("foreign"), shown("unsure")) == (2, 0, 0)
+    assert set(cloud.held()) == {server.uuid, orphan, move}
+    assert [caplog.text.count(uuid) for uuid in (server.uuid, orphan, move)] == [0, 1, 1]
+
+
+def test_what_was_released_meanwhile_counts_no_more(cloud: Cloud, watch: PeriodicAudit) -> None:
+    """The metric is of the last look."""
+    orphan = builders.a_uuid()
+    cloud.hold(orphan)
+    watch.run()
+    assert shown("orphaned") == 1
+    cloud.engine.claims.release({orphan: 7})
+    watch.run()
+    assert shown("orphaned") == 0
+
+
+def test_without_placement_it_waits_for_its_next_turn(cloud: Cloud, watch: PeriodicAudit) -> None:
+    """The periodic task goes on."""
+    cloud.bus.fail("list_allocations", AWAY)
+    assert watch.look_at_consumers() is None
+    found = watch.look_at_consumers()
+    assert found is not None
+    assert found.looked_at == 0
+
+
+def test_a_server_that_lacks_its_allocation_is_healed_and_counted(
+    cloud: Cloud, watch: PeriodicAudit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing, or too little, in any cell and on any page; the metric is of the last look."""
+    monkeypatch.setattr(conductor.super_conductor.repair.missing_allocations, "PAGE_SIZE", 2)
+    far = cloud.plane.add_cell("cell2")
+    cloud.plane.map_hosts()
+    node = far.nodes[0]
+    cloud.add_provider(node.uuid, node.host)
+    bare = [cloud.add_server(), cloud.add_server(), cloud.add_server(far)]
+    half, whole = cloud.add_server(), cloud.add_server()
+    cloud.hold(half.uuid, resources={"VCPU": 1})
+    cloud.hold(whole.uuid)
+    watch.run()
+    assert lacking() == {"healed": 4}
+    here, there = ({uuid: {"resources": HELD}} for uuid in (cloud.nodes[0], node.uuid))
+    servers = [*bare[:2], half, whole]
+    assert cloud.held() == {**{one.uuid: here for one in servers}, bare[2].uuid: there}
+    watch.run()
+    assert lacking() == {}
+
+
+def test_what_is_held_of_another_host_is_named_and_stays(
+    cloud: Cloud, watch: PeriodicAudit, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody can say whether it is a leftover; said once, counted each time."""
+    server = cloud.add_server()
+    allocations = cloud.hold(server.uuid, cloud.nodes[1])
+    for _ in range(2):
+        watch.run()
+        assert lacking() == {"misplaced": 1}
+    assert cloud.held() == {server.uuid: allocations}
+    assert caplog.text.count("holds resources on host cell1-host2") == 1
+
+
+def test_what_a_full_host_refuses_is_counted(cloud: Cloud, watch: PeriodicAudit) -> None:
+    """Nothing is taken from the others."""
+    server = cloud.add_server()
+    cloud.hold(other := builders.a_uuid(), resources={"VCPU": 8})
+    watch.run()
+    assert lacking() == {"refused": 1}
+    assert set(cloud.held()) == {other}
+    assert server.uuid not in cloud.held()
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"vm_state": "building", "task_state": "spawning"},
+        {"task_state": "resize_migrating"},
+        {"vm_state": "shelved_offloaded", "host": None, "node": None},
+    ],
+    ids=["building", "moving", "offloaded"],
+)
+def test_servers_in_transition_are_no_findings(
+    cloud: Cloud, watch: PeriodicAudit, state: dict[str, Any]
+) -> None:
+    """Whoever is at work on them sees to their allocations."""
+    cloud.add_server(**state)
+    watch.run()
+    assert (lacking(), cloud.held()) == ({}, {})
+
+
+def test_a_server_whose_allocations_are_split_by_a_move_lacks_nothing(
+    cloud: Cloud, watch: PeriodicAudit
+) -> None:
+    """Resized: it holds the destination's, its migration the source's."""
+    server = cloud.add_server(vm_state="resized")
+    cloud.hold(server.uuid)
+    cloud.hold(builders.a_uuid(), cloud.nodes[1], consumer_type="MIGRATION")
+    watch.run()
+    assert lacking() == {}
+
+
+def test_a_move_that_begins_during_the_look_is_no_finding(
+    cloud: Cloud, watch: PeriodicAudit
+) -> None:
+    """Its writes are above that of a healing, which comes late."""
+    server = cloud.add_server()
+    fence = OPERATION_FENCE + FENCE_STEP * (server.operations_total + 1)
+    cloud.bus.meanwhile(
+        "get_allocations", lambda: cloud.engine.claims.release({server.uuid: fence})
+    )
+    watch.run()
+    assert (lacking(), cloud.held()) == ({}, {})
+
+
+def test_a_driver_without_claims_leaves_nothing_to_find(cloud: Cloud, watch: PeriodicAudit) -> None:
+    """Servers need not hold anything then."""
+    cloud.add_server()
+    cloud.plane.scheduler.uses_allocation_candidates = False
+    watch.run()
+    assert (lacking(), cloud.held()) == ({}, {})
+
+
+def test_a_cell_or_scheduler_that_is_silent_makes_no_finding(
+    cloud: Cloud, watch: PeriodicAudit
+) -> None:
+    """The next look goes on."""
+    cloud.add_server()
+    cloud.bus.fail("get_ways_to_hold", AWAY)
+    assert watch.look_at_servers() is None
+    cloud.lose()
+    watch.run()
+    assert (lacking(), cloud.held()) == ({}, {})

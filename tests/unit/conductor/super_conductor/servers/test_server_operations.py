@@ -1,0 +1,490 @@
+"""Tests of what is asked of servers after their build: who may, what is checked, where it goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from armillary import exception
+from conductor.common.clock import moment
+from conductor.super_conductor.db import quotas
+from conductor.super_conductor.delete.reclaim import Reclaimer
+from tests import builders
+from tests.fixtures.control_plane import CellConductor, ControlPlane, a_user, an_admin
+from tests.fixtures.operated_servers import a_migration
+
+
+@pytest.fixture
+def cell(plane: ControlPlane) -> CellConductor:
+    """Return the one cell; its hosts are mapped, and there is a larger flavor."""
+    plane.add_flavor("large", vcpus=4, memory_mb=2048)
+    plane.map_hosts()
+    (cell,) = plane.cells.values()
+    return cell
+
+
+@pytest.fixture
+def uuid(plane: ControlPlane, cell: CellConductor) -> str:
+    """Have an active server of project p1 on the first host."""
+    (uuid,) = plane.build()
+    return uuid
+
+
+def change(cell: CellConductor, uuid: str, **values: Any) -> None:
+    cell.instances[uuid] = cell.instances[uuid].with_values(**values)
+
+
+def usage(plane: ControlPlane) -> tuple[int, int]:
+    with plane.database.reader() as session:
+        used = quotas.count_usage(session, "p1")
+    return used["cores"], used["ram"]
+
+
+def limit(plane: ControlPlane, **limits: int) -> None:
+    with plane.database.writer() as session:
+        quotas.set_limits(session, "p1", limits)
+
+
+# Where they go
+
+
+@pytest.mark.parametrize(
+    "operation",
+    ["stop", "start", "reboot", "restore", "confirm_resize", "revert_resize", "shelve",
+     "shelve_offload", "soft_delete"],
+)  # fmt: skip
+def test_what_needs_no_host_goes_to_the_cell(
+    plane: ControlPlane, cell: CellConductor, uuid: str, operation: str
+) -> None:
+    """With its arguments, and nothing is stored here."""
+    plane.operate(uuid, operation, is_hard=True)
+    assert cell.begun == [(uuid, operation, {"is_hard": True})]
+    assert plane.left() == []
+
+
+def test_an_unknown_operation_names_those_that_are_known(plane: ControlPlane, uuid: str) -> None:
+    """A newer API may ask an older conductor."""
+    with pytest.raises(exception.Invalid, match=r"unknown operation 'explode'; known: .*stop"):
+        plane.operate(uuid, "explode")
+
+
+def test_a_server_of_another_project_is_not_there(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """For everything that can be asked."""
+    stranger = a_user("p2")
+    with pytest.raises(exception.InstanceNotFound):
+        plane.operate(uuid, "stop", context=stranger)
+    with pytest.raises(exception.InstanceNotFound):
+        plane.operations.get_console_output(stranger, uuid, lines=None)
+    with pytest.raises(exception.InstanceNotFound):
+        plane.operations.list_migrations(stranger, filters={"instance_uuid": uuid}, limit=1)
+    with pytest.raises(exception.InstanceNotFound):
+        plane.operations.abort_migration(stranger, uuid, builders.a_uuid())
+    assert cell.begun == []
+
+
+@pytest.mark.parametrize("operation", ["stop", "resize", "migrate", "unshelve", "lock"])
+def test_a_server_that_is_being_scheduled_has_to_wait(
+    plane: ControlPlane, cell: CellConductor, operation: str
+) -> None:
+    """It is in no cell yet."""
+    (uuid,) = plane.create()
+    with pytest.raises(exception.InstanceInvalidState, match="it is being scheduled"):
+        plane.operate(uuid, operation, flavor="large")
+    plane.workers.work()
+    plane.check(uuid)
+
+
+def test_a_buried_server_can_only_be_deleted(plane: ControlPlane, cell: CellConductor) -> None:
+    """It never had a host."""
+    plane.scheduler.error = exception.NoValidHost(reason="none")
+    (uuid,) = plane.build()
+    with pytest.raises(exception.InstanceInvalidState, match="it has no host"):
+        plane.operate(uuid, "stop")
+    with pytest.raises(exception.InstanceInvalidState, match="it has no console yet"):
+        plane.operations.get_console_output(a_user(), uuid, lines=None)
+    with pytest.raises(exception.MigrationNotFound):
+        plane.operations.abort_migration(an_admin(), uuid, builders.a_uuid())
+    plane.operate(uuid, "force_delete")
+    plane.settle()
+    plane.check()
+
+
+def test_a_forced_delete_deletes_at_once(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Also where deleted servers are kept for a while."""
+    plane.conf.set_override("reclaim_instance_interval", 60)
+    plane.operate(uuid, "force_delete")
+    plane.settle()
+    assert uuid not in cell.instances
+
+
+# Locks
+
+
+def test_a_lock_is_kept_by_the_cell(plane: ControlPlane, cell: CellConductor, uuid: str) -> None:
+    """With its reason, until it is unlocked."""
+    plane.operate(uuid, "lock", reason="it burns")
+    locked = plane.servers.get_server(a_user(), uuid)
+    assert (locked.locked, locked.locked_reason) == (True, "it burns")
+    plane.operate(uuid, "unlock")
+    unlocked = plane.servers.get_server(a_user(), uuid)
+    assert (unlocked.locked, unlocked.locked_reason) == (False, None)
+
+
+@pytest.mark.parametrize(
+    "operation", ["stop", "rebuild", "resize", "migrate", "unshelve", "force_delete", "soft_delete"]
+)
+def test_a_locked_server_is_changed_by_administrators_only(
+    plane: ControlPlane, cell: CellConductor, uuid: str, operation: str
+) -> None:
+    """Whatever is asked."""
+    plane.operate(uuid, "lock")
+    with pytest.raises(exception.InstanceLocked):
+        plane.operate(uuid, operation, flavor="large")
+    assert cell.begun == []
+    assert uuid in cell.instances
+
+
+def test_what_an_administrator_locked_is_not_unlocked_by_its_owner(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Unless the API says that the owner may."""
+    plane.operate(uuid, "lock", context=an_admin())
+    with pytest.raises(exception.Forbidden, match="locked by an administrator"):
+        plane.operate(uuid, "unlock")
+    with pytest.raises(exception.Forbidden):
+        plane.operate(uuid, "unlock", override=False)
+    assert plane.servers.get_server(a_user(), uuid).locked
+    plane.operate(uuid, "unlock", override=True)
+    assert not plane.servers.get_server(a_user(), uuid).locked
+
+
+def test_an_administrator_unlocks_whatever_is_locked(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Whoever locked it; an older API does not say that they may."""
+    for owner in (a_user(), an_admin()):
+        plane.operate(uuid, "lock", context=owner)
+        plane.operate(uuid, "unlock", context=an_admin())
+        assert not plane.servers.get_server(a_user(), uuid).locked
+
+
+def test_an_administrator_changes_a_locked_server(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Hosts have to be emptied."""
+    plane.operate(uuid, "lock")
+    plane.operate(uuid, "migrate", context=an_admin())
+    plane.workers.work()
+    assert [operation for _, operation, _ in cell.begun] == ["migrate"]
+
+
+# Deleting softly
+
+
+def test_a_delete_is_soft_where_servers_are_kept(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Its cell keeps it, off, until it is reclaimed."""
+    assert not plane.operations.soft_delete(a_user(), uuid)
+    plane.conf.set_override("reclaim_instance_interval", 60)
+    assert plane.operations.soft_delete(a_user(), uuid)
+    assert cell.begun == [(uuid, "soft_delete", {})]
+
+
+def test_what_cannot_be_kept_is_deleted_now(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Such as one that is kept already, or in no cell."""
+    plane.conf.set_override("reclaim_instance_interval", 60)
+    cell.refusal = exception.InstanceInvalidState(
+        instance_uuid=uuid, operation="soft_delete", reason="it is soft-delete"
+    )
+    assert not plane.operations.soft_delete(a_user(), uuid)
+    (pending,) = plane.create()
+    assert not plane.operations.soft_delete(a_user(), pending)
+
+
+def test_a_locked_server_is_not_deleted_softly(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Nor at once instead."""
+    plane.conf.set_override("reclaim_instance_interval", 60)
+    plane.operate(uuid, "lock")
+    with pytest.raises(exception.InstanceLocked):
+        plane.operations.soft_delete(a_user(), uuid)
+
+
+def test_what_was_kept_long_enough_is_deleted_for_good(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Not before, and its quota is free with it."""
+    plane.conf.set_override("reclaim_instance_interval", 60)
+    reclaiming = Reclaimer(plane.conf, plane.parts.cells, plane.deletes.delete, plane.clock)
+    change(cell, uuid, vm_state="soft-delete", updated_at=moment(plane.clock()))
+    assert reclaiming.run() == 0
+    plane.clock.advance(61)
+    assert reclaiming.run() == 1
+    plane.settle()
+    plane.check()
+    assert uuid not in cell.instances
+    assert usage(plane) == (0, 0)
+
+
+# Hosts that are asked for
+
+
+@pytest.mark.parametrize("operation", ["migrate", "live_migrate"])
+def test_a_host_that_is_asked_for_is_the_only_one(
+    plane: ControlPlane, cell: CellConductor, uuid: str, operation: str
+) -> None:
+    """The scheduler hears of it."""
+    plane.operate(uuid, operation, host="cell1-host2", context=an_admin())
+    plane.workers.work()
+    wanted = plane.scheduler.specs[-1].requested_destination
+    assert wanted is not None
+    assert (wanted.host, wanted.cell_uuid) == ("cell1-host2", cell.uuid)
+
+
+@pytest.mark.parametrize("operation", ["migrate", "live_migrate", "evacuate"])
+@pytest.mark.parametrize(
+    ("host", "error", "message"),
+    [
+        ("nowhere", exception.HostNotFound, "nowhere"),
+        ("cell2-host1", exception.Invalid, "host cell2-host1 is in another cell than server"),
+        ("cell1-host1", exception.Invalid, "is already on host cell1-host1"),
+    ],
+    ids=["unknown", "other cell", "same"],
+)
+def test_a_host_that_will_not_do_is_refused(
+    plane: ControlPlane,
+    cell: CellConductor,
+    uuid: str,
+    operation: str,
+    host: str,
+    error: type[Exception],
+    message: str,
+) -> None:
+    """Before anything is stored."""
+    plane.add_cell("cell2")
+    plane.map_hosts()
+    cell.services = [service.with_values(up=False) for service in cell.services]
+    with pytest.raises(error, match=message):
+        plane.operate(uuid, operation, host=host, context=an_admin())
+    assert (cell.begun, plane.left()) == ([], [])
+
+
+def test_an_evacuation_needs_a_dead_host(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Else the server would run twice; what to do is said."""
+    with pytest.raises(exception.InstanceInvalidState, match="its host cell1-host1 is up"):
+        plane.operate(uuid, "evacuate", context=an_admin())
+    assert (cell.begun, plane.left()) == ([], [])
+    cell.services[0] = cell.services[0].with_values(up=False)
+    plane.operate(uuid, "evacuate", context=an_admin())
+    plane.workers.work()
+    assert cell.instances[uuid].host == "cell1-host2"
+
+
+@pytest.mark.parametrize("may_stay", [False, True], ids=["away", "here"])
+def test_a_resized_server_may_stay_where_that_is_allowed(
+    plane: ControlPlane, cell: CellConductor, uuid: str, may_stay: bool
+) -> None:
+    """[DEFAULT] allow_resize_to_same_host; migrations always leave."""
+    plane.conf.set_override("allow_resize_to_same_host", may_stay)
+    plane.operate(uuid, "resize", flavor="large")
+    plane.workers.work()
+    assert plane.scheduler.specs[-1].ignore_hosts == ([] if may_stay else ["cell1-host1"])
+
+
+# Sizes and quotas
+
+
+@pytest.mark.parametrize(
+    ("flavor", "error"),
+    [
+        ("huge", exception.FlavorNotFound),
+        ("small", exception.Invalid),
+        ("retired", exception.Invalid),
+    ],
+)
+def test_a_flavor_that_will_not_do_is_refused(
+    plane: ControlPlane, cell: CellConductor, uuid: str, flavor: str, error: type[Exception]
+) -> None:
+    """Unknown, the present one, or taken out of use."""
+    plane.add_flavor("retired", disabled=True)
+    with pytest.raises(error):
+        plane.operate(uuid, "resize", flavor=flavor)
+    assert (cell.begun, plane.left(), usage(plane)) == ([], [], (1, 512))
+
+
+def test_a_resize_counts_the_larger_flavor_from_its_acceptance_on(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Both may be had at any time until it is confirmed."""
+    plane.operate(uuid, "resize", flavor="large")
+    assert usage(plane) == (4, 2048)
+
+
+def test_a_smaller_flavor_still_counts_the_larger(plane: ControlPlane, cell: CellConductor) -> None:
+    """It may be reverted."""
+    (uuid,) = plane.build(flavor="large")
+    plane.operate(uuid, "resize", flavor="small")
+    plane.workers.work()
+    assert usage(plane) == (4, 2048)
+
+
+@pytest.mark.parametrize(
+    ("limits", "is_allowed"),
+    [({"cores": 3}, False), ({"ram": 2047}, False), ({"cores": 4, "ram": 2048}, True)],
+    ids=["cores", "ram", "both fit"],
+)
+def test_a_resize_needs_quota_for_what_is_more(
+    plane: ControlPlane, cell: CellConductor, uuid: str, limits: dict[str, int], is_allowed: bool
+) -> None:
+    """Nothing is stored when there is none."""
+    limit(plane, **limits)
+    if is_allowed:
+        plane.operate(uuid, "resize", flavor="large")
+        return
+    with pytest.raises(exception.QuotaExceeded):
+        plane.operate(uuid, "resize", flavor="large")
+    assert (cell.begun, plane.left(), usage(plane)) == ([], [], (1, 512))
+
+
+def test_a_smaller_flavor_needs_no_quota(plane: ControlPlane, cell: CellConductor) -> None:
+    """Also when the project has more than it may by now."""
+    (uuid,) = plane.build(flavor="large")
+    limit(plane, cores=1, ram=1)
+    plane.operate(uuid, "resize", flavor="small")
+
+
+def test_a_resize_that_is_refused_for_another_move_counts_nothing(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """What is counted and what is stored are one transaction."""
+    plane.operate(uuid, "migrate", context=an_admin())
+    with pytest.raises(exception.InstanceInvalidState, match="it is already being moved"):
+        plane.operate(uuid, "resize", flavor="large")
+    assert usage(plane) == (1, 512)
+
+
+def test_a_second_resize_takes_nothing_from_what_the_first_counts(
+    plane: ControlPlane, cell: CellConductor
+) -> None:
+    """The first waits to be confirmed and may still be reverted to the larger flavor."""
+    plane.add_flavor("middle", vcpus=2, memory_mb=1024)
+    (uuid,) = plane.build(flavor="large")
+    plane.operate(uuid, "resize", flavor="small")
+    plane.workers.work()
+    cell.refusal = exception.InstanceInvalidState(
+        instance_uuid=uuid, operation="resize", reason="it is resized"
+    )
+    with pytest.raises(exception.InstanceInvalidState):
+        plane.operate(uuid, "resize", flavor="middle")
+    assert usage(plane) == (4, 2048)
+
+
+# Rebuilding, unshelving
+
+
+def test_a_rebuild_from_the_same_image_asks_nobody(
+    plane: ControlPlane, cell: CellConductor
+) -> None:
+    """It runs there already."""
+    plane.add_image("loop")
+    (uuid,) = plane.build(image="loop")
+    plane.scheduler.specs.clear()
+    plane.operate(uuid, "rebuild", image="loop", name="new", metadata={"a": "b"})
+    ((_, operation, arguments),) = cell.begun
+    assert operation == "rebuild"
+    assert (arguments["name"], arguments["metadata"]) == ("new", {"a": "b"})
+    assert arguments["image"].name == "loop"
+    assert plane.scheduler.specs == []
+
+
+@pytest.mark.parametrize(
+    ("image", "error"),
+    [("none", exception.ImageNotFound), ("half", exception.Invalid)],
+    ids=["unknown", "not active"],
+)
+def test_an_image_that_will_not_do_is_refused(
+    plane: ControlPlane, cell: CellConductor, uuid: str, image: str, error: type[Exception]
+) -> None:
+    """As at a creation."""
+    plane.add_image("half", status="queued")
+    with pytest.raises(error):
+        plane.operate(uuid, "rebuild", image=image)
+    assert cell.begun == []
+
+
+def test_what_was_not_offloaded_is_unshelved_where_it_is(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """It kept its place; another one cannot be asked for."""
+    change(cell, uuid, vm_state="shelved")
+    with pytest.raises(exception.InstanceInvalidState, match="it is not offloaded"):
+        plane.operate(uuid, "unshelve", availability_zone="nova")
+    plane.operate(uuid, "unshelve")
+    assert cell.begun == [(uuid, "unshelve_here", {})]
+
+
+def test_what_was_offloaded_is_scheduled_to_the_zone_that_is_asked_for(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """The spec of its creation, another zone."""
+    change(cell, uuid, vm_state="shelved_offloaded", host=None)
+    plane.placement.held.clear()
+    plane.operate(uuid, "unshelve", availability_zone="north")
+    plane.workers.work()
+    assert plane.scheduler.specs[-1].availability_zone == "north"
+    assert cell.instances[uuid].vm_state == "active"
+
+
+# Consoles and migrations
+
+
+def test_a_console_is_asked_of_the_cell(plane: ControlPlane, uuid: str) -> None:
+    """All of it, or its end."""
+    assert plane.operations.get_console_output(a_user(), uuid, lines=None) == "hello\n"
+
+
+def test_migrations_of_all_cells_are_listed_newest_first(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """As many as were asked for."""
+    later = builders.A_TIME.replace(minute=1)
+    cell.migrations = [a_migration(uuid)]
+    other = plane.add_cell("cell2")
+    other.migrations = [a_migration(builders.a_uuid(), created_at=later)]
+    listed = plane.operations.list_migrations(an_admin(), filters={}, limit=2)
+    assert [one.uuid for one in listed["migrations"]] == [
+        other.migrations[0].uuid, cell.migrations[0].uuid,
+    ]  # fmt: skip
+    listed = plane.operations.list_migrations(an_admin(), filters={}, limit=1)
+    assert len(listed["migrations"]) == 1
+
+
+def test_a_cell_that_does_not_answer_is_named(plane: ControlPlane, cell: CellConductor) -> None:
+    """The others' migrations are listed all the same."""
+    other = plane.add_cell("cell2")
+    other.migrations = [a_migration(builders.a_uuid())]
+    cell.error = RuntimeError("no")
+    listed = plane.operations.list_migrations(an_admin(), filters={}, limit=9)
+    assert (len(listed["migrations"]), listed["down_cells"]) == (1, ["cell1"])
+
+
+def test_a_migration_is_aborted_by_its_cell(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Which knows whether it can be."""
+    cell.migrations = [a_migration(uuid)]
+    plane.operations.abort_migration(an_admin(), uuid, cell.migrations[0].uuid)
+    assert cell.begun == [(uuid, "abort", {"migration_uuid": cell.migrations[0].uuid})]
+    with pytest.raises(exception.MigrationNotFound):
+        plane.operations.abort_migration(an_admin(), uuid, builders.a_uuid())

@@ -1,0 +1,251 @@
+"""Tests of showing servers wherever they are: each in exactly one place, lists merged and paged."""
+
+from __future__ import annotations
+
+import oslo_messaging
+import pytest
+
+from armillary import exception
+from conductor.common.cell_db.actions import BUILD_EVENT, CLAIM_EVENT
+from objects.cell_mapping import CELL0_UUID
+from objects.instance_action import InstanceActionEvent
+from tests import builders
+from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
+
+NO_HOST = exception.NoValidHost(reason="2 of 2 hosts lack VCPU")
+TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
+
+
+def listed(plane: ControlPlane, limit: int = 100, **filters: object) -> list[str]:
+    page = plane.servers.list_servers(a_user(), filters=filters, limit=limit, marker=None)
+    return [one.uuid for one in page["instances"]]
+
+
+# One
+
+
+def test_a_server_is_shown_from_its_build_request_first(plane: ControlPlane) -> None:
+    """Before anybody worked on it."""
+    (uuid,) = plane.create()
+    assert plane.servers.get_server(a_user(), uuid).task_state == "scheduling"
+
+
+def test_a_server_is_shown_from_its_cell_then(plane: ControlPlane) -> None:
+    """As the cell has it."""
+    (uuid,) = plane.build()
+    assert plane.servers.get_server(a_user(), uuid).host == "cell1-host1"
+
+
+def test_a_server_that_found_no_host_is_shown_from_cell0(plane: ControlPlane) -> None:
+    """With its fault."""
+    plane.scheduler.error = NO_HOST
+    (uuid,) = plane.build()
+    shown = plane.servers.get_server(a_user(), uuid)
+    assert (shown.vm_state, shown.cell_uuid) == ("error", CELL0_UUID)
+    assert shown.fault is not None
+
+
+def test_an_unknown_server_is_not_found(plane: ControlPlane) -> None:
+    """It never was."""
+    with pytest.raises(exception.InstanceNotFound):
+        plane.servers.get_server(a_user(), builders.a_uuid())
+
+
+def test_the_server_of_another_project_is_not_found(plane: ControlPlane) -> None:
+    """But by an administrator."""
+    (uuid,) = plane.build()
+    with pytest.raises(exception.InstanceNotFound):
+        plane.servers.get_server(a_user("p2"), uuid)
+    assert plane.servers.get_server(an_admin(), uuid).uuid == uuid
+
+
+def test_a_server_in_a_silent_cell_cannot_be_shown(plane: ControlPlane) -> None:
+    """That is not the same as unknown."""
+    (uuid,) = plane.build()
+    (cell,) = plane.cells.values()
+    plane.bus_of(cell).fail("get_instance", TIMEOUT)
+    with pytest.raises(exception.CellUnavailable, match="cell1"):
+        plane.servers.get_server(a_user(), uuid)
+
+
+# Lists
+
+
+def test_a_list_merges_all_places(plane: ControlPlane) -> None:
+    """Build requests, two cells and cell0, newest first."""
+    plane.add_cell("cell2")
+    in_cells = plane.build(4)
+    plane.clock.advance(10)
+    plane.scheduler.error = NO_HOST
+    buried = plane.build()
+    plane.clock.advance(10)
+    waiting = plane.create()
+    assert listed(plane) == waiting + buried + sorted(in_cells, reverse=True)
+
+
+def test_pages_hold_each_server_once(plane: ControlPlane) -> None:
+    """Also when all were made in the same second."""
+    plane.add_cell("cell2")
+    uuids = plane.build(7) + plane.create(4)
+    seen: list[str] = []
+    marker: str | None = None
+    while True:
+        page = plane.servers.list_servers(a_user(), filters={}, limit=3, marker=marker)["instances"]
+        if not page:
+            break
+        seen += [one.uuid for one in page]
+        marker = page[-1].uuid
+    assert seen == sorted(uuids, reverse=True)
+
+
+def test_a_server_on_its_way_to_its_cell_is_listed_once(plane: ControlPlane) -> None:
+    """The cell stored it and the mapping is still to come: it is a build request yet."""
+    (cell,) = plane.cells.values()
+    uuids = plane.create(2)
+    seen: list[list[str]] = []
+    cell.before_answer = lambda: seen.append(listed(plane))
+    plane.workers.work()
+    assert seen == [sorted(uuids, reverse=True)]
+
+
+def test_a_server_deleted_on_its_way_is_not_listed(plane: ControlPlane) -> None:
+    """Though its cell has it already."""
+    (cell,) = plane.cells.values()
+    gone, kept = plane.create(2)
+    seen: list[list[str]] = []
+
+    def delete_and_list() -> None:
+        plane.delete(gone)
+        seen.append(listed(plane))
+
+    cell.before_answer = delete_and_list
+    plane.workers.work()
+    assert seen == [[kept]]
+
+
+def test_hidden_servers_do_not_make_a_page_short(plane: ControlPlane) -> None:
+    """What is left out is made up for from further down."""
+    (cell,) = plane.cells.values()
+    uuids = sorted(plane.build(5), reverse=True)
+    stray = builders.an_instance(uuid="ffffffff" + uuids[0][8:], created_at=None)
+    stray.created_at = cell.instances[uuids[0]].created_at
+    cell.instances[stray.uuid] = stray
+    assert listed(plane, limit=3) == uuids[:3]
+
+
+def test_a_silent_cell_is_left_out_and_named(plane: ControlPlane) -> None:
+    """The others are listed."""
+    other = plane.add_cell("cell2")
+    uuids = plane.build(4)
+    plane.bus_of(other).fail("list_instances", TIMEOUT)
+    page = plane.servers.list_servers(a_user(), filters={}, limit=10, marker=None)
+    assert page["down_cells"] == ["cell2"]
+    assert {one.uuid for one in page["instances"]} == set(uuids) - set(other.instances)
+
+
+def test_a_cell_that_answers_with_an_error_is_left_out_and_named(plane: ControlPlane) -> None:
+    """Its database may be away."""
+    other = plane.add_cell("cell2")
+    other.error = RuntimeError("the database is away")
+    page = plane.servers.list_servers(a_user(), filters={}, limit=10, marker=None)
+    assert page["down_cells"] == ["cell2"]
+
+
+def test_a_list_is_of_the_own_project(plane: ControlPlane) -> None:
+    """An administrator may ask for all."""
+    mine = plane.build()
+    theirs = plane.build(context=a_user("p2"))
+    assert listed(plane) == mine
+    page = plane.servers.list_servers(
+        an_admin(), filters={"all_projects": True}, limit=10, marker=None
+    )
+    assert {one.uuid for one in page["instances"]} == {*mine, *theirs}
+
+
+def test_only_an_administrator_lists_all_projects(plane: ControlPlane) -> None:
+    """Others are told so."""
+    with pytest.raises(exception.Forbidden):
+        listed(plane, all_projects=True)
+
+
+def test_filters_hold_in_every_place(plane: ControlPlane) -> None:
+    """Name, status, host, reservation."""
+    (active,) = plane.build(name="blue")
+    plane.scheduler.error = NO_HOST
+    (error,) = plane.build(name="blue")
+    (waiting,) = plane.create(name="blue")
+    plane.create(name="red")
+    assert set(listed(plane, name="blu")) == {active, error, waiting}
+    assert listed(plane, name="blu", status="ACTIVE") == [active]
+    assert listed(plane, name="blu", status="ERROR") == [error]
+    assert listed(plane, name="blu", status="BUILD") == [waiting]
+    assert listed(plane, host="cell1-host1") == [active]
+    reservation = plane.servers.get_server(a_user(), waiting).reservation_id
+    assert listed(plane, reservation_id=reservation) == [waiting]
+
+
+def test_an_unknown_filter_is_refused(plane: ControlPlane) -> None:
+    """Rather than ignored, which would list too much."""
+    with pytest.raises(exception.Invalid, match="colour"):
+        listed(plane, colour="red")
+
+
+def test_an_unknown_marker_is_refused(plane: ControlPlane) -> None:
+    """There is no page after what is not there."""
+    with pytest.raises(exception.Invalid, match="marker"):
+        plane.servers.list_servers(a_user(), filters={}, limit=1, marker=builders.a_uuid())
+
+
+# Why
+
+
+def a_built_server(plane: ControlPlane) -> str:
+    """Return a server whose first attempt failed, whose second host refused, whose third built."""
+    (uuid,) = plane.build()
+    (cell,) = plane.cells.values()
+    events = [
+        InstanceActionEvent.from_values(
+            event=event, host=host, attempt=attempt, result=result, details="secret"
+        )
+        for event, host, attempt, result in (
+            (BUILD_EVENT, "h1", 1, "Error"),
+            (CLAIM_EVENT, "h2", 2, "Error"),
+            (BUILD_EVENT, "h3", 2, "Success"),
+        )
+    ]
+    cell.actions = [builders.an_action(uuid, events=events)]
+    cell.faults = [
+        builders.a_fault(uuid, attempt=1, host="h1", message="No space.", details="h1: full")
+    ]
+    return uuid
+
+
+def test_an_explanation_has_every_attempt(plane: ControlPlane) -> None:
+    """With host, result and reason; what refused the claim was no attempt but is told."""
+    uuid = a_built_server(plane)
+    explained = plane.servers.explain(an_admin(), uuid)
+    assert explained["attempts"] == [
+        {"attempt": 1, "host": "h1", "result": "Error", "reason": "No space."},
+        {"attempt": 2, "host": "h2", "result": "Refused",
+         "reason": "another request took the resources first"},
+        {"attempt": 2, "host": "h3", "result": "Success", "reason": None},
+    ]  # fmt: skip
+    assert explained["trace"]["choices"][0]["host"] == "cell1-host1"
+    assert [fault.details for fault in explained["faults"]] == ["h1: full"]
+
+
+def test_an_explanation_names_no_host_to_a_user(plane: ControlPlane) -> None:
+    """Nor details that are for administrators."""
+    uuid = a_built_server(plane)
+    explained = plane.servers.explain(a_user(), uuid)
+    assert {attempt["host"] for attempt in explained["attempts"]} == {None}
+    assert [(fault.host, fault.details) for fault in explained["faults"]] == [(None, None)]
+    assert explained["instance"].host is None
+    assert explained["trace"]["choices"][0]["host"] is None
+
+
+def test_a_server_on_its_way_can_be_explained(plane: ControlPlane) -> None:
+    """There is little to say yet."""
+    (uuid,) = plane.create()
+    explained = plane.servers.explain(a_user(), uuid)
+    assert (explained["trace"], explained["faults"], explained["attempts"]) == (None, [], [])

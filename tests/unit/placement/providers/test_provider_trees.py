@@ -1,0 +1,29 @@
+"""Trees of rows: side by side, parents before their children."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placement.providers.provider_trees import ProviderTrees
+
+
+def a_forest() -> ProviderTrees:
+    """Return a tree of rows 3 > (0, 4 > 1), an empty row 2, and a tree of row 5."""
+    roots = np.array([3, 3, -1, 3, 3, 5])
+    parents = np.array([3, 4, -1, -1, 3, -1])
+    return ProviderTrees(roots, parents)
+
+
+def test_rows_of_a_tree_come_from_the_root_down() -> None:
+    """By depth, then by row."""
+    trees = a_forest()
+    assert trees.rows_of(3).tolist() == [3, 0, 4, 1]
+    assert trees.rows_of(5).tolist() == [5]
+    assert trees.depths.tolist() == [1, 2, 0, 0, 1, 0]
+
+
+def test_rows_of_several_trees_come_one_after_the_other() -> None:
+    """In the order asked for, also of none."""
+    trees = a_forest()
+    assert trees.rows_of_many(np.array([5, 3])).tolist() == [5, 3, 0, 4, 1]
+    assert trees.rows_of_many(np.empty(0, np.intp)).tolist() == []

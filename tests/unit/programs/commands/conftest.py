@@ -1,0 +1,25 @@
+"""What tests of commands share: a super conductor that builds, and does what is asked later."""
+
+from __future__ import annotations
+
+import pytest
+
+from programs.commands import wait
+from tests.fixtures.operated_servers import OperatedServers
+from tests.unit.programs.conftest import BuildingSuperConductor
+
+
+class WorkingSuperConductor(BuildingSuperConductor, OperatedServers):
+    """Builds what it accepts, and brings about what is asked of servers after that."""
+
+
+@pytest.fixture
+def conductor() -> WorkingSuperConductor:
+    """Return the super conductor that the API asks."""
+    return WorkingSuperConductor()
+
+
+@pytest.fixture
+def poll_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let whoever waits look again at once."""
+    monkeypatch.setattr(wait, "FIRST_PAUSE_SECONDS", 0.001)

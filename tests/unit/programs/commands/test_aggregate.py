@@ -1,0 +1,73 @@
+"""Aggregates on the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import builders
+from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
+
+
+@pytest.fixture(autouse=True)
+def aggregates(conductor: BuildingSuperConductor) -> None:
+    """Have two aggregates and one host."""
+    conductor.aggregates = [
+        builders.an_aggregate("ssd", id=1, metadata={"fast": "yes"}),
+        builders.an_aggregate("gpu", id=2, hosts=["host1"]),
+    ]
+    conductor.services = [builders.a_service("host1")]
+
+
+def test_an_aggregate_is_created(armillary: Armillary) -> None:
+    """With its zone."""
+    made = armillary("aggregate", "create", "rack1", "--zone", "east", "-f", "json").json
+    assert made["name"] == "rack1"
+    assert made["availability_zone"] == "east"
+
+
+def test_aggregates_are_listed(armillary: Armillary) -> None:
+    """With hosts and properties."""
+    rows = armillary("aggregate", "list", "-f", "json").json
+    assert [(row["Name"], row["Hosts"]) for row in rows] == [("ssd", []), ("gpu", ["host1"])]
+
+
+@pytest.mark.parametrize("name", ["name", "id", "uuid"])
+def test_an_aggregate_is_shown_by_any_of_its_names(
+    name: str, armillary: Armillary, conductor: BuildingSuperConductor
+) -> None:
+    """The number is an id, too."""
+    wanted = str(getattr(conductor.aggregates[0], name))
+    assert armillary("aggregate", "show", wanted, "-f", "json").json["name"] == "ssd"
+
+
+def test_an_aggregate_is_changed(armillary: Armillary, conductor: BuildingSuperConductor) -> None:
+    """Name, zone and properties in one command."""
+    ended = armillary(
+        "aggregate", "set", "ssd", "--name", "nvme", "--zone", "west", "--property", "new=1",
+        "--no-property", "fast",
+    )  # fmt: skip
+    assert ended.code == 0
+    assert conductor.aggregates[0].name == "nvme"
+    assert conductor.aggregates[0].metadata == {"availability_zone": "west", "new": "1"}
+
+
+def test_a_change_that_is_none_is_wrong_usage(armillary: Armillary) -> None:
+    """Nothing is sent."""
+    assert armillary("aggregate", "set", "ssd").code == 2
+
+
+def test_hosts_go_in_and_out(armillary: Armillary, conductor: BuildingSuperConductor) -> None:
+    """The answer shows who is in."""
+    words = ("aggregate", "add", "host", "ssd", "host1", "-f", "json")
+    assert armillary(*words).json["hosts"] == ["host1"]
+    words = ("aggregate", "remove", "host", "ssd", "host1", "-f", "json")
+    assert armillary(*words).json["hosts"] == []
+
+
+def test_aggregates_are_deleted(armillary: Armillary, conductor: BuildingSuperConductor) -> None:
+    """One that has hosts is not."""
+    assert armillary("aggregate", "delete", "ssd").code == 0
+    ended = armillary("aggregate", "delete", "gpu")
+    assert ended.code == 1
+    assert "HTTP 409" in ended.err
+    assert [aggregate.name for aggregate in conductor.aggregates] == ["gpu"]

@@ -1,0 +1,60 @@
+"""Arguments that several commands take."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from programs.commands import arguments
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("a=b", ("a", "b")), ("a=", ("a", "")), ("a=b=c", ("a", "b=c"))]
+)
+def test_a_pair_is_cut_at_its_first_equals_sign(text: str, value: tuple[str, str]) -> None:
+    """Values may hold more of them."""
+    assert arguments.pair(text) == value
+
+
+@pytest.mark.parametrize(
+    ("take", "text", "value"),
+    [
+        (arguments.positive, "1", 1),
+        (arguments.not_negative, "0", 0),
+        (arguments.limit, "-1", -1),
+        (arguments.seconds, "0.5", 0.5),
+    ],
+)
+def test_the_lowest_value_is_taken(take: Callable[[str], Any], text: str, value: Any) -> None:
+    """Each bound is inside."""
+    assert take(text) == value
+
+
+@pytest.mark.parametrize(
+    ("take", "text"),
+    [
+        (arguments.pair, "a"),
+        (arguments.pair, "=b"),
+        (arguments.positive, "0"),
+        (arguments.positive, "1.5"),
+        (arguments.not_negative, "-1"),
+        (arguments.limit, "-2"),
+        (arguments.seconds, "0"),
+        (arguments.seconds, "inf"),
+        (arguments.seconds, "nan"),
+        (arguments.seconds, "soon"),
+    ],
+)
+def test_what_is_beyond_is_refused(take: Callable[[str], Any], text: str) -> None:
+    """argparse shows the sentence."""
+    with pytest.raises(argparse.ArgumentTypeError):
+        take(text)
+
+
+def test_a_key_that_comes_again_has_a_list() -> None:
+    """As hints with several values."""
+    pairs = [("a", "1"), ("b", "2"), ("a", "3"), ("a", "4")]
+    assert arguments.grouped(pairs) == {"a": ["1", "3", "4"], "b": "2"}

@@ -1,0 +1,46 @@
+"""Things by id or by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from armillary import exception
+from programs.commands.lookup import AmbiguousName, find_flavor, find_group, find_image
+from programs.http_client import ApiClient
+from tests import builders
+from tests.unit.programs.conftest import BuildingSuperConductor
+
+
+def test_an_id_wins_over_a_name(api: ApiClient, conductor: BuildingSuperConductor) -> None:
+    """Somebody may call a thing like another's id."""
+    wanted = builders.an_image("wanted")
+    conductor.images = [builders.an_image(wanted.id), wanted]
+    assert find_image(api, wanted.id)["name"] == "wanted"
+
+
+def test_a_name_that_looks_like_an_id_is_a_name(
+    api: ApiClient, conductor: BuildingSuperConductor
+) -> None:
+    """When there is no such id."""
+    name = builders.a_uuid()
+    conductor.images = [builders.an_image(name)]
+    assert find_image(api, name)["name"] == name
+
+
+def test_only_whole_names_count(api: ApiClient, conductor: BuildingSuperConductor) -> None:
+    """And case matters."""
+    conductor.flavors = [builders.a_flavor("small.2"), builders.a_flavor("Small")]
+    with pytest.raises(exception.NotFound, match="No flavor has the id or name 'small'"):
+        find_flavor(api, "small")
+
+
+def test_of_many_with_one_name_some_ids_are_shown(
+    api: ApiClient, conductor: BuildingSuperConductor
+) -> None:
+    """The line stays short."""
+    groups = [builders.an_instance_group("x", project_id="admin") for _ in range(3)]
+    conductor.groups = groups
+    with pytest.raises(AmbiguousName) as caught:
+        find_group(api, "x")
+    ids = ", ".join(group.uuid for group in groups)
+    assert str(caught.value) == (f"3 server groups are named 'x': {ids}. Use an id.")

@@ -1,0 +1,167 @@
+"""What the tests of the command line share: the real HTTP API, a super conductor in memory."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+from oslo_config import cfg
+
+from api.app import make_app
+from armillary.conf import api as api_conf
+from armillary.context import RequestContext
+from armillary.http.server import HttpServer
+from conductor.super_conductor.rpcapi import SuperConductorAPI
+from objects.instance import Instance
+from programs.commands.app import TOKEN_VARIABLE, URL_VARIABLE, ClientApp
+from programs.http_client import ApiClient
+from tests import builders
+from tests.fixtures.stand_in import StandIn
+from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
+from tests.unit.armillary.conftest import fork_program, fork_servers, keep_logging, start_program
+
+__all__ = ["fork_program", "fork_servers", "keep_logging", "start_program"]
+
+PROJECT = "admin"  # of whoever shows no token
+
+
+class BuildingSuperConductor(SuperConductor):
+    """Builds what it accepts, one look later; outcomes are taken in turn, the last one stays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.outcomes: list[dict[str, Any]] = [{"vm_state": "active", "host": "host1"}]
+        self.is_deaf = False
+        """Whether nothing that was accepted is ever done."""
+        self.totals: dict[str, Any] = {}
+
+    def create_servers(self, context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
+        accepted = super().create_servers(context, request)
+        for index, server in enumerate(accepted["instances"]):
+            server.launch_index = index
+            server.name = f"{request['name']}-{index + 1}" if index else request["name"]
+            server.reservation_id = accepted["reservation_id"]
+        return accepted
+
+    def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
+        return self._looked_at(super().get_server(context, instance_uuid))
+
+    def list_servers(
+        self, context: RequestContext, filters: dict[str, Any], limit: int, marker: str | None
+    ) -> dict[str, Any]:
+        listed = super().list_servers(context, filters, limit, marker)
+        seen = [self._looked_at(server) for server in listed["instances"]]
+        return {**listed, "instances": seen}
+
+    def delete_server(self, context: RequestContext, instance_uuid: str) -> None:
+        self.get_server(context, instance_uuid)
+        if not self.is_deaf:
+            self.servers = [server for server in self.servers if server.uuid != instance_uuid]
+
+    def list_allocations(
+        self, context: RequestContext, marker: str | None, limit: int
+    ) -> dict[str, Any]:
+        listed = super().list_allocations(context, marker, limit)
+        listed["totals"]["resources"] = self.totals
+        return listed
+
+    def _looked_at(self, server: Instance) -> Instance:
+        """Return the server as it was, and let the next look find it built."""
+        seen = server.with_values()
+        if server.vm_state == "building" and not self.is_deaf:
+            outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+            for name, value in {"attempt": 1, **outcome}.items():
+                setattr(server, name, value)
+        return seen
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it printed with ``-f json``."""
+        return json.loads(self.out)
+
+
+Armillary = Callable[..., Ended]
+
+
+@pytest.fixture
+def conductor() -> BuildingSuperConductor:
+    """Return the super conductor that the API asks."""
+    return BuildingSuperConductor()
+
+
+@pytest.fixture
+def rpc(conductor: BuildingSuperConductor) -> SuperConductorClient:
+    """Return the client that the API asks it with; it notes who called what."""
+    return SuperConductorClient(conductor)
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[StandIn, str]]:
+    """Lend the address of one API for all tests, and the client that it asks with."""
+    conf = cfg.ConfigOpts()
+    api_conf.register_opts(conf)
+    folder = tmp_path_factory.mktemp("api")
+    path = folder / "api.conf"
+    path.write_text(f"[oslo_policy]\npolicy_file = {folder}/policy.yaml\n[api]\nmax_limit = 3\n")
+    conf([f"--config-file={path}"], default_config_files=[], default_config_dirs=[])
+    stand_in = StandIn()
+    app = make_app(conf, conductor=cast("SuperConductorAPI", stand_in))
+    server = HttpServer(app, host="127.0.0.1", port=0, threads=2)
+    server.start()
+    yield stand_in, "http://{}:{}".format(*server.address)
+    server.stop()
+    server.wait()
+
+
+@pytest.fixture
+def url(rpc: SuperConductorClient, served: tuple[StandIn, str]) -> str:
+    """Return the address of the API; its pages are short."""
+    stand_in, url = served
+    stand_in.behind = rpc
+    return url
+
+
+@pytest.fixture
+def api(url: str) -> Iterator[ApiClient]:
+    """Return a client of the API, in the administrator's name."""
+    client = ApiClient(url)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def armillary(url: str) -> Armillary:
+    """Return a function that runs a command as the administrator, or with ``token=``."""
+
+    def run(*words: str, token: str = "", url: str = url) -> Ended:
+        out, err = io.StringIO(), io.StringIO()
+        app = ClientApp(out, err, {URL_VARIABLE: url, TOKEN_VARIABLE: token})
+        code = app.run(list(words))
+        return Ended(code, out.getvalue(), err.getvalue())
+
+    return run
+
+
+@pytest.fixture
+def a_server(conductor: BuildingSuperConductor) -> Callable[..., Instance]:
+    """Return a function that puts a server into the administrator's project."""
+
+    def make(name: str = "web", **values: Any) -> Instance:
+        server = builders.an_instance(name, **{"project_id": PROJECT, **values})
+        conductor.servers.append(server)
+        return server
+
+    return make

@@ -1,0 +1,167 @@
+"""What the tests of the operator's programs share: both programs, files for them, a cell."""
+
+from __future__ import annotations
+
+import io
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oslo_config import cfg
+
+import rpc
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.super_conductor.db import cells
+from objects.cell_mapping import CellMapping
+from objects.compute_node import ComputeNode
+from objects.instance import Instance
+from objects.service import Service
+from programs import manage, status
+from programs.bus_factory import bus_maker
+from programs.operator.application import OperatorApp
+from tests import builders
+
+CELL_UUID = "11111111-1111-4111-8111-111111111111"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it printed with ``-f json``."""
+        return json.loads(self.out)
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture(autouse=True)
+def own_configuration(
+    keep_logging: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Keep the usual places of files out, and leave the programs' configuration as it was."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    yield
+    cfg.CONF.reset()
+
+
+@pytest.fixture
+def conf_file(tmp_path: Path) -> Path:
+    """Return a super conductor's configuration; a second cell database is not in it."""
+    path = tmp_path / "conductor.conf"
+    path.write_text(
+        f"[DEFAULT]\nstate_path = {tmp_path}\n"
+        "[conductor]\ncell_timeout_seconds = 1\n"
+        f"[api_database]\nconnection = sqlite:///{tmp_path}/api.sqlite\n"
+        f"[cell0_database]\nconnection = sqlite:///{tmp_path}/cell0.sqlite\n"
+    )
+    return path
+
+
+def runner(conf_file: Path, make: Callable[..., OperatorApp]) -> Run:
+    """Return a function that runs a command with a configuration, ``conf_file`` unless given."""
+
+    def run(*words: str, conf_file: Path = conf_file) -> Ended:
+        out, err = io.StringIO(), io.StringIO()
+        try:
+            code = make(out, err).run([f"--config-file={conf_file}", *words])
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return Ended(code, out.getvalue(), err.getvalue())
+
+    return run
+
+
+@pytest.fixture
+def run_manage(conf_file: Path) -> Run:
+    """Return a function that runs ``armillary-manage``."""
+    return runner(conf_file, manage.make_app)
+
+
+@pytest.fixture
+def run_status(conf_file: Path) -> Run:
+    """Return a function that runs ``armillary-status``."""
+    return runner(conf_file, status.make_app)
+
+
+@pytest.fixture
+def api_database(run_manage: Run, tmp_path: Path) -> Iterator[Database]:
+    """Return the API database, whose tables were made by ``db sync``."""
+    assert run_manage("db", "sync").code == 0
+    database = Database(f"sqlite:///{tmp_path}/api.sqlite", name="API")
+    yield database
+    database.dispose()
+
+
+class CellConductor:
+    """Serves a cell's broker in memory with the hosts and servers that a test gives it."""
+
+    def __init__(self) -> None:
+        self.services: list[Service] = []
+        self.nodes: list[ComputeNode] = []
+        self.instances: list[Instance] = []
+
+    def add_host(self, host: str, **values: Any) -> None:
+        self.nodes.append(builders.a_compute_node(host))
+        self.services.append(builders.a_service(host, **values))
+
+    @rpc.expose
+    def list_services(self, context: RequestContext) -> list[Service]:
+        return self.services
+
+    @rpc.expose
+    def list_compute_nodes(self, context: RequestContext) -> list[ComputeNode]:
+        return self.nodes
+
+    @rpc.expose
+    def list_known_hosts(self, context: RequestContext) -> dict[str, list[str]]:
+        nodes = {node.host: [node.uuid] for node in self.nodes}
+        return {service.host: nodes.get(service.host, []) for service in self.services}
+
+    @rpc.expose
+    def list_instances(
+        self, context: RequestContext, filters: dict[str, Any], limit: int,
+        marker: dict[str, str] | None,
+    ) -> list[Instance]:  # fmt: skip
+        return [] if marker else self.instances
+
+
+def register(database: Database, name: str = "cell1", url: str = "", **values: Any) -> CellMapping:
+    """Register a cell; nobody answers there unless somebody serves its broker."""
+    with database.writer() as session:
+        return cells.create_cell(
+            session,
+            name=name,
+            transport_url=url or f"kombu+memory:////{uuid.uuid4()}",
+            now=builders.A_TIME,
+            **values,
+        )
+
+
+@pytest.fixture
+def cell_conductor(api_database: Database) -> Iterator[CellConductor]:
+    """Return the conductor of the registered cell ``cell1``, which answers."""
+    url = f"kombu+memory:////{uuid.uuid4()}"
+    register(api_database, url=url, cell_uuid=CELL_UUID)
+    bus = bus_maker(cfg.CONF, "armillary-conductor")(url)
+    conductor = CellConductor()
+    server = bus.server(
+        CellConductorAPI.TOPIC, "host", [conductor], version=CellConductorAPI.VERSION
+    )
+    server.start()
+    yield conductor
+    server.stop()
+    server.wait()
+    bus.close()

@@ -1,0 +1,205 @@
+"""Tests of ``armillary-manage cell``: which cells there are, what they have, exit codes."""
+
+from __future__ import annotations
+
+import pytest
+
+from armillary.db import Database
+from conductor.super_conductor.db import cells, host_mappings, instance_mappings
+from tests import builders
+from tests.unit.programs.operator.conftest import CELL_UUID, CellConductor, Ended, Run, register
+
+URL = "rabbit://user:geheim@broker:5672/cell1"
+MASKED = "rabbit://user:***@broker:5672/cell1"
+
+
+def create(run: Run, *more: str) -> Ended:
+    return run("cell", "create", "cell1", "--transport-url", URL, "-f", "json", *more)
+
+
+def map_host(database: Database) -> None:
+    with database.writer() as session:
+        host_mappings.map_hosts(session, CELL_UUID, {"host1": []})
+
+
+def map_instance(database: Database, *, is_deleted: bool = False) -> None:
+    row = {
+        "instance_uuid": builders.a_uuid(), "cell_uuid": CELL_UUID, "reservation_id": "r-1",
+        "project_id": "p1", "user_id": "u1", "vcpus": 1, "memory_mb": 512,
+        "queued_for_delete": is_deleted, "deleted_at": builders.A_TIME if is_deleted else None,
+    }  # fmt: skip
+    with database.writer() as session:
+        instance_mappings.add_mappings(session, [row])
+
+
+# create, list, update
+
+
+@pytest.mark.usefixtures("api_database")
+def test_a_cell_is_created_with_its_password_masked(run_manage: Run) -> None:
+    """Whoever looks over a shoulder learns nothing."""
+    ended = create(run_manage, "--uuid", CELL_UUID)
+    expected = {"UUID": CELL_UUID, "Name": "cell1", "Disabled": False, "Transport URL": MASKED}
+    assert (ended.code, ended.json) == (0, expected)
+
+
+def test_the_password_itself_is_stored(run_manage: Run, api_database: Database) -> None:
+    """The super conductor needs it."""
+    create(run_manage)
+    with api_database.reader() as session:
+        (cell,) = cells.list_cells(session)
+    assert cell.transport_url == URL
+
+
+@pytest.mark.usefixtures("api_database")
+def test_a_name_is_taken_once(run_manage: Run) -> None:
+    """One line says so."""
+    create(run_manage)
+    ended = create(run_manage)
+    assert (ended.code, ended.err.count("\n")) == (1, 1)
+    assert "cell1 exists already" in ended.err
+
+
+@pytest.mark.usefixtures("api_database")
+def test_if_missing_is_content_with_the_cell_that_is_there(run_manage: Run) -> None:
+    """A script may run twice; nothing is changed."""
+    first = create(run_manage, "--if-missing")
+    again = create(run_manage, "--if-missing", "--disabled")
+    assert (again.code, again.json) == (0, first.json)
+
+
+def test_cells_are_listed_by_name_and_masked(run_manage: Run, api_database: Database) -> None:
+    """Disabled ones, too."""
+    register(api_database, "cell2", disabled=True)
+    register(api_database, "cell1", URL)
+    listed = run_manage("cell", "list", "-f", "json").json
+    assert [(cell["Name"], cell["Disabled"]) for cell in listed] == [
+        ("cell1", False),
+        ("cell2", True),
+    ]
+    assert listed[0]["Transport URL"] == MASKED
+
+
+def test_a_cell_is_changed_by_name(run_manage: Run, api_database: Database) -> None:
+    """All that may change, in one go."""
+    register(api_database)
+    ended = run_manage(
+        "cell", "update", "cell1", "--name", "a", "--transport-url", URL, "--disable", "-f", "json"
+    )
+    assert ended.json["Name"] == "a"
+    assert ended.json["Transport URL"] == MASKED
+    assert ended.json["Disabled"]
+
+
+def test_a_cell_is_enabled_by_uuid(run_manage: Run, api_database: Database) -> None:
+    """False is a change as well."""
+    register(api_database, disabled=True, cell_uuid=CELL_UUID)
+    assert not run_manage("cell", "update", CELL_UUID, "--enable", "-f", "json").json["Disabled"]
+
+
+def test_an_update_of_nothing_is_refused(run_manage: Run, api_database: Database) -> None:
+    """It says what could be given."""
+    register(api_database)
+    ended = run_manage("cell", "update", "cell1")
+    assert ended.code == 1
+    assert "--disable" in ended.err
+
+
+def test_tables_that_are_missing_are_said_in_one_line(run_manage: Run) -> None:
+    """With what to do, and without a word of SQL."""
+    ended = run_manage("cell", "list")
+    assert (ended.code, ended.err.count("\n")) == (78, 1)
+    assert "run armillary-manage db sync" in ended.err
+
+
+# delete
+
+
+def test_an_empty_cell_is_deleted(run_manage: Run, api_database: Database) -> None:
+    """It is gone."""
+    register(api_database)
+    assert run_manage("cell", "delete", "cell1").code == 0
+    assert run_manage("cell", "list", "-f", "json").json == []
+
+
+@pytest.mark.usefixtures("api_database")
+def test_deleting_an_unknown_cell_ends_with_1(run_manage: Run) -> None:
+    """It names what was asked for."""
+    ended = run_manage("cell", "delete", "nix")
+    assert (ended.code, ended.err) == (1, "armillary-manage: Cell nix could not be found.\n")
+
+
+def test_deleting_a_cell_with_hosts_ends_with_2_unless_forced(
+    run_manage: Run, api_database: Database
+) -> None:
+    """Force removes the mappings, too."""
+    register(api_database, cell_uuid=CELL_UUID)
+    map_host(api_database)
+    assert run_manage("cell", "delete", "cell1").code == 2
+    assert run_manage("cell", "delete", "cell1", "--force").code == 0
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)], ids=["plain", "forced"])
+def test_deleting_a_cell_with_servers_ends_with_3(
+    force: tuple[str, ...], run_manage: Run, api_database: Database
+) -> None:
+    """Force does not help: the servers would be lost."""
+    register(api_database, cell_uuid=CELL_UUID)
+    map_instance(api_database)
+    assert run_manage("cell", "delete", "cell1", *force).code == 3
+
+
+def test_deleting_a_cell_with_leftovers_ends_with_4_unless_forced(
+    run_manage: Run, api_database: Database
+) -> None:
+    """Mappings of deleted servers."""
+    register(api_database, cell_uuid=CELL_UUID)
+    map_instance(api_database, is_deleted=True)
+    assert run_manage("cell", "delete", "cell1").code == 4
+    assert run_manage("cell", "delete", "cell1", "--force").code == 0
+
+
+# What the cell's conductor is asked
+
+
+def test_hosts_are_discovered_once(run_manage: Run, cell_conductor: CellConductor) -> None:
+    """The second look finds nothing new."""
+    cell_conductor.add_host("host1")
+    ended = run_manage("cell", "discover-hosts", "-f", "json")
+    assert (ended.code, ended.json) == (0, [{"Host": "host1", "Cell": "cell1"}])
+    assert run_manage("cell", "discover-hosts", "-f", "json").json == []
+
+
+def test_a_cell_that_does_not_answer_is_named(
+    run_manage: Run, cell_conductor: CellConductor, api_database: Database
+) -> None:
+    """The others' hosts are discovered all the same."""
+    cell_conductor.add_host("host1")
+    register(api_database, "silent")
+    ended = run_manage("cell", "discover-hosts", "-f", "json")
+    assert [row["Host"] for row in ended.json] == ["host1"]
+    assert "cell silent does not answer; its hosts are skipped" in ended.err
+
+
+def test_one_cell_is_asked_when_it_is_named(
+    run_manage: Run, cell_conductor: CellConductor, api_database: Database
+) -> None:
+    """By its name; nobody waits for the others."""
+    cell_conductor.add_host("host1")
+    register(api_database, "silent")
+    ended = run_manage("cell", "discover-hosts", "--cell", "cell1", "-f", "json")
+    assert (len(ended.json), ended.err) == (1, "")
+
+
+@pytest.mark.usefixtures("api_database")
+def test_hosts_of_an_unknown_cell_are_not_looked_for(run_manage: Run) -> None:
+    """One line, whose exit code is that of a failure."""
+    ended = run_manage("cell", "discover-hosts", "--cell", "nix")
+    assert (ended.code, ended.err.count("\n")) == (1, 1)
+
+
+def test_servers_are_mapped_once(run_manage: Run, cell_conductor: CellConductor) -> None:
+    """Those of a cell that was moved here."""
+    cell_conductor.instances.append(builders.an_instance())
+    assert run_manage("cell", "map-instances", "cell1").out == "1 servers mapped\n"
+    assert run_manage("cell", "map-instances", "cell1").out == "0 servers mapped\n"

@@ -1,0 +1,157 @@
+"""Tests of ``armillary-status upgrade-check``: each check's outcome, and the exit code of all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from armillary.db import Database
+from armillary.service_history import CURRENT_VERSION
+from conductor.common.cell_db.services import record_heartbeat
+from tests import builders
+from tests.fixtures.databases import newest_version
+from tests.unit.programs.operator.conftest import CellConductor, Ended, Run, register
+
+API = newest_version("conductor.super_conductor.db.schema")
+
+
+def details(ended: Ended, check: str) -> tuple[str, str]:
+    """Return result and details of one check."""
+    (row,) = (row for row in ended.json if row["Check"] == check)
+    return row["Result"], row["Details"]
+
+
+def test_a_complete_deployment_ends_with_0(
+    run_manage: Run, run_status: Run, cell_conductor: CellConductor
+) -> None:
+    """Tables, a cell, a mapped host, services of this release."""
+    cell_conductor.add_host("host1")
+    run_manage("cell", "discover-hosts")
+    ended = run_status("upgrade-check", "-f", "json")
+    assert ended.code == 0
+    assert {row["Result"] for row in ended.json} == {"Success"}
+
+
+def test_missing_tables_end_with_2(run_status: Run) -> None:
+    """Both databases are named, and the command that helps."""
+    ended = run_status("upgrade-check", "-f", "json")
+    assert ended.code == 2
+    result, text = details(ended, "Database schemas")
+    assert result == "Failure"
+    assert text.startswith(f"api has no tables, needs {API}; cell0 has no tables")
+    assert "armillary-manage db sync" in text
+
+
+@pytest.mark.usefixtures("api_database")
+def test_a_deployment_without_cells_ends_with_2(run_status: Run) -> None:
+    """No server could be created."""
+    ended = run_status("upgrade-check", "-f", "json")
+    assert ended.code == 2
+    assert details(ended, "Cells")[0] == "Failure"
+
+
+@pytest.mark.usefixtures("cell_conductor")
+def test_a_cell_without_hosts_ends_with_1(run_status: Run) -> None:
+    """As right after an installation."""
+    ended = run_status("upgrade-check", "-f", "json")
+    assert ended.code == 1
+    assert details(ended, "Cells") == (
+        "Warning",
+        "No host is mapped to any cell: start armillary-compute",
+    )
+
+
+def test_disabled_cells_are_warned_of(run_status: Run, api_database: Database) -> None:
+    """When there is no other."""
+    register(api_database, disabled=True)
+    ended = run_status("upgrade-check", "-f", "json")
+    assert details(ended, "Cells")[1] == "All cells are disabled: no server can be created"
+
+
+def test_unmapped_hosts_and_silent_cells_are_named(
+    run_status: Run, cell_conductor: CellConductor, api_database: Database
+) -> None:
+    """All in one line; a conductor is no host."""
+    cell_conductor.add_host("new")
+    cell_conductor.services.append(builders.a_service("top", binary="armillary-conductor"))
+    register(api_database, "silent")
+    result, text = details(run_status("upgrade-check", "-f", "json"), "Services")
+    assert result == "Warning"
+    assert "cells that do not answer: silent" in text
+    assert "hosts without a cell mapping: new; " in text
+
+
+def test_services_of_mixed_versions_are_a_warning(
+    run_status: Run, cell_conductor: CellConductor
+) -> None:
+    """Which are older, how old the oldest is, and what is newer than this program."""
+    cell_conductor.add_host("present")
+    cell_conductor.add_host("older", version=1)
+    cell_conductor.add_host("old", version=2)
+    cell_conductor.add_host("newer", version=CURRENT_VERSION + 1)
+    ended = run_status("upgrade-check", "-f", "json")
+    result, text = details(ended, "Service versions")
+    assert (ended.code, result) == (1, "Warning")
+    assert "older release: old (armillary-compute 2), older (armillary-compute 1); " in text
+    assert f"the oldest has version 1, this release {CURRENT_VERSION}" in text
+    assert (
+        f"newer release than this program's: newer (armillary-compute {CURRENT_VERSION + 1})"
+        in text
+    )
+    assert "present" not in text
+
+
+def test_services_that_are_too_old_are_a_failure(
+    run_status: Run, cell_conductor: CellConductor
+) -> None:
+    """Services of this release would not start beside them."""
+    cell_conductor.add_host("ancient", version=0)
+    ended = run_status("upgrade-check", "-f", "json")
+    result, text = details(ended, "Service versions")
+    assert (ended.code, result) == (2, "Failure")
+    assert "oldest supported version is 1: ancient (armillary-compute 0)" in text
+
+
+@pytest.mark.usefixtures("cell_conductor")
+def test_services_on_the_top_broker_count(run_status: Run, tmp_path: Path) -> None:
+    """Their records are in cell0's database."""
+    cell0 = Database(f"sqlite:///{tmp_path}/cell0.sqlite", name="cell0")
+    with cell0.writer() as session:
+        record_heartbeat(session, "top-1", "armillary-scheduler", version=2, now=builders.A_TIME)
+    cell0.dispose()
+    result, text = details(run_status("upgrade-check", "-f", "json"), "Service versions")
+    assert result == "Warning"
+    assert "top-1 (armillary-scheduler 2)" in text
+
+
+def test_a_service_without_the_api_database_is_not_asked_for_cells(
+    run_status: Run, run_manage: Run, tmp_path: Path
+) -> None:
+    """A cell's conductor has its own database and no other."""
+    path = tmp_path / "cell.conf"
+    path.write_text(
+        f"[DEFAULT]\nstate_path = {tmp_path}\n"
+        f"[cell_database]\nconnection = sqlite:///{tmp_path}/cell.sqlite\n"
+    )
+    run_manage("db", "sync", conf_file=path)
+    ended = run_status("upgrade-check", "-f", "json", conf_file=path)
+    assert ended.code == 0
+    assert details(ended, "Cells")[1].startswith("not checked")
+
+
+def test_a_database_that_does_not_answer_is_a_failure(run_status: Run, tmp_path: Path) -> None:
+    """The reason is in the table, the password is not."""
+    path = tmp_path / "gone.conf"
+    path.write_text("[api_database]\nconnection = postgresql+psycopg2://u:geheim@127.0.0.1:1/x\n")
+    ended = run_status("upgrade-check", "-f", "json", conf_file=path)
+    assert ended.code == 2
+    assert "unavailable" in details(ended, "Database schemas")[1]
+    assert "geheim" not in ended.out + ended.err
+
+
+def test_a_check_that_cannot_be_made_ends_with_255(run_status: Run, tmp_path: Path) -> None:
+    """Such as for a file that is not there."""
+    ended = run_status("upgrade-check", conf_file=tmp_path / "nix.conf")
+    assert (ended.code, ended.err.count("\n")) == (255, 1)
+    assert "nix.conf" in ended.err

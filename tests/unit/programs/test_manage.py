@@ -1,0 +1,27 @@
+"""``armillary-manage`` as a program: it bootstraps, runs a command and ends with its code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.fixtures.databases import newest_version
+from tests.fixtures.python_programs import StartProgram
+
+MAIN = "import sys; from programs.manage import main; sys.exit(main())"
+
+
+def test_the_program_ends_with_the_code_of_its_command(
+    start_program: StartProgram, tmp_path: Path
+) -> None:
+    """Here that of a cell that is not known."""
+    path = tmp_path / "conductor.conf"
+    path.write_text(f"[api_database]\nconnection = sqlite:///{tmp_path}/api.sqlite\n")
+    file = f"--config-file={path}"
+    sync = start_program(MAIN, file, "db", "sync")
+    assert (sync.wait_for_end(), sync.lines) == (
+        0,
+        [f"api: empty -> {newest_version('conductor.super_conductor.db.schema')}"],
+    )
+    delete = start_program(MAIN, file, "cell", "delete", "nix")
+    assert delete.wait_for_end() == 1
+    assert delete.lines == ["armillary-manage: Cell nix could not be found."]

@@ -1,0 +1,110 @@
+"""``armillary up``: its options become a configuration, its tables and its cell are made once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oslo_config import cfg
+
+from armillary.db import Database
+from armillary.service import Factory
+from conductor.super_conductor.db import cells
+from programs import up
+
+
+@pytest.fixture(autouse=True)
+def own_configuration(
+    keep_logging: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Keep the usual places of files out, and leave the programs' configuration as it was."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    yield
+    cfg.CONF.reset()
+    cfg.CONF.clear()
+
+
+@pytest.fixture
+def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that goes as far as running the services, and returns their names."""
+    begun: list[str] = []
+
+    def run_in_process(
+        _conf: cfg.ConfigOpts, services: list[tuple[str, Factory]], **_more: Any
+    ) -> int:
+        begun.extend(name for name, _factory in services)
+        return 0
+
+    monkeypatch.setattr(up, "run_in_process", run_in_process)
+
+    def begin(*arguments: str) -> tuple[int, list[str]]:
+        begun.clear()
+        return up.main(["--state-dir", str(tmp_path / "state"), *arguments]), list(begun)
+
+    return begin
+
+
+def test_all_services_run_and_the_api_last(begin: Any) -> None:
+    """Whoever finds the API finds the rest, too."""
+    code, names = begin()
+    assert code == 0
+    assert names.pop() == "api"
+    assert sorted(names) == [
+        "cell conductor", "compute agent", "placement", "scheduler", "super conductor",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "drivers"),
+    [
+        ([], ["process"]),
+        (["--simulated", "name=a"], ["process", "simulated"]),
+        (["--simulated", "name=a", "--no-process-host"], ["simulated"]),
+    ],
+    ids=["plain", "both", "simulated"],
+)
+def test_this_machine_is_a_host_unless_told_otherwise(
+    arguments: list[str], drivers: list[str], begin: Any
+) -> None:
+    """Simulated hosts come beside it."""
+    begin(*arguments)
+    assert cfg.CONF.compute.driver == drivers
+
+
+def test_no_host_at_all_is_a_mistake(begin: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line and 78, as for any service."""
+    code, names = begin("--no-process-host")
+    assert (code, names) == (78, [])
+    said = capsys.readouterr().err
+    assert said.startswith("armillary up: ")
+    assert said.count("\n") == 1
+
+
+def test_a_second_start_finds_what_the_first_made(begin: Any, tmp_path: Path) -> None:
+    """One cell, with the UUID that was chosen once."""
+    begin()
+    first = cfg.CONF.cell.uuid
+    cfg.CONF.reset()
+    assert begin()[0] == 0
+    database = Database(f"sqlite:///{tmp_path}/state/api.sqlite", name="API")
+    with database.reader() as session:
+        assert [(cell.uuid, cell.name) for cell in cells.list_cells(session)] == [(first, "cell1")]
+    database.dispose()
+
+
+def test_a_configuration_file_wins_over_the_embedded_defaults(begin: Any, tmp_path: Path) -> None:
+    """A port on the command line wins over both."""
+    path = tmp_path / "more.conf"
+    path.write_text("[quota]\ninstances = 7\n[api]\nbind_port = 1\n")
+    begin("--config-file", str(path), "--port", "0")
+    assert (cfg.CONF.quota.instances, cfg.CONF.quota.cores, cfg.CONF.api.bind_port) == (7, -1, 0)
+
+
+@pytest.mark.parametrize(("arguments", "level"), [([], "INFO"), (["--quiet"], "WARNING")])
+def test_quiet_logs_warnings_only(arguments: list[str], level: str, begin: Any) -> None:
+    """Else what every service does is told."""
+    begin(*arguments)
+    assert logging.getLevelName(logging.getLogger().level) == level

@@ -1,0 +1,163 @@
+"""A crew: who receives a message works on it, and another thread goes on receiving."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rpc.thread_pool import ThreadPool
+
+SECONDS_MAX = 10
+END = None
+
+Work = Callable[[Any], None]
+
+
+class Post:
+    """What is received, and which thread received it."""
+
+    def __init__(self) -> None:
+        self.messages: queue.Queue[Any] = queue.Queue()
+        self.receivers: dict[Any, int] = {}
+
+    def receive(self) -> Any:
+        message = self.messages.get(timeout=SECONDS_MAX)
+        self.receivers[message] = threading.get_ident()
+        return message
+
+
+class Desk:
+    """Work that waits until it is let go."""
+
+    def __init__(self) -> None:
+        self.begun: queue.Queue[Any] = queue.Queue()
+        self.done: list[Any] = []
+        self.threads: dict[Any, int] = {}
+        self._go = {name: threading.Event() for name in "abcde"}
+
+    def work(self, message: str) -> None:
+        self.threads[message] = threading.get_ident()
+        self.begun.put(message)
+        assert self._go[message].wait(SECONDS_MAX)
+        self.done.append(message)
+
+    def let_go(self, *messages: str) -> None:
+        for message in messages:
+            self._go[message].set()
+
+    def begins(self) -> str:
+        begun: str = self.begun.get(timeout=SECONDS_MAX)
+        return begun
+
+
+@pytest.fixture
+def post() -> Post:
+    return Post()
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def started(post: Post, work: Work, workers_max: int = 4) -> ThreadPool:
+    crew = ThreadPool(post.receive, work, workers_max=workers_max)
+    crew.start()
+    return crew
+
+
+def test_who_received_a_message_works_on_it_while_others_are_received(
+    post: Post, desk: Desk
+) -> None:
+    """No message changes threads, and none waits for another one."""
+    crew = started(post, desk.work)
+    post.messages.put("a")
+    assert desk.begins() == "a"
+    post.messages.put("b")
+    assert desk.begins() == "b"
+    desk.let_go("a", "b")
+    post.messages.put(END)
+    crew.wait()
+    assert desk.threads == {name: post.receivers[name] for name in "ab"}
+    assert len(set(desk.threads.values())) == 2
+
+
+def test_one_message_after_another_takes_two_threads(post: Post) -> None:
+    """One works and one receives: whoever became free last is taken, none is made."""
+    done: queue.Queue[Any] = queue.Queue()
+    crew = started(post, done.put)
+    for number in range(50):
+        post.messages.put(number)
+        done.get(timeout=SECONDS_MAX)
+        _wait_until_somebody_is_free(crew)
+    post.messages.put(END)
+    crew.wait()
+    assert len(set(post.receivers.values())) == 2
+
+
+def test_what_comes_when_all_work_waits_in_order(post: Post, desk: Desk) -> None:
+    """So many work at once and no more; receiving goes on, so that the broker is answered."""
+    crew = started(post, desk.work, workers_max=2)
+    for message in "abcde":
+        post.messages.put(message)
+    assert {desk.begins(), desk.begins()} == {"a", "b"}
+    post.messages.put(END)
+    _wait_until(lambda: post.receivers.get(END) is not None)
+    assert desk.begun.empty()
+    desk.let_go("a")
+    assert desk.begins() == "c"
+    desk.let_go("c")
+    assert desk.begins() == "d"
+    desk.let_go("b", "d", "e")
+    crew.wait()
+    assert sorted(desk.done) == list("abcde")
+
+
+def test_waiting_for_a_crew_waits_for_the_work_in_hand(post: Post, desk: Desk) -> None:
+    """A service that ends finishes what it took."""
+    crew = started(post, desk.work)
+    post.messages.put("a")
+    desk.begins()
+    post.messages.put(END)
+    waiter = threading.Thread(target=crew.wait)
+    waiter.start()
+    waiter.join(0.1)
+    assert waiter.is_alive()
+    desk.let_go("a")
+    waiter.join(SECONDS_MAX)
+    assert not waiter.is_alive()
+    assert desk.done == ["a"]
+
+
+def test_work_that_fails_costs_no_thread(post: Post, caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged, and the next message is worked on."""
+    done: queue.Queue[Any] = queue.Queue()
+
+    def work(message: str) -> None:
+        done.put(message)
+        raise RuntimeError(message)
+
+    crew = started(post, work, workers_max=1)
+    for message in "abc":
+        post.messages.put(message)
+    assert [done.get(timeout=SECONDS_MAX) for _ in range(3)] == list("abc")
+    post.messages.put(END)
+    crew.wait()
+    assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == list("abc")
+
+
+def _wait_until_somebody_is_free(crew: ThreadPool) -> None:
+    _wait_until(lambda: bool(crew._free))
+
+
+def _wait_until(is_so: Callable[[], bool]) -> None:
+    pause = threading.Event()
+    for _ in range(SECONDS_MAX * 1000):
+        if is_so():
+            return
+        pause.wait(0.001)
+    raise AssertionError("it did not come true")

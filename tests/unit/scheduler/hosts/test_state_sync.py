@@ -1,0 +1,294 @@
+"""The fleet is made complete in the background: facts, then each cell, then what is missing."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from armillary import exception
+from objects.host_states import HostStateBatch
+from scheduler.hosts.host_store import HostStore
+from scheduler.hosts.state_sync import StateSync
+from tests.builders import an_aggregate
+from tests.fleets import CELL, OTHER_CELL, a_batch, a_host, scheduling_conf
+
+SECONDS_MAX = 10
+
+
+class Conductors:
+    """Super conductor and cells: answers that a test prepares, and who was asked for what."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, int]] = []
+        self._waited_for = 0
+        self.changed = threading.Condition()
+        self.facts: dict[str, Any] = {
+            "seq": 5,
+            "cells": [{"uuid": CELL, "name": "cell1", "disabled": False}],
+            "aggregates": [],
+        }
+        self.host = a_host()
+        self.seq = 7
+        self.is_down = False
+        self.on_ask: Callable[[], None] = lambda: None
+
+    def get_facts(self, context: object) -> dict[str, Any]:
+        self._note("facts", 0)
+        return self.facts
+
+    def get_host_states(
+        self, context: object, cell_uuid: str, *, after_seq: int, timeout_seconds: float
+    ) -> HostStateBatch:
+        self._note(cell_uuid, after_seq)
+        return a_batch(
+            [self.host],
+            cell=cell_uuid,
+            first_seq=after_seq,
+            last_seq=self.seq,
+            full=after_seq == 0,
+        )
+
+    def wait_for(self, *asked: tuple[str, int]) -> None:
+        """Wait until `asked` was asked in a row, after what was waited for before."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: self._is_asked(list(asked)), SECONDS_MAX), (
+                self.asked
+            )
+
+    def _is_asked(self, asked: list[tuple[str, int]]) -> bool:
+        for start in range(self._waited_for, len(self.asked) - len(asked) + 1):
+            if self.asked[start : start + len(asked)] == asked:
+                self._waited_for = start + len(asked)
+                return True
+        return False
+
+    def _note(self, what: str, after_seq: int) -> None:
+        with self.changed:
+            self.asked.append((what, after_seq))
+            self.changed.notify_all()
+        self.on_ask()
+        if self.is_down:
+            raise exception.RpcTimeout(method="get", topic=what, timeout_seconds=1)
+
+
+@pytest.fixture
+def conductors() -> Conductors:
+    return Conductors()
+
+
+@pytest.fixture
+def fleet() -> HostStore:
+    return HostStore(scheduling_conf(), clock=lambda: 0.0)
+
+
+@pytest.fixture
+def sync(conductors: Conductors, fleet: HostStore) -> Iterator[StateSync]:
+    sync = StateSync(
+        scheduling_conf(),
+        fleet=fleet,
+        super_conductor=conductors,  # type: ignore[arg-type]
+        host_states=conductors,  # type: ignore[arg-type]
+    )
+    yield sync
+    sync.stop(SECONDS_MAX)
+
+
+def cells(*uuids: str, disabled: str | None = None) -> list[dict[str, Any]]:
+    return [{"uuid": uuid, "name": uuid[-1], "disabled": uuid == disabled} for uuid in uuids]
+
+
+def test_at_the_start_facts_and_then_all_cells_are_asked_for(
+    sync: StateSync, conductors: Conductors, fleet: HostStore
+) -> None:
+    """Then decisions may begin."""
+    sync.start()
+    assert sync.wait_ready(SECONDS_MAX)
+    assert conductors.asked == [("facts", 0), (CELL, 0)]
+    assert len(fleet) == 1
+    assert fleet.seq_of(CELL) == 7
+
+
+def test_a_disabled_cell_is_not_waited_for(sync: StateSync, conductors: Conductors) -> None:
+    """Nor asked."""
+    conductors.facts["cells"] = cells(CELL, OTHER_CELL, disabled=OTHER_CELL)
+    sync.start()
+    assert sync.wait_ready(SECONDS_MAX)
+    assert conductors.asked == [("facts", 0), (CELL, 0)]
+
+
+def test_without_facts_nothing_is_ready(sync: StateSync, conductors: Conductors) -> None:
+    """And they are asked for again in time."""
+    conductors.is_down = True
+    sync.start()
+    conductors.wait_for(("facts", 0))
+    assert not sync.wait_ready(0)
+    assert not sync.has_facts
+    conductors.is_down = False
+    while not sync.wait_ready(0.01):
+        sync.fetch_missing()
+    assert sync.has_facts
+
+
+def test_a_cell_that_does_not_answer_is_not_waited_for_twice(
+    sync: StateSync, conductors: Conductors, fleet: HostStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Others can be used meanwhile; it is asked again, and said to be away once."""
+    conductors.is_down = True
+    with caplog.at_level(logging.WARNING):
+        sync.take_facts(conductors.facts)
+        assert sync.wait_ready(SECONDS_MAX)
+        conductors.is_down = False
+        while not len(fleet):
+            sync.fetch_missing()
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        "Cell cell1's conductor is unavailable, retrying"
+    ]
+
+
+def test_a_gap_is_asked_for_at_once(sync: StateSync, conductors: Conductors) -> None:
+    """From the last number that is known."""
+    sync.start()
+    assert sync.wait_ready(SECONDS_MAX)
+    conductors.seq = 12
+    sync.apply_batch(a_batch([], first_seq=11, last_seq=12))
+    conductors.wait_for((CELL, 7))
+
+
+def test_a_gap_that_shows_while_the_cell_is_asked_is_asked_for_again(
+    sync: StateSync, conductors: Conductors, fleet: HostStore
+) -> None:
+    """Its answer may have been made before."""
+    sync.start()
+    assert sync.wait_ready(SECONDS_MAX)
+    conductors.seq = 9
+
+    def push_more() -> None:
+        conductors.on_ask = lambda: None
+        sync.apply_batch(a_batch([], first_seq=12, last_seq=13))
+
+    conductors.on_ask = push_more
+    sync.apply_batch(a_batch([], first_seq=8, last_seq=9))
+    conductors.wait_for((CELL, 7), (CELL, 9))
+
+
+def test_pushes_in_order_need_no_question(
+    sync: StateSync, conductors: Conductors, fleet: HostStore
+) -> None:
+    """Nor does one that is repeated."""
+    sync.start()
+    assert sync.wait_ready(SECONDS_MAX)
+    conductors.host.values["free_ram_mb"] = 5
+    batch = a_batch([conductors.host], first_seq=7, last_seq=8)
+    sync.apply_batch(batch)
+    sync.apply_batch(batch)
+    sync.stop(SECONDS_MAX)
+    assert len(conductors.asked) == 2
+    assert fleet.view([conductors.host.uuid])[0].free_ram_mb.tolist() == [5]
+
+
+def test_a_push_of_an_unknown_cell_makes_the_facts_suspicious(
+    sync: StateSync, conductors: Conductors, fleet: HostStore
+) -> None:
+    """Its hosts count when the facts name it."""
+    sync.start()
+    assert sync.wait_ready(SECONDS_MAX)
+    sync.apply_batch(a_batch([a_host("new")], cell=OTHER_CELL))
+    assert len(fleet) == 1
+    conductors.facts = {**conductors.facts, "seq": 6, "cells": cells(CELL, OTHER_CELL)}
+    sync.fetch_missing()
+    conductors.wait_for(("facts", 0), (OTHER_CELL, 0))
+
+
+def test_silent_cells_are_asked(conductors: Conductors) -> None:
+    """In case their pushes get lost."""
+    seconds = [0.0]
+    fleet = HostStore(scheduling_conf(), clock=lambda: seconds[0])
+    sync = StateSync(
+        scheduling_conf(),
+        fleet=fleet,
+        super_conductor=conductors,  # type: ignore[arg-type]
+        host_states=conductors,  # type: ignore[arg-type]
+    )
+    sync.start()
+    assert sync.wait_ready(SECONDS_MAX)
+    sync.fetch_missing()
+    assert len(conductors.asked) == 2
+    seconds[0] = 16.0
+    sync.fetch_missing()
+    conductors.wait_for((CELL, 7))
+    sync.stop(SECONDS_MAX)
+
+
+def test_older_facts_that_are_pushed_late_are_ignored(
+    sync: StateSync, conductors: Conductors, fleet: HostStore
+) -> None:
+    """A message may be overtaken."""
+    sync.take_facts({**conductors.facts, "seq": 9})
+    sync.take_facts({**conductors.facts, "seq": 8, "cells": []})
+    assert fleet.facts.seq == 9
+    assert fleet.facts.enabled_cells == {CELL}
+
+
+def test_facts_that_went_back_are_believed_when_asked_for(
+    sync: StateSync, conductors: Conductors, fleet: HostStore
+) -> None:
+    """The super conductor's database was put back."""
+    sync.take_facts({**conductors.facts, "seq": 9})
+    sync.refresh_facts()
+    conductors.wait_for(("facts", 0))
+    sync.stop(SECONDS_MAX)
+    assert fleet.facts.seq == 5
+
+
+def test_an_answer_that_cannot_be_used_is_logged_and_asked_for_again(
+    sync: StateSync, conductors: Conductors, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing ends by it."""
+    good = conductors.facts
+    conductors.facts = {}
+    sync.start()
+    conductors.wait_for(("facts", 0))
+    conductors.facts = good
+    while not sync.wait_ready(0.01):
+        sync.fetch_missing()
+    assert "The super conductor: the fetch failed" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("seq", "names", "seq_after", "asks"),
+    [
+        (6, ["new"], 6, False),  # the next change
+        (None, ["new"], 5, False),  # of somebody who counts no changes
+        (5, [], 5, False),  # known already
+        (7, [], 5, True),  # the one before it is missing
+    ],
+    ids=["next", "uncounted", "stale", "gap"],
+)
+def test_a_change_of_aggregates_counts_in_its_turn(
+    sync: StateSync,
+    fleet: HostStore,
+    conductors: Conductors,
+    seq: int | None,
+    names: list[str],
+    seq_after: int,
+    asks: bool,
+) -> None:
+    """Else the facts are asked for, which have it all."""
+    sync.start()
+    conductors.wait_for(("facts", 0), (CELL, 0))
+    assert sync.wait_ready(SECONDS_MAX)
+    asked = len(conductors.asked)
+    made = an_aggregate("new", hosts=["a"])
+    sync.take_aggregates([made], [], seq)
+    assert [each.name for each in fleet.facts.aggregates] == names
+    assert (fleet.facts.seq, fleet.facts.enabled_cells) == (seq_after, {CELL})
+    if asks:
+        conductors.wait_for(("facts", 0))
+        return
+    assert len(conductors.asked) == asked
+    sync.take_aggregates([], [made.uuid], None)
+    assert fleet.facts.aggregates == ()

@@ -1,0 +1,210 @@
+"""Placement itself answers: with pinned CPUs in two ways, for one host by that host alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from oslo_config import cfg
+
+from armillary import exception
+from armillary.context import admin_context
+from objects.allocation import ClaimResult
+from objects.allocation_candidates import AllocationCandidates
+from objects.packed.claim_batch import AnyClaim
+from objects.request_spec import Destination, RequestSpec
+from objects.resource_query import ResourceQuery
+from placement.engine import PlacementEngine
+from scheduler.hosts.host_store import HostStore
+from scheduler.request import candidates
+from tests.builders import a_flavor, a_uuid
+from tests.fixtures.placement import engine, new_engine, placement_template, placement_url
+from tests.fleets import Host, a_driver, a_fleet, a_host, a_request_spec, scheduling_conf
+
+__all__ = ["engine", "new_engine", "placement_template", "placement_url"]
+
+PINNED = {"hw:cpu_policy": "dedicated"}
+
+
+class Placement:
+    """The engine, behind the one call that is made here."""
+
+    def __init__(self, engine: PlacementEngine) -> None:
+        self.engine = engine
+        self.queries: list[ResourceQuery] = []
+
+    def get_allocation_candidates(
+        self, context: object, query: ResourceQuery
+    ) -> AllocationCandidates:
+        self.queries.append(query)
+        return self.engine.get_candidates(query)
+
+    def claim(self, context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
+        return self.engine.claims.claim(claims)
+
+    def release(self, context: object, consumers: Mapping[str, int]) -> None:
+        self.engine.claims.release(consumers)
+
+    def add(self, host: Host, **totals: int) -> str:
+        """Store a host's provider."""
+        inventories = {name: {"total": total} for name, total in totals.items()}
+        report = {"uuid": host.uuid, "name": host.name, "inventories": inventories, "traits": []}
+        self.engine.providers.set_providers([report])
+        return host.uuid
+
+
+@pytest.fixture
+def placement(engine: PlacementEngine) -> Placement:
+    return Placement(engine)
+
+
+def ask(
+    placement: Placement, fleet: HostStore, spec: RequestSpec, conf: cfg.ConfigOpts | None = None
+) -> AllocationCandidates:
+    return candidates.get_candidates(
+        conf or scheduling_conf(),
+        placement,  # type: ignore[arg-type]  # as far as it is asked
+        admin_context(),
+        spec,
+        fleet,
+    )
+
+
+def a_pinned_spec(**values: Any) -> RequestSpec:
+    return a_request_spec(flavor=a_flavor(vcpus=2, extra_specs=PINNED), **values)
+
+
+# Pinned CPUs --------------------------------------------------------------------------------------
+
+
+def test_pinned_cpus_are_found_on_hosts_of_both_kinds(placement: Placement) -> None:
+    """Each is claimed as it offers them; a host that has both gives dedicated ones."""
+    hosts = [a_host(f"host{number}") for number in range(4)]
+    new = placement.add(hosts[0], PCPU=4, MEMORY_MB=2048, DISK_GB=20)
+    old = placement.add(hosts[1], VCPU=4, MEMORY_MB=2048, DISK_GB=20)
+    both = placement.add(hosts[2], VCPU=4, PCPU=4, MEMORY_MB=2048, DISK_GB=20)
+    placement.add(hosts[3], VCPU=1, PCPU=1, MEMORY_MB=2048, DISK_GB=20)
+    found = ask(placement, a_fleet(hosts), a_pinned_spec())
+    request = found.request_builder()
+    claims = {uuid: request(at)[uuid]["resources"] for at, uuid in enumerate(found.provider_uuids)}
+    rest = {"MEMORY_MB": 512, "DISK_GB": 1}
+    assert claims == {new: {"PCPU": 2, **rest}, both: {"PCPU": 2, **rest}, old: {"VCPU": 2, **rest}}
+    assert found.provider_uuids[-1] == old
+
+
+def test_instances_with_pinned_cpus_are_claimed_on_hosts_of_both_kinds(
+    placement: Placement,
+) -> None:
+    """One request, room for one on each; a third one finds none."""
+    hosts = [a_host("new"), a_host("old")]
+    new = placement.add(hosts[0], PCPU=2, MEMORY_MB=2048, DISK_GB=20)
+    old = placement.add(hosts[1], VCPU=2, MEMORY_MB=2048, DISK_GB=20)
+    driver = a_driver(hosts, placement=placement)  # type: ignore[arg-type]  # as far as asked
+    uuids = [a_uuid() for _ in range(3)]
+
+    def select(count: int) -> list[str]:
+        found = driver.select_destinations(
+            admin_context(), a_pinned_spec(), uuids[:count], fences=[1] * count,
+            return_alternates=True, dry_run=False,
+        )  # fmt: skip
+        return [row[0].compute_node_uuid for row in found.selections()]
+
+    with pytest.raises(exception.NoValidHost, match="2 of 3 instances"):
+        select(3)
+    assert placement.engine.allocations.get(uuids) == {}
+    assert set(select(2)) == {new, old}
+    held = placement.engine.allocations.get(uuids)
+    taken = {uuid: taken["resources"] for each in held.values() for uuid, taken in each.items()}
+    rest = {"MEMORY_MB": 512, "DISK_GB": 1}
+    assert taken == {new: {"PCPU": 2, **rest}, old: {"VCPU": 2, **rest}}
+
+
+def test_the_fallback_can_be_turned_off(placement: Placement) -> None:
+    hosts = [a_host()]
+    placement.add(hosts[0], VCPU=4, MEMORY_MB=2048, DISK_GB=20)
+    conf = scheduling_conf(workarounds__disable_fallback_pcpu_query=True)
+    found = ask(placement, a_fleet(hosts), a_pinned_spec(), conf)
+    assert found.provider_uuids == []
+    assert found.ruled_out[0]["name"] == "PCPU"
+    assert len(placement.queries) == 1
+
+
+def test_other_requests_ask_once(placement: Placement) -> None:
+    """They have no fallback to pay for."""
+    hosts = [a_host()]
+    uuid = placement.add(hosts[0], VCPU=4, MEMORY_MB=2048, DISK_GB=20)
+    assert ask(placement, a_fleet(hosts), a_request_spec()).provider_uuids == [uuid]
+    assert len(placement.queries) == 1
+
+
+# One host -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"force_hosts": ["HOST1"]},
+        {"force_nodes": ["host1.example.org"]},
+        {"requested_destination": Destination.from_values(host="host1")},
+        {"requested_destination": Destination.from_values(node="host1.example.org")},
+    ],
+    ids=str,
+)
+def test_a_request_for_one_host_asks_of_that_host_alone(
+    placement: Placement, values: dict[str, Any]
+) -> None:
+    """However many others there are."""
+    hosts = [a_host(f"host{number}") for number in range(3)]
+    uuids = [placement.add(host, VCPU=4, MEMORY_MB=2048, DISK_GB=20) for host in hosts]
+    found = ask(placement, a_fleet(hosts), a_request_spec(**values))
+    assert found.provider_uuids == [uuids[1]]
+    (query,) = placement.queries
+    assert (query.groups[0].in_tree, query.limit) == (uuids[1], None)
+    assert found.ruled_out == [
+        {"kind": "in_tree", "name": "the host that was asked for", "count": 2}
+    ]
+
+
+def test_a_host_of_several_nodes_is_asked_for_among_all(placement: Placement) -> None:
+    """Without a limit, which they could be beyond."""
+    hosts = [a_host("web"), a_host("WEB"), a_host("other")]
+    uuids = [placement.add(host, VCPU=4, MEMORY_MB=2048, DISK_GB=20) for host in hosts[:1]]
+    conf = scheduling_conf(scheduler__max_placement_results=1)
+    found = ask(placement, a_fleet(hosts), a_request_spec(force_hosts=["web"]), conf)
+    assert found.provider_uuids == uuids
+    (query,) = placement.queries
+    assert (query.groups[0].in_tree, query.limit) == (None, None)
+
+
+def test_an_unknown_host_is_not_asked_for(placement: Placement) -> None:
+    """The sentence says which and what may be the matter."""
+    with pytest.raises(exception.RequestFilterFailed, match="Host web9 was requested"):
+        ask(placement, a_fleet([a_host()]), a_request_spec(force_hosts=["web9"]))
+    assert placement.queries == []
+
+
+def test_a_host_on_shared_storage_is_found_all_the_same(placement: Placement) -> None:
+    """The storage is no part of its tree; other hosts on it are left out later."""
+    hosts, storage = [a_host("host1"), a_host("host2")], a_host("storage")
+    uuids = [placement.add(host, VCPU=4, MEMORY_MB=2048) for host in hosts]
+    placement.add(storage, DISK_GB=1000)
+    engine = placement.engine
+    engine.providers.set_trait(storage.uuid, "MISC_SHARES_VIA_AGGREGATE", present=True)
+    engine.aggregates.set_members(a_uuid(), [*uuids, storage.uuid])
+    found = ask(placement, a_fleet(hosts), a_request_spec(force_hosts=["host2"]))
+    assert uuids[1] in found.provider_uuids
+    assert len(placement.queries) == 2
+
+
+def test_a_full_host_is_refused_by_its_own_figures(placement: Placement) -> None:
+    """Not by those of all others."""
+    hosts = [a_host("host1"), a_host("host2")]
+    placement.add(hosts[0], VCPU=4, MEMORY_MB=100, DISK_GB=20)
+    placement.add(hosts[1], VCPU=4, MEMORY_MB=2048, DISK_GB=20)
+    found = ask(placement, a_fleet(hosts), a_request_spec(force_hosts=["host1"]))
+    assert found.provider_uuids == []
+    assert found.ruled_out[-1] == {
+        "kind": "resource", "name": "MEMORY_MB", "asked": 512, "best": 100, "count": 1,
+    }  # fmt: skip
+    assert len(placement.queries) == 1

@@ -1,0 +1,57 @@
+"""What is asked of the providers of PCI devices."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from objects.request_spec import RequestLevelParams, RequestSpec
+from scheduler import request_filters
+from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.request import pci_groups, resource_query
+from scheduler.request_filters.owner import Owner
+from tests.fixtures.numa_fleets import GPU, NIC, a_pci_request
+from tests.fleets import OTHER_CELL, a_fleet, a_host, a_request_spec, scheduling_conf, some_facts
+
+
+def a_spec() -> RequestSpec:
+    """Return a request for two network cards and a GPU with a trait."""
+    fast = {**GPU, "traits": "fast"}
+    gpu = dataclasses.replace(a_pci_request(fast, name="gpu"), request_id="~gpu")
+    requests = [a_pci_request(NIC, count=2), gpu]
+    return a_request_spec(pci_requests=[each.to_plain() for each in requests])
+
+
+def facts(version: int) -> ClusterMetadata:
+    hosts = [a_host(service_version=version)]
+    return a_fleet(hosts, facts=some_facts(disabled=[OTHER_CELL])).facts
+
+
+def required(spec: RequestSpec) -> list[set[str]]:
+    """Return the traits of each group but that of the host itself."""
+    query = resource_query.build(spec, limit=0, has_devices=True)
+    assert query.groups[0].required_traits == []
+    return [{trait for (trait,) in group.required_traits} for group in query.groups[1:]]
+
+
+@pytest.mark.parametrize(
+    ("version", "owner"), [(1, set()), (2, {"OWNER_NOVA"})], ids=["old services", "new ones"]
+)
+def test_devices_are_of_compute_services_when_hosts_are(version: int, owner: set[str]) -> None:
+    """Each device's provider has the trait, beside those of its alias."""
+    spec = a_spec()
+    request_filters.apply_all([Owner(scheduling_conf())], spec, facts(version))
+    assert required(spec) == [owner, owner, owner | {"CUSTOM_FAST"}]
+
+
+def test_other_traits_of_the_root_are_not_those_of_devices() -> None:
+    """What a host can do is no quality of its cards."""
+    spec = a_spec()
+    spec.request_level_params = RequestLevelParams.from_values(root_required=["COMPUTE_NODE"])
+    assert required(spec) == [set(), set(), {"CUSTOM_FAST"}]
+
+
+def test_a_request_that_no_filter_saw_has_groups() -> None:
+    """Such as one that is only looked at."""
+    assert [group[2] for group in pci_groups.groups_of(a_spec())] == [set(), set(), {"CUSTOM_FAST"}]

@@ -1,0 +1,99 @@
+"""Decisions of one moment see what others chose and have not claimed yet."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+
+from scheduler.selection.assumed_placements import (
+    AssumedPlacement,
+    AssumedPlacements,
+    amounts_by_node,
+)
+
+
+def a_choice(instance: str, node: str = "n1", **amounts: int) -> AssumedPlacement:
+    return AssumedPlacement(instance, node, {node: {"resources": amounts}})
+
+
+def instances(choices: Iterable[AssumedPlacement]) -> list[str]:
+    return sorted(each.instance_uuid for each in choices)
+
+
+def test_what_is_unclaimed_is_shown() -> None:
+    """Until it is settled."""
+    unclaimed = AssumedPlacements()
+    unclaimed.add([a_choice("a"), a_choice("b")])
+    unclaimed.settle(["a"])
+    assert instances(unclaimed.all_for(unclaimed.begin())) == ["b"]
+
+
+def test_what_was_settled_since_a_decision_began_is_shown_to_it() -> None:
+    """Placement's answer may be older; a later decision has it from there."""
+    unclaimed = AssumedPlacements()
+    unclaimed.add([a_choice("a")])
+    watch = unclaimed.begin()
+    unclaimed.settle(["a"])
+    assert instances(unclaimed.all_for(watch)) == ["a"]
+    assert instances(unclaimed.all_for(unclaimed.begin())) == []
+
+
+def test_news_are_told_once() -> None:
+    """Also such as came and went meanwhile."""
+    unclaimed = AssumedPlacements()
+    unclaimed.add([a_choice("a")])
+    watch = unclaimed.begin()
+    unclaimed.all_for(watch)
+    unclaimed.add([a_choice("b"), a_choice("c")])
+    unclaimed.settle(["c"])
+    assert instances(unclaimed.news(watch)) == ["b", "c"]
+    assert instances(unclaimed.news(watch)) == []
+
+
+def test_nothing_is_kept_for_nobody() -> None:
+    """The last decision to end takes it along."""
+    unclaimed = AssumedPlacements()
+    watches = [unclaimed.begin(), unclaimed.begin()]
+    unclaimed.add([a_choice("a")])
+    unclaimed.settle(["a"])
+    unclaimed.end(watches[0])
+    assert instances(unclaimed.all_for(watches[1])) == ["a"]
+    unclaimed.end(watches[1])
+    assert unclaimed._settled == []
+    assert unclaimed._watches == set()
+
+
+def test_another_choice_takes_the_place_of_the_first() -> None:
+    """An instance takes of one host only."""
+    unclaimed = AssumedPlacements()
+    unclaimed.add([a_choice("a", "n1")])
+    unclaimed.add([a_choice("a", "n2")])
+    assert [each.node_uuid for each in unclaimed.all_for(unclaimed.begin())] == ["n2"]
+
+
+def test_waiting_ends_when_all_is_settled_that_was_there() -> None:
+    """Not when what came later is; and not later than told."""
+    unclaimed = AssumedPlacements()
+    unclaimed.add([a_choice("a")])
+    done = threading.Event()
+
+    def wait() -> None:
+        unclaimed.wait_until_settled(10.0)
+        done.set()
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    unclaimed.settle(["a"])
+    assert done.wait(10.0)
+    waiter.join()
+    unclaimed.add([a_choice("b")])
+    unclaimed.wait_until_settled(0.0)
+
+
+def test_amounts_of_a_host_add_up() -> None:
+    """Those of its own; what others lend it is not its."""
+    lent = AssumedPlacement(
+        "c", "n1", {"n1": {"resources": {"VCPU": 4}}, "n9": {"resources": {"DISK_GB": 5}}}
+    )
+    found = amounts_by_node([a_choice("a", VCPU=1, MEMORY_MB=2), a_choice("b", VCPU=1), lent])
+    assert found == {"n1": {"VCPU": 6, "MEMORY_MB": 2}}

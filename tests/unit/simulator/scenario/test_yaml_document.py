@@ -1,0 +1,52 @@
+"""YAML from anybody: only plain values come through, and only so many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simulator.scenario.scenario_errors import BadScenario
+from simulator.scenario.yaml_document import read_document
+
+ANYTHING: dict[str, object] = {}
+BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [1", r"line \d+, column \d+: "),
+        ("a: 1\nb: 2\na: 3\n", r"line 3, column 1: duplicate key 'a'"),
+        ("a: !!python/object/apply:os.getcwd []", r"line 1, column 4: could not determine"),
+        ("a: &a [*a]", r"a: values may be nested at most 20 levels"),
+        ("a: " + "[" * 400 + "]" * 400, r"is not YAML|20 levels deep"),
+        (BOMB, r"more than 1,000,000 values"),
+        ("a: " + "9" * 5000, r"is not YAML"),
+        ("? [1, 2]\n: 3\n", r"line 1, column 3|keys must be strings"),
+    ],
+    ids=["broken", "key-twice", "object", "in-itself", "deep", "bomb", "huge-number", "list-key"],
+)
+def test_what_is_no_plain_document_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    """In one sentence, and soon."""
+    path = tmp_path / "scenario.yaml"
+    path.write_text(text)
+    with pytest.raises(BadScenario, match=message):
+        read_document(path, ANYTHING)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    """With where they are."""
+    path = tmp_path / "scenario.yaml"
+    path.write_bytes(b"a: \xff")
+    with pytest.raises(BadScenario, match="not UTF-8 text: byte 3"):
+        read_document(path, ANYTHING)
+
+
+def test_a_merge_of_mappings_is_no_double_key(tmp_path: Path) -> None:
+    """YAML's own way to say something once for several."""
+    path = tmp_path / "scenario.yaml"
+    path.write_text("a: &a {x: 1}\nb: {<<: *a, y: 2}\n")
+    assert read_document(path, ANYTHING)["b"] == {"x": 1, "y": 2}
