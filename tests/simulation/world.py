@@ -164,7 +164,7 @@ class SimJournal(Journal):
     It is not locked for its agent: of each there is one process at a time, and forks inherit locks.
     """
 
-    def _become_owner(self) -> None:
+    def _lock_file(self) -> None:
         self._owner_fd = None
 
     @contextlib.contextmanager
