@@ -82,7 +82,9 @@ def test_an_error_of_ours_arrives_as_it_was_raised(running: RunningConductor) ->
 
 def test_periodic_tasks_have_what_they_need(running: RunningConductor) -> None:
     """Each can be done, and again."""
-    for task in running.manager.periodic_tasks():
+    tasks = running.manager.periodic_tasks()
+    assert tasks
+    for task in tasks:
         assert task.is_enabled
         task.fn()
         task.fn()

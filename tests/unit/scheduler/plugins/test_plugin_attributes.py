@@ -103,6 +103,8 @@ def test_our_plugins_name_what_they_read() -> None:
 
 def test_what_our_plugins_name_is_declared() -> None:
     """BZ-22: all of them, whether they are enabled or not."""
+    assert EVERY_FILTER
+    assert EVERY_WEIGHER
     plugins: list[Any] = [*EVERY_FILTER.values(), *EVERY_WEIGHER.values()]
     for each in plugins:
         assert set(each.host_attributes) <= READABLE

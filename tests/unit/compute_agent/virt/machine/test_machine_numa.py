@@ -67,7 +67,9 @@ def test_cells_have_cpus_cores_memory_and_pages(system: Path) -> None:
 
 def test_without_a_split_a_cpu_is_both_shared_and_dedicated(system: Path) -> None:
     """Who asks for CPUs of its own may come here, on what is counted as VCPU."""
-    for cell in machine_numa.cells(ALL, system):
+    cells = machine_numa.cells(ALL, system)
+    assert cells
+    for cell in cells:
         assert cell.cpus == cell.pcpus != frozenset()
 
 

@@ -466,7 +466,7 @@ def each_message(plane: TwoCells, name: str) -> Iterator[tuple[str, bool]]:
     act(plane)
     said = [method for method in BETWEEN if method in plane.breaker.names]
     assert said
-    messages = itertools.product(said, (False, True))
+    messages = list(itertools.product(said, (False, True)))
     for method, when_done in sample(messages, MESSAGES_EVERY, name):
         for bus in plane.buses:
             bus.acts.clear()

@@ -86,6 +86,7 @@ def test_the_cells_get_what_they_get_from_a_lone_request(plane: ControlPlane) ->
 def test_each_keeps_its_own_trace(plane: ControlPlane) -> None:
     """With its own choice in it."""
     uuids = some(plane)
+    assert uuids
     plane.workers.work()
     for uuid in uuids:
         trace = plane.servers.explain(a_user(), uuid)["trace"]
