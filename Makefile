@@ -57,18 +57,17 @@ test: $(TEST) $(LIBVIRT) $(HARNESS) ## Run all tests; the closing lines say what
 		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
 
 # Services of many processes mostly wait, unit tests compute: side by side they take little longer than the longest. What
-# waits has deadlines, and asks again and again while it waits, so it goes first, and few at a time; the unit tests take what
-# is left of both cores.
+# waits has deadlines, so it goes first, and few at a time; by a little only, or a busy machine would starve the unit tests.
 .PHONY: test-deployments test-faults test-units
 test-deployments:
 	$(SHORT) --ignore tests/integration/placement --ignore tests/integration/libvirt tests/functional tests/integration
 
 test-faults:
-	ARMILLARY_CONFORMANCE=$(CONFORMANCE) nice -n 5 $(SHORT) \
+	ARMILLARY_CONFORMANCE=$(CONFORMANCE) nice -n 1 $(SHORT) \
 		tests/faults tests/integration/placement tests/conformance tests/simulation
 
 test-units:
-	nice -n 10 $(SHORT) -n $(WORKERS) tests/unit
+	nice -n 2 $(SHORT) -n $(WORKERS) tests/unit
 
 check: format lint $(LIBVIRT) ## Before each commit, in 3 minutes: format, lint, the unit tests of what changed, others while there is time
 	$(TIMED) -n $(WORKERS) --budget-seconds $(SECONDS_LEFT) tests/unit
