@@ -232,7 +232,8 @@ class Database:
     def sync(self, schema_package: str) -> str:
         """Migrate the tables to the newest version, and return it.
 
-        ``schema_package`` is a package such as ``placement.db.schema`` with a folder ``versions``.
+        ``schema_package`` is a package such as ``placement.db.schema``: it has a folder
+        ``versions`` and names the ``VERSION_TABLE`` of its tables.
         Concurrent calls of several processes are serialised. Raises ``ConfigurationError`` when the
         database is newer than this release.
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import importlib
 import threading
 import zlib
 from collections.abc import Iterator
@@ -54,15 +54,14 @@ def sync(engine: Engine, write_engine: Engine, schema_package: str) -> str:
 
 
 def _scripts(schema_package: str) -> ScriptDirectory:
-    spec = importlib.util.find_spec(schema_package)
-    assert spec is not None, f"no package {schema_package}"
-    assert spec.submodule_search_locations, f"{schema_package} is no package"
-    return ScriptDirectory(Path(next(iter(spec.submodule_search_locations))))
+    package = importlib.import_module(schema_package)
+    return ScriptDirectory(Path(next(iter(package.__path__))))
 
 
 def _version_table(schema_package: str) -> str:
-    """Return the table that holds the version; its name is unique to the package."""
-    return f"{schema_package.replace('.', '_')}_version"
+    """Return the table that holds the version; it is the package's own, also after a move."""
+    table: str = importlib.import_module(schema_package).VERSION_TABLE
+    return table
 
 
 def _upgrade(connection: Connection, scripts: ScriptDirectory, version_table: str) -> None:

@@ -28,7 +28,7 @@ PROVIDER_NAME_LENGTH = 200
 # SQLite increments only columns of type INTEGER automatically; these hold 64 bits there.
 _Id = BigInteger().with_variant(Integer(), "sqlite")
 _NEVER_AGAIN = {"sqlite_autoincrement": True}
-_LONG_AGO = text("'1970-01-01 00:00:00'")  # rows of older releases have no other time
+_LONG_AGO = text("'1970-01-01 00:00:00'")  # of rows that an operator inserts without a time
 
 
 class Base(DeclarativeBase):

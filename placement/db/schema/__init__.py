@@ -1,1 +1,3 @@
-"""Alembic versions of the placement database."""
+"""Schema versions of the placement database, for ``Database.sync``."""
+
+VERSION_TABLE = "placement_schema_version"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,6 +64,9 @@ def versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "packages" / "sample_schema" / "versions"
     folder.mkdir(parents=True)
     (folder / "0001_first.py").write_text(FIRST)
+    (folder.parent / "__init__.py").write_text('VERSION_TABLE = "sample_version"')
+    for name in ("sample_schema", "moved_schema"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(str(tmp_path / "packages"))
     return folder
 
@@ -141,6 +146,36 @@ def test_check_version_says_what_to_run(database: Database, versions: Path) -> N
         database.check_version("sample_schema")
     database.sync("sample_schema")
     database.check_version("sample_schema")
+
+
+def test_a_schema_may_move_to_another_package(database: Database, versions: Path) -> None:
+    """The package names its version table, so an upgrade finds the version after a move."""
+    database.sync("sample_schema")
+    moved = versions.parent.rename(versions.parent.with_name("moved_schema"))
+    (moved / "versions" / "0002_second.py").write_text(SECOND)
+    importlib.invalidate_caches()
+    assert database.current_version("moved_schema") == "0001"
+    assert database.sync("moved_schema") == "0002"
+
+
+@pytest.mark.parametrize("release", ["older", "newer"])
+def test_a_service_refuses_the_tables_of_another_release(
+    database: Database, versions: Path, release: str
+) -> None:
+    """It starts neither before the upgrade nor after the upgrade of a newer release."""
+    second = versions / "0002_second.py"
+    if release == "older":
+        database.sync("sample_schema")
+        second.write_text(SECOND)
+    else:
+        second.write_text(SECOND)
+        database.sync("sample_schema")
+        second.unlink()
+    found, needed = ("0001", "0002") if release == "older" else ("0002", "0001")
+    with pytest.raises(
+        exception.ConfigurationError, match=f"version {found}, but this release needs {needed}"
+    ):
+        database.check_version("sample_schema")
 
 
 @pytest.mark.mariadb

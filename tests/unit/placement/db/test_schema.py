@@ -7,13 +7,14 @@ from alembic.migration import MigrationContext
 
 from armillary.db import Database
 from placement.db.models import Base
+from placement.db.schema import VERSION_TABLE
 from tests.fixtures.placement import SCHEMA
 
 
 def differences(database: Database) -> list[object]:
     """Return what one would have to change to get from the tables to the models."""
     with database.engine.connect() as connection:
-        options = {"version_table": f"{SCHEMA.replace('.', '_')}_version", "compare_type": True}
+        options = {"version_table": VERSION_TABLE, "compare_type": True}
         return list(
             compare_metadata(MigrationContext.configure(connection, opts=options), Base.metadata)
         )

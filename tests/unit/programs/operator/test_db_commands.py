@@ -36,7 +36,7 @@ def test_sync_takes_the_databases_that_are_named(run_manage: Run) -> None:
 
 def test_a_named_database_needs_no_connection_in_a_file(run_manage: Run, tmp_path: Path) -> None:
     """Then its default counts, a file in the state path."""
-    assert run_manage("db", "sync", "placement").out == "placement: empty -> 0002\n"
+    assert run_manage("db", "sync", "placement").out == "placement: empty -> 0001\n"
     assert (tmp_path / "placement.sqlite").exists()
 
 

@@ -1,4 +1,4 @@
-"""Create the first tables of a cell."""
+"""Create the tables of a cell."""
 
 from __future__ import annotations
 
@@ -27,12 +27,18 @@ def upgrade() -> None:
     _instances()
     _work("instance_builds", *_build_columns())
     _work("instance_deletes", *_delete_columns())
+    _work("instance_operations", *_operation_columns())
+    _migrations()
     _faults()
     _actions()
 
 
 def _column(name: str, kind: Any, *, null: bool = False, **more: Any) -> sa.Column[Any]:
     return sa.Column(name, kind, nullable=null, **more)
+
+
+def _shadow_key(name: str, kind: Any) -> sa.Column[Any]:
+    return _column(name, kind, primary_key=True, autoincrement=False)
 
 
 def _index(table: str, *columns: str) -> None:
@@ -68,6 +74,8 @@ def _compute_nodes() -> None:
         _column("attributes", _JSON),
         _column("inventories", _JSON),
         _column("traits", _JSON),
+        _column("child_providers", _JSON, null=True),
+        _column("told", _JSON, null=True),
         _column("seq", sa.BigInteger()),
         _column("provider_digest", sa.String(64)),
         _column("confirmed_digest", sa.String(64), null=True),
@@ -95,8 +103,19 @@ def _compute_nodes() -> None:
 
 
 def _instances() -> None:
-    op.create_table(
-        "instances",
+    false, zero = sa.false(), sa.text("0")
+    op.create_table("instances", *_instance_columns(locked=false, totals=zero))
+    _index("instances", "created_at", "uuid")
+    _index("instances", "project_id", "created_at", "uuid")
+    for name in ("reservation_id", "host", "group_uuid", "deleted_at"):
+        _index("instances", name)
+    op.create_table("shadow_instances", *_instance_columns(locked=None, totals=None))
+    _index("shadow_instances", "deleted_at")
+
+
+def _instance_columns(*, locked: Any, totals: Any) -> list[sa.Column[Any]]:
+    """Return the columns, with these defaults of the lock and of the counters."""
+    return [
         _column("uuid", _UUID, primary_key=True),
         _column("name", _NAME),
         _column("project_id", _NAME),
@@ -115,16 +134,19 @@ def _instances() -> None:
         _column("power_state", _WORD, null=True),
         _column("attempt", sa.Integer()),
         _column("exit_code", sa.Integer(), null=True),
+        _column("locked", sa.Boolean(), server_default=locked),
+        _column("locked_reason", _NAME, null=True),
+        _column("locked_by", _WORD, null=True),
+        _column("luggage", _JSON, null=True),
+        _column("operations_total", sa.Integer(), server_default=totals),
+        _column("orders_total", sa.Integer(), server_default=totals),
         _column("group_uuid", _UUID, null=True),
+        _column("hidden", sa.Boolean(), server_default=sa.false()),
         _column("created_at", _TIME),
         _column("updated_at", _TIME, null=True),
         _column("launched_at", _TIME, null=True),
         _column("deleted_at", _TIME, null=True),
-    )
-    _index("instances", "created_at", "uuid")
-    _index("instances", "project_id", "created_at", "uuid")
-    for name in ("reservation_id", "host", "group_uuid", "deleted_at"):
-        _index("instances", name)
+    ]
 
 
 def _work(table: str, *columns: sa.Column[Any]) -> None:
@@ -154,7 +176,53 @@ def _build_columns() -> list[sa.Column[Any]]:
 def _delete_columns() -> list[sa.Column[Any]]:
     return [
         _column("is_guest_gone", sa.Boolean()),
+        _column("other_hosts", _JSON, null=True),
         _column("request_id", _NAME),
+    ]
+
+
+def _operation_columns() -> list[sa.Column[Any]]:
+    return [
+        _column("operation", _WORD),
+        _column("stage", _WORD),
+        _column("sequence", sa.Integer()),
+        _column("number", sa.Integer()),
+        _column("migration_uuid", _UUID, null=True),
+        _column("facts", _JSON),
+        _column("context", _JSON),
+    ]
+
+
+def _migrations() -> None:
+    op.create_table("migrations", *_migration_columns())
+    _index("migrations", "instance_uuid", "created_at")
+    _index("migrations", "source_host", "status")
+    _index("migrations", "dest_host", "status")
+    _index("migrations", "created_at", "uuid")
+    op.create_table("shadow_migrations", *_migration_columns())
+    _index("shadow_migrations", "instance_uuid")
+
+
+def _migration_columns() -> list[sa.Column[Any]]:
+    return [
+        _column("uuid", _UUID, primary_key=True),
+        _column("instance_uuid", _UUID),
+        _column("migration_type", _WORD),
+        _column("status", _WORD),
+        _column("source_host", _NAME, null=True),
+        _column("source_node", _NAME, null=True),
+        _column("dest_host", _NAME, null=True),
+        _column("dest_node", _NAME, null=True),
+        _column("old_flavor", _JSON, null=True),
+        _column("new_flavor", _JSON, null=True),
+        _column("memory_total_mb", sa.Integer(), null=True),
+        _column("memory_remaining_mb", sa.Integer(), null=True),
+        _column("facts", _JSON),
+        _column("request_id", _NAME, null=True),
+        _column("project_id", _NAME, null=True),
+        _column("user_id", _NAME, null=True),
+        _column("created_at", _TIME),
+        _column("updated_at", _TIME, null=True),
     ]
 
 
@@ -163,14 +231,27 @@ def _faults() -> None:
         "instance_faults",
         _column("id", _NUMBER, primary_key=True),
         _column("instance_uuid", _UUID),
+        *_fault_columns(),
+        sa.UniqueConstraint("instance_uuid", "attempt", name="uq_instance_faults_attempt"),
+    )
+    op.create_table(
+        "shadow_instance_faults",
+        _shadow_key("id", _NUMBER),
+        _shadow_key("instance_uuid", _UUID),
+        *_fault_columns(),
+    )
+    _index("shadow_instance_faults", "instance_uuid")
+
+
+def _fault_columns() -> list[sa.Column[Any]]:
+    return [
         _column("attempt", sa.Integer()),
         _column("host", _NAME, null=True),
         _column("code", sa.Integer()),
         _column("message", _NAME),
         _column("details", sa.Text(), null=True),
         _column("created_at", _TIME),
-        sa.UniqueConstraint("instance_uuid", "attempt", name="uq_instance_faults_attempt"),
-    )
+    ]
 
 
 def _actions() -> None:
@@ -178,6 +259,39 @@ def _actions() -> None:
         "instance_actions",
         _column("id", _NUMBER, primary_key=True),
         _column("uuid", _UUID, unique=True),
+        *_action_columns(),
+        sa.UniqueConstraint(
+            "instance_uuid", "action", "request_id", name="uq_instance_actions_instance_uuid"
+        ),
+    )
+    op.create_table(
+        "shadow_instance_actions",
+        _column("id", _NUMBER),
+        _shadow_key("uuid", _UUID),
+        *_action_columns(),
+    )
+    _index("shadow_instance_actions", "instance_uuid")
+    op.create_table(
+        "instance_action_events",
+        _column("id", _NUMBER, primary_key=True),
+        _column("action_uuid", _UUID),
+        *_event_columns(),
+        sa.ForeignKeyConstraint(
+            ["action_uuid"], ["instance_actions.uuid"], name="fk_events_action", ondelete="CASCADE"
+        ),
+    )
+    _index("instance_action_events", "action_uuid")
+    op.create_table(
+        "shadow_instance_action_events",
+        _shadow_key("id", _NUMBER),
+        _shadow_key("action_uuid", _UUID),
+        *_event_columns(),
+    )
+    _index("shadow_instance_action_events", "action_uuid")
+
+
+def _action_columns() -> list[sa.Column[Any]]:
+    return [
         _column("instance_uuid", _UUID),
         _column("action", _WORD),
         _column("request_id", _NAME),
@@ -186,14 +300,11 @@ def _actions() -> None:
         _column("start_time", _TIME),
         _column("finish_time", _TIME, null=True),
         _column("message", _NAME, null=True),
-        sa.UniqueConstraint(
-            "instance_uuid", "action", "request_id", name="uq_instance_actions_instance_uuid"
-        ),
-    )
-    op.create_table(
-        "instance_action_events",
-        _column("id", _NUMBER, primary_key=True),
-        _column("action_uuid", _UUID),
+    ]
+
+
+def _event_columns() -> list[sa.Column[Any]]:
+    return [
         _column("event", _WORD),
         _column("host", _NAME, null=True),
         _column("attempt", sa.Integer()),
@@ -201,8 +312,4 @@ def _actions() -> None:
         _column("finish_time", _TIME, null=True),
         _column("result", _WORD, null=True),
         _column("details", sa.Text(), null=True),
-        sa.ForeignKeyConstraint(
-            ["action_uuid"], ["instance_actions.uuid"], name="fk_events_action", ondelete="CASCADE"
-        ),
-    )
-    _index("instance_action_events", "action_uuid")
+    ]

@@ -1,4 +1,4 @@
-"""Create the first tables of the API database."""
+"""Create the tables of the API database."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ _JSON = sa.JSON(none_as_null=True)
 _UUID = sa.String(36)
 _NAME = sa.String(255)
 _WORD = sa.String(36)
+_ZONE_NAME = sa.String(64)
+_ZONE_PATH = sa.String(700)
 
 
 def upgrade() -> None:
@@ -29,7 +31,9 @@ def upgrade() -> None:
     _requests()
     _instances()
     _cleanups()
+    _moves()
     _traces()
+    _zones()
 
 
 def _column(name: str, kind: Any, *, null: bool = False, **more: Any) -> sa.Column[Any]:
@@ -238,11 +242,14 @@ def _instances() -> None:
         _column("user_id", _NAME),
         _column("vcpus", sa.Integer()),
         _column("memory_mb", sa.Integer()),
+        _column("is_resizing", sa.Boolean(), server_default=sa.false()),
+        _column("resize_asked_at", _TIME, null=True),
+        _column("zone_path", _ZONE_PATH, null=True),
         _column("queued_for_delete", sa.Boolean()),
         _column("deleted_at", _TIME, null=True),
     )
     _index("instance_mappings", "project_id", "queued_for_delete")
-    for name in ("cell_uuid", "reservation_id", "deleted_at"):
+    for name in ("cell_uuid", "reservation_id", "zone_path", "deleted_at"):
         _index("instance_mappings", name)
 
 
@@ -253,9 +260,37 @@ def _cleanups() -> None:
         _column("task", _WORD, primary_key=True),
         _column("cell_uuid", _UUID, null=True),
         _column("context", _JSON),
+        _column("migration_uuid", _UUID, null=True),
+        _column("zone_path", _ZONE_PATH, null=True),
         *_lease(),
     )
     _index("cleanups", "lease_expires_at")
+
+
+def _moves() -> None:
+    op.create_table(
+        "moves",
+        _column("migration_uuid", _UUID, primary_key=True),
+        _column("instance_uuid", _UUID),
+        _column("cell_uuid", _UUID),
+        _column("operation", _WORD),
+        _column("arguments", _JSON),
+        _column("context", _JSON),
+        _column("takes", sa.Integer()),
+        _column("accepted_at", _TIME),
+        *_lease(),
+        _unique("moves", "instance_uuid"),
+    )
+    _index("moves", "lease_expires_at")
+    op.create_table(
+        "cell_changes",
+        _column("migration_uuid", _UUID, primary_key=True),
+        _column("instance_uuid", _UUID),
+        _column("source_cell_uuid", _UUID),
+        _column("target_cell_uuid", _UUID, null=True),
+        _column("created_at", _TIME),
+    )
+    _index("cell_changes", "instance_uuid")
 
 
 def _traces() -> None:
@@ -263,7 +298,9 @@ def _traces() -> None:
         "decision_traces",
         _column("reservation_id", _WORD, primary_key=True),
         _column("trace", _JSON),
+        _column("stored_at", _TIME, null=True),
     )
+    _index("decision_traces", "stored_at")
     op.create_table(
         "instance_choices",
         _column("instance_uuid", _UUID, primary_key=True),
@@ -271,3 +308,71 @@ def _traces() -> None:
         _column("choice", _JSON),
     )
     _index("instance_choices", "reservation_id")
+    op.create_table(
+        "move_traces",
+        _column("migration_uuid", _UUID, primary_key=True),
+        _column("instance_uuid", _UUID),
+        _column("operation", _WORD),
+        _column("request_id", _NAME, null=True),
+        _column("host", _NAME, null=True),
+        _column("sentence", sa.Text(), null=True),
+        _column("trace", _JSON),
+        _column("stored_at", _TIME),
+    )
+    _index("move_traces", "instance_uuid", "stored_at")
+    _index("move_traces", "stored_at")
+
+
+def _zones() -> None:
+    op.create_table(
+        "zones",
+        _column("uuid", _UUID, primary_key=True),
+        _column("name", _ZONE_NAME),
+        _column("transport_url", sa.Text()),
+        _column("disabled", sa.Boolean()),
+        *_times(),
+        _unique("zones", "name"),
+    )
+    op.create_table(
+        "zone_entries",
+        _column("reservation_id", _WORD, primary_key=True),
+        _column("entries", _JSON),
+        sa.ForeignKeyConstraint(
+            ["reservation_id"],
+            ["reservations.reservation_id"],
+            name="fk_zone_entries_reservation",
+            ondelete="CASCADE",
+        ),
+    )
+    op.create_table(
+        "zone_walks",
+        _column("instance_uuid", _UUID, primary_key=True),
+        _column("reservation_id", _WORD),
+        _column("start", sa.Integer()),
+        _column("step", sa.Integer()),
+        _column("attempt", sa.Integer()),
+        _column("state", _WORD),
+        _column("path", _ZONE_PATH, null=True),
+        _column("host_id", _NAME, null=True),
+        _column("since", _TIME),
+        _column("heard_at", _TIME),
+        _column("failures", _JSON),
+        sa.ForeignKeyConstraint(
+            ["instance_uuid"],
+            ["build_requests.instance_uuid"],
+            name="fk_zone_walks_request",
+            ondelete="CASCADE",
+        ),
+    )
+    _index("zone_walks", "reservation_id")
+    op.create_table(
+        "zone_guests",
+        _column("instance_uuid", _UUID, primary_key=True),
+        _column("attempt", sa.Integer(), primary_key=True, autoincrement=False),
+        _column("local_uuid", _UUID, null=True),
+        _column("origin", _ZONE_NAME),
+        _column("is_cancelled", sa.Boolean()),
+        _column("created_at", _TIME),
+        _unique("zone_guests", "local_uuid"),
+    )
+    _index("zone_guests", "created_at")

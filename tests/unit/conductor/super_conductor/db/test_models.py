@@ -7,8 +7,7 @@ from alembic.migration import MigrationContext
 
 from armillary.db import Database
 from conductor.super_conductor.db import models
-
-VERSION_TABLE = "conductor_super_conductor_db_schema_version"
+from conductor.super_conductor.db.schema import VERSION_TABLE
 
 
 def test_the_versions_make_the_tables_of_the_models(any_api_database: Database) -> None:

@@ -1,6 +1,8 @@
-"""Create the first tables: providers, inventories, consumers, allocations and the epoch."""
+"""Create the tables: providers, inventories, consumers, allocations and the epoch."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -33,17 +35,20 @@ def _create_epoch() -> None:
 
 
 def _create_name_tables() -> None:
-    for table, column, length in (
-        ("resource_classes", "name", 255),
-        ("traits", "name", 255),
-        ("aggregates", "uuid", 36),
-    ):
+    for table in ("resource_classes", "traits"):
         op.create_table(
             table,
             sa.Column("id", _ID, primary_key=True),
-            sa.Column(column, sa.String(length), nullable=False, unique=True),
+            sa.Column("name", sa.String(255), nullable=False, unique=True),
+            _updated_at(),
             sqlite_autoincrement=True,
         )
+    op.create_table(
+        "aggregates",
+        sa.Column("id", _ID, primary_key=True),
+        sa.Column("uuid", sa.String(36), nullable=False, unique=True),
+        sqlite_autoincrement=True,
+    )
 
 
 def _create_providers() -> None:
@@ -56,6 +61,7 @@ def _create_providers() -> None:
         sa.Column("epoch", sa.BigInteger, nullable=False, index=True),
         sa.Column("root_provider_id", _ID, index=True),
         sa.Column("parent_provider_id", _ID, sa.ForeignKey("resource_providers.id"), index=True),
+        _updated_at(),
         sqlite_autoincrement=True,
     )
     op.create_table(
@@ -107,6 +113,7 @@ def _create_consumers() -> None:
         sa.Column("consumer_type", sa.String(255), nullable=False),
         sa.Column("project_id", sa.String(255), nullable=False),
         sa.Column("user_id", sa.String(255), nullable=False),
+        _updated_at(),
         sa.Index("ix_consumers_project_id_user_id", "project_id", "user_id"),
     )
     op.create_table(
@@ -124,6 +131,11 @@ def _create_consumers() -> None:
         sa.Column("fence", sa.BigInteger, nullable=False),
         sa.Column("updated_at", sa.DateTime, nullable=False, index=True),
     )
+
+
+def _updated_at() -> sa.Column[Any]:
+    long_ago = sa.text("'1970-01-01 00:00:00'")
+    return sa.Column("updated_at", sa.DateTime, nullable=False, server_default=long_ago)
 
 
 def _provider_key(*, index: bool = False) -> sa.Column[int]:
