@@ -8,18 +8,22 @@ import falcon
 from oslo_config import cfg
 
 from api import errors, openapi
+from api.authentication import make_authenticate
+from api.body import Body
 from api.call import AppState
 from api.dispatch import Endpoint
 from api.event_hub import EventHub
-from api.middleware.authentication import Authentication, make_authenticate
-from api.middleware.body import Body
-from api.middleware.microversion import Microversion
-from api.middleware.request_id import RequestId
 from api.policies import list_rules
 from api.policies.base import IS_ADMIN
 from api.routes import ROUTES
+from api.versions import MICROVERSIONS
 from armillary import exception
 from armillary.context import RequestContext
+from armillary.http.authentication import RouteAuthentication
+from armillary.http.bounds import Bounds
+from armillary.http.errors import ErrorHandlers
+from armillary.http.microversion import Microversion
+from armillary.http.request_id import RequestId
 from armillary.http.server import is_loopback
 from armillary.policy import Enforcer
 from conductor.super_conductor.rpcapi import SuperConductorAPI
@@ -43,13 +47,14 @@ def make_app(
 
     app = App(
         middleware=[
-            RequestId(),
-            Microversion(),
-            Authentication(make_authenticate(conf), is_admin),
-            Body(conf.api.max_body_bytes),
+            RequestId("x-compute-request-id"),
+            Microversion(MICROVERSIONS),
+            Bounds(max_body_bytes=conf.api.max_body_bytes),
+            RouteAuthentication(make_authenticate(conf), is_admin=is_admin),
+            Body(),
         ]
     )
-    errors.add_to(app)
+    ErrorHandlers(errors.write, realm="armillary").add_to(app)
     app.req_options.strip_url_path_trailing_slash = True
     site = AppState(
         conductor=conductor,

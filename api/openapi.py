@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from api.dispatch import Action, Choice, Method, Routes, actions_of
-from api.errors import RETRY_AFTER_SECONDS, STATUS_OF_FAMILY
-from api.middleware import authentication, microversion, request_id
 from api.routes import ROUTES
 from api.schemas.base import ERROR
 from api.validation import PATH_PARAMETER_CHARACTERS_MAX
+from api.versions import MICROVERSIONS
 from armillary import version
+from armillary.http import authentication, microversion, request_id
+from armillary.http.errors import RETRY_AFTER_SECONDS
 
 OPENAPI_VERSION = "3.1.0"
 JSON = "application/json"
@@ -143,8 +144,7 @@ def _success(action: Action) -> Document:
 
 
 def _error_statuses() -> list[int]:
-    middleware = {405, 406, 411, 413, 415}
-    return sorted(middleware | {status for _, status in STATUS_OF_FAMILY})
+    return sorted(_DESCRIPTIONS)
 
 
 _DESCRIPTIONS = {
@@ -170,11 +170,12 @@ def _error(status: int) -> Document:
 
 
 def _microversion_parameter() -> Document:
+    newest = microversion.to_text(MICROVERSIONS.maximum)
     return {
         "name": microversion.HEADER,
         "in": "header",
         "required": False,
-        "description": f"Version of the Compute API; {microversion.MAX_VERSION} is supported.",
+        "description": f"Version of the Compute API; {newest} is supported.",
         "schema": {"type": "string"},
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 from jsonschema.exceptions import ValidationError, best_match
 
-from api.middleware.body import is_clean
+from api.body import is_clean
 from armillary import exception
 
 Schema = Mapping[str, Any]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from api.call import Answer, Call
-from api.middleware.microversion import MAX_VERSION, MIN_VERSION
+from api.versions import MICROVERSIONS
+from armillary.http.microversion import to_text
 
 MEDIA_TYPE = "application/vnd.openstack.compute+json;version=2.1"
 
@@ -30,8 +31,8 @@ def _version(call: Call) -> dict[str, Any]:
     return {
         "id": "v2.1",
         "status": "CURRENT",
-        "version": MAX_VERSION,
-        "min_version": MIN_VERSION,
+        "version": to_text(MICROVERSIONS.maximum),
+        "min_version": to_text(MICROVERSIONS.minimum),
         "updated": "2013-07-23T11:33:21Z",  # date of the Compute API's version 2.1
         "links": call.links.version(),
     }

@@ -8,18 +8,21 @@ from typing import Any
 import falcon
 from oslo_config import cfg
 
+from armillary.http import wsgi_middleware
+from armillary.http.authentication import PathAuthentication
+from armillary.http.errors import ErrorHandlers
+from armillary.http.microversion import Microversion
+from armillary.http.request_id import RequestId
 from armillary.policy import Enforcer
 from placement.engine import PlacementEngine
-from placement.rest import errors, wsgi_middleware
+from placement.rest import errors
+from placement.rest.authentication import make_authenticate
+from placement.rest.bounds import Bounds
 from placement.rest.call import AppState
 from placement.rest.dispatch import Endpoint, Routes
-from placement.rest.identity import make_authenticate
-from placement.rest.middleware.authentication import Authentication
-from placement.rest.middleware.bounds import Bounds
-from placement.rest.middleware.microversion import Microversion
-from placement.rest.middleware.request_id import RequestId
 from placement.rest.policies import list_rules
 from placement.rest.routes import ROUTES
+from placement.rest.versions import MICROVERSIONS
 
 App = falcon.App[falcon.Request, falcon.Response]
 
@@ -33,17 +36,17 @@ def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.W
     app = App(
         middleware=[
             RequestId(),
-            Microversion(),
+            Microversion(MICROVERSIONS),
             Bounds(
                 max_body_bytes=options.rest_max_body_bytes,
                 max_query_bytes=options.rest_max_query_bytes,
             ),
-            Authentication(make_authenticate(conf), public_paths=public_paths(ROUTES)),
+            PathAuthentication(make_authenticate(conf), public_paths=public_paths(ROUTES)),
         ]
     )
     # Responses without a body have no media type; Falcon accepts None, its annotation does not.
     app.resp_options.default_media_type = None  # type: ignore[assignment]
-    errors.add_to(app)
+    ErrorHandlers(errors.write, realm="placement").add_to(app)
     site = AppState(
         engine=engine,
         policy=Enforcer(conf, list_rules()),

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from armillary.context import RequestContext
+from armillary.http.microversion import Version
 from placement.engine import PlacementEngine
-from placement.rest.versions import Version
 
 
 class Policy(Protocol):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armillary.http.microversion import Version
 from placement.candidates.result import Batch, Found
 from placement.providers import names
 from placement.providers.columns import ClassColumns, Mask, Numbers, Rows
 from placement.providers.provider_table import ProviderTable
-from placement.rest.versions import Version
 
 _UUID_GAP = '"%s"'
 _SIGNATURE_BITS = 32

@@ -10,10 +10,11 @@ from typing import Any
 import falcon
 
 from armillary.context import RequestContext
+from armillary.http.microversion import Version, entry_for
 from placement.rest import errors, validation
 from placement.rest.call import Answer, AppState, Call, Handler
 from placement.rest.validation import Check, Schema
-from placement.rest.versions import MIN, Version, entry_for
+from placement.rest.versions import MIN
 
 ByVersion = Mapping[Version, Schema | None]
 """Schemas by the version that introduced them; None where nothing is accepted any more."""

@@ -1,4 +1,4 @@
-"""Mapping of errors to HTTP responses: one table of families, one error format."""
+"""Error documents of the Placement API, and their public codes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import falcon
 from oslo_context import context as oslo_context
 
 from armillary import exception
-from placement.rest import versions
-from placement.rest.versions import Version
+from armillary.http.errors import request_id
+from armillary.http.microversion import Version, to_text
+from placement.rest.versions import MAX, MIN
 
 LOG = logging.getLogger(__name__)
 
 CODES_SINCE: Version = (1, 23)
-RETRY_AFTER_SECONDS = 10
 DETAIL_CHARACTERS_MAX = 2000
 
 # Public error codes: clients depend on them, so they never change.
@@ -34,7 +34,7 @@ QUERYPARAM_BAD_VALUE = "placement.query.bad_value"
 QUERYPARAM_MISSING_VALUE = "placement.query.missing_value"
 QUERYPARAM_DUPLICATE_KEY = "placement.query.duplicate_key"
 
-CODE_OF: dict[type[exception.ArmillaryError], str] = {
+CODE_OF: dict[type[Exception], str] = {
     exception.ResourceProviderGenerationConflict: CONCURRENT_UPDATE,
     exception.ConsumerGenerationConflict: CONCURRENT_UPDATE,
     exception.InventoryInUse: INVENTORY_INUSE,
@@ -42,18 +42,6 @@ CODE_OF: dict[type[exception.ArmillaryError], str] = {
     exception.ResourceProviderExists: DUPLICATE_NAME,
     exception.ResourceProviderHasChildren: PROVIDER_CANNOT_DELETE_PARENT,
 }
-
-STATUS_OF_FAMILY: tuple[tuple[type[exception.ArmillaryError], int], ...] = (
-    # The first match applies.
-    (exception.Unauthorized, 401),
-    (exception.ConfigurationError, 500),  # in the family Invalid, but not the client's fault
-    (exception.NotFound, 404),
-    (exception.Exists, 409),
-    (exception.Conflict, 409),
-    (exception.Forbidden, 403),
-    (exception.Unavailable, 503),
-    (exception.Invalid, 400),
-)
 
 # For errors without a detail, and for those whose detail is only logged.
 _DETAILS = {
@@ -89,24 +77,11 @@ def conflict(detail: str, code: str | None = None) -> falcon.HTTPError:
     return _CodedError(409, detail, code)
 
 
-def status_of(error: exception.ArmillaryError) -> int:
-    """Return the HTTP status of an error; 500 when its family has none."""
-    for family, status in STATUS_OF_FAMILY:
-        if isinstance(error, family):
-            return status
-    return 500
-
-
-def code_of(error: exception.ArmillaryError) -> str | None:
+def code_of(error: Exception) -> str | None:
     """Return the public code of an error; None if it has none."""
+    if isinstance(error, _CodedError):
+        return error.public_code
     return next((CODE_OF[kind] for kind in type(error).__mro__ if kind in CODE_OF), None)
-
-
-def add_to(app: falcon.App[falcon.Request, falcon.Response]) -> None:
-    """Make ``app`` answer every error in this format."""
-    app.add_error_handler(Exception, _handle_unexpected)
-    app.add_error_handler(falcon.HTTPError, _handle_http_error)
-    app.add_error_handler(exception.ArmillaryError, _handle_armillary_error)
 
 
 def refusal(status: int, detail: str) -> tuple[dict[str, str], bytes]:
@@ -123,72 +98,34 @@ def refusal(status: int, detail: str) -> tuple[dict[str, str], bytes]:
     return headers, json.dumps({"errors": [error]}).encode()
 
 
-def _handle_armillary_error(
-    req: falcon.Request, resp: falcon.Response, error: exception.ArmillaryError, params: Any
+def write(
+    req: falcon.Request, resp: falcon.Response, status: int, detail: str | None, error: Exception
 ) -> None:
-    status = status_of(error)
-    if status < 500:
-        _answer(req, resp, status, error.message, code_of(error))
-        return
-    if status == 500:
-        LOG.exception("%s %s %s failed", _request_id(req), req.method, req.path, exc_info=error)
-    else:
-        LOG.warning("%s was answered with %d: %s", _request_id(req), status, error)
-    _answer(req, resp, status, None)
-
-
-def _handle_http_error(
-    req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, params: Any
-) -> None:
-    headers = error.headers or {}
-    resp.set_headers(headers if isinstance(headers, Mapping) else dict(headers))
-    code = getattr(error, "public_code", None)
-    _answer(req, resp, error.status_code, error.description, code)
-
-
-def _handle_unexpected(
-    req: falcon.Request, resp: falcon.Response, error: Exception, params: Any
-) -> None:
-    """Answer an unexpected error: the traceback is logged, the client learns nothing of it."""
-    LOG.exception("%s %s %s failed", _request_id(req), req.method, req.path, exc_info=error)
-    _answer(req, resp, 500, None)
-
-
-def _answer(
-    req: falcon.Request,
-    resp: falcon.Response,
-    status: int,
-    detail: str | None,
-    code: str | None = None,
-) -> None:
+    """Write an error response: JSON, or HTML for a browser."""
     detail = detail or _DETAILS.get(status) or HTTPStatus(status).description
-    error = _error(req, status, _cut(detail.replace("{method}", req.method)), code)
-    resp.status = f"{status} {error['title']}"
-    if status == 401:
-        resp.set_header("WWW-Authenticate", 'X-Auth-Token realm="placement"')
-    if status == 503:
-        resp.set_header("Retry-After", str(RETRY_AFTER_SECONDS))
+    document = _document(req, status, _cut(detail.replace("{method}", req.method)), code_of(error))
+    resp.status = f"{status} {document['title']}"
     if req.client_prefers(_JSON_OR_HTML) == falcon.MEDIA_HTML:
         resp.content_type = falcon.MEDIA_HTML
-        resp.text = _page(error)
+        resp.text = _page(document)
     else:
         resp.content_type = falcon.MEDIA_JSON
-        resp.text = json.dumps({"errors": [error]})
+        resp.text = json.dumps({"errors": [document]})
 
 
-def _error(req: falcon.Request, status: int, detail: str, code: str | None) -> dict[str, Any]:
+def _document(req: falcon.Request, status: int, detail: str, code: str | None) -> dict[str, Any]:
     version: Version | None = getattr(req.context, "version", None)
     error: dict[str, Any] = {
         "status": status,
         "title": HTTPStatus(status).phrase,
         "detail": detail,
-        "request_id": _request_id(req),
+        "request_id": request_id(req),
     }
     if version is not None and version >= CODES_SINCE:
         error["code"] = code or UNDEFINED_CODE
     if version is None and status == 406:
-        error["max_version"] = versions.to_text(versions.MAX)
-        error["min_version"] = versions.to_text(versions.MIN)
+        error["max_version"] = to_text(MAX)
+        error["min_version"] = to_text(MIN)
     return error
 
 
@@ -207,7 +144,3 @@ def _cut(detail: str) -> str:
     if len(detail) <= DETAIL_CHARACTERS_MAX:
         return detail
     return f"{detail[:DETAIL_CHARACTERS_MAX]}..."
-
-
-def _request_id(req: falcon.Request) -> str:
-    return str(getattr(req.context, "request_id", "unknown"))

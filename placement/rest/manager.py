@@ -13,11 +13,11 @@ from armillary.db import Database
 from armillary.http.server import HttpServer, is_loopback
 from armillary.http.tls import tls_files
 from armillary.http.trusted_hosts import UNAUTHENTICATED, guarded
+from armillary.http.wsgi_middleware import WsgiApp
 from armillary.periodic import PeriodicRunner, PeriodicTask
 from placement.engine import PlacementEngine
 from placement.rest import errors
 from placement.rest.app import make_app
-from placement.rest.wsgi_middleware import WsgiApp
 
 LOG = logging.getLogger(__name__)
 

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from armillary import version
-from placement.rest import versions
+from armillary.http import authentication, request_id
+from armillary.http.errors import RETRY_AFTER_SECONDS
+from armillary.http.microversion import HEADER, entry_for, to_text
 from placement.rest.dispatch import Action, ByVersion, Methods, Routes
-from placement.rest.errors import RETRY_AFTER_SECONDS, STATUS_OF_FAMILY
-from placement.rest.middleware import authentication, request_id
 from placement.rest.routes import ROUTES
 from placement.rest.validation import PATH_PARAMETER_CHARACTERS_MAX, Schema
-from placement.rest.versions import entry_for
+from placement.rest.versions import MAX, MICROVERSIONS, MIN
 
 OPENAPI_VERSION = "3.1.0"
 JSON = "application/json"
@@ -63,9 +63,9 @@ def document(routes: Routes = ROUTES) -> Document:
         "openapi": OPENAPI_VERSION,
         "info": {
             "title": f"{version.PRODUCT} placement",
-            "version": versions.to_text(versions.MAX),
+            "version": to_text(MAX),
             "description": "The OpenStack Placement API. Older versions, requested by the header "
-            f"{versions.HEADER}, differ in fields and parameters.",
+            f"{HEADER}, differ in fields and parameters.",
         },
         "security": [{SECURITY_SCHEME: []}],
         "paths": {path: _path_item(path, methods) for path, methods in routes.items()},
@@ -120,7 +120,7 @@ def _operation(action: Action) -> Document:
         operation["security"] = []
     else:
         operation["x-policy"] = action.rule
-        operation["x-since"] = versions.to_text(action.since)
+        operation["x-since"] = to_text(action.since)
     body = _newest(action.body)
     if body is not None:
         operation["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
@@ -169,7 +169,7 @@ def _numbered_parameters(by_pattern: Schema) -> Document:
 
 
 def _newest(schemas: ByVersion | None) -> Any:
-    return _portable(entry_for(versions.MAX, schemas)) if schemas else None
+    return _portable(entry_for(MAX, schemas)) if schemas else None
 
 
 def _portable(schema: Any) -> Any:
@@ -205,8 +205,7 @@ def _success(action: Action) -> Document:
 
 
 def _error_statuses() -> list[int]:
-    middleware = {405, 406, 411, 413, 414, 415}
-    return sorted(middleware | {status for _, status in STATUS_OF_FAMILY})
+    return sorted(_DESCRIPTIONS)
 
 
 _DESCRIPTIONS = {
@@ -232,14 +231,14 @@ def _error(status: int) -> Document:
 
 
 def _microversion_parameter() -> Document:
-    newest = versions.to_text(versions.MAX)
+    newest = to_text(MAX)
     return {
-        "name": versions.HEADER,
+        "name": HEADER,
         "in": "header",
         "required": False,
-        "description": f"Version of the API, from {versions.to_text(versions.MIN)} to {newest}; "
-        f"default: the lowest. '{versions.LATEST}' is the newest.",
-        "schema": {"type": "string", "default": f"{versions.SERVICE} {newest}"},
+        "description": f"Version of the API, from {to_text(MIN)} to {newest}; "
+        f"default: the lowest. 'latest' is the newest.",
+        "schema": {"type": "string", "default": f"{MICROVERSIONS.service} {newest}"},
     }
 
 

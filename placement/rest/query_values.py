@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from armillary.http.microversion import Version
 from placement.providers import names
 from placement.rest import errors
-from placement.rest.versions import Version
 
 _AMOUNT = re.compile(r"-?[0-9]{1,30}")
 _ANY_OF = "in:"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from oslo_utils import timeutils
 
-from placement.rest import versions
+from armillary.http.microversion import to_text
 from placement.rest.call import Answer, Call
+from placement.rest.versions import MAX, MIN
 
 
 def document(call: Call) -> Answer:
@@ -16,9 +17,9 @@ def document(call: Call) -> Answer:
 def index(call: Call) -> Answer:
     """List the versions of the API."""
     version = {
-        "id": f"v{versions.to_text(versions.MIN)}",
-        "min_version": versions.to_text(versions.MIN),
-        "max_version": versions.to_text(versions.MAX),
+        "id": f"v{to_text(MIN)}",
+        "min_version": to_text(MIN),
+        "max_version": to_text(MAX),
         "status": "CURRENT",
         "links": [{"rel": "self", "href": call.root}],
     }

@@ -8,9 +8,9 @@ from typing import Any
 
 from oslo_utils import timeutils
 
+from armillary.http.microversion import Version
 from placement.ledger.usages import TypeUsage
 from placement.rest.call import Answer, Call
-from placement.rest.versions import Version
 
 BY_TYPE_SINCE: Version = (1, 38)
 ALL_TYPES = "all"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from api import errors
 from armillary import exception
+from armillary.http import errors
 from tests.fixtures.http_api import Api
 from tests.fixtures.super_conductor import SuperConductor
 

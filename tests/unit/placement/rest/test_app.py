@@ -25,7 +25,7 @@ def test_an_answer_is_logged_with_its_id(
     api: PlacementApi, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One line, with method, path and status."""
-    with caplog.at_level(logging.INFO, "placement.rest.middleware.request_id"):
+    with caplog.at_level(logging.INFO, "armillary.http.request_id"):
         result = api.get("/")
     (record,) = caplog.records
     assert "GET /: 200 OK" in record.getMessage()

@@ -9,10 +9,11 @@ from urllib.parse import parse_qs
 import falcon
 import pytest
 
+from armillary.http.microversion import Version
 from objects.resource_query import ResourceQuery
 from placement.candidates.query import GROUPS_MAX
 from placement.rest import candidates_query, errors
-from placement.rest.versions import MAX, Version
+from placement.rest.versions import MAX
 
 A = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
 B = "bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb"

@@ -7,6 +7,7 @@ import inspect
 import pytest
 
 from armillary import exception
+from armillary.http.errors import status_of
 from placement.rest import errors
 
 PLACEMENT_CODES = {
@@ -42,7 +43,7 @@ def test_an_error_has_the_status_of_its_family(
     error: exception.ArmillaryError, status: int
 ) -> None:
     """What is not the caller's mistake is never a 4xx."""
-    assert errors.status_of(error) == status
+    assert status_of(error) == status
 
 
 @pytest.mark.parametrize(

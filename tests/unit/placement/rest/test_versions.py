@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from placement.rest import versions
-from placement.rest.versions import Version
+from armillary.http.microversion import Version, entry_for
+from placement.rest.versions import MAX, MICROVERSIONS
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from placement.rest.versions import Version
 )
 def test_the_header_may_name_several_services(header: str | None, wanted: str) -> None:
     """Ours counts, and the lowest version where we are not named."""
-    assert versions.wanted(header) == wanted
+    assert MICROVERSIONS.wanted(header) == wanted
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_the_header_may_name_several_services(header: str | None, wanted: str) -
     [
         ("1.0", (1, 0)),
         ("1.39", (1, 39)),
-        ("latest", versions.MAX),
+        ("latest", MAX),
         ("0.9", (0, 9)),
         ("1.40", (1, 40)),
         ("1", None),
@@ -45,7 +45,7 @@ def test_the_header_may_name_several_services(header: str | None, wanted: str) -
 )
 def test_a_version_has_two_numbers(text: str, version: Version | None) -> None:
     """Whether it is served is another question."""
-    assert versions.parse(text) == version
+    assert MICROVERSIONS.parse(text) == version
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,4 @@ def test_the_entry_of_the_highest_version_not_above_counts(
     version: Version, entry: str | None
 ) -> None:
     """Whatever the order of the table."""
-    assert versions.entry_for(version, {(1, 19): "new", (1, 1): "old"}) == entry
+    assert entry_for(version, {(1, 19): "new", (1, 1): "old"}) == entry

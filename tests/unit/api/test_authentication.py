@@ -10,7 +10,7 @@ import pytest
 import yaml
 from oslo_config import cfg
 
-from api.middleware.authentication import make_authenticate
+from api.authentication import make_authenticate
 from armillary import exception
 from tests.fixtures.http_api import Api
 from tests.fixtures.super_conductor import SuperConductorClient

@@ -1,4 +1,4 @@
-"""Request bodies: limited in size, of the right type, a JSON object of clean text."""
+"""Request bodies: of the right type, a JSON object of clean text."""
 
 from __future__ import annotations
 
@@ -16,24 +16,11 @@ _UNCLEAN = re.compile("[\0\ud800-\udfff]")
 class Body:
     """Sets ``req.context.body`` to the parsed object, or to None if there is no body.
 
-    The size is checked before any work is done for the request; the body is read after
-    authentication.
+    It is read after authentication.
     """
-
-    def __init__(self, max_body_bytes: int) -> None:
-        self._max_body_bytes = max_body_bytes
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         req.context.body = None
-        if req.get_header("Transfer-Encoding"):
-            raise falcon.HTTPLengthRequired(
-                description="Send the body in one piece with a Content-Length, not chunked."
-            )
-        if (req.content_length or 0) > self._max_body_bytes:
-            raise falcon.HTTPContentTooLarge(
-                description=f"The body has {req.content_length} bytes; "
-                f"at most {self._max_body_bytes} are allowed."
-            )
 
     def process_resource(
         self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]

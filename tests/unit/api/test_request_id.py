@@ -45,7 +45,7 @@ def test_an_id_of_another_form_is_ignored(
 
 def test_each_answer_is_one_line_in_the_log(api: Api, caplog: pytest.LogCaptureFixture) -> None:
     """A path cannot make two of it."""
-    with caplog.at_level(logging.INFO, logger="api"):
+    with caplog.at_level(logging.INFO, logger="armillary"):
         answer = api.get("/v2.1/flavors/a%0Ab")
     (record,) = [record for record in caplog.records if record.name.endswith("request_id")]
     assert record.getMessage().startswith(answer.headers["x-openstack-request-id"])

@@ -1,11 +1,10 @@
-"""Request ids: one per request, the client's own as global id, and an access log line."""
+"""Request IDs: one per request, the client's own as global id, and an access log line."""
 
 from __future__ import annotations
 
 import logging
 import re
 import time
-from collections.abc import Callable
 
 import falcon
 from oslo_context import context as oslo_context
@@ -15,7 +14,6 @@ from armillary.context import RequestContext
 LOG = logging.getLogger(__name__)
 
 HEADER = "x-openstack-request-id"
-COMPUTE_HEADER = "x-compute-request-id"
 
 _FORM = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -24,14 +22,15 @@ class RequestId:
     """Sets ``req.context.request_id`` and ``global_request_id``; the response has the former.
 
     A client's id of the form ``req-UUID`` is passed on as the global request id: one id for a
-    request through several services. Anything else in the header is ignored.
+    request through several services. Anything else in the header is ignored. ``other_headers`` are
+    response headers with the same id.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, *other_headers: str) -> None:
+        self._headers = (HEADER, *other_headers)
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        req.context.started_at = self._clock()
+        req.context.started_at = time.monotonic()
         req.context.request_id = oslo_context.generate_request_id()
         theirs = req.get_header(HEADER) or ""
         req.context.global_request_id = theirs if _FORM.fullmatch(theirs) else None
@@ -45,8 +44,8 @@ class RequestId:
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
     ) -> None:
-        resp.set_header(HEADER, req.context.request_id)
-        resp.set_header(COMPUTE_HEADER, req.context.request_id)
+        for name in self._headers:
+            resp.set_header(name, req.context.request_id)
         LOG.info(
             "%s %s %s %s: %s in %.3f s",
             req.context.request_id,
@@ -54,5 +53,5 @@ class RequestId:
             req.method,
             falcon.uri.encode(req.path),
             resp.status,
-            self._clock() - req.context.started_at,
+            time.monotonic() - req.context.started_at,
         )

@@ -1,0 +1,23 @@
+"""Versions of the Compute API: 2.1 only."""
+
+from __future__ import annotations
+
+import re
+
+from armillary.http.microversion import HEADER, Microversions
+
+OLD_HEADER = "X-OpenStack-Nova-API-Version"
+
+MICROVERSIONS = Microversions(
+    service="compute",
+    minimum=(2, 1),
+    maximum=(2, 1),
+    form=re.compile(r"latest|([1-9]\d{0,5})\.(0|[1-9]\d{0,5})"),
+    malformed="The version '{wanted}' is not of the form MAJOR.MINOR, such as {maximum}; request "
+    f"it with '{HEADER}: compute {{maximum}}'.",
+    unsupported="Version {wanted} is not supported by this API. Minimum is {minimum} and maximum "
+    "is {maximum}.",
+    vary=f"{HEADER}, {OLD_HEADER}",
+    old_header=OLD_HEADER,
+    of_refusals=(2, 1),
+)

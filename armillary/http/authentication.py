@@ -1,0 +1,149 @@
+"""Authentication of requests by ``[api] auth_strategy``; sets ``req.context.caller``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import falcon
+from oslo_config import cfg
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.http.tokens import TokenFile, with_implied_roles
+
+HEADER = "X-Auth-Token"
+TOKEN_CHARACTERS_MAX = 512
+
+ADMIN = "admin"
+CONFIRMED = "Confirmed"
+
+Facts = dict[str, Any]
+"""The sender's part of a ``RequestContext``."""
+
+Authenticate = Callable[[falcon.Request], Facts | None]
+"""Takes a request; returns who sent it, None if that is not proven."""
+
+
+class _Authentication:
+    """Raises ``Unauthorized``.
+
+    ``is_admin`` decides from the context whether the caller is an administrator; None: only the
+    roles count.
+    """
+
+    def __init__(
+        self,
+        authenticate: Authenticate,
+        *,
+        is_admin: Callable[[RequestContext], bool] | None = None,
+    ) -> None:
+        self._authenticate = authenticate
+        self._is_admin = is_admin
+
+    def _set_caller(self, req: falcon.Request) -> None:
+        facts = self._authenticate(req)
+        if facts is None:
+            raise exception.Unauthorized
+        context = RequestContext(
+            **facts,
+            request_id=req.context.request_id,
+            global_request_id=req.context.global_request_id,
+            overwrite=True,
+        )
+        if self._is_admin is not None:
+            context.is_admin = self._is_admin(context)
+        req.context.caller = context
+
+
+class RouteAuthentication(_Authentication):
+    """Middleware: a route needs a token unless it is public; an unknown path needs none."""
+
+    def process_resource(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
+    ) -> None:
+        if not getattr(resource, "is_public", False):
+            self._set_caller(req)
+
+
+class PathAuthentication(_Authentication):
+    """Middleware: every path needs a token, known or not, except ``public_paths``."""
+
+    def __init__(self, authenticate: Authenticate, *, public_paths: Collection[str]) -> None:
+        super().__init__(authenticate)
+        self._public_paths = frozenset(public_paths)
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        if req.path not in self._public_paths:
+            self._set_caller(req)
+
+
+def make_authenticate(
+    conf: cfg.ConfigOpts, *, trusting: Mapping[str, Authenticate]
+) -> Authenticate:
+    """Return the function for ``[api] auth_strategy``.
+
+    ``trusting`` are the strategies by which this API believes a request. Raises
+    ``ConfigurationError``.
+    """
+    strategy = conf.api.auth_strategy
+    if strategy in trusting:
+        return trusting[strategy]
+    if strategy == "keystone":
+        return of_keystone
+    if not conf.api.token_file:
+        raise exception.ConfigurationError(
+            reason="[api] token_file must be set with auth_strategy = token_file"
+        )
+    tokens = TokenFile(Path(conf.api.token_file))
+    return lambda req: of_token_file(req, tokens)
+
+
+def of_token_file(req: falcon.Request, tokens: TokenFile) -> Facts | None:
+    """Return the identity of the token from the token file."""
+    token = token_of(req)
+    identity = tokens.find_identity(token) if token else None
+    if identity is None:
+        return None
+    return {
+        "user_id": identity.user,
+        "project_id": identity.project,
+        "roles": with_implied_roles(identity.roles),
+    }
+
+
+def of_keystone(req: falcon.Request) -> Facts | None:
+    """Return the identity that keystonemiddleware, which validated the token, put into the headers.
+
+    The middleware removes such headers of the client.
+    """
+    if req.get_header("X-Identity-Status") != CONFIRMED:
+        return None
+    return {
+        "user_id": req.get_header("X-User-Id"),
+        "project_id": req.get_header("X-Project-Id"),
+        "domain_id": req.get_header("X-Domain-Id"),
+        "user_domain_id": req.get_header("X-User-Domain-Id"),
+        "project_domain_id": req.get_header("X-Project-Domain-Id"),
+        "system_scope": req.get_header("OpenStack-System-Scope"),
+        "roles": listed(req.get_header("X-Roles")),
+    }
+
+
+def token_of(req: falcon.Request) -> str | None:
+    """Return the token of a request, None if it has none that could be valid."""
+    token = req.get_header(HEADER)
+    is_usable = token and len(token) <= TOKEN_CHARACTERS_MAX and token.isprintable()
+    return token if is_usable else None
+
+
+def named_in(token: str | None) -> tuple[str, str] | None:
+    """Return user and project of the token ``USER:PROJECT`` or ``USER``, None if it names none."""
+    user, _, project = (token or "").partition(":")
+    return (user, project or user) if user else None
+
+
+def listed(roles: str | None) -> list[str]:
+    """Return the roles in a header."""
+    return [role.strip() for role in (roles or "").split(",") if role.strip()]
