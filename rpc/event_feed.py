@@ -62,7 +62,7 @@ def connection_to(conf: cfg.ConfigOpts, transport_url: str, *, heartbeat: int) -
         ) from error
     if url.transport == _EMBEDDED:
         memory_transport.install()
-        return Connection(f"memory://{url.virtual_host or ''}")
+        return Connection(f"{memory_transport.ALIAS}://{url.virtual_host or ''}")
     vhost = quote(url.virtual_host or "", safe="")
     hosts = url.hosts or [oslo_messaging.TransportHost("localhost", 5672, "guest", "guest")]
     return Connection(

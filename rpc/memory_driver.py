@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from oslo_messaging._drivers import impl_rabbit
-from oslo_messaging._drivers.common import Timeout
-
-from rpc import polling
+from rpc import oslo_internals, polling
 
 _WAIT_SECONDS_MAX = 60.0
 
 
-class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
+class _Connection(oslo_internals.Connection):  # type: ignore[misc]
     """A connection that polls for messages only after a wake-up."""
 
     _found_nothing_at: int | None = None
@@ -20,6 +17,7 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._q_manager = None
         self._may_block = polling.may_block()
 
     def consume(self, timeout: float | None = None) -> None:
@@ -34,7 +32,7 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
             return
         try:
             super().consume(polling.UPKEEP_SECONDS)
-        except Timeout:
+        except oslo_internals.Timeout:
             self._found_nothing_at = calls
             raise
 
@@ -43,9 +41,10 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
         self.connection.transport.waiter.call()
 
 
-class Driver(impl_rabbit.RabbitDriver):  # type: ignore[misc]
+class Driver(oslo_internals.RabbitDriver):  # type: ignore[misc]
     """The RabbitMQ driver with these connections."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._connection_pool.connection_cls = _Connection
+        oslo_internals.set_connection_class(self, _Connection)
+        self._q_manager = None  # names are unique within the process

@@ -13,7 +13,12 @@ import weakref
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from kombu.transport import TRANSPORT_ALIASES, _transport_cache, memory, virtual
+from kombu.transport import TRANSPORT_ALIASES, virtual
+
+from rpc import oslo_internals
+
+ALIAS = "armillary"
+"""kombu's name of this transport; ``memory`` stays that of kombu's own."""
 
 _WAIT_SECONDS_MAX = 1.0
 
@@ -71,17 +76,17 @@ def _broker_for(virtual_host: str) -> _Broker:
         return _brokers.setdefault(virtual_host, _Broker())
 
 
-class Channel(memory.Channel):
+class Channel(oslo_internals.MemoryChannel):  # type: ignore[misc]
     """A channel whose queues belong to the broker of its connection's virtual host."""
 
     def __init__(self, connection: Any, **kwargs: Any) -> None:
-        super().__init__(connection, **kwargs)  # type: ignore[no-untyped-call]
+        super().__init__(connection, **kwargs)
         self._broker: _Broker = connection.broker
         self._waiter: _Waiter = connection.waiter
 
     def basic_consume(self, queue: str, *args: Any, **kwargs: Any) -> Any:
         self._broker.call_for(queue, self._waiter)
-        return super().basic_consume(queue, *args, **kwargs)  # type: ignore[no-untyped-call]
+        return super().basic_consume(queue, *args, **kwargs)
 
     def _has_queue(self, queue: str, **kwargs: Any) -> bool:
         return queue in self._broker.queues
@@ -101,7 +106,7 @@ class Channel(memory.Channel):
     def _put_fanout(
         self, exchange: str, message: Any, routing_key: str | None = None, **kwargs: Any
     ) -> None:
-        for queue in self._lookup(exchange, routing_key):  # type: ignore[no-untyped-call]
+        for queue in self._lookup(exchange, routing_key):
             self._broker.put(queue, message)
 
     def _size(self, queue: str) -> int:
@@ -125,13 +130,13 @@ class Channel(memory.Channel):
         virtual.Channel.close(self)
 
 
-class Transport(memory.Transport):
+class Transport(oslo_internals.MemoryTransport):  # type: ignore[misc]
     """kombu's memory transport with a separate broker for each virtual host."""
 
     Channel = Channel
 
     def __init__(self, client: Any, **kwargs: Any) -> None:
-        super().__init__(client, **kwargs)  # type: ignore[no-untyped-call]
+        super().__init__(client, **kwargs)
         self.broker = _broker_for(client.virtual_host or "/")
         self.state = self.broker.state
         self.waiter = _Waiter()
@@ -139,21 +144,26 @@ class Transport(memory.Transport):
     def drain_events(self, connection: Any, timeout: Any = None, **kwargs: Any) -> None:
         cycle: Any = self.cycle
         deadline = None if timeout is None else time.monotonic() + timeout
+        is_woken = False
         while True:
             seen = self.waiter.calls
             try:
                 cycle.get(self._deliver, timeout=timeout)
             except Empty:
                 left = _WAIT_SECONDS_MAX if deadline is None else deadline - time.monotonic()
-                if left <= 0:
+                # A wake-up without a message may be a stop, which the caller has to notice.
+                if left <= 0 or (is_woken and deadline is not None):
                     raise TimeoutError from None
                 self.waiter.wait(seen, min(left, _WAIT_SECONDS_MAX))
+                is_woken = self.waiter.calls != seen
             else:
                 return
 
 
-def install() -> None:
-    """Register this transport for ``kombu+memory://`` in this process. Idempotent."""
-    TRANSPORT_ALIASES["memory"] = f"{__name__}:Transport"
-    # kombu keeps the class of an alias: its own one, if something asked for it before this.
-    _transport_cache["memory"] = Transport
+def install() -> str:
+    """Register this transport with kombu, under a name of its own. Idempotent.
+
+    Returns the name of the driver in the URL of oslo.messaging; it stands for ``kombu+memory``.
+    """
+    TRANSPORT_ALIASES[ALIAS] = f"{__name__}:Transport"
+    return f"kombu+{ALIAS}"

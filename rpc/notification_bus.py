@@ -47,10 +47,11 @@ class NotificationBus:
     def __init__(
         self, conf: cfg.ConfigOpts, transport_url: str, topics: Sequence[str] | None = None
     ) -> None:
-        if transport_url.startswith(_EMBEDDED_SCHEME):
-            memory_transport.install()
         try:
-            self._transport = oslo_messaging.get_notification_transport(conf, url=transport_url)
+            url = oslo_messaging.TransportURL.parse(conf, transport_url)
+            if transport_url.startswith(_EMBEDDED_SCHEME):
+                url.transport = memory_transport.install()
+            self._transport = oslo_messaging.get_notification_transport(conf, url=url)
         except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
             raise exception.ConfigurationError(
                 reason="[oslo_messaging_notifications] transport_url is malformed; expected "

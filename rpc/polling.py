@@ -12,8 +12,6 @@ import contextlib
 import enum
 import select
 import socket
-import ssl
-from typing import Any
 
 from oslo_utils import eventletutils
 
@@ -67,11 +65,3 @@ class Wakeup:
 def may_block() -> bool:
     """Return whether threads may block here; green threads leave waiting to the library."""
     return not eventletutils.is_monkey_patched("thread")
-
-
-def has_buffered_data(transport: Any) -> bool:
-    """Return whether the transport has buffered data that was not consumed yet."""
-    source = transport.sock
-    return bool(transport._read_buffer) or (
-        isinstance(source, ssl.SSLSocket) and source.pending() > 0
-    )

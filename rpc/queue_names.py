@@ -1,44 +1,41 @@
 """Queue names that survive a restart and are unique among running processes.
 
-oslo.messaging's queue manager builds reply and fanout queue names from a host and a process name,
-with a counter per process group: two services of one kind on one machine would share, and steal,
-each other's replies. So each process locks a numbered slot in the lock directory while it runs.
+Names consist of a host, a process name and a number. Each process locks a numbered slot in the lock
+directory while it runs, so that two services of one kind on one machine never share a queue.
+oslo.messaging's own queue manager counts in shared memory per process group, and fails for a group
+whose leader has ended, such as that of a service which a script leaves in the background.
 """
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import itertools
 import os
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
-from oslo_messaging._drivers import amqpdriver
+from oslo_config import cfg
 
 _SLOTS_MAX = 4096
 
 _held: dict[tuple[int, Path], tuple[int, str]] = {}
 """Process id and base path -> open file and name: a slot belongs to the process, not to a bus."""
 
-
-_identity = amqpdriver.QManager._service_identity
-
-
-def allow_missing_group_leader() -> None:
-    """Allow queue names in a process group whose leader has ended.
-
-    This is the case for processes that a script leaves in the background. oslo.messaging identifies
-    a service by its process group and the leader's start time, which detects a reused group id.
-    Without a leader only the group id is used.
-    """
-    amqpdriver.QManager._service_identity = staticmethod(_service_identity)
+_numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
+"""Next number of each host and process name. A forked process has a slot, so a name, of its own."""
 
 
-def _service_identity() -> tuple[int, int]:
-    with contextlib.suppress(FileNotFoundError):
-        group, started = _identity()
-        return group, started
-    return os.getpgrp(), 0
+class FanoutNames:
+    """Unique names for this process's fanout queues, in place of oslo.messaging's manager."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        options = conf.oslo_messaging_rabbit
+        self._process = f"{options.hostname}:{options.processname}"
+
+    def get(self) -> str:
+        """Return the next one; a restarted process gets the same ones again."""
+        return f"{self._process}:{next(_numbers[self._process])}"
 
 
 def claim_process_name(base: str, lock_directory: Path) -> str:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import oslo_messaging
+import oslo_messaging.opts
 from oslo_config import cfg
 
 GROUP = "oslo_messaging_rabbit"
 CONTROL_EXCHANGE = "armillary"
 """Unique name, so that other users of oslo.messaging can share the virtual host."""
+
+_OTHER_BROKER = "oslo_messaging_kafka"
 
 DEFAULTS: dict[str, Any] = {
     "rabbit_quorum_queue": True,
@@ -32,10 +34,16 @@ def set_defaults(conf: cfg.ConfigOpts) -> None:
         conf.set_default(name, value, group=GROUP)
 
 
-def set_sample_defaults() -> None:
-    """Set these defaults in the generated sample configuration."""
-    # The public list of options is a copy; the generator reads the driver's own list.
-    from oslo_messaging._drivers import impl_rabbit
-
-    cfg.set_defaults(impl_rabbit.rabbit_opts, **DEFAULTS)
-    oslo_messaging.set_transport_defaults(CONTROL_EXCHANGE)
+def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
+    """Return oslo.messaging's options with these defaults, for the sample configuration."""
+    groups = [
+        (group, options)
+        for group, options in oslo_messaging.opts.list_opts()
+        if group != _OTHER_BROKER
+    ]
+    for group, options in groups:
+        if group == GROUP:
+            cfg.set_defaults(options, **DEFAULTS)
+        elif any(option.name == "control_exchange" for option in options):
+            cfg.set_defaults(options, control_exchange=CONTROL_EXCHANGE)
+    return groups

@@ -24,24 +24,26 @@ from amqp import exceptions as amqp_exceptions
 from kombu.entity import Exchange, Queue
 from oslo_config import cfg
 from oslo_messaging import MessageUndeliverable, TransportOptions, TransportURL
-from oslo_messaging._drivers import impl_rabbit
-from oslo_messaging._drivers.amqp import AMQPDestinationNotFound
-from oslo_messaging._drivers.common import PURPOSE_LISTEN, Timeout
 
-from rpc import broker_tls, declarations, polling, topics
+from rpc import broker_tls, declarations, oslo_internals, polling, topics
+from rpc.queue_names import FanoutNames
 
 LOG = logging.getLogger(__name__)
 
 SCHEME = "rabbit"
 _NO_USER = "guest"
-_FOR_THE_CALLER = (AMQPDestinationNotFound, MessageUndeliverable, Timeout)
+_FOR_THE_CALLER = (
+    oslo_internals.DestinationNotFound,
+    MessageUndeliverable,
+    oslo_internals.Timeout,
+)
 """Exceptions that the driver never retries here."""
 _CLASSIC = {"x-queue-type": "classic"}
 """Explicit, since a virtual host may have another default queue type."""
 _MUST_BE_ROUTED = TransportOptions(at_least_once=True)
 
 
-class _TopicConsumer(impl_rabbit.Consumer):  # type: ignore[misc]
+class _TopicConsumer(oslo_internals.Consumer):  # type: ignore[misc]
     """Consumes messages to a topic, or to one server of it."""
 
     def declare(self, conn: _Connection) -> None:
@@ -57,7 +59,7 @@ class _TopicConsumer(impl_rabbit.Consumer):  # type: ignore[misc]
             conn.make_fanout(other)
 
 
-class _SharedFanoutConsumer(impl_rabbit.Consumer):  # type: ignore[misc]
+class _SharedFanoutConsumer(oslo_internals.Consumer):  # type: ignore[misc]
     """Consumes a fanout's stream that others create; creates it only if it is missing."""
 
     def declare(self, conn: _Connection) -> None:
@@ -75,7 +77,7 @@ class _SharedFanoutConsumer(impl_rabbit.Consumer):  # type: ignore[misc]
         self._declared_on = conn.channel
 
 
-class _ReplyConsumer(impl_rabbit.Consumer):  # type: ignore[misc]
+class _ReplyConsumer(oslo_internals.Consumer):  # type: ignore[misc]
     """Consumes the replies to one process."""
 
     queue_name: str
@@ -122,7 +124,7 @@ class _ReplyConsumer(impl_rabbit.Consumer):  # type: ignore[misc]
         self._declared_on = conn.channel
 
 
-class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
+class _Connection(oslo_internals.Connection):  # type: ignore[misc]
     """A connection whose direct consumers, those for replies, have exclusive queues.
 
     Undeliverable messages are also reported after the broker's confirm: the driver may process a
@@ -131,6 +133,7 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
 
     _returned: Exception | None = None
     _wakeup: polling.Wakeup | None = None
+    _q_manager: Any
 
     def __init__(
         self, conf: cfg.ConfigOpts, url: TransportURL, *arguments: Any, **options: Any
@@ -138,7 +141,9 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
         self.control_exchange: str = conf.control_exchange
         self._tls = broker_tls.settings(conf, url.hosts)
         super().__init__(conf, url, *arguments, **options)
-        if self.purpose == PURPOSE_LISTEN and polling.may_block():
+        if self._q_manager is not None:
+            self._q_manager = FanoutNames(conf)
+        if self.purpose == oslo_internals.PURPOSE_LISTEN and polling.may_block():
             self._wakeup = polling.Wakeup()
 
     def _fetch_ssl_params(self) -> dict[str, Any] | bool:
@@ -172,7 +177,7 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
         if self._new_tags or self.channel is None or not self.connection.connected:
             return None
         transport = self.channel.connection.transport
-        return None if polling.has_buffered_data(transport) else transport.sock
+        return None if oslo_internals.has_buffered_data(transport) else transport.sock
 
     def stop_consuming(self) -> None:
         super().stop_consuming()
@@ -293,12 +298,12 @@ class _Connection(impl_rabbit.Connection):  # type: ignore[misc]
             super().declare_fanout_consumer(topic, callback)
 
 
-class Driver(impl_rabbit.RabbitDriver):  # type: ignore[misc]
+class Driver(oslo_internals.RabbitDriver):  # type: ignore[misc]
     """The RabbitMQ driver with these connections."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._connection_pool.connection_cls = _Connection
+        oslo_internals.set_connection_class(self, _Connection)
 
     def _get_reply_queue_name(self) -> str:
         named = self.conf.oslo_messaging_rabbit

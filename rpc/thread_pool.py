@@ -14,9 +14,9 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-from oslo_messaging._drivers import base
-from oslo_messaging.rpc.server import RPCServer
 from oslo_utils import excutils
+
+from rpc import oslo_internals
 
 LOG = logging.getLogger(__name__)
 
@@ -112,10 +112,10 @@ class ThreadPool:
                 leader.put(False)
 
 
-class _Listener(base.Listener):  # type: ignore[misc]
+class _Listener(oslo_internals.Listener):  # type: ignore[misc]
     """The driver's listener, polled by a thread pool."""
 
-    def __init__(self, polled: base.PollStyleListener, workers_max: int) -> None:
+    def __init__(self, polled: Any, workers_max: int) -> None:
         super().__init__(batch_size=1, batch_timeout=None)
         self._polled = polled
         self._workers_max = workers_max
@@ -140,12 +140,8 @@ class _Listener(base.Listener):  # type: ignore[misc]
         return self._polled.poll(batch_size=1) or None
 
 
-class ReceivingServer(RPCServer):  # type: ignore[misc]
+class ReceivingServer(oslo_internals.PolledServer):
     """oslo.messaging's threaded server, with messages handled where they were received."""
 
-    def _create_listener(self) -> _Listener:
-        adapter = super()._create_listener()
-        return _Listener(adapter._poll_style_listener, self.conf.executor_thread_pool_size)
-
-    def _on_incoming(self, incoming: Any) -> None:
-        self._process_incoming(incoming)
+    def listener_of(self, polled: Any) -> _Listener:
+        return _Listener(polled, self.conf.executor_thread_pool_size)

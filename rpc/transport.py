@@ -10,13 +10,19 @@ from typing import Any
 
 import oslo_messaging
 import oslo_messaging.opts
-from oslo_concurrency import lockutils
 from oslo_config import cfg
 from oslo_messaging.transport import RPCTransport
 
 from armillary import exception
-from rpc import broker_tls, memory_driver, memory_transport, queue_types, rabbit
-from rpc.queue_names import allow_missing_group_leader, claim_process_name
+from rpc import (
+    broker_tls,
+    memory_driver,
+    memory_transport,
+    oslo_internals,
+    queue_types,
+    rabbit,
+)
+from rpc.queue_names import claim_process_name
 from rpc.serializer import ObjectSerializer
 from rpc.server import RpcServer
 from rpc.signing.message_signer import MessageSigner
@@ -96,7 +102,6 @@ def _register_options(conf: cfg.ConfigOpts) -> None:
 def _name_queues(conf: cfg.ConfigOpts, process_name: str, lock_directory: Path | None) -> None:
     if lock_directory is None or not conf[queue_types.GROUP].use_queue_manager:
         return
-    lockutils.set_defaults(str(lock_directory))
     conf.set_default(
         "processname", claim_process_name(process_name, lock_directory), group=queue_types.GROUP
     )
@@ -108,6 +113,7 @@ def _transport(conf: cfg.ConfigOpts, transport_url: str) -> RPCTransport:
         broker_tls.check(conf)
         return _transport_by(rabbit.Driver, conf, url)
     if transport_url.startswith(_EMBEDDED_SCHEME):
+        url.transport = memory_transport.install()
         return _transport_by(memory_driver.Driver, conf, url)
     return oslo_messaging.get_rpc_transport(
         conf, url=url, allowed_remote_exmods=_ALLOWED_EXCEPTION_MODULES
@@ -147,9 +153,7 @@ class Bus:
         lock_directory: Path | None = None,
         post: MessageSigner | None = None,
     ) -> None:
-        if transport_url.startswith(_EMBEDDED_SCHEME):
-            memory_transport.install()
-        allow_missing_group_leader()
+        oslo_internals.check()
         quieten_broker_logs()
         _register_options(conf)
         if not transport_url.startswith(_EMBEDDED_SCHEME) and lock_directory is not None:

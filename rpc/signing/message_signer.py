@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import oslo_messaging
-from oslo_messaging._drivers import common as wire
 
 from armillary import exception, service_metrics
-from rpc import authority
+from rpc import authority, oslo_internals
 from rpc.signing import envelope
 from rpc.signing.envelope import Refused
 from rpc.signing.keys import SigningKey
@@ -108,7 +107,7 @@ class MessageSigner:
             "to": nonce,
             "at": self._clock(),
             "result": result,
-            "failure": wire.serialize_remote_exception(failure) if failure else None,
+            "failure": oslo_internals.serialize_failure(failure) if failure else None,
         }
         return envelope.seal(contents, self._key)
 

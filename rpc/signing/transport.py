@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oslo_messaging._drivers import common as wire
 from oslo_messaging.transport import RPCTransport
 
 from armillary import exception
+from rpc import oslo_internals
 from rpc.signing.envelope import Refused
 from rpc.signing.message_signer import MessageSigner
 from rpc.signing.refusal_log import note
 
 
-class SignedTransport(RPCTransport):  # type: ignore[misc]
+class SignedTransport(oslo_internals.DriverTransport):
     """A transport that signs requests and verifies replies."""
 
     def __init__(
         self, transport: RPCTransport, post: MessageSigner, allowed_modules: Sequence[str]
     ) -> None:
-        super().__init__(transport._driver)
+        super().__init__(transport)
         self._post = post
         self._allowed_modules = list(allowed_modules)
 
-    def _send(self, target: Any, ctxt: Any, message: Any, **how: Any) -> Any:
+    def send(self, target: Any, ctxt: Any, message: Any, **how: Any) -> Any:
         sealed, nonce = self._post.request(target, ctxt, message)
-        answer = super()._send(target, {}, sealed, **how)
+        answer = super().send(target, {}, sealed, **how)
         if not how.get("wait_for_reply"):
             return None
         try:
@@ -39,5 +39,5 @@ class SignedTransport(RPCTransport):  # type: ignore[misc]
         if contents is None:  # the server does not sign
             return answer
         if contents["failure"]:
-            raise wire.deserialize_remote_exception(contents["failure"], self._allowed_modules)
+            raise oslo_internals.deserialize_failure(contents["failure"], self._allowed_modules)
         return contents["result"]

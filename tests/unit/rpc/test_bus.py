@@ -6,8 +6,7 @@ import threading
 import uuid
 
 import pytest
-from kombu import transport
-from kombu.transport import TRANSPORT_ALIASES, memory
+from kombu.transport import get_transport_cls, memory
 
 import rpc
 from armillary import exception
@@ -15,7 +14,6 @@ from armillary.context import admin_context
 from objects.flavor import Flavor
 from rpc import memory_transport
 from rpc.client import RpcClient
-from rpc.memory_transport import Transport
 from rpc.transport import Bus
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.looks import Looks
@@ -185,7 +183,7 @@ def test_virtual_hosts_of_the_embedded_broker_are_apart(serve, make_bus):
 
 def test_nobody_looks_for_messages_that_nobody_sends(serve, api, monkeypatch):
     """Each look takes more than a message does, and there are dozens of consumers."""
-    looks = Looks(monkeypatch, Transport)
+    looks = Looks(monkeypatch, memory_transport.Transport)
     serve()
     assert api._call(admin_context(), "echo", value=1)["value"] == 1
     looks.wait_for_none()
@@ -225,10 +223,8 @@ def test_our_exchange_is_our_own(conf, make_bus, url):
     assert conf.control_exchange == "armillary"
 
 
-def test_our_embedded_broker_is_taken_though_kombu_was_asked_for_its_own() -> None:
-    """A class that kombu remembers for the name does not stay."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(TRANSPORT_ALIASES, "memory", "kombu.transport.memory:Transport")
-        patch.setitem(transport._transport_cache, "memory", memory.Transport)
-        memory_transport.install()
-        assert transport.get_transport_cls("memory") is Transport
+def test_kombu_keeps_its_own_transport_in_memory() -> None:
+    """Ours has a name of its own."""
+    memory_transport.install()
+    assert get_transport_cls("memory") is memory.Transport
+    assert get_transport_cls(memory_transport.ALIAS) is memory_transport.Transport

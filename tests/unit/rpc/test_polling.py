@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import socket
-import ssl
 import threading
 from collections.abc import Iterator
-from types import SimpleNamespace
-from unittest.mock import Mock
 
 import pytest
 
-from rpc import polling
 from rpc.polling import WakeReason, Wakeup
 
 LONG_SECONDS = 30.0
@@ -74,24 +70,3 @@ def test_a_lost_connection_is_to_be_read(bell, pair):
 def test_a_closed_bell_rings_in_vain(bell):
     bell.close()
     bell.wake()
-
-
-def secure(held: int) -> Mock:
-    """Return a socket that holds so many bytes of what it has deciphered."""
-    made = Mock(spec=ssl.SSLSocket)
-    made.pending.return_value = held
-    return made
-
-
-@pytest.mark.parametrize(
-    ("buffer", "source", "expected"),
-    [
-        (b"", None, False),
-        (b"half a frame", None, True),
-        (b"", secure(0), False),
-        (b"", secure(7), True),
-    ],
-)
-def test_what_was_read_but_not_used_is_not_waited_for(buffer, source, expected):
-    transport = SimpleNamespace(sock=source, _read_buffer=buffer)
-    assert polling.has_buffered_data(transport) is expected

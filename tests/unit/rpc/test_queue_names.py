@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
-from rpc.queue_names import claim_process_name
+from rpc.queue_names import FanoutNames, claim_process_name
 
 CLAIM = (
     "import sys, pathlib\n"
@@ -49,36 +50,31 @@ def test_a_process_keeps_its_name(tmp_path):
     assert claim_process_name("svc", tmp_path) == claim_process_name("svc", tmp_path)
 
 
-LEFT_BEHIND = """
-import os, sys, pathlib
-from oslo_concurrency import lockutils
-from oslo_config import cfg
-from oslo_messaging._drivers import amqpdriver
-from rpc.transport import Bus
+CONF = SimpleNamespace(
+    oslo_messaging_rabbit=SimpleNamespace(hostname="host", processname="unnumbered")
+)
 
-leader = os.getpid()
-if os.fork():
-    os._exit(0)  # the shell that started it
-sys.stdin.read()  # until it was reaped
-conf = cfg.ConfigOpts()
-conf([], project="armillary")
-bus = Bus(conf, "kombu+memory:////left")
-lockutils.set_defaults(sys.argv[1])
-manager = amqpdriver.QManager("host", f"left-{leader}")
-print(manager.get(), manager.get(), sep="\\n", flush=True)
-pathlib.Path(manager.file_name).unlink()
+
+def test_fanout_queues_have_different_names():
+    """Two listeners of one process each get every message, so they share no queue."""
+    first, second = FanoutNames(CONF), FanoutNames(CONF)
+    assert len({first.get(), first.get(), second.get()}) == 3
+
+
+NAMES = """
+from types import SimpleNamespace
+from rpc.queue_names import FanoutNames
+
+options = SimpleNamespace(hostname="host", processname="svc-0")
+names = FanoutNames(SimpleNamespace(oslo_messaging_rabbit=options))
+print(names.get(), names.get())
 """
 
 
-def test_queues_have_names_though_the_group_has_lost_its_leader(tmp_path):
-    """A service that a script leaves running in the background answers and is answered."""
-    shell = subprocess.Popen(
-        [sys.executable, "-c", LEFT_BEHIND, str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    shell.wait()
-    names, _ = shell.communicate()
-    assert [name.rpartition(":")[2] for name in names.splitlines()] == ["1", "2"]
+def test_a_restarted_process_has_the_same_fanout_queues():
+    """No queue is left behind; the group of a service in the background may lack a leader."""
+    found = [
+        subprocess.run([sys.executable, "-c", NAMES], capture_output=True, text=True).stdout
+        for _start in range(2)
+    ]
+    assert found == ["host:svc-0:1 host:svc-0:2\n"] * 2
