@@ -25,9 +25,11 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=["all_filters"],
             help="""
 Filters that enabled_filters may refer to by class name. Repeat the option for several values. Each
-is all_filters, for every entry point of ``armillary.scheduler.filters``; the path of a class; or
-the path of a callable without arguments that returns classes. Classes whose names begin with an
-underscore are ignored. A path in enabled_filters needs no entry here.
+is all_filters, for every entry point of ``armillary.scheduler.filters``; the path of a class
+(``module.Class`` or ``module:Class``); or the path of a callable without arguments that returns
+classes. Classes whose names begin with an underscore are ignored. ``scheduler.filters.all_filters``
+and ``nova.scheduler.filters.all_filters`` are the same as all_filters. A path in enabled_filters
+needs no entry here.
 """,
         ),
         cfg.ListOpt(
@@ -41,7 +43,7 @@ underscore are ignored. A path in enabled_filters needs no entry here.
             ],
             help="""
 Filters that a host must pass, in this order: entry points of ``armillary.scheduler.filters``, or
-paths of classes (``package.module.Class``). Put the filters that reject most hosts first.
+paths of classes (``module.Class`` or ``module:Class``). Put the filters that reject most hosts first.
 """,
         ),
         cfg.ListOpt(
@@ -64,7 +66,8 @@ paths of classes (``package.module.Class``). Put the filters that reject most ho
             help="""
 Weighers whose normalised and multiplied weights add up to the weight of a host: entry points of
 ``armillary.scheduler.weighers``, or paths of classes. ``all_weighers`` stands for every entry
-point, including those of other packages.
+point, including those of other packages; ``scheduler.weights.all_weighers`` and
+``nova.scheduler.weights.all_weighers`` are the same.
 """,
         ),
         cfg.BoolOpt(

@@ -99,7 +99,7 @@ def load_driver(
         return each(conf, fleet=fleet, placement=placement, rng=rng, clock=clock, now=now)
 
     (driver,) = loading.load(
-        NAMESPACE,
+        loading.entry_points(NAMESPACE),
         [conf.scheduler.driver],
         SchedulerDriver,  # type: ignore[type-abstract]  # concrete subclasses are created
         make=make,

@@ -16,11 +16,11 @@ from oslo_config import cfg
 from objects.allocation_candidates import AllocationRequest
 from objects.request_spec import RequestSpec, SchedulerLimits
 from scheduler.explain.reasons import EXPLAINED_MAX, Reasons, grouped
-from scheduler.filters import available
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable, Mask
 from scheduler.hosts.usage import Positions
 from scheduler.plugins import loading, plugin_attributes, plugin_calls
+from scheduler.plugins.available import available_filters
 
 __all__ = ["BaseHostFilter", "FilterChain", "Mask", "load_filters", "per_distinct"]
 
@@ -171,8 +171,8 @@ def load_filters(conf: cfg.ConfigOpts) -> FilterChain:
     """
     options = conf.filter_scheduler
     found = loading.load(
-        NAMESPACE,
-        available.resolve(options.enabled_filters, options.available_filters, BaseHostFilter),
+        available_filters(NAMESPACE, options.available_filters, BaseHostFilter),
+        options.enabled_filters,
         BaseHostFilter,
         make=lambda each: each(conf),
         option=_OPTION,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import stevedore
@@ -12,6 +13,9 @@ import stevedore
 from armillary import exception
 
 T = TypeVar("T")
+
+Available = Mapping[str, EntryPoint | type[T]]
+"""Plugins by the names that options may use."""
 
 
 class PluginFailed(Exception):
@@ -32,7 +36,7 @@ class CannotDecide(PluginFailed):
 
 
 def load(
-    namespace: str,
+    available: Available[T],
     names: Sequence[str],
     base: type[T],
     *,
@@ -41,36 +45,33 @@ def load(
 ) -> list[T]:
     """Return the results of ``make`` for the classes that ``names`` refer to, in order.
 
-    A name is an entry point in ``namespace``, or a class path (``package.module.Class`` or
+    A name is one of ``available``, or a class path (``package.module.Class`` or
     ``package.module:Class``). Raises ``PluginNotFound``, and ``ConfigurationError`` for a plugin
     that cannot be imported or created, or is not a subclass of ``base``. Both errors name
     ``option``.
     """
-    known = {point.name: point for point in _entry_points(namespace)}
-    return [_made(name, _class(name, known, base, option), make, option) for name in names]
+    return [_made(name, _class(name, available, base, option), make, option) for name in names]
 
 
-def names(namespace: str) -> list[str]:
-    """Return the names of all entry points in a namespace, sorted."""
-    return sorted(point.name for point in _entry_points(namespace))
-
-
-def _entry_points(namespace: str) -> list[EntryPoint]:
+def entry_points(namespace: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a namespace by name, sorted, without importing any."""
     # Without names nothing is imported here, so a broken plugin that is not enabled does no harm.
     manager = stevedore.NamedExtensionManager[Any](
         namespace, names=[], on_missing_entrypoints_callback=None
     )
-    return manager.list_entry_points()
+    points: list[EntryPoint] = manager.list_entry_points()
+    return {point.name: point for point in sorted(points, key=attrgetter("name"))}
 
 
-def _class(name: str, known: dict[str, EntryPoint], base: type[T], option: str) -> type[T]:
-    if name in known:
-        found = _imported(known[name].value, name, option)
-    elif "." in name:
+def _class(name: str, available: Available[T], base: type[T], option: str) -> type[T]:
+    found: Any = available.get(name)
+    if isinstance(found, EntryPoint):
+        found = _imported(found.value, name, option)
+    elif found is None and ("." in name or ":" in name):
         found = _imported(name, name, option)
-    else:
+    elif found is None:
         raise exception.PluginNotFound(
-            option=option, name=name, available=", ".join(sorted(known)) or "none"
+            option=option, name=name, available=", ".join(sorted(available)) or "none"
         )
     if not (isinstance(found, type) and issubclass(found, base)):
         raise exception.ConfigurationError(

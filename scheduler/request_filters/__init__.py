@@ -34,7 +34,7 @@ class BaseRequestFilter:
 def load_request_filters(conf: cfg.ConfigOpts) -> list[BaseRequestFilter]:
     """Create the request filters of ``[scheduler] request_filters``; raise as ``plugins.load``."""
     return loading.load(
-        NAMESPACE,
+        loading.entry_points(NAMESPACE),
         conf.scheduler.request_filters,
         BaseRequestFilter,
         make=lambda each: each(conf),

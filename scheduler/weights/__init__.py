@@ -26,8 +26,11 @@ from scheduler.plugins import loading, plugin_attributes, plugin_calls
 __all__ = ["BaseHostWeigher", "Numbers", "Ranking", "RawWeights", "Share", "load_weighers"]
 
 NAMESPACE = "armillary.scheduler.weighers"
-ALL = "all_weighers"
-"""Stands for every entry point in ``[filter_scheduler] weight_classes``."""
+ALL = frozenset(
+    {"all_weighers", "scheduler.weights.all_weighers", "nova.scheduler.weights.all_weighers"}
+)
+"""Spellings of every entry point in ``[filter_scheduler] weight_classes``. Nova's is accepted so
+that its documented settings can be copied."""
 
 _FOR_GOOD = 2**62
 _SHORTLIST_SIZE = 64
@@ -111,12 +114,13 @@ def load_weighers(conf: cfg.ConfigOpts) -> list[BaseHostWeigher]:
         _check_multiplier(weigher)
         return weigher
 
-    names: list[str] = list(conf.filter_scheduler.weight_classes)
-    if ALL in names:
-        names.remove(ALL)
-        names += [name for name in loading.names(NAMESPACE) if name not in names]
+    available = loading.entry_points(NAMESPACE)
+    enabled: list[str] = conf.filter_scheduler.weight_classes
+    names = [name for name in enabled if name not in ALL]
+    if len(names) < len(enabled):
+        names += [name for name in available if name not in names]
     option = "[filter_scheduler] weight_classes"
-    found = loading.load(NAMESPACE, names, BaseHostWeigher, make=make, option=option)
+    found = loading.load(available, names, BaseHostWeigher, make=make, option=option)
     plugin_attributes.check(found, option)
     return found
 

@@ -37,7 +37,7 @@ class OptionlessWeigher(weights.BaseHostWeigher):
 def loaded(*names: str) -> list[BaseHostFilter]:
     conf = scheduling_conf()
     return loading.load(
-        filters.NAMESPACE,
+        loading.entry_points(filters.NAMESPACE),
         names,
         BaseHostFilter,
         make=lambda each: each(conf),

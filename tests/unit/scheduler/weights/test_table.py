@@ -67,10 +67,14 @@ def test_by_default_all_of_them_weigh() -> None:
     assert sorted(type(weigher).__name__ for weigher in made) == NAMES
 
 
-def test_all_weighers_stands_for_every_entry_point() -> None:
+@pytest.mark.parametrize(
+    "everything",
+    ["all_weighers", "scheduler.weights.all_weighers", "nova.scheduler.weights.all_weighers"],
+)
+def test_all_weighers_stands_for_every_entry_point(everything: str) -> None:
     """Beside a path, or a name that is among them anyway."""
     path = "scheduler.weights.ram_weigher.RAMWeigher"
-    conf = scheduling_conf(filter_scheduler__weight_classes=["CPUWeigher", "all_weighers", path])
+    conf = scheduling_conf(filter_scheduler__weight_classes=["CPUWeigher", everything, path])
     made = [type(weigher).__name__ for weigher in weights.load_weighers(conf)]
     assert made[:2] == ["CPUWeigher", "RAMWeigher"]
     assert sorted(made) == sorted([*(point.name for point in POINTS), "RAMWeigher"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from scheduler.filters import BaseHostFilter
 from scheduler.filters.all_hosts_filter import AllHostsFilter
 from tests.fleets import scheduling_conf
 
-HERE = "tests.unit.scheduler.filters.test_available"
+HERE = "tests.unit.scheduler.plugins.test_available"
 
 
 class RackFilter(BaseHostFilter):
@@ -25,6 +27,13 @@ class _HiddenFilter(BaseHostFilter):
 
 def our_filters() -> list[type[BaseHostFilter]]:
     return [AllHostsFilter, RackFilter, _HiddenFilter]
+
+
+def made_filters() -> list[type[BaseHostFilter]]:
+    class MadeFilter(BaseHostFilter):
+        """Not importable by a path."""
+
+    return [MadeFilter]
 
 
 def no_filters() -> list[Any]:
@@ -51,6 +60,53 @@ def test_an_entry_lends_its_classes_their_names(entry: str) -> None:
         "RackFilter",
         "ComputeFilter",
     ]
+
+
+@pytest.mark.parametrize(
+    "everything",
+    ["all_filters", "scheduler.filters.all_filters", "nova.scheduler.filters.all_filters"],
+)
+@pytest.mark.parametrize(
+    ("entry", "enabled"),
+    [
+        ("myfilter.MyFilter", "MyFilter"),
+        ("myfilter:MyFilter", "MyFilter"),
+        ("myfilter.all_of_mine", "MyFilter"),
+        (None, "myfilter.MyFilter"),
+        (None, "myfilter:MyFilter"),
+    ],
+)
+def test_documented_settings_work_as_they_are_written(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    everything: str,
+    entry: str | None,
+    enabled: str,
+) -> None:
+    """A module on the path, the option repeated, a space after the comma."""
+    (tmp_path / "myfilter.py").write_text(
+        "from scheduler import filters\n\n\n"
+        "class MyFilter(filters.BaseHostFilter):\n"
+        "    pass\n\n\n"
+        "def all_of_mine():\n"
+        "    return [MyFilter]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "myfilter", raising=False)
+    lines = ["[filter_scheduler]", f"available_filters = {everything}"]
+    if entry is not None:
+        lines.append(f"available_filters = {entry}")
+    lines.append(f"enabled_filters = ComputeFilter, {enabled}")
+    path = tmp_path / "scheduler.conf"
+    path.write_text("\n".join(lines) + "\n")
+    conf = scheduling_conf()
+    conf(["--config-file", str(path)], project="armillary")
+    assert filters.load_filters(conf).names == ["ComputeFilter", "MyFilter"]
+
+
+def test_a_class_made_by_a_callable_is_used_itself() -> None:
+    """It needs no path of its own."""
+    assert names(["MadeFilter"], f"{HERE}.made_filters") == ["MadeFilter"]
 
 
 def test_without_all_filters_only_what_entries_bring_has_a_name() -> None:

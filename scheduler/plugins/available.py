@@ -1,49 +1,44 @@
-"""Resolution of ``available_filters``: classes that ``enabled_filters`` may name directly."""
+"""Plugins that an option makes available: entry points, classes, and what callables return."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from armillary import exception
+from scheduler.plugins import loading
+from scheduler.plugins.loading import Available
 
-ALL = "all_filters"
-"""Stands for every entry point without importing any."""
+T = TypeVar("T")
+
+ALL_FILTERS = frozenset(
+    {"all_filters", "scheduler.filters.all_filters", "nova.scheduler.filters.all_filters"}
+)
+"""Spellings of every entry point, which is not imported for it. Nova's is accepted so that its
+documented settings can be copied."""
 
 OPTION = "[filter_scheduler] available_filters"
 
 
-def resolve(enabled: Sequence[str], entries: Sequence[str], base: type) -> list[str]:
-    """Return the enabled names, with those provided by an entry replaced by their class path.
+def available_filters(namespace: str, entries: Sequence[str], base: type[T]) -> Available[T]:
+    """Return what ``entries`` make available by name; a class replaces an entry point.
 
-    Without ``ALL`` among the entries, a name that no entry provides and that is not a path is
-    rejected with ``PluginNotFound``. Raises ``ConfigurationError`` for an entry that cannot be
-    imported, or that provides anything but subclasses of ``base``.
+    Without any of ``ALL_FILTERS``, entry points are not available. Raises ``ConfigurationError``
+    for an entry that cannot be imported, or provides anything but subclasses of ``base``.
     """
-    paths = {
-        each.__name__: f"{each.__module__}:{each.__qualname__}"
+    classes = {
+        each.__name__: each
         for entry in entries
-        if entry != ALL
+        if entry not in ALL_FILTERS
         for each in _classes(entry, base)
         if not each.__name__.startswith("_")
     }
-    if ALL not in entries:
-        _refuse_others(enabled, paths)
-    return [paths.get(name, name) for name in enabled]
+    points = loading.entry_points(namespace) if ALL_FILTERS.intersection(entries) else {}
+    return {**points, **classes}
 
 
-def _refuse_others(enabled: Iterable[str], paths: Mapping[str, str]) -> None:
-    for name in enabled:
-        if name not in paths and "." not in name:
-            raise exception.PluginNotFound(
-                option="[filter_scheduler] enabled_filters",
-                name=name,
-                available=", ".join(sorted(paths)) or "none",
-            )
-
-
-def _classes(entry: str, base: type) -> Iterator[type]:
+def _classes(entry: str, base: type[T]) -> Iterator[type[T]]:
     found = _imported(entry)
     if not isinstance(found, type):
         found = _called(found, entry)
@@ -62,7 +57,7 @@ def _imported(entry: str) -> Any:
         return getattr(importlib.import_module(module), name)
     except Exception as error:  # importing a module can raise anything
         raise exception.ConfigurationError(
-            reason=f"{OPTION}: '{entry}' is neither {ALL} nor an importable path: "
+            reason=f"{OPTION}: '{entry}' is neither all_filters nor an importable path: "
             f"{type(error).__name__}: {error}"
         ) from error
 
