@@ -16,6 +16,7 @@ from objects.request_spec import RequestSpec
 from placement.rpcapi import PlacementAPI
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts.cached_hosts import CachedHosts
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import HostTable
 from scheduler.request import resource_query
@@ -81,12 +82,12 @@ class CachingScheduler(FilterScheduler):
 
     def _offers(
         self, decision: Decision, candidates: AllocationCandidates | None
-    ) -> tuple[HostTable, responses.Requester]:
-        hosts = self._cache.table(decision.spec)
-        decision.trace.looked_at(len(hosts))
-        if len(hosts) == 0:
+    ) -> tuple[HostLedger, responses.Requester]:
+        ledger = self._cache.ledger(decision.spec)
+        decision.trace.looked_at(len(ledger))
+        if len(ledger) == 0:
             raise GivenUp(reason=responses.NO_HOST_KNOWN)
-        return hosts, responses.unclaimed
+        return ledger, responses.unclaimed
 
     def _remember(self, decisions: Sequence[Decision], hosts: HostTable) -> None:
         self._cache.place(

@@ -32,6 +32,7 @@ from scheduler.drivers.base import SchedulerDriver
 from scheduler.explain import nearest_misses
 from scheduler.explain.trace import TraceBuilder
 from scheduler.filters import BaseHostFilter
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.numa_usage import CellDemand
@@ -260,22 +261,22 @@ class FilterScheduler(SchedulerDriver):
     # The stages -----------------------------------------------------------------------------------
 
     def _make_batch(self, decision: Decision, watch: AssumedPlacementsView) -> DecisionBatch:
-        hosts, request = self._hosts_for(decision, watch)
+        ledger, request = self._hosts_for(decision, watch)
         with decision.trace.stage("weigh"):
-            return DecisionBatch(self._selector(decision, hosts), functools.cache(request), watch)
+            return DecisionBatch(self._selector(decision, ledger), functools.cache(request), watch)
 
     def _hosts_for(
         self, decision: Decision, watch: AssumedPlacementsView
-    ) -> tuple[HostTable, Requester]:
+    ) -> tuple[HostLedger, Requester]:
         """Return the hosts that pass all filters; raise ``GivenUp`` if there is none."""
         candidates = self._ask_placement(decision)
         with self._selection_lock, decision.trace.stage("hosts"):
-            hosts, request = self._offers(decision, candidates)
-            hosts = self._without_assumed(decision, hosts, watch)
-        hosts = self._filter(decision, hosts)
-        if len(hosts) == 0:
+            ledger, request = self._offers(decision, candidates)
+            ledger = self._without_assumed(decision, ledger, watch)
+        ledger = self._filter(decision, ledger)
+        if len(ledger) == 0:
             raise GivenUp
-        return hosts, request
+        return ledger, request
 
     def _ask_placement(self, decision: Decision) -> AllocationCandidates | None:
         """Return the candidates; None for a driver that does not use placement."""
@@ -298,7 +299,7 @@ class FilterScheduler(SchedulerDriver):
 
     def _offers(
         self, decision: Decision, candidates: AllocationCandidates | None
-    ) -> tuple[HostTable, Requester]:
+    ) -> tuple[HostLedger, Requester]:
         """Return the candidate hosts, and a function that maps them to allocation requests."""
         assert candidates is not None
         if candidates.is_flat:
@@ -313,38 +314,38 @@ class FilterScheduler(SchedulerDriver):
             usage = TreeUsage(candidates, [known[index] for index in found.tolist()])
         decision.trace.known(len(hosts))
         demand = CellDemand.of(decision.spec, self._conf)
-        return hosts.with_usage(usage, demand), candidates.request_builder()
+        return HostLedger.begin(hosts, usage, demand), candidates.request_builder()
 
     def _without_assumed(
-        self, decision: Decision, hosts: HostTable, watch: AssumedPlacementsView
-    ) -> HostTable:
+        self, decision: Decision, ledger: HostLedger, watch: AssumedPlacementsView
+    ) -> HostLedger:
         """Apply other decisions' unclaimed selections; exclude the hosts that they fill."""
         promised = amounts_by_node(self._unclaimed.all_for(watch))
-        positions = hosts.positions_of(self._host_store.rows_of(promised))
-        if not positions or hosts.has_several_candidates:
-            return hosts
+        positions = ledger.hosts.positions_of(self._host_store.rows_of(promised))
+        if not positions or ledger.has_several_candidates:
+            return ledger
         for uuid, position in positions.items():
-            hosts.assume_used(position, promised[uuid])
-        kept = np.flatnonzero(hosts.fit_mask())
-        removed = len(hosts) - len(kept)
+            ledger.assume_used(position, promised[uuid])
+        kept = np.flatnonzero(ledger.fit_mask())
+        removed = len(ledger) - len(kept)
         if not removed:
-            return hosts
+            return ledger
         decision.is_blocked_by_others = True
         reason = "reserved by other requests that are not claimed yet"
-        decision.trace.filtered("promised", len(hosts), removed, [(reason, removed)])
-        return hosts.take(kept)
+        decision.trace.filtered("promised", len(ledger), removed, [(reason, removed)])
+        return ledger.take(kept)
 
-    def _filter(self, decision: Decision, hosts: HostTable) -> HostTable:
+    def _filter(self, decision: Decision, ledger: HostLedger) -> HostLedger:
         spec, report = decision.spec, decision.trace.filtered
         with decision.trace.stage("filters"):
-            hosts = preselect(hosts, spec, report)
+            ledger = preselect(ledger, spec, report)
             spec.instance_uuid = decision.instances[0].instance_uuid
-            return hosts if spec.is_forced else self._filters.run(hosts, spec, report)
+            return ledger if spec.is_forced else self._filters.run(ledger, spec, report)
 
-    def _selector(self, decision: Decision, hosts: HostTable) -> HostSelector:
+    def _selector(self, decision: Decision, ledger: HostLedger) -> HostSelector:
         conf = self._conf.filter_scheduler
         return HostSelector(
-            hosts,
+            ledger,
             decision.spec,
             repeated=() if decision.spec.is_forced else self._filters.repeated,
             weighers=self._weighers,
@@ -387,7 +388,7 @@ class FilterScheduler(SchedulerDriver):
             decision.spec = _own_spec([decision])
             group_policies.check(decision.spec, self._plugin_names)
             watch = self._unclaimed.begin()
-            hosts = self._hosts_for(decision, watch)[0]
+            hosts = self._hosts_for(decision, watch)[0].hosts
             with decision.trace.stage("weigh"):
                 weighed = weights.raw_weights(self._weighers, hosts, decision.spec)
             uuids: list[str] = hosts.column("uuid")  # type: ignore[assignment]  # a list

@@ -15,6 +15,7 @@ from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from scheduler.drivers.base import SchedulerDriver
 from scheduler.explain.trace import TraceBuilder
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable, Mask, Numbers
 from scheduler.hosts.preselection import preselect
 from scheduler.selection import responses
@@ -94,7 +95,7 @@ class PickingScheduler(SchedulerDriver):
 
     def _allowed(self, hosts: HostTable, spec: RequestSpec, trace: TraceBuilder) -> HostTable:
         with trace.stage("filters"):
-            hosts = preselect(hosts, spec, trace.filtered)
+            hosts = preselect(HostLedger(hosts), spec, trace.filtered).hosts
             hosts = _kept(hosts, hosts.service_up, "service_up", "its service is down", trace)
             if spec.is_forced:
                 return hosts

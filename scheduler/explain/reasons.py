@@ -17,6 +17,9 @@ Reasons = list[tuple[str, int]]
 add up to the number of removed hosts; otherwise each count is a lower bound. Empty if there is no
 reason."""
 
+Report = Callable[[str, int, int, Reasons], None]
+"""Receives the name of a filter or rule, the hosts before it, how many it removed, and why."""
+
 EXPLAINED_MAX = 100
 
 _KEPT_MAX = 5

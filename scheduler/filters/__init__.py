@@ -15,7 +15,8 @@ from oslo_config import cfg
 
 from objects.allocation_candidates import AllocationRequest
 from objects.request_spec import RequestSpec, SchedulerLimits
-from scheduler.explain.reasons import EXPLAINED_MAX, Reasons, grouped
+from scheduler.explain.reasons import EXPLAINED_MAX, Reasons, Report, grouped
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable, Mask
 from scheduler.hosts.usage import Positions
@@ -30,9 +31,6 @@ _OPTION = "[filter_scheduler] enabled_filters"
 _TRUTHS = bool | np.bool_ | int  # built once: it is used for every host
 
 T = TypeVar("T")
-
-Report = Callable[[str, int, int, Reasons], None]
-"""Receives a filter's name, the hosts before it, the hosts it removed, and their reasons."""
 
 
 class BaseHostFilter:
@@ -123,22 +121,23 @@ class FilterChain:
         self.names = [type(f).__name__ for f in filters]
         self._limiting = [f for f in filters if _has_limits(f)]
 
-    def run(self, hosts: HostTable, spec: RequestSpec, report: Report) -> HostTable:
+    def run(self, ledger: HostLedger, spec: RequestSpec, report: Report) -> HostLedger:
         """Return the hosts that pass all filters; stop at the first filter that leaves none."""
         for each in self.filters:
-            before = len(hosts)
+            before = len(ledger)
             if before == 0:
                 break
-            mask = mask_of(each, hosts, spec)
+            mask = eligible_mask(each, ledger, spec)
             kept = np.flatnonzero(mask)
             reasons: Reasons = []
             if len(kept) < before:
+                removed = np.flatnonzero(~mask)
                 reasons = reasons_of(
-                    each, hosts, np.flatnonzero(~mask), spec, explained_max=self._explained_max
+                    each, ledger.hosts, removed, spec, explained_max=self._explained_max
                 )
-                hosts = hosts.take(kept)
+                ledger = ledger.take(kept)
             report(type(each).__name__, before, before - len(kept), reasons)
-        return hosts
+        return ledger
 
     def for_rebuild(self) -> FilterChain:
         """Return a chain of only the filters that apply to a rebuild."""
@@ -190,15 +189,30 @@ def mask_of(each: BaseHostFilter, hosts: HostTable, spec: RequestSpec) -> Mask:
         )
     if mask.dtype.kind not in "biu" and len(mask):
         raise loading.PluginFailed(each, f"host_mask returned {mask.dtype}, expected booleans")
-    mask = mask.astype(np.bool_)
-    return _with_candidates(each, hosts, mask, spec)
+    return mask.astype(np.bool_)
 
 
 def passes(each: BaseHostFilter, host_state: HostState, spec: RequestSpec) -> bool:
     """Return a filter's answer for one host; raise ``PluginFailed`` if it is invalid."""
-    is_in = plugin_calls.ask(each, lambda: truth(each.host_passes(host_state, spec)))
-    return is_in and (
-        not _has_candidates(each, host_state.table) or _keeps_a_candidate(each, host_state, spec)
+    return plugin_calls.ask(each, lambda: truth(each.host_passes(host_state, spec)))
+
+
+def eligible_mask(each: BaseHostFilter, ledger: HostLedger, spec: RequestSpec) -> Mask:
+    """Return a mask of the hosts that pass and have an acceptable candidate; raise as ``passes``.
+
+    Candidates that the filter rejects are removed from the ledger.
+    """
+    mask = mask_of(each, ledger.hosts, spec)
+    if _judges_candidates(each, ledger):
+        for position in np.flatnonzero(mask).tolist():
+            mask[position] = _keeps_a_candidate(each, ledger, position, spec)
+    return mask
+
+
+def is_eligible(each: BaseHostFilter, ledger: HostLedger, position: int, spec: RequestSpec) -> bool:
+    """Evaluate ``eligible_mask`` for one host."""
+    return passes(each, ledger.hosts[position], spec) and (
+        not _judges_candidates(each, ledger) or _keeps_a_candidate(each, ledger, position, spec)
     )
 
 
@@ -219,26 +233,19 @@ def truth(answer: object) -> bool:
     raise TypeError(f"host_passes returned {answer!r}, expected True or False")
 
 
-def _with_candidates(each: BaseHostFilter, hosts: HostTable, mask: Mask, spec: RequestSpec) -> Mask:
-    """Return the mask without hosts that have no acceptable candidate left."""
-    if not _has_candidates(each, hosts):
-        return mask
-    kept = mask.copy()
-    for position in np.flatnonzero(mask).tolist():
-        kept[position] = _keeps_a_candidate(each, hosts[position], spec)
-    return kept
-
-
-def _has_candidates(each: BaseHostFilter, hosts: HostTable) -> bool:
+def _judges_candidates(each: BaseHostFilter, ledger: HostLedger) -> bool:
     is_asked = type(each).candidate_passes is not BaseHostFilter.candidate_passes
-    return is_asked and hosts.has_several_candidates
+    return is_asked and ledger.has_several_candidates
 
 
-def _keeps_a_candidate(each: BaseHostFilter, host_state: HostState, spec: RequestSpec) -> bool:
+def _keeps_a_candidate(
+    each: BaseHostFilter, ledger: HostLedger, position: int, spec: RequestSpec
+) -> bool:
+    host_state = ledger.hosts[position]
     return plugin_calls.ask(
         each,
-        host_state.table.prune,
-        host_state.position,
+        ledger.prune,
+        position,
         type(each).__name__,
         lambda allocations: bool(each.candidate_passes(host_state, allocations, spec)),
     )

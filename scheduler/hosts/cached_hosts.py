@@ -14,6 +14,7 @@ from oslo_config import cfg
 
 from objects import host_attributes
 from objects.request_spec import RequestSpec
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import Column, HostTable, Snapshot
 from scheduler.hosts.numa_usage import CellDemand
@@ -74,12 +75,12 @@ class CachedHosts:
             for placed in self._placed:
                 self._show(placed.spec, filter(self._is_unreported, placed.placements))
 
-    def table(self, spec: RequestSpec) -> HostTable:
+    def ledger(self, spec: RequestSpec) -> HostLedger:
         """Return all hosts for one decision; load them if there are none yet."""
         if not self._row_of:
             self._load()
         with self._lock:
-            return self._table(np.arange(len(self._row_of)), spec)
+            return self._ledger(np.arange(len(self._row_of)), spec)
 
     def place(self, spec: RequestSpec, placements: Sequence[Placement]) -> None:
         """Count instances of a request as placed on these nodes."""
@@ -94,14 +95,13 @@ class CachedHosts:
             if not self._row_of:
                 self.refresh()
 
-    def _table(self, rows: np.ndarray, spec: RequestSpec) -> HostTable:
+    def _ledger(self, rows: np.ndarray, spec: RequestSpec) -> HostLedger:
         assert self._snapshot is not None
         columns = self._snapshot.columns
         changes = changes_of(spec.flavor)
         figures = {name: np.asarray(columns[name])[rows] for name in changes}
-        return HostTable(self._snapshot, rows).with_usage(
-            ReportedUsage(figures, changes), CellDemand.of(spec, self._conf)
-        )
+        demand = CellDemand.of(spec, self._conf)
+        return HostLedger(HostTable(self._snapshot, rows), ReportedUsage(figures, changes), demand)
 
     def _show(self, spec: RequestSpec, placements: Iterable[Placement]) -> None:
         """Consume resources on copied columns: pending decisions use the current snapshot."""
@@ -110,16 +110,16 @@ class CachedHosts:
             return
         rows = sorted({row for row, _uuid in known})
         position_of = {row: position for position, row in enumerate(rows)}
-        hosts = self._table(np.array(rows), spec)
+        ledger = self._ledger(np.array(rows), spec)
         columns = dict(self._snapshot.columns)
         uuids = columns["in_flight_uuids"] = list(columns["in_flight_uuids"])
         for row, uuid in known:
-            hosts.consume(position_of[row], uuid)
+            ledger.consume(position_of[row], uuid)
             uuids[row] += (uuid,)
         for name in _CONSUMED:
             column = columns[name] = columns[name].copy()
             for row, position in position_of.items():
-                column[row] = hosts.value(name, position)
+                column[row] = ledger.hosts.value(name, position)
         self._snapshot = dataclasses.replace(self._snapshot, columns=columns)
 
     def _is_unreported(self, placement: Placement) -> bool:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from objects import host_attributes
 from objects.aggregate import Aggregate
 
-if TYPE_CHECKING:
-    from scheduler.hosts.host_table import HostTable
-
 READABLE = frozenset(host_attributes.BY_NAME) | {"host", "nodename", "uuid", "cell_uuid"}
 """Names of plain values, which requests may also use (``capabilities:NAME``)."""
+
+
+class Rows(Protocol):
+    """What a host state reads: a host table."""
+
+    def value(self, name: str, position: int) -> Any: ...
+
+    def aggregates_at(self, position: int) -> tuple[Aggregate, ...]: ...
+
+    def instances_at(self, position: int) -> frozenset[str]: ...
 
 
 class HostState:
@@ -24,7 +31,7 @@ class HostState:
 
     __slots__ = ("_hosts", "_position")
 
-    def __init__(self, hosts: HostTable, position: int) -> None:
+    def __init__(self, hosts: Rows, position: int) -> None:
         self._hosts = hosts
         self._position = position
 
@@ -35,16 +42,6 @@ class HostState:
 
     def __repr__(self) -> str:
         return f"<HostState {self.host} {self.nodename}>"
-
-    @property
-    def table(self) -> HostTable:
-        """The table that contains this row."""
-        return self._hosts
-
-    @property
-    def position(self) -> int:
-        """The position in the table."""
-        return self._position
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:

@@ -7,22 +7,23 @@ from collections.abc import Callable, Collection, Iterator
 import numpy as np
 
 from objects.request_spec import RequestSpec
-from scheduler.filters import Report
+from scheduler.explain.reasons import Report
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable, Mask
 
 _Rule = tuple[str, str, Callable[[HostTable], Mask]]
 """Name, reason for exclusion, and predicate for the hosts to keep."""
 
 
-def preselect(hosts: HostTable, spec: RequestSpec, report: Report) -> HostTable:
+def preselect(ledger: HostLedger, spec: RequestSpec, report: Report) -> HostLedger:
     """Return the hosts that the request allows; report each rule that removes some."""
     for name, reason, rule in _rules(spec):
-        before = len(hosts)
-        kept = np.flatnonzero(rule(hosts))
+        before = len(ledger)
+        kept = np.flatnonzero(rule(ledger.hosts))
         if len(kept) < before:
-            hosts = hosts.take(kept)
+            ledger = ledger.take(kept)
             report(name, before, before - len(kept), [(reason, before - len(kept))])
-    return hosts
+    return ledger
 
 
 def _rules(spec: RequestSpec) -> Iterator[_Rule]:

@@ -93,7 +93,7 @@ def _claim_for(decision: Decision, wanted: Slot) -> Claim:
         consumer_uuid=wanted.instance_uuid,
         project_id=decision.spec.project_id,
         user_id=decision.spec.user_id,
-        allocations=batch.request(batch.selector.hosts.candidate_of(wanted.instance_uuid)),
+        allocations=batch.request(batch.selector.ledger.candidate_of(wanted.instance_uuid)),
         fence=wanted.fence,
     )
 

@@ -179,17 +179,17 @@ def _choices(decision: Decision) -> Iterator[AssumedPlacement]:
     assert batch is not None
     hosts = batch.selector.hosts
     for wanted in decision.unclaimed:
-        request = batch.request(hosts.candidate_of(wanted.instance_uuid))
+        request = batch.request(batch.selector.ledger.candidate_of(wanted.instance_uuid))
         yield AssumedPlacement(wanted.instance_uuid, hosts.value("uuid", wanted.position), request)
 
 
 def _set_offers(decision: Decision, alternates: Sequence[Sequence[int]]) -> None:
     assert decision.batch is not None
-    hosts = decision.batch.selector.hosts
+    ledger = decision.batch.selector.ledger
     decision.offers = [
         [
-            (wanted.position, hosts.candidate_of(wanted.instance_uuid)),
-            *((each, hosts.candidate_at(each)) for each in others),
+            (wanted.position, ledger.candidate_of(wanted.instance_uuid)),
+            *((each, ledger.candidate_at(each)) for each in others),
         ]
         for wanted, others in zip(decision.instances, alternates, strict=True)
     ]

@@ -14,7 +14,8 @@ from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.explain.reasons import EXPLAINED_MAX, Reasons
 from scheduler.filters import BaseHostFilter
-from scheduler.hosts.host_table import HostTable, Mask
+from scheduler.hosts.host_ledger import HostLedger
+from scheduler.hosts.host_table import Mask
 from scheduler.hosts.usage import Positions
 from scheduler.plugins import plugin_calls
 from scheduler.weights import BaseHostWeigher, Ranking, Share
@@ -46,13 +47,13 @@ class Selected:
 class HostSelector:
     """Selects hosts for the instances of one request; each selection consumes resources.
 
-    ``hosts`` have passed all filters. The filters in ``repeated`` run again for hosts that were
-    used, or for all hosts if the request belongs to a server group.
+    The hosts in ``ledger`` have passed all filters. The filters in ``repeated`` run again for hosts
+    that were used, or for all hosts if the request belongs to a server group.
     """
 
     def __init__(
         self,
-        hosts: HostTable,
+        ledger: HostLedger,
         spec: RequestSpec,
         *,
         repeated: Sequence[BaseHostFilter],
@@ -62,7 +63,8 @@ class HostSelector:
         rng: random.Random,
         explained_max: int = EXPLAINED_MAX,
     ) -> None:
-        self.hosts = hosts
+        self.ledger = ledger
+        self.hosts = hosts = ledger.hosts
         self._spec = spec
         self._repeated = repeated
         self._subset_size = subset_size
@@ -106,7 +108,7 @@ class HostSelector:
 
         The host is excluded for the whole request, unless it has another candidate.
         """
-        has_others = self.hosts.refuse(position, instance_uuid)
+        has_others = self.ledger.refuse(position, instance_uuid)
         if self._spec.instance_group is not None:
             self._spec.instance_group.hosts.remove(self.hosts[position].host)
             self._is_stale = True  # hosts that the group had excluded may be eligible again
@@ -115,20 +117,20 @@ class HostSelector:
 
     def take_back(self, position: int, instance_uuid: str) -> None:
         """Undo a selection that will not be claimed."""
-        self.hosts.undo(position, instance_uuid)
+        self.ledger.undo(position, instance_uuid)
         if self._spec.instance_group is not None:
             self._spec.instance_group.hosts.remove(self.hosts[position].host)
         self._is_stale = True
 
     def note(self, position: int, instance_uuid: str, amounts: Mapping[str, int]) -> None:
         """Account for an instance for which another decision selected this host."""
-        self.hosts.assume(position, instance_uuid, amounts)
+        self.ledger.assume(position, instance_uuid, amounts)
         self._changed.add(position)
 
     def settle(self) -> None:
         """Update filters and weights after selections."""
         if self._is_stale:
-            self._has_room = self.hosts.fit_mask()
+            self._has_room = self.ledger.fit_mask()
             self._changed.clear()
             self._recheck_all()
             self._is_stale = False
@@ -136,7 +138,7 @@ class HostSelector:
         if not self._changed:
             return
         for position in self._changed:
-            self._has_room[position] = self.hosts.fits(position)
+            self._has_room[position] = self.ledger.fits(position)
         if self._is_host_local:
             for position in sorted(self._changed | self._nodes_beside()):
                 self._recheck(position)
@@ -169,7 +171,7 @@ class HostSelector:
             ("room", self._has_room, "filled by this request's own instances"),
         ]
         for each in self._repeated:
-            mask = filters.mask_of(each, self.hosts, self._spec)
+            mask = filters.eligible_mask(each, self.ledger, self._spec)
             rules.append((type(each).__name__, mask, each))
         for name, mask, why in rules:
             removed = np.flatnonzero(left & ~mask)
@@ -198,7 +200,7 @@ class HostSelector:
         return Ranked(position, self._ranking.weight(position), self._ranking.shares(position))
 
     def _use(self, position: int, instance_uuid: str) -> None:
-        self.hosts.consume(position, instance_uuid)
+        self.ledger.consume(position, instance_uuid)
         if self._spec.instance_group is not None:
             self._spec.instance_group.hosts.append(self.hosts[position].host)
         self._changed.add(position)
@@ -206,8 +208,10 @@ class HostSelector:
     def _recheck(self, position: int) -> None:
         is_in = self._is_open.item(position) and self._has_room.item(position)
         if is_in:
-            host_state = self.hosts[position]
-            is_in = all(filters.passes(each, host_state, self._spec) for each in self._repeated)
+            is_in = all(
+                filters.is_eligible(each, self.ledger, position, self._spec)
+                for each in self._repeated
+            )
             self._passes[position] &= is_in
         self._ranking.change(position, is_in)
 
@@ -215,7 +219,7 @@ class HostSelector:
         # Reset first: a refused claim may make hosts eligible that the group had excluded.
         self._passes[:] = True
         for each in self._repeated:
-            self._passes &= filters.mask_of(each, self.hosts, self._spec)
+            self._passes &= filters.eligible_mask(each, self.ledger, self._spec)
         self._ranking.refresh(self._is_in)
 
 

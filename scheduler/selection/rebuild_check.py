@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
-from scheduler.explain.reasons import Reasons
+from scheduler.explain.reasons import Reasons, Report
 from scheduler.explain.trace import TraceBuilder
-from scheduler.filters import FilterChain, Report
+from scheduler.filters import FilterChain
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.preselection import preselect
 from scheduler.selection import responses
@@ -35,7 +36,7 @@ def check(
     with trace.stage("filters"):
         if not _names_a_host(spec):
             raise _refused(trace, "A rebuild check must name the instance's host.")
-        left = preselect(hosts, spec, trace.filtered)
+        left = preselect(HostLedger(hosts), spec, trace.filtered)
         if len(left) == 0:
             raise _refused(
                 trace, "The instance's host is not known to this scheduler, or is excluded."
@@ -44,7 +45,7 @@ def check(
     if len(left) == 0:
         raise _refused(trace, _sentence(*removed[-1]))
     return responses.destinations(
-        left,
+        left.hosts,
         [[(0, _NO_CANDIDATE)] for _ in instance_uuids],
         default_zone=default_zone,
         trace=trace.finished(),

@@ -10,6 +10,7 @@ import pytest
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.filters import BaseHostFilter, FilterChain
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable
 from scheduler.plugins.loading import PluginFailed
@@ -47,10 +48,10 @@ class NoneFilter(_Named):
 
 def run(*chain: BaseHostFilter) -> tuple[list[str], list[Any]]:
     reports: list[Any] = []
-    hosts = FilterChain(chain).run(
-        a_table(some_hosts(3)), a_request_spec(), lambda *report: reports.append(report)
+    ledger = FilterChain(chain).run(
+        HostLedger(a_table(some_hosts(3))), a_request_spec(), lambda *report: reports.append(report)
     )
-    return hosts.host, reports
+    return ledger.hosts.host, reports
 
 
 def test_a_host_has_to_pass_all_filters() -> None:

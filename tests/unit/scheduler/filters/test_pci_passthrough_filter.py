@@ -11,6 +11,7 @@ from objects.allocation_candidates import AllocationCandidates
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.filters.pci_passthrough_filter import PciPassthroughFilter
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.tree_usage import TreeUsage
 from tests.fixtures.numa_fleets import GPU, a_pci_request, a_pool
@@ -62,7 +63,7 @@ def test_a_reason_says_what_is_missing(filter_: PciPassthroughFilter) -> None:
     assert filter_.explain(hosts[2], spec) == "has 2 free devices of nic; 3 are needed"
 
 
-def hosts_with_devices_in_placement() -> HostTable:
+def hosts_with_devices_in_placement() -> HostLedger:
     """Return host1 with a device of each kind, host2 with a GPU; placement offers any device."""
     candidates = AllocationCandidates.from_values(
         provider_uuids=["host1", "host1", "host2"],
@@ -83,22 +84,22 @@ def hosts_with_devices_in_placement() -> HostTable:
             {"pci_stats": [a_pool(GPU, rp_uuid="gpu2"), a_pool()]},
         ]
     )
-    return hosts.with_usage(TreeUsage(candidates, [[0, 1], [2]]))
+    return HostLedger(hosts, TreeUsage(candidates, [[0, 1], [2]]))
 
 
 def test_candidates_with_other_devices_are_withdrawn(filter_: PciPassthroughFilter) -> None:
     """The host stands for one that is left; devices placement knows nothing of serve anyway."""
-    hosts = hosts_with_devices_in_placement()
-    assert filters.mask_of(filter_, hosts, asking(a_pci_request())).tolist() == [True, True]
-    assert [hosts.candidate_at(0), hosts.candidate_at(1)] == [1, 2]
+    ledger = hosts_with_devices_in_placement()
+    assert filters.eligible_mask(filter_, ledger, asking(a_pci_request())).tolist() == [True, True]
+    assert [ledger.candidate_at(0), ledger.candidate_at(1)] == [1, 2]
 
 
 def test_a_host_without_a_candidate_left_does_not_pass(filter_: PciPassthroughFilter) -> None:
     """As one, or among all; and says why."""
-    hosts = hosts_with_devices_in_placement()
+    ledger = hosts_with_devices_in_placement()
     spec = asking(a_pci_request(count=2))
-    assert filters.mask_of(filter_, hosts, spec).tolist() == [False, True]
-    assert not filters.passes(filter_, hosts[0], spec)
-    assert filters.explain(filter_, hosts[0], spec) == (
+    assert filters.eligible_mask(filter_, ledger, spec).tolist() == [False, True]
+    assert not filters.is_eligible(filter_, ledger, 0, spec)
+    assert filters.explain(filter_, ledger.hosts[0], spec) == (
         "the devices that placement offers do not match the request"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.filters.type_affinity_filter import TypeAffinityFilter
+from scheduler.hosts.host_ledger import HostLedger
 from tests.builders import a_flavor
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf
 
@@ -29,9 +30,9 @@ def test_a_host_with_another_flavor_fails(flavors: dict[str, int] | None, passes
 
 def test_instances_chosen_in_this_request_have_its_flavor() -> None:
     """So the second one may join the first."""
-    table = a_table([a_host(instance_flavors={})])
-    table.consume(0, "00000000-0000-0000-0000-000000000001")
-    assert TypeAffinityFilter(scheduling_conf()).host_passes(table[0], a_request_spec())
+    ledger = HostLedger(a_table([a_host(instance_flavors={})]))
+    ledger.consume(0, "00000000-0000-0000-0000-000000000001")
+    assert TypeAffinityFilter(scheduling_conf()).host_passes(ledger.hosts[0], a_request_spec())
 
 
 def test_the_reason_names_the_flavor() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from objects.request_spec import Destination, RequestSpec, SchedulerRetries
 from scheduler import filters, weights
 from scheduler.filters import BaseHostFilter
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
 from scheduler.weights import BaseHostWeigher
 from tests.builders import a_flavor, an_aggregate, an_image
@@ -256,17 +257,17 @@ aggregates = st.lists(
 
 
 @st.composite
-def tables(draw: Any) -> HostTable:
+def ledgers(draw: Any) -> HostLedger:
     """Return a fleet in which each instance is on one host, some of them chosen just now."""
     fleet = draw(fleets)
     for uuid, index in draw(homes).items():
         if index < len(fleet):
             fleet[index].values.setdefault("instance_uuids", []).append(uuid)
-    table = a_table(fleet, facts=some_facts(draw(aggregates)))
+    ledger = HostLedger(a_table(fleet, facts=some_facts(draw(aggregates))))
     if fleet:
         for position in draw(st.lists(st.integers(0, len(fleet) - 1), max_size=2)):
-            table.consume(position, INSTANCES[-1])
-    return table
+            ledger.consume(position, INSTANCES[-1])
+    return ledger
 
 
 def registered(namespace: str) -> list[Any]:
@@ -296,8 +297,9 @@ def test_a_plugin_answers_for_all_hosts_what_it_answers_for_each() -> None:
     said: dict[str, set[bool]] = defaultdict(set)
     told_apart: set[str] = set()
 
-    @given(table=tables(), spec=specs)
-    def check(table: HostTable, spec: RequestSpec) -> None:
+    @given(ledger=ledgers(), spec=specs)
+    def check(ledger: HostLedger, spec: RequestSpec) -> None:
+        table = ledger.hosts
         for name, each in EVERY_FILTER.items():
             said[name] |= check_filter(each, table, spec)
         told_apart.update(
@@ -318,7 +320,7 @@ def test_a_plugin_answers_for_all_hosts_what_it_answers_for_each() -> None:
     assert told_apart == EVERY_WEIGHER.keys()
 
 
-def in_a_group(policy: str) -> tuple[HostTable, RequestSpec]:
+def in_a_group(policy: str) -> tuple[HostLedger, RequestSpec]:
     """Return two hosts, a member on the first, and a request for another one with its image."""
     fleet = [
         a_host(instance_uuids=INSTANCES[:1], instance_image_properties={"hw_vm_mode=hvm": 1}),
@@ -326,13 +328,13 @@ def in_a_group(policy: str) -> tuple[HostTable, RequestSpec]:
     ]
     group = a_group(policy, members=INSTANCES[:2], hosts=["host1"])
     image = an_image(properties={"hw_vm_mode": "hvm"})
-    return a_table(fleet), a_request_spec(instance_group=group, image=image)
+    return HostLedger(a_table(fleet)), a_request_spec(instance_group=group, image=image)
 
 
-def with_hint(name: str) -> tuple[HostTable, RequestSpec]:
+def with_hint(name: str) -> tuple[HostLedger, RequestSpec]:
     """Return two hosts, an instance on the first, and a request that is near it, or is not."""
     fleet = [a_host(instance_uuids=INSTANCES[:1]), a_host("host2")]
-    return a_table(fleet), a_request_spec(scheduler_hints={name: INSTANCES[:1]})
+    return HostLedger(a_table(fleet)), a_request_spec(scheduler_hints={name: INSTANCES[:1]})
 
 
 def check_filter(each: BaseHostFilter, table: HostTable, spec: RequestSpec) -> set[bool]:
@@ -354,11 +356,12 @@ def check_weigher(each: BaseHostWeigher, table: HostTable, spec: RequestSpec) ->
 
 
 @settings(max_examples=examples(EXAMPLES // 2))
-@given(table=tables(), spec=specs, rng=st.randoms(use_true_random=False))
+@given(ledger=ledgers(), spec=specs, rng=st.randoms(use_true_random=False))
 def test_a_choice_changes_nothing_elsewhere_for_plugins_that_say_so(
-    table: HostTable, spec: RequestSpec, rng: Any
+    ledger: HostLedger, spec: RequestSpec, rng: Any
 ) -> None:
     """Also in a server group: hosts are not asked again then."""
+    table = ledger.hosts
     if len(table) == 0:
         return
     every_filter = [made for made in EVERY_FILTER.values() if made.is_host_local_for(spec)]
@@ -376,7 +379,7 @@ def test_a_choice_changes_nothing_elsewhere_for_plugins_that_say_so(
     if spec.instance_group is not None:
         spec.instance_group.members.append(CHOSEN)
     before = answers()
-    table.consume(position, CHOSEN)
+    ledger.consume(position, CHOSEN)
     if spec.instance_group is not None:
         spec.instance_group.hosts.append(table[position].host)
     assert answers() == before

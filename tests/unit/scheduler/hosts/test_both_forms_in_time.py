@@ -17,6 +17,7 @@ from scheduler.filters.metrics_filter import MetricsFilter
 from scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from scheduler.filters.pci_passthrough_filter import PciPassthroughFilter
 from scheduler.filters.type_affinity_filter import TypeAffinityFilter
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
 from scheduler.weights import BaseHostWeigher
 from scheduler.weights.image_properties_weigher import _PROPERTIES_MAX, ImagePropertiesWeigher
@@ -85,8 +86,9 @@ def moments() -> list[HostTable]:
     second = view(hosts[::-1])
     more = [a_host(f"more{number}", **values(number + 20)) for number in range(70)]
     fleet.apply(a_batch(more, first_seq=2, last_seq=3, removed=[hosts[0].uuid]))
-    third, last = view([*hosts, *more]), view([*more[3:9], *hosts])
-    last.consume(2, "00000000-0000-0000-0000-000000000001")
+    third, ledger = view([*hosts, *more]), HostLedger(view([*more[3:9], *hosts]))
+    last = ledger.hosts
+    ledger.consume(2, "00000000-0000-0000-0000-000000000001")
     last.column("pci_stats")[2] = []
     last.column("numa_topology")[2] = None
     return [first, second, third, last, first]

@@ -16,9 +16,9 @@ def test_what_is_placed_is_seen_by_the_next_decision_only() -> None:
     """In amounts, in numbers, and by its UUID."""
     host, uuid, spec = a_host("a"), a_uuid(), a_request_spec()
     hosts = cached(host)
-    in_hand = hosts.table(spec)
+    in_hand = hosts.ledger(spec).hosts
     hosts.place(spec, [(host.uuid, uuid), (a_uuid(), a_uuid())])
-    (before,), (after,) = in_hand, hosts.table(spec)
+    (before,), (after,) = in_hand, hosts.ledger(spec).hosts
     assert (before.free_ram_mb, before.num_instances, before.instances) == (32768, 0, frozenset())
     assert (after.free_ram_mb, after.num_instances) == (32256, 1)
     assert after.instances == {uuid}
@@ -28,8 +28,8 @@ def test_what_is_placed_is_seen_by_the_next_decision_only() -> None:
 def test_what_a_decision_uses_up_is_its_own() -> None:
     """Until it is placed."""
     hosts, spec = cached(a_host("a")), a_request_spec()
-    hosts.table(spec).consume(0, a_uuid())
-    (host,) = hosts.table(spec)
+    hosts.ledger(spec).consume(0, a_uuid())
+    (host,) = hosts.ledger(spec).hosts
     assert (host.free_ram_mb, host.num_instances) == (32768, 0)
 
 
@@ -37,9 +37,9 @@ def test_each_request_uses_up_what_its_own_flavor_says() -> None:
     """Several in one placement, too."""
     host = a_host("a")
     hosts, spec = cached(host), a_request_spec()
-    hosts.table(spec)
+    hosts.ledger(spec)
     bigger = spec.with_values(flavor=spec.flavor.with_values(memory_mb=1024))
     hosts.place(spec, [(host.uuid, a_uuid()), (host.uuid, a_uuid())])
     hosts.place(bigger, [(host.uuid, a_uuid())])
-    (shown,) = hosts.table(spec)
+    (shown,) = hosts.ledger(spec).hosts
     assert (shown.free_ram_mb, shown.num_instances) == (32768 - 2048, 3)

@@ -10,6 +10,7 @@ import pytest
 
 from scheduler.hosts import derived_columns
 from scheduler.hosts.derived_columns import Derived, HostClasses, Reports, once_per_class
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import HostTable
 from tests.fleets import Host, a_batch, a_fleet, some_hosts
@@ -109,9 +110,10 @@ def test_hosts_may_become_more_and_fewer() -> None:
 
 def test_what_was_chosen_in_the_decision_counts() -> None:
     """For columns that show it, such as that of devices."""
-    table = HostTable.from_values([{"pci_stats": [1, 2]}, {"pci_stats": [1]}])
+    ledger = HostLedger(HostTable.from_values([{"pci_stats": [1, 2]}, {"pci_stats": [1]}]))
+    table = ledger.hosts
     reports, derived = Reports("pci_stats"), Derived(len, dtype=np.int64)
-    table.consume(0, "00000000-0000-0000-0000-000000000001")
+    ledger.consume(0, "00000000-0000-0000-0000-000000000001")
     table.column("pci_stats")[0] = [2]
     assert reports.numbers(table, derived).tolist() == [1, 1]
     both = Derived(lambda value: [7, len(value)], shape=(2,))

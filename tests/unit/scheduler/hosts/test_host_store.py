@@ -7,6 +7,7 @@ import pytest
 
 from armillary import exception
 from objects.host_states import HostStateBatch
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_store import HostStore, Outcome
 from tests.builders import a_uuid
 from tests.fleets import (
@@ -194,10 +195,10 @@ def test_pushes_do_not_disturb_a_view() -> None:
 def test_a_view_does_not_disturb_the_fleet() -> None:
     """What a decision consumes is its own."""
     fleet = a_fleet([host := a_host(num_instances=3)])
-    table, _known = fleet.view([host.uuid])
-    table.consume(0, a_uuid())
+    ledger = HostLedger(fleet.view([host.uuid])[0])
+    ledger.consume(0, a_uuid())
     again, _known = fleet.view([host.uuid])
-    assert (table.num_instances[0], again.num_instances[0]) == (4, 3)
+    assert (ledger.hosts.num_instances[0], again.num_instances[0]) == (4, 3)
 
 
 # Cells --------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A host table shows columns, rows, groups of hosts, and what a request used so far."""
+"""A host table shows columns, rows and groups of hosts."""
 
 from __future__ import annotations
 
@@ -6,22 +6,8 @@ import numpy as np
 import pytest
 
 from scheduler.hosts.host_table import HostTable
-from scheduler.hosts.usage import Usage
 from tests.builders import an_aggregate
 from tests.fleets import CELL, OTHER_CELL, a_host, a_table, some_facts, some_hosts
-
-
-def a_usage(used_mb: list[int], *, asked_mb: int = 1000, total_mb: int = 4000) -> Usage:
-    count = len(used_mb)
-    return Usage(
-        ["MEMORY_MB"],
-        np.array([asked_mb]),
-        candidates=np.arange(count),
-        total=np.full((count, 1), total_mb),
-        reserved=np.full((count, 1), 500),
-        used=np.array(used_mb).reshape(count, 1),
-        ratio=np.full((count, 1), 1.0),
-    )
 
 
 def test_a_table_can_be_made_up() -> None:
@@ -84,66 +70,6 @@ def test_hosts_are_found_by_aggregate() -> None:
     table = a_table(some_hosts(3), facts=some_facts([ssd]))
     assert table.in_aggregate(ssd).tolist() == [False, True, False]
     assert table[1].aggregates == (ssd,)
-
-
-def test_usage_of_placement_takes_the_place_of_what_was_reported() -> None:
-    """Free memory is what placement has left, and no less than nothing is said to be free."""
-    table = a_table(some_hosts(2, free_ram_mb=1)).with_usage(a_usage([0, 4500]))
-    assert table.free_ram_mb.tolist() == [3500, -1000]
-    assert table.total_usable_ram_mb.tolist() == [4000, 4000]
-    assert table.free_disk_mb.tolist() == [512000, 512000]
-
-
-def test_consuming_shows_in_all_that_an_instance_uses() -> None:
-    """Amounts, numbers of instances, their names; only on that host."""
-    table = a_table(some_hosts(2)).with_usage(a_usage([0, 0]))
-    table.consume(1, "a")
-    assert table.free_ram_mb.tolist() == [3500, 2500]
-    assert table.num_instances.tolist() == [0, 1]
-    assert table.num_io_ops.tolist() == [0, 1]
-    assert table[1].instances == {"a"}
-    assert table[0].instances == frozenset()
-
-
-def test_undo_takes_a_consume_back() -> None:
-    """The host is as before."""
-    table = a_table(some_hosts(1)).with_usage(a_usage([0]))
-    table.count_instances(["a"])
-    table.consume(0, "a")
-    table.undo(0, "a")
-    assert table.free_ram_mb.tolist() == [3500]
-    assert table.num_instances.tolist() == [0]
-    assert table[0].instances == frozenset()
-    assert table.count_instances(["a"]).tolist() == [0]
-
-
-def test_a_host_fits_until_it_is_used_up() -> None:
-    """3,500 MiB are room for three times 1,000."""
-    table = a_table(some_hosts(1)).with_usage(a_usage([0]))
-    fits = []
-    for name in "abc":
-        fits.append(table.fits(0))
-        table.consume(0, name)
-    assert fits == [True, True, True]
-    assert not table.fits(0)
-
-
-def test_instances_are_counted_where_they_are() -> None:
-    """Reported ones and those of this request, each once."""
-    table = a_table([a_host("a", instance_uuids=["i", "j"]), a_host("b")])
-    assert table.count_instances(["i", "j", "k"]).tolist() == [2, 0]
-    table.consume(1, "k")
-    table.consume(0, "i")
-    assert table.count_instances(["i", "j", "k"]).tolist() == [2, 1]
-    table.undo(0, "i")
-    assert table.count_instances(["i", "j", "k"]).tolist() == [2, 1]
-
-
-def test_an_instance_consumed_before_it_was_asked_about_is_counted() -> None:
-    """The order of questions does not matter."""
-    table = a_table(some_hosts(2))
-    table.consume(1, "k")
-    assert table.count_instances(["k"]).tolist() == [0, 1]
 
 
 def test_cells_have_their_uuids() -> None:

@@ -7,6 +7,7 @@ import pytest
 from objects import numa
 from objects.numa.cell_columns import BASE, CELLS_MAX, PAGES, THREADS, CellFact
 from scheduler.hosts import numa_columns
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.numa_columns import NOT_COUNTABLE, NumaColumns
 from scheduler.hosts.numa_topology_cache import NumaTopologyCache
@@ -91,10 +92,11 @@ def test_cells_with_the_same_id_are_two() -> None:
 
 def test_instances_of_the_decision_count() -> None:
     """Their hosts show another topology than they reported."""
-    table = a_table(of_cells(1), of_cells(1))
+    ledger = HostLedger(a_table(of_cells(1), of_cells(1)))
+    table = ledger.hosts
     found = columns()
     found.read(table, [BASE])
-    table.consume(1, "00000000-0000-0000-0000-000000000001")
+    ledger.consume(1, "00000000-0000-0000-0000-000000000001")
     table.column("numa_topology")[1] = HostTopologyDict(of_cells(1, cpus_used=4))
     facts, _layouts = found.read(table, [BASE])
     assert facts[CellFact.CPUS_USED][0].tolist() == [0, 4]

@@ -11,6 +11,7 @@ from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from scheduler.filters.pci_passthrough_filter import PciPassthroughFilter
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.numa_usage import CellDemand, host_topology, offered
 from scheduler.hosts.reported_usage import ReportedUsage
@@ -21,12 +22,12 @@ UUIDS = [f"00000000-0000-0000-0000-{number:012}" for number in range(4)]
 CONF = scheduling_conf()
 
 
-def a_table(spec: RequestSpec, **values: Any) -> HostTable:
+def a_ledger(spec: RequestSpec, **values: Any) -> HostLedger:
     """Return one host of two cells and a pool of two devices at cell 0."""
     hosts = HostTable.from_values(
         [{"numa_topology": a_host_topology().to_plain(), "pci_stats": [a_pool()], **values}]
     )
-    return hosts.with_usage(ReportedUsage({}, {}), CellDemand.of(spec, CONF))
+    return HostLedger(hosts, ReportedUsage({}, {}), CellDemand.of(spec, CONF))
 
 
 def asking(guest: numa.InstanceTopology | None, *requests: pci.PciRequest) -> RequestSpec:
@@ -44,17 +45,17 @@ def test_most_requests_ask_for_nothing() -> None:
 def test_a_host_is_used_up_cell_by_cell() -> None:
     """Until the filter says no; what is undone is free again."""
     spec = asking(a_guest(pinned=3))
-    hosts, filter_ = a_table(spec), NUMATopologyFilter(CONF)
-    before = copy.deepcopy(hosts[0].numa_topology)
+    ledger, filter_ = a_ledger(spec), NUMATopologyFilter(CONF)
+    before = copy.deepcopy(ledger.hosts[0].numa_topology)
     for uuid in UUIDS[:2]:
-        assert filters.passes(filter_, hosts[0], spec)
-        hosts.consume(0, uuid)
-    assert not filters.passes(filter_, hosts[0], spec)
-    assert filters.mask_of(filter_, hosts, spec).tolist() == [False]
-    hosts.undo(0, UUIDS[0])
-    assert filters.passes(filter_, hosts[0], spec)
-    hosts.undo(0, UUIDS[1])
-    assert hosts[0].numa_topology == before
+        assert filters.passes(filter_, ledger.hosts[0], spec)
+        ledger.consume(0, uuid)
+    assert not filters.passes(filter_, ledger.hosts[0], spec)
+    assert filters.mask_of(filter_, ledger.hosts, spec).tolist() == [False]
+    ledger.undo(0, UUIDS[0])
+    assert filters.passes(filter_, ledger.hosts[0], spec)
+    ledger.undo(0, UUIDS[1])
+    assert ledger.hosts[0].numa_topology == before
 
 
 def test_what_hosts_report_is_not_changed() -> None:
@@ -62,33 +63,33 @@ def test_what_hosts_report_is_not_changed() -> None:
     spec = asking(a_guest(pinned=1), a_pci_request())
     reported = {"numa_topology": a_host_topology().to_plain(), "pci_stats": [a_pool()]}
     before = copy.deepcopy(reported)
-    hosts = a_table(spec, **reported)
-    hosts.consume(0, UUIDS[0])
+    ledger = a_ledger(spec, **reported)
+    ledger.consume(0, UUIDS[0])
     assert reported == before
-    assert hosts[0].numa_topology != before["numa_topology"]
+    assert ledger.hosts[0].numa_topology != before["numa_topology"]
 
 
 def test_devices_are_used_up() -> None:
     """By guests without cells, too; the last one leaves no pool."""
     spec = asking(None, a_pci_request())
-    hosts, filter_ = a_table(spec), PciPassthroughFilter(CONF)
-    hosts.consume(0, UUIDS[0])
-    assert hosts[0].pci_stats == [a_pool(count=1)]
-    assert filters.passes(filter_, hosts[0], spec)
-    hosts.consume(0, UUIDS[1])
-    assert hosts[0].pci_stats == []
-    assert not filters.passes(filter_, hosts[0], spec)
-    hosts.undo(0, UUIDS[0])
-    assert hosts[0].pci_stats == [a_pool(count=1)]
+    ledger, filter_ = a_ledger(spec), PciPassthroughFilter(CONF)
+    ledger.consume(0, UUIDS[0])
+    assert ledger.hosts[0].pci_stats == [a_pool(count=1)]
+    assert filters.passes(filter_, ledger.hosts[0], spec)
+    ledger.consume(0, UUIDS[1])
+    assert ledger.hosts[0].pci_stats == []
+    assert not filters.passes(filter_, ledger.hosts[0], spec)
+    ledger.undo(0, UUIDS[0])
+    assert ledger.hosts[0].pci_stats == [a_pool(count=1)]
 
 
 def test_devices_are_taken_near_the_cells_of_the_guest() -> None:
     """As the host's agent will."""
     spec = asking(a_guest(pinned=1), a_pci_request(policy="preferred"))
-    hosts = a_table(spec, pci_stats=[a_pool(numa_node=None), a_pool(numa_node=1)])
-    hosts.consume(0, UUIDS[0])
-    assert hosts[0].pci_stats == [a_pool(numa_node=None), a_pool(numa_node=1, count=1)]
-    used = host_topology(hosts[0].numa_topology)
+    ledger = a_ledger(spec, pci_stats=[a_pool(numa_node=None), a_pool(numa_node=1)])
+    ledger.consume(0, UUIDS[0])
+    assert ledger.hosts[0].pci_stats == [a_pool(numa_node=None), a_pool(numa_node=1, count=1)]
+    used = host_topology(ledger.hosts[0].numa_topology)
     assert used is not None
     assert [len(cell.pinned) for cell in used.cells] == [0, 1]
 
@@ -96,18 +97,18 @@ def test_devices_are_taken_near_the_cells_of_the_guest() -> None:
 def test_what_does_not_fit_uses_nothing() -> None:
     """As on a host that was forced: its agent will refuse it."""
     spec = asking(a_guest(pinned=9), a_pci_request(count=9))
-    hosts = a_table(spec)
-    before = (hosts[0].numa_topology, hosts[0].pci_stats)
-    hosts.consume(0, UUIDS[0])
-    assert (hosts[0].numa_topology, hosts[0].pci_stats) == before
+    ledger = a_ledger(spec)
+    before = (ledger.hosts[0].numa_topology, ledger.hosts[0].pci_stats)
+    ledger.consume(0, UUIDS[0])
+    assert (ledger.hosts[0].numa_topology, ledger.hosts[0].pci_stats) == before
 
 
 def test_a_part_of_the_hosts_is_used_up_alike() -> None:
     """As filters leave them."""
     spec = asking(None, a_pci_request(count=2))
-    hosts = a_table(spec).take([0])  # type: ignore[arg-type]  # positions in a list do as well
-    hosts.consume(0, UUIDS[0])
-    assert hosts[0].pci_stats == []
+    ledger = a_ledger(spec).take([0])  # type: ignore[arg-type]  # positions in a list do as well
+    ledger.consume(0, UUIDS[0])
+    assert ledger.hosts[0].pci_stats == []
 
 
 def test_a_claim_decides_which_devices_are_offered() -> None:

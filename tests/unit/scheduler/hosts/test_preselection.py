@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from objects.request_spec import Destination
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.preselection import preselect
 from tests.fleets import CELL, OTHER_CELL, a_host, a_request_spec, a_table, some_facts
 
@@ -38,22 +39,20 @@ def to(**values: Any) -> dict[str, Any]:
 def test_only_hosts_that_the_request_allows_are_left(asked: Any, left: list[str]) -> None:
     """Host names of lists are compared without regard to case, all others with it."""
     spec = a_request_spec(**asked)
-    assert preselect(a_table(HOSTS), spec, lambda *_: None).host == left
+    assert preselect(HostLedger(a_table(HOSTS)), spec, lambda *_: None).hosts.host == left
 
 
 def test_hosts_of_disabled_cells_are_left_out() -> None:
     """Unless the request names the cell."""
-    table = a_table(HOSTS, facts=some_facts(disabled=[CELL]))
-    assert preselect(table, a_request_spec(), lambda *_: None).host == ["gamma"]
-    assert preselect(table, a_request_spec(**to(cell_uuid=CELL)), lambda *_: None).host == [
-        "alpha",
-        "Beta",
-    ]
+    ledger = HostLedger(a_table(HOSTS, facts=some_facts(disabled=[CELL])))
+    assert preselect(ledger, a_request_spec(), lambda *_: None).hosts.host == ["gamma"]
+    left = preselect(ledger, a_request_spec(**to(cell_uuid=CELL)), lambda *_: None)
+    assert left.hosts.host == ["alpha", "Beta"]
 
 
 def test_what_removes_hosts_is_reported() -> None:
     """Like a filter; what removes none is not."""
     reports: list[Any] = []
     spec = a_request_spec(force_hosts=["alpha"], ignore_hosts=["nobody"])
-    preselect(a_table(HOSTS), spec, lambda *report: reports.append(report))
+    preselect(HostLedger(a_table(HOSTS)), spec, lambda *report: reports.append(report))
     assert reports == [("force_hosts", 3, 2, [("another host is forced", 2)])]

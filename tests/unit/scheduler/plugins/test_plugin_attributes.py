@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from armillary import exception
 from objects.request_spec import RequestSpec
 from scheduler import filters, weights
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_state import READABLE, HostState
 from scheduler.hosts.host_table import HostTable
 from tests.fixtures.examples import examples
 from tests.fleets import scheduling_conf
-from tests.unit.scheduler.hosts.test_both_forms import EVERY_FILTER, EVERY_WEIGHER, specs, tables
+from tests.unit.scheduler.hosts.test_both_forms import EVERY_FILTER, EVERY_WEIGHER, ledgers, specs
 
 HERE = "tests.unit.scheduler.plugins.test_plugin_attributes"
 
@@ -75,8 +76,9 @@ def test_our_plugins_name_what_they_read() -> None:
     found: dict[str, set[str]] = defaultdict(set)
 
     @settings(max_examples=examples(60), deadline=None)
-    @given(table=tables(), spec=specs)
-    def look(table: HostTable, spec: RequestSpec) -> None:
+    @given(ledger=ledgers(), spec=specs)
+    def look(ledger: HostLedger, spec: RequestSpec) -> None:
+        table = ledger.hosts
         for name, each in EVERY_FILTER.items():
             with reading() as read:
                 each.host_mask(table, spec)

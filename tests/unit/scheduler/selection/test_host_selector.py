@@ -17,6 +17,7 @@ from scheduler.filters import BaseHostFilter
 from scheduler.filters.num_instances_filter import NumInstancesFilter
 from scheduler.filters.server_group_affinity_filter import ServerGroupAffinityFilter
 from scheduler.filters.server_group_anti_affinity_filter import ServerGroupAntiAffinityFilter
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.usage import Usage
 from scheduler.selection.host_selector import (
@@ -33,6 +34,7 @@ from scheduler.weights.ram_weigher import RAMWeigher
 from tests.builders import a_uuid
 from tests.fleets import (
     OTHER_CELL,
+    Host,
     a_group,
     a_host,
     a_request_spec,
@@ -46,7 +48,7 @@ WEIGHERS = (CPUWeigher, RAMWeigher, IoOpsWeigher, BuildFailureWeigher)
 
 
 def a_chooser(
-    hosts: HostTable,
+    hosts: HostTable | HostLedger,
     spec: RequestSpec | None = None,
     *,
     subset_size: int = 1,
@@ -57,7 +59,7 @@ def a_chooser(
 ) -> HostSelector:
     conf = scheduling_conf(**options)
     return HostSelector(
-        hosts,
+        hosts if isinstance(hosts, HostLedger) else HostLedger(hosts),
         spec or a_request_spec(),
         repeated=[each(conf) for each in FILTERS],
         weighers=[each(conf) for each in weighers],
@@ -67,9 +69,10 @@ def a_chooser(
     )
 
 
-def with_memory(free: list[int], *, asked: int = 1, **values: Any) -> HostTable:
+def with_memory(free: list[int], *, asked: int = 1, hosts: list[Host] | None = None) -> HostLedger:
     count = len(free)
-    return a_table(some_hosts(count, **values)).with_usage(
+    return HostLedger(
+        a_table(hosts or some_hosts(count)),
         Usage(
             ["MEMORY_MB"],
             np.array([asked]),
@@ -78,7 +81,7 @@ def with_memory(free: list[int], *, asked: int = 1, **values: Any) -> HostTable:
             reserved=np.zeros((count, 1), dtype=np.int64),
             used=np.zeros((count, 1), dtype=np.int64),
             ratio=np.ones((count, 1)),
-        )
+        ),
     )
 
 
@@ -219,20 +222,21 @@ def test_what_took_the_hosts_away_adds_up() -> None:
 
 
 def naively(
-    hosts: HostTable,
+    ledger: HostLedger,
     spec: RequestSpec,
     repeated: Sequence[BaseHostFilter],
     weighers: Sequence[BaseHostWeigher],
     uuids: list[str],
 ) -> list[tuple[int, float] | None]:
     """Choose as the manual describes it: lists of hosts, one after another, everything anew."""
+    hosts = ledger.hosts
     left = list(range(len(hosts)))
     chosen: list[tuple[int, float] | None] = []
     for index, uuid in enumerate(uuids):
         spec.instance_uuid = uuid
         if index:
             left = [p for p in left if all(f.host_passes(hosts[p], spec) for f in repeated)]
-            left = [p for p in left if hosts.fits(p)]
+            left = [p for p in left if ledger.fits(p)]
         if not left:
             chosen.append(None)
             continue
@@ -249,7 +253,7 @@ def naively(
                 totals[p] += multiplier * norm
         best = max(left, key=lambda p: totals[p])  # the first of the greatest
         chosen.append((best, totals[best]))
-        hosts.consume(best, uuid)
+        ledger.consume(best, uuid)
         if spec.instance_group is not None:
             spec.instance_group.hosts.append(hosts[best].host)
     return chosen
@@ -283,18 +287,19 @@ def test_choices_are_the_same_as_one_host_after_another(
     weighers = [each(conf) for each in WEIGHERS]
     repeated = [each(conf) for each in FILTERS]
 
-    def fresh() -> tuple[HostTable, RequestSpec]:
-        hosts = with_memory([max(each, asked) for each in free], asked=asked)
-        for position, (io_ops, failed) in enumerate(used[: len(free)]):
-            hosts.column("num_io_ops")[position] = io_ops
-            hosts.column("failed_builds")[position] = failed
+    def fresh() -> tuple[HostLedger, RequestSpec]:
+        hosts = [
+            a_host(f"host{number}", num_io_ops=io_ops, failed_builds=failed)
+            for number, (io_ops, failed) in enumerate(used[: len(free)])
+        ]
+        ledger = with_memory([max(each, asked) for each in free], asked=asked, hosts=hosts)
         rules = {"max_server_per_host": str(per_host)}
         group = a_group(policy, members=uuids, rules=rules) if policy else None
-        return hosts, a_request_spec(instance_group=group)
+        return ledger, a_request_spec(instance_group=group)
 
-    hosts, spec = fresh()
+    ledger, spec = fresh()
     selector = HostSelector(
-        hosts,
+        ledger,
         spec,
         repeated=repeated,
         weighers=weighers,

@@ -196,7 +196,9 @@ def test_changes_one_by_one_are_the_same_as_weighing_anew(
 ) -> None:
     """To the last bit of every weight."""
     conf = scheduling_conf()
-    hosts = a_table([a_host(f"host{index}", free_ram_mb=value) for index, value in enumerate(free)])
+    some = a_table([a_host(f"host{index}", free_ram_mb=value) for index, value in enumerate(free)])
+    now_free = np.array(free)
+    hosts = HostTable(some.snapshot, some.rows, {"free_ram_mb": now_free})
     weighers = [
         each(conf)
         for each in (FreeWeigher, FreeFromZeroWeigher, FreeBetweenWeigher, AvoidFreeWeigher)
@@ -206,7 +208,7 @@ def test_changes_one_by_one_are_the_same_as_weighing_anew(
     for position, value, stays in changes:
         if position >= len(free):
             continue
-        hosts.column("free_ram_mb")[position] = value
+        now_free[position] = value
         is_in[position] &= stays
         ranking.change(position, bool(is_in[position]))
         anew = Ranking(weighers, hosts, spec, is_in)

@@ -1,0 +1,182 @@
+"""Ledger of a decision's hosts: what its own and other requests' selections have consumed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from objects.allocation_candidates import AllocationRequest
+from scheduler.hosts.host_table import AddedInstances, Column, HostTable, Mask, Snapshot
+from scheduler.hosts.numa_usage import CellDemand, Cells, CellUsage
+from scheduler.hosts.usage import Positions, Usage
+
+_RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio")
+
+
+class HostLedger:
+    """The hosts of one decision and their usage. ``hosts`` shows both to filters and weighers.
+
+    ``usage`` is what placement says is free and used. ``demand`` is what each instance needs of
+    NUMA cells and devices. A ledger without usage has room for everything.
+    """
+
+    def __init__(
+        self, hosts: HostTable, usage: Usage | None = None, demand: CellDemand | None = None
+    ) -> None:
+        self._columns: dict[str, Column] = hosts.loaded(slice(None))
+        if usage is not None:
+            self._columns.update(usage.attributes())
+        self._added = AddedInstances()
+        self._usage = usage
+        self._demand = demand
+        self._cell_usage = None if demand is None else CellUsage(demand)
+        self._candidate_of: dict[str, int] = {}  # by selected instance
+        self.hosts = HostTable(hosts.snapshot, hosts.rows, self._columns, self._added)
+
+    @classmethod
+    def begin(cls, hosts: HostTable, usage: Usage, demand: CellDemand | None) -> HostLedger:
+        """Return a ledger in which claimed but unreported NUMA and device usage counts, too."""
+        if demand is not None and hosts.snapshot.demands:
+            snapshot = _with_claimed_cells(hosts.snapshot)
+            hosts = HostTable(snapshot, hosts.rows, hosts.loaded(slice(None)))
+        return cls(hosts, usage, demand)
+
+    def __len__(self) -> int:
+        return len(self.hosts)
+
+    def take(self, positions: Positions) -> HostLedger:
+        """Return a ledger of some of these hosts; only allowed before ``consume``."""
+        usage = None if self._usage is None else self._usage.take(positions)
+        return HostLedger(self.hosts.take(positions), usage, self._demand)
+
+    # Room -----------------------------------------------------------------------------------------
+
+    def fits(self, position: int) -> bool:
+        """Return whether one more instance of the request fits on a host."""
+        return self._usage is None or self._usage.fits(position)
+
+    def fit_mask(self) -> Mask:
+        """Evaluate ``fits`` for all hosts."""
+        if self._usage is None:
+            return np.ones(len(self), dtype=np.bool_)
+        return self._usage.fit_mask()
+
+    # Instances ------------------------------------------------------------------------------------
+
+    def consume(self, position: int, instance_uuid: str) -> None:
+        """Add one more instance of this request to a host."""
+        if self._usage is not None:
+            self._candidate_of[instance_uuid] = self._usage.add(position)
+        self._added.add(position, instance_uuid)
+        self._show(position, 1)
+        if self._cell_usage is not None:
+            self._show_cells(position, self._with_one_more(position, instance_uuid))
+
+    def assume(self, position: int, instance_uuid: str, amounts: Mapping[str, int]) -> None:
+        """Add another request's instance, which uses these amounts, to a host."""
+        if self._usage is not None:
+            self._usage.use(position, amounts)
+        self._added.add(position, instance_uuid)
+        self._show(position, 1)
+
+    def assume_used(self, position: int, amounts: Mapping[str, int]) -> None:
+        """Mark amounts of a host as used by other requests' unclaimed selections."""
+        if self._usage is not None:
+            self._usage.use(position, amounts)
+            self._show_usage(position)
+
+    def undo(self, position: int, instance_uuid: str) -> None:
+        """Undo one ``consume``."""
+        if self._cell_usage is not None:
+            self._show_cells(position, self._cell_usage.remove(position, instance_uuid))
+        if self._usage is not None:
+            self._usage.subtract(position, self._candidate_of.pop(instance_uuid))
+        self._added.remove(position, instance_uuid)
+        self._show(position, -1)
+
+    def refuse(self, position: int, instance_uuid: str) -> bool:
+        """Undo a ``consume`` after a refused claim; return whether the host has candidates left."""
+        has_others = self._usage is not None and self._usage.refuse(
+            position, self._candidate_of[instance_uuid]
+        )
+        self.undo(position, instance_uuid)
+        return has_others
+
+    # Candidates -----------------------------------------------------------------------------------
+
+    @property
+    def has_several_candidates(self) -> bool:
+        """Whether placement offers several candidates for a host, or uses other providers."""
+        return self._usage is not None and self._usage.has_several_candidates
+
+    def candidate_of(self, instance_uuid: str) -> int:
+        """Return the index of the candidate used for an instance."""
+        return self._candidate_of[instance_uuid]
+
+    def candidate_at(self, position: int) -> int:
+        """Return the index of the next candidate on a host."""
+        assert self._usage is not None
+        return self._usage.candidate_at(position)
+
+    def prune(self, position: int, by: str, keep: Callable[[AllocationRequest], bool]) -> bool:
+        """Remove a host's candidates that a filter rejects; return whether any is left.
+
+        A later call ``by`` the same filter may restore some.
+        """
+        if self._usage is None:
+            return True
+        before = self._usage.candidate_at(position)
+        has_some = self._usage.prune(position, by, keep)
+        if self._usage.candidate_at(position) != before:
+            self._show_usage(position)
+        return has_some
+
+    # What the table shows -------------------------------------------------------------------------
+
+    def _writable(self, name: str) -> Column:
+        column = self._columns.get(name)
+        if column is None:
+            column = self._columns[name] = self.hosts.load(name)
+        return column
+
+    def _show(self, position: int, more: int) -> None:
+        self._writable("num_instances")[position] += more
+        self._writable("num_io_ops")[position] += more
+        self._show_usage(position)
+
+    def _show_usage(self, position: int) -> None:
+        if self._usage is not None:
+            for name, value in self._usage.attributes_at(position).items():
+                self._columns[name][position] = value
+
+    def _with_one_more(self, position: int, instance_uuid: str) -> Cells:
+        assert self._cell_usage is not None
+        hosts, allocations = self.hosts, None
+        if self._usage is not None:
+            allocations = self._usage.allocations(self._candidate_of[instance_uuid])
+        return self._cell_usage.add(
+            position,
+            instance_uuid,
+            Cells(hosts.value("numa_topology", position), hosts.value("pci_stats", position)),
+            limits={name: hosts.value(name, position) for name in _RATIOS},
+            allocations=allocations,
+        )
+
+    def _show_cells(self, position: int, cells: Cells) -> None:
+        for name, value in cells._asdict().items():
+            self._writable(name)[position] = value
+
+
+def _with_claimed_cells(snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot in which claimed but unreported NUMA and device usage counts."""
+    columns = dict(snapshot.columns)
+    shown = [list(columns[name]) for name in Cells._fields]
+    for row, demand in snapshot.demands.values():
+        limits = {name: float(columns[name][row]) for name in _RATIOS}
+        cells = demand.used_up(Cells(*(column[row] for column in shown)), limits, None)
+        for column, value in zip(shown, cells, strict=True):
+            column[row] = value
+    columns.update(zip(Cells._fields, shown, strict=True))
+    return dataclasses.replace(snapshot, columns=columns)
