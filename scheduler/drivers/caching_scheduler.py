@@ -11,7 +11,6 @@ from typing import ClassVar
 from oslo_config import cfg
 
 from armillary import exception
-from objects.allocation_candidates import AllocationCandidates
 from objects.request_spec import RequestSpec
 from placement.rpcapi import PlacementAPI
 from scheduler.drivers.filter_scheduler import FilterScheduler
@@ -21,7 +20,8 @@ from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import HostTable
 from scheduler.request import resource_query
 from scheduler.selection import responses
-from scheduler.selection.decision import Decision, GivenUp
+from scheduler.selection.assumed_placements import AssumedPlacementsView
+from scheduler.selection.decision import Decision, GivenUp, Requester
 
 LOG = logging.getLogger(__name__)
 
@@ -74,16 +74,15 @@ class CachingScheduler(FilterScheduler):
     def refresh(self) -> None:
         self._cache.refresh()
 
-    def _ask_placement(self, decision: Decision) -> None:
+    def _find_hosts(
+        self, decision: Decision, view: AssumedPlacementsView
+    ) -> tuple[HostLedger, Requester]:
         reason = _needs_placement(decision.spec)
         if reason is not None:
             decision.trace.refused_by_request_filter(reason)
             raise GivenUp(reason=reason)
-
-    def _offers(
-        self, decision: Decision, candidates: AllocationCandidates | None
-    ) -> tuple[HostLedger, responses.Requester]:
-        ledger = self._cache.ledger(decision.spec)
+        with decision.trace.stage("hosts"):
+            ledger = self._cache.ledger(decision.spec)
         decision.trace.looked_at(len(ledger))
         if len(ledger) == 0:
             raise GivenUp(reason=responses.NO_HOST_KNOWN)
@@ -93,9 +92,9 @@ class CachingScheduler(FilterScheduler):
         self._cache.place(
             decisions[0].spec,
             [
-                (hosts.value("uuid", wanted.position), wanted.instance_uuid)
+                (hosts.value("uuid", slot.position), slot.instance_uuid)
                 for decision in decisions
-                for wanted in decision.instances
+                for slot in decision.slots
             ],
         )
 

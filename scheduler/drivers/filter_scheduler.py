@@ -1,4 +1,4 @@
-"""The filter scheduler: query placement, filter and weigh the candidates, then claim.
+"""The filter scheduler: request, hosts, filters, weights, selection, claim, answer, in this order.
 
 Concurrent requests are decided together. Requests with equal specs share one batch and one
 placement query, and are decided in order. Each batch accounts for selections of other batches that
@@ -7,70 +7,62 @@ are not claimed yet, and the claims of all batches are sent together.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import random
 import threading
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext
-from armillary.group_commit import KeyedGroupCommit
 from objects.allocation_candidates import AllocationCandidates
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from placement.rpcapi import PlacementAPI
 from scheduler import filters, request_filters, weights
 from scheduler.drivers.base import SchedulerDriver
-from scheduler.explain import nearest_misses
 from scheduler.explain.trace import TraceBuilder
 from scheduler.filters import BaseHostFilter
-from scheduler.hosts.host_ledger import HostLedger
+from scheduler.hosts.host_ledger import HostLedger, ledger_for
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.numa_usage import CellDemand
 from scheduler.hosts.preselection import preselect
-from scheduler.hosts.rows_by_id import NamedIds
-from scheduler.hosts.tree_usage import TreeUsage, hosts_and_offers
-from scheduler.hosts.usage import Usage
+from scheduler.hosts.tie_order import TieOrder
 from scheduler.plugins.loading import CannotDecide, PluginFailed
-from scheduler.request import equal_requests
-from scheduler.request.candidates import get_candidates, questions
+from scheduler.request.candidates import get_candidates, nearest_misses, questions
+from scheduler.request.equal_requests import joint_spec
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest
-from scheduler.selection import group_policies, placement_log, rebuild_check, responses
+from scheduler.selection import rebuild_check, responses
 from scheduler.selection.assumed_placements import (
     AssumedPlacements,
     AssumedPlacementsView,
     amounts_by_node,
 )
 from scheduler.selection.claim_batcher import ClaimBatcher
-from scheduler.selection.claim_loop import ClaimLoop
-from scheduler.selection.decision import Decision, DecisionBatch, GivenUp
-from scheduler.selection.decision_batch import BatchDecider
+from scheduler.selection.decision import Decision, DecisionBatch, GivenUp, Requester, Slot
 from scheduler.selection.host_offer import HostOffer
-from scheduler.selection.host_selector import HostSelector, Slot
-from scheduler.selection.responses import Requester
-from scheduler.selection.run_concurrently import run_concurrently
-from scheduler.selection.tie_order import TieOrder
+from scheduler.selection.host_selector import CLAIM_ROUNDS_MAX, HostSelector, spread_of
+from scheduler.selection.joint_decisions import JointDecisions
 from scheduler.weights import BaseHostWeigher
 
 LOG = logging.getLogger(__name__)
 
-_INSTANCES_MAX = 1_000
-"""Maximum number of instances in requests that are decided together."""
-
-_BATCHES_MAX = 8
-"""Maximum number of distinct requests of one message that are decided concurrently."""
-
-_WAITING_MAX = 10_000
 _SETTLE_SECONDS_MAX = 10.0
+
+_NEEDED_BY_POLICY = {
+    "affinity": "ServerGroupAffinityFilter",
+    "anti-affinity": "ServerGroupAntiAffinityFilter",
+    "soft-affinity": "ServerGroupSoftAffinityWeigher",
+    "soft-anti-affinity": "ServerGroupSoftAntiAffinityWeigher",
+}
 
 
 class FilterScheduler(SchedulerDriver):
@@ -101,28 +93,10 @@ class FilterScheduler(SchedulerDriver):
         self._weighers = weights.load_weighers(conf)
         self._plugin_names = {*self._filters.names, *(type(w).__name__ for w in self._weighers)}
         self._ties = TieOrder(rng)
-        self._selection_lock = threading.Lock()
-        self._unclaimed = AssumedPlacements()
-        self._batches = BatchDecider(
-            conf,
-            fleet,
-            self._unclaimed,
-            self._selection_lock,
-            remember=self._remember,
-            fail=self._fail,
-            claims=self.uses_allocation_candidates,
-        )
-        self._claims = ClaimLoop(
-            ClaimBatcher(placement, self._selection_lock, clock=clock),
-            self._batches,
-            self._unclaimed,
-            fleet=fleet,
-            placement=placement,
-        )
-        self._workers = WorkerPool(_BATCHES_MAX, "decisions", queue_size_max=_WAITING_MAX)
-        self._combiner = KeyedGroupCommit[Sequence[Decision], None](
-            self._decide_groups, weight_max=_INSTANCES_MAX, waiting_max=_WAITING_MAX
-        )
+        self._lock = threading.Lock()  # selections in one batch are visible in the others
+        self._assumed = AssumedPlacements()
+        self._claims = ClaimBatcher(placement, self._lock, clock=clock)
+        self._joint = JointDecisions(self._decide_alike)
 
     def select_destinations(
         self,
@@ -148,14 +122,13 @@ class FilterScheduler(SchedulerDriver):
         crowded = [index for index, each in enumerate(decisions) if _may_find_room(each)]
         if crowded:
             # The selections that blocked them may have failed to be claimed: retry once settled.
-            self._unclaimed.wait_until_settled(_SETTLE_SECONDS_MAX)
+            self._assumed.wait_until_settled(_SETTLE_SECONDS_MAX)
             again = self._decisions([decisions[index].for_retry() for index in crowded])
             self._decide_and_claim(again)
             for index, decision in zip(crowded, again, strict=True):
                 decisions[index] = decision
-        zone: str = self._conf.default_availability_zone
-        outcomes = [self._outcome(decision, zone) for decision in decisions]
-        placement_log.log([each for each in decisions if each.is_placed])
+        outcomes = [self._outcome(decision) for decision in decisions]
+        responses.log_placements([each for each in decisions if each.is_placed])
         return outcomes
 
     def _decisions(self, requests: Iterable[SchedulingRequest]) -> list[Decision]:
@@ -166,7 +139,7 @@ class FilterScheduler(SchedulerDriver):
             Decision(
                 request=request,
                 spec=request.request_spec,
-                instances=list(map(Slot, request.instance_uuids, request.fences)),
+                slots=list(map(Slot, request.instance_uuids, request.fences)),
                 trace=TraceBuilder(
                     request_id=request.context.request_id,
                     created_at=now,
@@ -178,72 +151,55 @@ class FilterScheduler(SchedulerDriver):
             for request in requests
         ]
 
-    # Joint decisions ------------------------------------------------------------------------------
-
     def _decide_and_claim(self, decisions: Sequence[Decision]) -> None:
-        shared: dict[object, list[Decision]] = {}
-        keys: dict[int, Hashable] = {}  # requests that arrive together mostly share one spec
-        for decision in decisions:
-            spec = id(decision.spec)
-            if spec not in keys:
-                keys[spec] = equal_requests.rough_key(decision.spec)
-            key = id(decision) if decision.is_dry_run else keys[spec]
-            shared.setdefault(key, []).append(decision)
-        works = [partial(self._decide_shared, key, some) for key, some in shared.items()]
-        run_concurrently(self._workers, works)
+        self._joint.decide(decisions)  # calls _decide_alike
         if self.uses_allocation_candidates:
-            self._claims.claim([each for each in decisions if each.batch and not each.is_dry_run])
+            self._claim([each for each in decisions if each.batch and not each.is_dry_run])
         for decision in decisions:
-            self._batches.leave(decision)
+            self._leave(decision)
             if decision.error is not None:
-                self._claims.clean_up(decision)
-
-    def _decide_shared(self, key: object, decisions: Sequence[Decision]) -> None:
-        weight = sum(len(each.instances) for each in decisions)
-        try:
-            self._combiner.submit(key, decisions, weight)
-        except exception.Unavailable as error:
-            for each in decisions:
-                each.error = error
-
-    def _decide_groups(self, works: Sequence[Sequence[Decision]]) -> list[None]:
-        decisions = [decision for work in works for decision in work]
-        for alike in equal_requests.grouped(decisions, [each.spec for each in decisions]):
-            for some in _apart(alike):
-                self._decide_alike(some)
-        return [None] * len(works)
+                self._clean_up(decision)
 
     def _decide_alike(self, decisions: Sequence[Decision]) -> None:
         """Decide requests with equal specs in one batch; an error fails all of them."""
         first = decisions[0]
-        try:
-            first.spec = _own_spec(decisions)
+        with self._failing(decisions):
+            first.spec = self._joint_spec(decisions)
             if first.spec.is_rebuild_check:
                 for decision in decisions:
                     self._check_rebuild(decision, first.spec)
                 return
-            group_policies.check(first.spec, self._plugin_names)
-            watch = self._unclaimed.begin()
+            view = self._assumed.begin()
             try:
-                batch = self._make_batch(first, watch)
+                ledger, request = self._find_hosts(first, view)
+                ledger = self._filter(first, ledger)
+                batch = DecisionBatch(self._weigh(first, ledger), functools.cache(request), view)
             except BaseException:
-                self._unclaimed.end(watch)
+                self._assumed.end(view)
                 raise
-            with self._selection_lock:
-                self._batches.decide_on(batch, decisions)
-        except GivenUp as reason:
-            for decision in decisions:
-                self._fail(decision, reason, like=first)
-        except CannotDecide as error:
-            for decision in decisions:
-                self._fail(decision, GivenUp(reason=f"{error}."), like=first)
-        except PluginFailed as error:
-            LOG.exception("%s: a plugin failed", first.context.request_id)
-            for decision in decisions:
-                self._fail(decision, GivenUp(reason=f"{error}."), like=first)
-        except Exception as error:
-            for decision in decisions:
-                decision.error = decision.error or error
+            with self._lock:
+                batch.join(decisions)
+                self._select(batch, decisions)
+
+    # Request --------------------------------------------------------------------------------------
+
+    def _joint_spec(self, decisions: Sequence[Decision]) -> RequestSpec:
+        """Return the spec of a batch; raise ``UnsupportedPolicy`` if it needs a missing plugin."""
+        spec = joint_spec(
+            [each.request.request_spec for each in decisions],
+            [uuid for each in decisions for uuid in each.request.instance_uuids],
+        )
+        if spec.instance_group is None or spec.is_rebuild_check:
+            return spec
+        policy = spec.instance_group.policy
+        needed = _NEEDED_BY_POLICY.get(policy)
+        if needed is None:
+            raise exception.UnsupportedPolicy(policy=policy, reason="unknown policy")
+        if needed not in self._plugin_names:
+            raise exception.UnsupportedPolicy(
+                policy=policy, reason=f"{needed} is not enabled in the scheduler"
+            )
+        return spec
 
     def _check_rebuild(self, decision: Decision, spec: RequestSpec) -> None:
         try:
@@ -258,69 +214,42 @@ class FilterScheduler(SchedulerDriver):
         except exception.NoValidHost as error:
             decision.error = error
 
-    # The stages -----------------------------------------------------------------------------------
+    # Hosts ----------------------------------------------------------------------------------------
 
-    def _make_batch(self, decision: Decision, watch: AssumedPlacementsView) -> DecisionBatch:
-        ledger, request = self._hosts_for(decision, watch)
-        with decision.trace.stage("weigh"):
-            return DecisionBatch(self._selector(decision, ledger), functools.cache(request), watch)
-
-    def _hosts_for(
-        self, decision: Decision, watch: AssumedPlacementsView
+    def _find_hosts(
+        self, decision: Decision, view: AssumedPlacementsView
     ) -> tuple[HostLedger, Requester]:
-        """Return the hosts that pass all filters; raise ``GivenUp`` if there is none."""
+        """Return the hosts for a request, and a function that maps them to allocation requests."""
         candidates = self._ask_placement(decision)
-        with self._selection_lock, decision.trace.stage("hosts"):
-            ledger, request = self._offers(decision, candidates)
-            ledger = self._without_assumed(decision, ledger, watch)
-        ledger = self._filter(decision, ledger)
-        if len(ledger) == 0:
-            raise GivenUp
-        return ledger, request
+        demand = CellDemand.of(decision.spec, self._conf)
+        with self._lock, decision.trace.stage("hosts"):
+            ledger = ledger_for(candidates, self._host_store, self._ties, demand)
+            decision.trace.known(len(ledger))
+            return self._without_assumed(decision, ledger, view), candidates.request_builder()
 
-    def _ask_placement(self, decision: Decision) -> AllocationCandidates | None:
-        """Return the candidates; None for a driver that does not use placement."""
-        trace, spec = decision.trace, decision.spec
+    def _ask_placement(self, decision: Decision) -> AllocationCandidates:
+        trace, spec, store = decision.trace, decision.spec, self._host_store
         try:
             with trace.stage("request_filters"):
-                request_filters.apply_all(self._request_filters, spec, self._host_store.facts)
+                request_filters.apply_all(self._request_filters, spec, store.facts)
             with trace.stage("candidates"):
                 candidates = get_candidates(
-                    self._conf, self._placement, decision.context, spec, self._host_store
+                    self._conf, self._placement, decision.context, spec, store
                 )
         except (exception.RequestFilterFailed, exception.InvalidResourceQuery) as error:
             trace.refused_by_request_filter(error.message)
             raise GivenUp(reason=error.message) from error
         trace.answered(candidates)
         if decision.is_dry_run and not trace.has_candidates:
-            query = questions(self._conf, spec, self._host_store).first
-            trace.missed(nearest_misses.find(self._placement, decision.context, query))
+            query = questions(self._conf, spec, store).first
+            trace.missed(nearest_misses(self._placement, decision.context, query))
         return candidates
 
-    def _offers(
-        self, decision: Decision, candidates: AllocationCandidates | None
-    ) -> tuple[HostLedger, Requester]:
-        """Return the candidate hosts, and a function that maps them to allocation requests."""
-        assert candidates is not None
-        if candidates.is_flat:
-            hosts, found = self._host_store.view(
-                candidates.provider_uuids, _named_ids(candidates), self._ties
-            )
-            usage = Usage.of_candidates(candidates, found)
-        else:
-            offers = hosts_and_offers(candidates)
-            hosts, found = self._host_store.view(list(offers), order=self._ties)
-            known = list(offers.values())
-            usage = TreeUsage(candidates, [known[index] for index in found.tolist()])
-        decision.trace.known(len(hosts))
-        demand = CellDemand.of(decision.spec, self._conf)
-        return HostLedger.begin(hosts, usage, demand), candidates.request_builder()
-
     def _without_assumed(
-        self, decision: Decision, ledger: HostLedger, watch: AssumedPlacementsView
+        self, decision: Decision, ledger: HostLedger, view: AssumedPlacementsView
     ) -> HostLedger:
         """Apply other decisions' unclaimed selections; exclude the hosts that they fill."""
-        promised = amounts_by_node(self._unclaimed.all_for(watch))
+        promised = amounts_by_node(self._assumed.all_for(view))
         positions = ledger.hosts.positions_of(self._host_store.rows_of(promised))
         if not positions or ledger.has_several_candidates:
             return ledger
@@ -335,34 +264,191 @@ class FilterScheduler(SchedulerDriver):
         decision.trace.filtered("promised", len(ledger), removed, [(reason, removed)])
         return ledger.take(kept)
 
+    # Filters and weights --------------------------------------------------------------------------
+
     def _filter(self, decision: Decision, ledger: HostLedger) -> HostLedger:
+        """Return the hosts that pass all filters; raise ``GivenUp`` if there is none."""
         spec, report = decision.spec, decision.trace.filtered
         with decision.trace.stage("filters"):
             ledger = preselect(ledger, spec, report)
-            spec.instance_uuid = decision.instances[0].instance_uuid
-            return ledger if spec.is_forced else self._filters.run(ledger, spec, report)
+            spec.instance_uuid = decision.slots[0].instance_uuid
+            if not spec.is_forced:
+                ledger = self._filters.run(ledger, spec, report)
+        if len(ledger) == 0:
+            raise GivenUp
+        return ledger
 
-    def _selector(self, decision: Decision, ledger: HostLedger) -> HostSelector:
+    def _weigh(self, decision: Decision, ledger: HostLedger) -> HostSelector:
         conf = self._conf.filter_scheduler
-        return HostSelector(
-            ledger,
-            decision.spec,
-            repeated=() if decision.spec.is_forced else self._filters.repeated,
-            weighers=self._weighers,
-            subset_size=conf.host_subset_size,
-            shuffle_ties=conf.shuffle_best_same_weighed_hosts,
-            rng=self._rng,
-            explained_max=self._conf.scheduler.trace_explained_hosts_max,
-        )
+        with decision.trace.stage("weigh"):
+            return HostSelector(
+                ledger,
+                decision.spec,
+                repeated=() if decision.spec.is_forced else self._filters.repeated,
+                weighers=self._weighers,
+                subset_size=conf.host_subset_size,
+                shuffle_ties=conf.shuffle_best_same_weighed_hosts,
+                rng=self._rng,
+                explained_max=self._conf.scheduler.trace_explained_hosts_max,
+            )
+
+    # Selection ------------------------------------------------------------------------------------
+
+    def _select(self, batch: DecisionBatch, decisions: Sequence[Decision]) -> None:
+        """Select hosts in turn, then their alternates. The caller holds the lock."""
+        runners_up: int = self._conf.scheduler.trace_runners_up_max
+        batch.account_for(self._assumed.news(batch.view), self._host_store.rows_of)
+        for decision in decisions:
+            try:
+                batch.select(decision, runners_up)
+            except GivenUp as reason:
+                self._fail(decision, reason)
+            batch.is_shared |= len(decisions) > 1
+        self._publish(batch, decisions)
+
+    def _select_again(self, decisions: Sequence[Decision], spread: int) -> None:
+        """Select other hosts for refused claims, at random among the ``spread`` best."""
+        runners_up: int = self._conf.scheduler.trace_runners_up_max
+        by_batch: dict[DecisionBatch, list[Decision]] = defaultdict(list)
+        for decision in decisions:
+            assert decision.batch is not None
+            by_batch[decision.batch].append(decision)
+        for batch, some in by_batch.items():
+            with self._lock:
+                batch.account_for(self._assumed.news(batch.view), self._host_store.rows_of)
+                for decision in some:
+                    with self._failing([decision]):
+                        batch.select(decision, runners_up, spread=spread)
+                self._publish(batch, some)
+
+    def _publish(self, batch: DecisionBatch, decisions: Sequence[Decision]) -> None:
+        """Add alternates, and make the selections visible to other decisions."""
+        placed = [each for each in decisions if each.error is None]
+        batch.add_alternates(placed)
+        final = [each for each in placed if not each.is_dry_run]
+        if final:
+            self._remember(final, batch.selector.hosts)
+            if self.uses_allocation_candidates:
+                self._assumed.add(batch.assumed(final))
 
     def _remember(self, decisions: Sequence[Decision], hosts: HostTable) -> None:
         """Count the placed instances in later decisions, until the host's next report."""
         claims = (
-            (hosts.value("uuid", wanted.position), wanted.instance_uuid)
+            (hosts.value("uuid", slot.position), slot.instance_uuid)
             for decision in decisions
-            for wanted in decision.instances
+            for slot in decision.slots
         )
         self._host_store.remember(claims, CellDemand.of(decisions[0].spec, self._conf))
+
+    # Claim ----------------------------------------------------------------------------------------
+
+    def _claim(self, decisions: Sequence[Decision]) -> None:
+        """Claim for all decisions, and select again for those whose claims are refused.
+
+        From the second refusal on, selections are randomised, because competing schedulers use the
+        same ranking.
+        """
+        waiting = [each for each in decisions if each.error is None]
+        for claim_round in range(CLAIM_ROUNDS_MAX):
+            if not waiting:
+                return
+            if claim_round:
+                self._select_again(waiting, spread_of(claim_round))
+            selected = [each for each in waiting if each.error is None]
+            try:
+                if selected:
+                    self._claims.claim(selected)
+            finally:
+                self._assumed.settle(slot.instance_uuid for each in waiting for slot in each.slots)
+            waiting = [each for each in waiting if each.error is None and each.unclaimed]
+        for decision in waiting:
+            decision.error = exception.Unavailable(
+                reason=f"claims were refused {CLAIM_ROUNDS_MAX} times in a row because other "
+                "requests claimed first"
+            )
+
+    def _leave(self, decision: Decision) -> None:
+        """Record that a decision is finished, successful or not."""
+        if decision.batch is None:
+            return
+        with self._lock:
+            decision.batch.users -= 1
+            if not decision.batch.users:
+                self._assumed.end(decision.batch.view)
+
+    def _clean_up(self, decision: Decision) -> None:
+        """Discard the selections of a failed request, and release its claims.
+
+        Claims are kept if another process acts for the request, for example after a redelivery, or
+        if it is unknown what was claimed. The caller then cleans up.
+        """
+        if decision.is_dry_run or decision.batch is None:
+            return
+        self._host_store.forget(decision.request.instance_uuids)
+        is_known = isinstance(decision.error, exception.NoValidHost | exception.Unavailable)
+        if is_known and decision.claimed:
+            self._placement.release(decision.context, decision.claimed)
+
+    # Answer ---------------------------------------------------------------------------------------
+
+    def _outcome(self, decision: Decision) -> Outcome:
+        if decision.error is None and decision.found is None:
+            with self._failing([decision]):  # a filter may fail to return limits
+                return self._destinations(decision)
+            self._clean_up(decision)
+        assert decision.error is not None or decision.found is not None
+        return decision.error or decision.found  # type: ignore[return-value]  # one of them is set
+
+    def _destinations(self, decision: Decision) -> Destinations:
+        assert decision.batch is not None
+        hosts = decision.batch.selector.hosts
+        return responses.destinations(
+            hosts,
+            decision.offers,
+            request=decision.batch.request,
+            limits_of=lambda position: self._filters.limits_of(hosts[position], decision.spec),
+            default_zone=self._conf.default_availability_zone,
+            trace=decision.trace.finished(),
+            known=decision.batch.selections,
+        )
+
+    @contextlib.contextmanager
+    def _failing(self, decisions: Sequence[Decision]) -> Iterator[None]:
+        """Fail decisions for what the block raises. All share the trace of the first."""
+        first = decisions[0]
+        try:
+            yield
+        except GivenUp as reason:
+            failure = reason
+        except PluginFailed as error:
+            if not isinstance(error, CannotDecide):
+                LOG.exception("%s: a plugin failed", first.context.request_id)
+            failure = GivenUp(reason=f"{error}.")
+        except Exception as error:
+            for decision in decisions:
+                decision.error = decision.error or error
+            return
+        else:
+            return
+        for decision in decisions:
+            self._fail(decision, failure, like=first)
+
+    def _fail(
+        self, decision: Decision, reason: GivenUp, *, like: Decision | None = None
+    ) -> exception.NoValidHost:
+        """Record why a request has no host; ``like`` is the decision whose trace it shares."""
+        if like is not None and like is not decision:
+            decision.trace.adopt(like.trace)
+            decision.is_blocked_by_others = like.is_blocked_by_others
+        trace = decision.trace.failed(
+            placed=reason.placed,
+            wanted=len(decision.slots),
+            aggregate_names={each.uuid: each.name for each in self._host_store.facts.aggregates},
+            reason=reason.reason,
+        )
+        LOG.info("%s: no valid host: %s", decision.slots[0].instance_uuid, trace.sentence)
+        decision.error = error = responses.no_valid_host(trace)
+        return error
 
     # Queries from other zones ---------------------------------------------------------------------
 
@@ -383,108 +469,19 @@ class FilterScheduler(SchedulerDriver):
         """
         (decision,) = self._decisions([request])
         decision.trace.is_decision = False
-        watch = None
-        try:
-            decision.spec = _own_spec([decision])
-            group_policies.check(decision.spec, self._plugin_names)
-            watch = self._unclaimed.begin()
-            hosts = self._hosts_for(decision, watch)[0].hosts
-            with decision.trace.stage("weigh"):
-                weighed = weights.raw_weights(self._weighers, hosts, decision.spec)
+        with self._failing([decision]):
+            decision.spec = self._joint_spec([decision])
+            view = self._assumed.begin()
+            try:
+                hosts = self._filter(decision, self._find_hosts(decision, view)[0]).hosts
+                with decision.trace.stage("weigh"):
+                    weighed = weights.raw_weights(self._weighers, hosts, decision.spec)
+            finally:
+                self._assumed.end(view)
             uuids: list[str] = hosts.column("uuid")  # type: ignore[assignment]  # a list
             return HostOffer(uuids, weighed, decision.trace.finished())
-        except GivenUp as reason:
-            raise self._fail(decision, reason) from None
-        except PluginFailed as error:
-            if not isinstance(error, CannotDecide):
-                LOG.exception("%s: a plugin failed", request.context.request_id)
-            raise self._fail(decision, GivenUp(reason=f"{error}.")) from error
-        finally:
-            if watch is not None:
-                self._unclaimed.end(watch)
-
-    # Outcomes -------------------------------------------------------------------------------------
-
-    def _fail(
-        self, decision: Decision, reason: GivenUp, *, like: Decision | None = None
-    ) -> exception.NoValidHost:
-        """Record why a request has no host; ``like`` is the decision whose trace it shares."""
-        if like is not None and like is not decision:
-            decision.trace.adopt(like.trace)
-            decision.is_blocked_by_others = like.is_blocked_by_others
-        trace = decision.trace.failed(
-            placed=reason.placed,
-            wanted=len(decision.instances),
-            aggregate_names={each.uuid: each.name for each in self._host_store.facts.aggregates},
-            reason=reason.reason,
-        )
-        LOG.info("%s: no valid host: %s", decision.instances[0].instance_uuid, trace.sentence)
-        decision.error = error = responses.no_valid_host(trace)
-        return error
-
-    def _outcome(self, decision: Decision, default_zone: str) -> Outcome:
-        if decision.error is not None:
-            return decision.error
-        if decision.found is not None:
-            return decision.found
-        try:
-            return self._destinations(decision, default_zone)
-        except PluginFailed as error:  # a filter failed to return limits for the selected host
-            LOG.exception("%s: a plugin failed", decision.context.request_id)
-            failure = self._fail(decision, GivenUp(reason=f"{error}."))
-            self._claims.clean_up(decision)
-            return failure
-
-    def _destinations(self, decision: Decision, default_zone: str) -> Destinations:
-        assert decision.batch is not None
-        hosts = decision.batch.selector.hosts
-        return responses.destinations(
-            hosts,
-            decision.offers,
-            request=decision.batch.request,
-            limits_of=lambda position: self._filters.limits_of(hosts[position], decision.spec),
-            default_zone=default_zone,
-            trace=decision.trace.finished(),
-            known=decision.batch.selections,
-        )
-
-
-def _apart(decisions: Sequence[Decision]) -> list[list[Decision]]:
-    """Return lists in which no instance occurs twice.
-
-    A batch has one slot per instance. A redelivered request needs a batch of its own: placement
-    then shows whether both decisions agree.
-    """
-    lists: list[tuple[set[str], list[Decision]]] = []
-    for decision in decisions:
-        instances = set(decision.request.instance_uuids)
-        for known, some in lists:
-            if known.isdisjoint(instances):
-                known |= instances
-                some.append(decision)
-                break
-        else:
-            lists.append((instances, [decision]))
-    return [some for _, some in lists]
-
-
-def _own_spec(decisions: Sequence[Decision]) -> RequestSpec:
-    """Return a copy of the spec, with the requests' instances added to its server group."""
-    first, *others = decisions
-    spec: RequestSpec = first.request.request_spec.obj_clone()
-    spec.obj_set_defaults_quietly()
-    equal_requests.merge_groups(
-        spec,
-        [each.request.request_spec for each in others],
-        [uuid for each in decisions for uuid in each.request.instance_uuids],
-    )
-    return spec
-
-
-def _named_ids(candidates: AllocationCandidates) -> NamedIds | None:
-    if candidates.provider_ids is None or candidates.id_mapping is None:
-        return None
-    return NamedIds(candidates.provider_ids, candidates.id_mapping)
+        assert decision.error is not None
+        raise decision.error
 
 
 def _may_find_room(decision: Decision) -> bool:

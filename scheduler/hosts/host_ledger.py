@@ -7,9 +7,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from objects.allocation_candidates import AllocationRequest
+from objects.allocation_candidates import AllocationCandidates, AllocationRequest
+from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import AddedInstances, Column, HostTable, Mask, Snapshot
 from scheduler.hosts.numa_usage import CellDemand, Cells, CellUsage
+from scheduler.hosts.rows_by_id import NamedIds
+from scheduler.hosts.tie_order import TieOrder
+from scheduler.hosts.tree_usage import TreeUsage, hosts_and_offers
 from scheduler.hosts.usage import Positions, Usage
 
 _RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio")
@@ -34,14 +38,6 @@ class HostLedger:
         self._cell_usage = None if demand is None else CellUsage(demand)
         self._candidate_of: dict[str, int] = {}  # by selected instance
         self.hosts = HostTable(hosts.snapshot, hosts.rows, self._columns, self._added)
-
-    @classmethod
-    def begin(cls, hosts: HostTable, usage: Usage, demand: CellDemand | None) -> HostLedger:
-        """Return a ledger in which claimed but unreported NUMA and device usage counts, too."""
-        if demand is not None and hosts.snapshot.demands:
-            snapshot = _with_claimed_cells(hosts.snapshot)
-            hosts = HostTable(snapshot, hosts.rows, hosts.loaded(slice(None)))
-        return cls(hosts, usage, demand)
 
     def __len__(self) -> int:
         return len(self.hosts)
@@ -167,6 +163,34 @@ class HostLedger:
     def _show_cells(self, position: int, cells: Cells) -> None:
         for name, value in cells._asdict().items():
             self._writable(name)[position] = value
+
+
+def ledger_for(
+    candidates: AllocationCandidates,
+    host_store: HostStore,
+    order: TieOrder,
+    demand: CellDemand | None,
+) -> HostLedger:
+    """Return the known hosts of placement's response, with the usage that it says.
+
+    If ``demand`` is given, NUMA and device usage counts that was claimed and is not reported yet.
+    """
+    usage: Usage
+    if candidates.is_flat:
+        named = None
+        if candidates.provider_ids is not None and candidates.id_mapping is not None:
+            named = NamedIds(candidates.provider_ids, candidates.id_mapping)
+        hosts, found = host_store.view(candidates.provider_uuids, named, order)
+        usage = Usage.of_candidates(candidates, found)
+    else:
+        offers = hosts_and_offers(candidates)
+        hosts, found = host_store.view(list(offers), order=order)
+        known = list(offers.values())
+        usage = TreeUsage(candidates, [known[index] for index in found.tolist()])
+    if demand is not None and hosts.snapshot.demands:
+        snapshot = _with_claimed_cells(hosts.snapshot)
+        hosts = HostTable(snapshot, hosts.rows, hosts.loaded(slice(None)))
+    return HostLedger(hosts, usage, demand)
 
 
 def _with_claimed_cells(snapshot: Snapshot) -> Snapshot:

@@ -19,8 +19,8 @@ from scheduler.hosts.host_table import HostTable, Numbers, Snapshot
 from scheduler.hosts.numa_usage import CellDemand
 from scheduler.hosts.reported_columns import ReportedColumns
 from scheduler.hosts.rows_by_id import NamedIds, RowsById
+from scheduler.hosts.tie_order import TieOrder
 from scheduler.hosts.usage import Positions
-from scheduler.selection.tie_order import TieOrder
 
 InstancesOfHosts = Mapping[str, Collection[str]]
 """Host -> UUIDs of instances."""

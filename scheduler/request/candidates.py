@@ -1,19 +1,22 @@
-"""Placement queries for a request, including the fallback query for pinned CPUs."""
+"""Placement queries for a request: which there are, their answers, and what is missing."""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
+from collections.abc import Iterator
+from typing import Any
 
 from oslo_config import cfg
 
+from armillary import exception
 from armillary.context import RequestContext
 from objects.allocation_candidates import AllocationCandidates
 from objects.request_spec import RequestSpec
 from objects.resource_query import ResourceQuery
 from placement.rpcapi import PlacementAPI
 from scheduler.hosts.host_store import HostStore
-from scheduler.request import named_nodes, resource_query
+from scheduler.request import resource_query
 from scheduler.request.merged_candidates import join
 
 LOG = logging.getLogger(__name__)
@@ -50,7 +53,7 @@ def get_candidates(
 
 def questions(conf: cfg.ConfigOpts, spec: RequestSpec, fleet: HostStore) -> Questions:
     """Return the placement queries for a request. Raises ``RequestFilterFailed``."""
-    nodes = named_nodes.nodes_named(spec, fleet)
+    nodes = nodes_named(spec, fleet)
     in_tree = next(iter(nodes)) if nodes is not None and len(nodes) == 1 else None
     limit = conf.scheduler.max_placement_results
     has_devices = conf.filter_scheduler.pci_in_placement
@@ -92,3 +95,74 @@ def _may_be_lent(found: AllocationCandidates) -> bool:
     return not found.provider_uuids and any(
         entry["kind"] == "resource" and entry.get("best", 0) <= 0 for entry in found.ruled_out
     )
+
+
+# Nodes that the request names ------------------------------------------------------------------
+
+
+def nodes_named(spec: RequestSpec, fleet: HostStore) -> set[str] | None:
+    """Return the UUIDs of the nodes that the request allows; None if it names none.
+
+    Applies those rules of ``preselection`` that name hosts, in the same way. Raises
+    ``RequestFilterFailed`` if no such node is known.
+    """
+    sets = list(_sets(spec, fleet))
+    if not sets:
+        return None
+    found = set.intersection(*sets)
+    if not found:
+        names = " and ".join(_names(spec))
+        raise exception.RequestFilterFailed(
+            f"{names[0].upper()}{names[1:]} was requested, but the scheduler knows no such host; "
+            "check its name, that its agent has started, and that its cell can be reached."
+        )
+    return found
+
+
+def _sets(spec: RequestSpec, fleet: HostStore) -> Iterator[set[str]]:
+    """Yield the nodes that each rule allows."""
+    destination = spec.requested_destination
+    if destination and destination.host:
+        yield fleet.find_nodes("host", [destination.host])
+    if destination and destination.node:
+        yield fleet.find_nodes("nodename", [destination.node])
+    if destination and destination.node_uuid:
+        yield set(fleet.rows_of([destination.node_uuid]))
+    if spec.force_hosts:
+        yield fleet.find_nodes("host", spec.force_hosts, any_case=True)
+    if spec.force_nodes:
+        yield fleet.find_nodes("nodename", spec.force_nodes)
+
+
+def _names(spec: RequestSpec) -> Iterator[str]:
+    destination = spec.requested_destination
+    hosts = [*spec.force_hosts, *([destination.host] if destination and destination.host else [])]
+    nodes = [*spec.force_nodes, *([destination.node] if destination and destination.node else [])]
+    if destination and destination.node_uuid:
+        nodes.append(destination.node_uuid)
+    for noun, names in (("host", hosts), ("node", nodes)):
+        if names:
+            yield f"{noun} {' or '.join(dict.fromkeys(names))}"
+
+
+# Misses -----------------------------------------------------------------------------------------
+
+
+def nearest_misses(
+    placement: PlacementAPI, context: RequestContext, query: ResourceQuery
+) -> list[dict[str, Any]]:
+    """Return ``DecisionTrace.nearest``; empty if placement cannot tell.
+
+    This takes placement several times as long as the query itself, so it is meant for explicit
+    questions of users, not for every request.
+    """
+    try:
+        found = placement.explain_candidates(context, query)
+    except exception.ArmillaryError as error:
+        LOG.info("%s: nearest misses are unknown: %s", context.request_id, error)
+        return []
+    return [
+        {"suffix": group["suffix"], "host": miss["provider"]["name"], "lacks": miss["lacks"]}
+        for group in found["groups"]
+        for miss in group["nearest"]
+    ]

@@ -55,6 +55,15 @@ def grouped(items: Iterable[T], specs: Sequence[RequestSpec]) -> Iterator[list[T
         yield members
 
 
+def joint_spec(specs: Sequence[RequestSpec], uuids: Iterable[str]) -> RequestSpec:
+    """Return a copy of equal specs for one decision about all of them and their instances."""
+    first, *others = specs
+    spec: RequestSpec = first.obj_clone()
+    spec.obj_set_defaults_quietly()
+    merge_groups(spec, others, uuids)
+    return spec
+
+
 def merge_groups(spec: RequestSpec, others: Iterable[RequestSpec], uuids: Iterable[str]) -> None:
     """Give the server group of ``spec`` the members and hosts known to any of the requests.
 

@@ -12,8 +12,7 @@ from armillary.group_commit import GroupCommit
 from objects.allocation import ClaimStatus
 from objects.packed.claim_batch import AnyResult, Claim, is_already_held
 from placement.rpcapi import PlacementAPI
-from scheduler.selection.decision import Decision
-from scheduler.selection.host_selector import Slot
+from scheduler.selection.decision import Decision, Slot
 
 LOG = logging.getLogger(__name__)
 
@@ -51,8 +50,8 @@ class ClaimBatcher:
         A decision fails if another process acts for one of its instances; all fail if the call
         does.
         """
-        wanted = [(each, one) for each in decisions for one in each.unclaimed]
-        claims = [_claim_for(decision, one) for decision, one in wanted]
+        pending = [(each, slot) for each in decisions for slot in each.unclaimed]
+        claims = [_claim_for(decision, slot) for decision, slot in pending]
         began = self._clock()
         try:
             results = self._combiner.submit((decisions[0].context, claims), len(claims))
@@ -66,8 +65,8 @@ class ClaimBatcher:
                 decision.error = results
             return
         with self._selection_lock:
-            for (decision, one), result in zip(wanted, results, strict=True):
-                _note(decision, one, result)
+            for (decision, slot), result in zip(pending, results, strict=True):
+                _note(decision, slot, result)
 
     def _claim_all(self, group: Sequence[_Claims]) -> list[_Results]:
         context = group[0][0]
@@ -86,24 +85,24 @@ def _take(results: Iterator[AnyResult], count: int) -> Iterator[AnyResult]:
         yield next(results)
 
 
-def _claim_for(decision: Decision, wanted: Slot) -> Claim:
+def _claim_for(decision: Decision, slot: Slot) -> Claim:
     batch = decision.batch
     assert batch is not None
     return Claim(
-        consumer_uuid=wanted.instance_uuid,
+        consumer_uuid=slot.instance_uuid,
         project_id=decision.spec.project_id,
         user_id=decision.spec.user_id,
-        allocations=batch.request(batch.selector.ledger.candidate_of(wanted.instance_uuid)),
-        fence=wanted.fence,
+        allocations=batch.request(batch.selector.ledger.candidate_of(slot.instance_uuid)),
+        fence=slot.fence,
     )
 
 
-def _note(decision: Decision, wanted: Slot, result: AnyResult) -> None:
+def _note(decision: Decision, slot: Slot, result: AnyResult) -> None:
     assert decision.batch is not None
     selector = decision.batch.selector
     if result.is_claimed:
-        wanted.is_claimed = True
-        if is_already_held(result) and len(decision.instances) > 1:
+        slot.is_claimed = True
+        if is_already_held(result) and len(decision.slots) > 1:
             # The request was delivered twice. The other decision may fail for another instance and
             # release this claim, so it must not be used.
             decision.error = _in_other_hands(result)
@@ -112,10 +111,10 @@ def _note(decision: Decision, wanted: Slot, result: AnyResult) -> None:
         # releases with a higher fence; releasing here could remove its allocation.
         decision.error = _in_other_hands(result)
     else:
-        host = selector.hosts.value("host", wanted.position)
-        LOG.info("%s: claim on %s refused: %s", wanted.instance_uuid, host, result.reason)
-        decision.trace.refused(wanted.instance_uuid, host, result.reason)
-        selector.refuse(wanted.position, wanted.instance_uuid)
+        host = selector.hosts.value("host", slot.position)
+        LOG.info("%s: claim on %s refused: %s", slot.instance_uuid, host, result.reason)
+        decision.trace.refused(slot.instance_uuid, host, result.reason)
+        selector.refuse(slot.position, slot.instance_uuid)
 
 
 def _in_other_hands(result: AnyResult) -> exception.Conflict:

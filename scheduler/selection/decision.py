@@ -1,36 +1,39 @@
-"""A scheduling decision in progress: request, candidate hosts and result."""
+"""Decisions in progress, and the batch of those with equal specs, which select in turn."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from armillary.context import RequestContext
+from objects.allocation_candidates import AllocationRequest
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 from scheduler.explain.trace import TraceBuilder
 from scheduler.request.scheduling_request import SchedulingRequest
-from scheduler.selection.assumed_placements import AssumedPlacementsView
-from scheduler.selection.host_selector import HostSelector, Slot
-from scheduler.selection.responses import Offer, Requester
+from scheduler.selection.assumed_placements import AssumedPlacement, AssumedPlacementsView
+from scheduler.selection.host_selector import (
+    HostSelector,
+    pick_alternates,
+    pick_alternates_of_many,
+)
+
+Offer = tuple[int, int]
+"""Position of a host, and index of the candidate chosen on it."""
+
+Requester = Callable[[int], AllocationRequest]
+"""Maps the index of a candidate to the allocation request that claims it."""
 
 
-@dataclasses.dataclass(eq=False, slots=True)
-class DecisionBatch:
-    """The hosts shared by requests with equal specs, which are decided in order.
+@dataclasses.dataclass(slots=True)
+class Slot:
+    """One instance that needs a host."""
 
-    ``watch`` tracks the selections of other batches since the last look, and ``own`` holds the
-    instances for which hosts were selected here. ``users`` counts unfinished decisions.
-    ``is_shared`` is True once hosts were selected for other requests than the next one.
-    """
-
-    selector: HostSelector
-    request: Requester
-    watch: AssumedPlacementsView
-    own: set[str] = dataclasses.field(default_factory=set)
-    users: int = 0
-    is_shared: bool = False
-    selections: dict[Offer, Selection] = dataclasses.field(default_factory=dict)
+    instance_uuid: str
+    fence: int
+    position: int = -1
+    is_claimed: bool = False
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -39,13 +42,12 @@ class Decision:
 
     ``spec`` is the request's own until it joins a batch, then the spec of the batch.
     ``is_blocked_by_others`` is whether unclaimed selections of other requests, which may still
-    fail, blocked
-    hosts for it.
+    fail, blocked hosts for it.
     """
 
     request: SchedulingRequest
     spec: RequestSpec
-    instances: list[Slot]
+    slots: list[Slot]
     trace: TraceBuilder
     alternates_max: int
     batch: DecisionBatch | None = None
@@ -69,18 +71,13 @@ class Decision:
 
     @property
     def unclaimed(self) -> list[Slot]:
-        """Instances that still need a claim."""
-        return [wanted for wanted in self.instances if not wanted.is_claimed]
+        """Slots that still need a claim."""
+        return [slot for slot in self.slots if not slot.is_claimed]
 
     @property
     def claimed(self) -> dict[str, int]:
         """Instances claimed by this decision, with their fences."""
-        return {each.instance_uuid: each.fence for each in self.instances if each.is_claimed}
-
-    @property
-    def positions(self) -> list[int]:
-        """Positions of the selected hosts."""
-        return [wanted.position for wanted in self.instances]
+        return {slot.instance_uuid: slot.fence for slot in self.slots if slot.is_claimed}
 
     def for_retry(self) -> SchedulingRequest:
         """Return the request for a retry, with the server group members learned from its batch.
@@ -103,3 +100,109 @@ class GivenUp(Exception):
         super().__init__(reason)
         self.placed = placed
         self.reason = reason
+
+
+class DecisionBatch:
+    """The hosts of requests with equal specs. The caller holds the lock of all batches.
+
+    ``view`` tracks the selections of other batches since the last look, and ``own`` holds the
+    instances for which hosts are selected here. ``users`` counts unfinished decisions.
+    ``is_shared`` is True once hosts were selected for other requests than the next one.
+    """
+
+    def __init__(
+        self, selector: HostSelector, request: Requester, view: AssumedPlacementsView
+    ) -> None:
+        self.selector = selector
+        self.request = request
+        self.view = view
+        self.own: set[str] = set()
+        self.users = 0
+        self.is_shared = False
+        self.selections: dict[Offer, Selection] = {}
+
+    def join(self, decisions: Sequence[Decision]) -> None:
+        """Add decisions, which share the trace of the first, because the batch was made for it."""
+        first, *others = decisions
+        self.users = len(decisions)
+        for decision in decisions:
+            self.own.update(decision.request.instance_uuids)
+            decision.batch = self
+        for decision in others:
+            decision.spec = first.spec
+            decision.is_blocked_by_others = first.is_blocked_by_others
+            decision.trace.adopt(first.trace)
+
+    def account_for(
+        self,
+        placements: Iterable[AssumedPlacement],
+        rows_of: Callable[[Iterable[str]], Mapping[str, int]],
+    ) -> None:
+        """Count instances for which other batches selected these hosts."""
+        others = [each for each in placements if each.instance_uuid not in self.own]
+        rows = rows_of(each.node_uuid for each in others)
+        positions = self.selector.hosts.positions_of(rows)
+        for each in others:
+            if each.node_uuid in positions:
+                self.is_shared = True
+                self.selector.note(positions[each.node_uuid], each.instance_uuid, each.amounts)
+
+    def select(self, decision: Decision, runners_up: int, *, spread: int = 1) -> None:
+        """Select a host for each unclaimed slot; raise ``GivenUp`` and take all back if one fails.
+
+        ``spread`` is among how many of the best hosts the selection is random.
+        """
+        trace, waiting = decision.trace, decision.unclaimed
+        with trace.stage("choose"):
+            for index, slot in enumerate(waiting):
+                found = self.selector.choose(
+                    slot.instance_uuid, spread=spread, runners_up=runners_up
+                )
+                if found is None:
+                    for entry in self.selector.why_none():
+                        trace.filtered(*entry)
+                    for former in waiting[:index]:
+                        self.selector.take_back(former.position, former.instance_uuid)
+                    decision.is_blocked_by_others |= self.is_shared
+                    raise GivenUp(placed=len(decision.slots) - len(waiting) + index)
+                trace.chosen(slot.instance_uuid, self.selector.hosts, found)
+                slot.position = found.chosen.position
+
+    def add_alternates(self, decisions: Sequence[Decision]) -> None:
+        """Set the offers of decisions with hosts: for each slot its host, then its alternates."""
+        alone = [each for each in decisions if len(each.slots) == 1]
+        for each in decisions:
+            if len(each.slots) > 1:
+                positions = [slot.position for slot in each.slots]
+                with each.trace.stage("alternates"):
+                    others = pick_alternates(self.selector, positions, each.alternates_max)
+                self._set_offers(each, others)
+        if not alone:
+            return
+        count = max(each.alternates_max for each in alone)
+        positions = [each.slots[0].position for each in alone]
+        with alone[0].trace.stage("alternates"):
+            rows = pick_alternates_of_many(self.selector, positions, count)
+        for each, row in zip(alone, rows, strict=True):
+            self._set_offers(each, [row[: each.alternates_max]])
+
+    def assumed(self, decisions: Iterable[Decision]) -> Iterable[AssumedPlacement]:
+        """Yield the selections that are still to be claimed."""
+        hosts, ledger = self.selector.hosts, self.selector.ledger
+        for decision in decisions:
+            for slot in decision.unclaimed:
+                yield AssumedPlacement(
+                    slot.instance_uuid,
+                    hosts.value("uuid", slot.position),
+                    self.request(ledger.candidate_of(slot.instance_uuid)),
+                )
+
+    def _set_offers(self, decision: Decision, alternates: Sequence[Sequence[int]]) -> None:
+        ledger = self.selector.ledger
+        decision.offers = [
+            [
+                (slot.position, ledger.candidate_of(slot.instance_uuid)),
+                *((each, ledger.candidate_at(each)) for each in others),
+            ]
+            for slot, others in zip(decision.slots, alternates, strict=True)
+        ]

@@ -223,16 +223,6 @@ class HostSelector:
         self._ranking.refresh(self._is_in)
 
 
-@dataclasses.dataclass(slots=True)
-class Slot:
-    """One instance that needs a host."""
-
-    instance_uuid: str
-    fence: int
-    position: int = -1
-    is_claimed: bool = False
-
-
 def spread_of(claim_round: int) -> int:
     """Return among how many best hosts a claim round selects at random; rounds start at 0."""
     return int(2 ** min(max(claim_round - 1, 0), _SPREAD_DOUBLINGS_MAX))

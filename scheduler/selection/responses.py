@@ -1,8 +1,9 @@
-"""Responses of scheduler drivers: selected hosts and alternates, or the reason for a failure."""
+"""Answers of scheduler drivers: selected hosts and alternates, or the reason for a failure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -14,14 +15,14 @@ from objects.request_spec import SchedulerLimits
 from objects.selection import Selection
 from objects.traces.decision_trace import DecisionTrace
 from scheduler.hosts.host_table import HostTable
+from scheduler.selection.decision import Decision, Offer, Requester
+
+LOG = logging.getLogger(__name__)
 
 NO_HOST_KNOWN = "No host is known to this scheduler."
 
-Offer = tuple[int, int]
-"""Position of a host, and index of the candidate chosen on it."""
-
-Requester = Callable[[int], AllocationRequest]
-"""Maps the index of a candidate to the allocation request that claims it."""
+_NAMED_MAX = 100
+"""Maximum number of requests in one line of the log."""
 
 LimitsOf = Callable[[int], SchedulerLimits | None]
 """Maps the position of a host to the limits for the claim there."""
@@ -100,3 +101,31 @@ def _selection(
         limits=limits,
         availability_zone=hosts.facts.zone_of(host, default_zone),
     )
+
+
+def log_placements(decisions: Sequence[Decision]) -> None:
+    """Log placements: a single instance with its host, several with their count and requests.
+
+    The host of each instance is logged at DEBUG, and is in the trace of its request.
+    """
+    if not decisions:
+        return
+    placed = sum(len(each.slots) for each in decisions)
+    if placed == 1:
+        LOG.info(*next(_lines(decisions)))
+        return
+    ids = [each.context.request_id or each.slots[0].instance_uuid for each in decisions]
+    more = "" if len(ids) <= _NAMED_MAX else f" and {len(ids) - _NAMED_MAX:,} more"
+    LOG.info("%d instances placed: %s%s", placed, ", ".join(ids[:_NAMED_MAX]), more)
+    if LOG.isEnabledFor(logging.DEBUG):
+        for line in _lines(decisions):
+            LOG.debug(*line)
+
+
+def _lines(decisions: Sequence[Decision]) -> Iterator[tuple[object, ...]]:
+    for decision in decisions:
+        assert decision.batch is not None
+        hosts = decision.batch.selector.hosts
+        for slot, offers in zip(decision.slots, decision.offers, strict=True):
+            host = hosts.value("host", slot.position)
+            yield "%s: placed on %s, %d alternates", slot.instance_uuid, host, len(offers) - 1

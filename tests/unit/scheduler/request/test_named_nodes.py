@@ -8,7 +8,7 @@ import pytest
 
 from armillary import exception
 from objects.request_spec import Destination
-from scheduler.request import named_nodes
+from scheduler.request import candidates
 from tests.fleets import OTHER_CELL, a_fleet, a_host, a_request_spec
 
 HOSTS = [a_host("web1"), a_host("Web2", cell=OTHER_CELL), a_host("web2")]
@@ -17,7 +17,7 @@ WEB1, WEB2, WEB2_LOWER = range(3)
 
 def nodes(**values: Any) -> set[int] | None:
     """Return which of the hosts are named, by position."""
-    named = named_nodes.nodes_named(a_request_spec(**values), a_fleet(HOSTS))
+    named = candidates.nodes_named(a_request_spec(**values), a_fleet(HOSTS))
     uuids = [host.uuid for host in HOSTS]
     return None if named is None else {uuids.index(uuid) for uuid in named}
 
@@ -71,4 +71,4 @@ def test_a_removed_node_is_not_found() -> None:
     fleet = a_fleet([a_host("web1")])
     fleet.set_facts(fleet.facts.from_plain({"seq": 2, "cells": [], "aggregates": []}))
     with pytest.raises(exception.RequestFilterFailed):
-        named_nodes.nodes_named(a_request_spec(force_hosts=["web1"]), fleet)
+        candidates.nodes_named(a_request_spec(force_hosts=["web1"]), fleet)

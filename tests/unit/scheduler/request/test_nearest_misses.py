@@ -7,7 +7,7 @@ from typing import Any
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from objects.resource_query import ResourceQuery
-from scheduler.explain import nearest_misses
+from scheduler.request import candidates
 
 LACKS = [{"kind": "resource", "name": "VCPU", "asked": 8, "free": 6, "short": 2}]
 
@@ -31,7 +31,7 @@ class OldPlacement:
 
 
 def find(placement: Any) -> list[dict[str, Any]]:
-    return nearest_misses.find(placement, admin_context(), ResourceQuery.from_values())
+    return candidates.nearest_misses(placement, admin_context(), ResourceQuery.from_values())
 
 
 def test_each_has_its_part_of_the_request() -> None:

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from scheduler.selection.tie_order import TieOrder
+from scheduler.hosts.tie_order import TieOrder
 
 
 def arranged(order: TieOrder, rows: list[int]) -> list[int]:

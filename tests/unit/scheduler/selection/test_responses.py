@@ -24,12 +24,10 @@ def decide(count: int, caplog: pytest.LogCaptureFixture, level: int, **values: A
         )
         for number in range(count)
     ]
-    with caplog.at_level(level, logger="scheduler.selection.placement_log"):
+    with caplog.at_level(level, logger="scheduler.selection.responses"):
         a_driver(some_hosts(1)).select_many(requests)
     return [
-        one.getMessage()
-        for one in caplog.records
-        if one.name == "scheduler.selection.placement_log"
+        one.getMessage() for one in caplog.records if one.name == "scheduler.selection.responses"
     ]
 
 
