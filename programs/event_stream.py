@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from armillary import exception
+from armillary.backoff import Backoff
 from programs.http_client import ApiClient, ApiRefused, Document
 
 LOG = logging.getLogger(__name__)
 
 PATH = ("armillary", "events")
 SILENCE_SECONDS_MAX = 30.0  # the API sends a keep-alive every ten seconds
-PAUSE_SECONDS = 1.0
-PAUSE_SECONDS_MAX = 15.0
+BACKOFF = Backoff(1.0, 15.0)
 
 EVENT = "event"
 NOTICE = "notice"
@@ -30,8 +30,8 @@ def follow(
 ) -> Iterator[Document]:
     """Yield events without end; log connection losses.
 
-    Raises the error of the first connection attempt; later connections are retried with growing
-    pauses.
+    Raises the error of the first connection attempt; later connections are retried with
+    a backoff.
     """
     failures = 0
     was_connected = False
@@ -50,8 +50,8 @@ def follow(
             if not (was_connected and _may_pass(error)):
                 raise
             LOG.warning("%s Reconnecting.", error)
+        sleep(BACKOFF.seconds(failures))
         failures += 1
-        sleep(min(PAUSE_SECONDS * 2 ** (failures - 1), PAUSE_SECONDS_MAX))
 
 
 def _may_pass(error: exception.ArmillaryError) -> bool:

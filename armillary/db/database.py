@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
-import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +17,7 @@ from sqlalchemy import Engine, event, exc, text
 from sqlalchemy.orm import ORMExecuteState, Session
 
 from armillary import exception
+from armillary.backoff import Backoff
 from armillary.db import engines, errors, schema, sqlite
 from armillary.db.async_queries import AsyncQueries, AsyncQuery
 from armillary.db.engines import DatabaseOptions as DatabaseOptions
@@ -26,10 +27,10 @@ from armillary.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)
 
-RETRY_PAUSE_SECONDS = 0.05
-RETRY_PAUSE_SECONDS_MAX = 2.0
-OUTAGE_PAUSE_SECONDS = 1.0
-OUTAGE_PAUSE_SECONDS_MAX = 30.0
+RETRY_BACKOFF = Backoff(0.05, 2.0, jitter=0.5)
+"""Backoff of transactions after transient errors."""
+OUTAGE_BACKOFF = Backoff(1.0, 30.0, jitter=0.2)
+"""Backoff while the database does not respond at all."""
 
 T = TypeVar("T")
 
@@ -186,7 +187,7 @@ class Database:
         """Return ``fn(session)``, committed; retry on transient errors.
 
         After a deadlock, a serialisation failure or a lost connection, ``fn`` runs again in a new
-        transaction, at most ``max_retries`` times, with growing, random pauses. If the connection
+        transaction, at most ``max_retries`` times, with an exponential backoff. If the connection
         was lost during the commit, the transaction may have been committed: ``fn`` must be
         idempotent. Raises ``DatabaseUnavailable`` when the retries are used up.
         """
@@ -203,26 +204,26 @@ class Database:
                 LOG.debug(
                     "%s: attempt %d failed: %s", self.name, attempt + 1, mask_passwords(error)
                 )
-            time.sleep(_retry_pause_seconds(attempt))
+            time.sleep(RETRY_BACKOFF.seconds(attempt))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def wait_until_available(self, stop_event: threading.Event) -> bool:
         """Return True when the database responds, or False when ``stop_event`` is set first.
 
-        Retries with pauses from 1 to 30 s; logs the outage once, then once a minute, then the
+        Retries with a backoff from 1 to 30 s; logs the outage once, then once a minute, then the
         recovery.
         """
         outage = OutageLog(LOG, f"The {self}")
-        pause = OUTAGE_PAUSE_SECONDS
-        while not stop_event.is_set():
+        for attempt in itertools.count():
+            if stop_event.is_set():
+                return False
             error = self._error_of_ping()
             if error is None:
                 outage.succeeded()
                 return True
             outage.failed(error)
-            stop_event.wait(pause * random.uniform(0.8, 1.2))  # noqa: S311 - spreads load
-            pause = min(2 * pause, OUTAGE_PAUSE_SECONDS_MAX)
-        return False
+            stop_event.wait(OUTAGE_BACKOFF.seconds(attempt))
+        raise AssertionError("unreachable: the loop has no end")
 
     def ping(self) -> None:
         """Ping the database; raise ``DatabaseUnavailable`` if it does not respond."""
@@ -305,8 +306,3 @@ class Database:
     def _unavailable(self, error: BaseException) -> exception.DatabaseUnavailable:
         reason = " ".join(mask_passwords(error).split())
         return exception.DatabaseUnavailable(name=self.name, reason=reason)
-
-
-def _retry_pause_seconds(attempt: int) -> float:
-    ceiling = min(RETRY_PAUSE_SECONDS * 2**attempt, RETRY_PAUSE_SECONDS_MAX)
-    return ceiling * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from armillary import exception
+from armillary.backoff import Backoff, KeyedBackoff
 from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext, admin_context
 from armillary.outage_log import OutageLog
@@ -25,8 +25,7 @@ SENDERS = 4
 """Number of concurrent messages; each has reports of different instances."""
 BATCH_SIZE_MAX = 100
 """Maximum number of reports in one message."""
-PAUSE_SECONDS_MIN = 0.5
-PAUSE_SECONDS_MAX = 30.0
+BACKOFF = Backoff(0.5, 30.0, jitter=0.5)
 REFUSAL_KEEP_SECONDS = 600.0
 """Seconds to remember a rejected report; after that it was removed from the journal."""
 
@@ -65,7 +64,7 @@ class Outbox:
         self._is_telling_successes = False
         self._failures = 0
         self._pause_until = 0.0
-        self._refused: dict[int, tuple[int, float]] = {}  # report id -> failures, retry time
+        self._refused = KeyedBackoff[int](BACKOFF, clock, forget_seconds=REFUSAL_KEEP_SECONDS)
 
     def start(self) -> None:
         """Start sending."""
@@ -87,25 +86,13 @@ class Outbox:
         with self._lock:
             if now < self._pause_until:
                 return self._pause_until - now
-            self._refused = {
-                id_: (failures, at)
-                for id_, (failures, at) in self._refused.items()
-                if at > now - REFUSAL_KEEP_SECONDS
-            }
-            held_back = {id_: at for id_, (_, at) in self._refused.items() if at > now}
             under_way = sorted(self._under_way)
-        wait: float | None = None
-        due = []
-        for report in self._journal.next_reports(BATCH_SIZE_MAX + len(held_back), skip=under_way):
-            if report.id in held_back:
-                seconds = held_back[report.id] - now
-                wait = seconds if wait is None else min(wait, seconds)
-            else:
-                due.append(report)
-        for batch in self._batches(due):
+        refused = self._refused.waiting()
+        found = self._journal.next_reports(BATCH_SIZE_MAX + len(refused), skip=under_way)
+        for batch in self._batches([report for report in found if report.id not in refused]):
             if not self._send(batch):
                 break
-        return wait
+        return min((refused[report.id] for report in found if report.id in refused), default=None)
 
     def _batches(self, due: Sequence[Report]) -> list[list[Report]]:
         """Return the reports grouped by message, oldest first."""
@@ -205,9 +192,9 @@ class Outbox:
         with self._lock:
             self._failures = 0
             self._pause_until = 0.0
-            for report, _answer in answered:
-                self._refused.pop(report.id, None)
             self._outage.succeeded()
+        for report, _answer in answered:
+            self._refused.forget(report.id)
         for report, answer in answered:
             if answer == STALE:
                 LOG.info(
@@ -219,15 +206,12 @@ class Outbox:
 
     def _note_outage(self, error: Exception) -> None:
         with self._lock:
+            self._pause_until = self._clock() + BACKOFF.seconds(self._failures)
             self._failures += 1
-            self._pause_until = self._clock() + _pause_seconds(self._failures)
             self._outage.failed(error)
 
     def _note_refusal(self, report: Report, error: Exception) -> None:
-        with self._lock:
-            failures = self._refused.get(report.id, (0, 0.0))[0] + 1
-            pause_seconds = _pause_seconds(failures)
-            self._refused[report.id] = (failures, self._clock() + pause_seconds)
+        pause_seconds = self._refused.add(report.id)
         LOG.error(
             "%s: the conductor cannot process %s from %s, retrying in %.0f s: %r",
             report.instance_uuid, report.kind, report.host, pause_seconds, error,
@@ -242,11 +226,6 @@ def _built(report: Report) -> dict[str, Any]:
         "attempt": report.attempt,
         "power_state": report.payload["power_state"],
     }
-
-
-def _pause_seconds(failures: int) -> float:
-    longest = min(PAUSE_SECONDS_MAX, PAUSE_SECONDS_MIN * 2.0 ** min(failures - 1, 16))
-    return longest * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load, guards nothing
 
 
 def _context_of(report: Report) -> RequestContext:

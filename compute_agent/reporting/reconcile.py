@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence, Set
 from oslo_config import cfg
 
 from armillary import exception, service_metrics
+from armillary.backoff import Backoff
 from armillary.context import admin_context
 from compute_agent.journal.journal import Journal
 from compute_agent.reporting import reconcile_plan
@@ -32,7 +33,7 @@ class Reconciler:
     """Reconciles on ``request`` and, after the first one, periodically.
 
     Instances in doubt are compared again until the result is certain. Instances that are being
-    moved are compared again with increasing intervals.
+    moved are compared again with a backoff.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Reconciler:
         self._lock = threading.Lock()
         self._doubts: set[reconcile_plan.Key] = set()
         self._undecided: set[reconcile_plan.Key] = set()
-        self._undecided_pause_seconds = DOUBT_RETRY_SECONDS
+        self._rounds_without_news = 0
         self._loop = WakeableLoop(f"{agent}-reconciler", self.step)
 
     def start(self) -> None:
@@ -97,8 +98,9 @@ class Reconciler:
             if self._doubts:
                 return DOUBT_RETRY_SECONDS
         interval = float(self._conf.compute.reconcile_interval_seconds)
-        interval += random.uniform(0.0, interval / 10)  # noqa: S311 - spreads load
-        return self._undecided_pause_seconds if self._undecided else interval
+        if self._undecided:
+            return Backoff(DOUBT_RETRY_SECONDS, interval).seconds(self._rounds_without_news)
+        return interval + random.uniform(0.0, interval / 10)  # noqa: S311 - spreads load
 
     def reconcile(self) -> None:
         """Compare once and start the corrections. Raises Unavailable if the conductor is."""
@@ -126,12 +128,9 @@ class Reconciler:
         return left
 
     def _note_undecided(self, found: set[reconcile_plan.Key]) -> None:
-        """Increase the interval while nothing changes; a migration may be unconfirmed for days."""
+        """Back off while nothing changes; a migration may be unconfirmed for days."""
         is_news = bool(found - self._undecided)
-        longer = min(
-            2 * self._undecided_pause_seconds, self._conf.compute.reconcile_interval_seconds
-        )
-        self._undecided_pause_seconds = DOUBT_RETRY_SECONDS if is_news else longer
+        self._rounds_without_news = 0 if is_news else self._rounds_without_news + 1
         self._undecided = found
 
     def _list_guests(self) -> tuple[list[str], dict[reconcile_plan.Key, GuestInfo]]:

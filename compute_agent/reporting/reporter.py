@@ -11,6 +11,7 @@ from typing import Any
 from oslo_config import cfg
 
 from armillary import exception
+from armillary.backoff import Backoff
 from armillary.context import admin_context
 from armillary.notifications import SILENT, Notifier
 from armillary.outage_log import OutageLog
@@ -27,8 +28,7 @@ DEBOUNCE_SECONDS = 0.2
 """Changes within this time are sent in one message."""
 REST_SECONDS = 1.0
 """Minimum seconds between messages while hosts change continuously."""
-RETRY_SECONDS_MIN = 1.0
-RETRY_SECONDS_MAX = 30.0
+RETRY_BACKOFF = Backoff(1.0, 30.0)
 NODES_PER_MESSAGE_MAX = 500
 DEFAULT_UPDATE_SECONDS = 60.0
 
@@ -147,9 +147,9 @@ class Reporter:
         failed = self._report(due)
         now = self._clock()
         with self._lock:
-            self._failures = self._failures + 1 if failed else 0
             for host in failed:
-                self._touched[host] = now + _retry_seconds(self._failures)
+                self._touched[host] = now + RETRY_BACKOFF.seconds(self._failures)
+            self._failures = self._failures + 1 if failed else 0
             return self._next_due(now)
 
     def _is_back(self, now: float) -> bool:
@@ -220,7 +220,3 @@ class Reporter:
         if self._trackers[host].note_ratios(answer.get("allocation_ratios") or {}):
             self.touch(host)
         return True
-
-
-def _retry_seconds(failures: int) -> float:
-    return min(RETRY_SECONDS_MAX, RETRY_SECONDS_MIN * 2.0 ** min(failures - 1, 16))

@@ -18,6 +18,7 @@ from oslo_config import cfg
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from armillary import exception
+from armillary.backoff import Backoff
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.cell_db import instances, models, services
@@ -26,7 +27,7 @@ from conductor.common.leases import Lease, Leases
 
 LOG = logging.getLogger(__name__)
 
-PAUSE_SECONDS_MAX = 60.0
+BACKOFF_SECONDS_MAX = 60.0
 
 Row = TypeVar("Row", models.InstanceBuild, models.InstanceDelete, models.InstanceOperation)
 UNKNOWN_OUTCOME_ERRORS = (exception.Unavailable, exception.RpcFailed)
@@ -167,16 +168,16 @@ class Task(abc.ABC, Generic[Row]):
                 self.leases.release(
                     session,
                     work.lease,
-                    retry_in_seconds=self._pause_seconds(work.row.tries),
+                    retry_in_seconds=self._backoff_seconds(work.row.tries),
                     tries=work.row.tries + 1,
                 )
                 for work in works
             ]
         )
 
-    def _pause_seconds(self, tries: int) -> float:
-        pause: float = self._conf.conductor.retry_pause_seconds
-        return max(pause, min(pause * 2 ** min(tries, 10), PAUSE_SECONDS_MAX))
+    def _backoff_seconds(self, tries: int) -> float:
+        first = self._conf.conductor.retry_pause_seconds
+        return Backoff(first, max(first, BACKOFF_SECONDS_MAX)).seconds(tries)
 
     def _lock_ours(
         self, session: Session, works: Sequence[WorkItem[Row]]

@@ -24,7 +24,7 @@ from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.accept.dry_runs import DryRuns
 from conductor.super_conductor.accept.server_groups import Groups
 from conductor.super_conductor.base_task import Dependencies, StepHook
-from conductor.super_conductor.build.build_workers import Builds
+from conductor.super_conductor.build.build_workers import WALK_POLL_SECONDS, Builds
 from conductor.super_conductor.build.cell0 import Cell0
 from conductor.super_conductor.build.cell_handover import CellHandover
 from conductor.super_conductor.build.scheduling import Scheduling
@@ -65,7 +65,6 @@ from conductor.super_conductor.servers.cell_server_pages import CellServers
 from conductor.super_conductor.servers.rebuild_checks import RebuildChecks
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import Servers
-from conductor.super_conductor.zones.backoff import POLL_SECONDS
 from conductor.super_conductor.zones.child_zones import ZoneLinks
 from conductor.super_conductor.zones.delegated_builds import DelegatedBuilds
 from conductor.super_conductor.zones.overview import Overview
@@ -212,7 +211,7 @@ class SuperConductorManager:
             self._versions.task(),
             PeriodicTask("renew-leases", conf.lease_seconds / 3, self._parts.keeper.renew_all),
             PeriodicTask("recover-builds", recovery, self._recovery_of_builds().run),
-            PeriodicTask("walk-on", POLL_SECONDS, self._builds.continue_walks),
+            PeriodicTask("walk-on", WALK_POLL_SECONDS, self._builds.continue_walks),
             PeriodicTask("settle-doubts", recovery, self._reconciler.reconcile_unknown),
             PeriodicTask("settle-sizes", recovery, self._reconciler.settle_sizes),
             PeriodicTask("find-gone", GONE_IN_ZONES_SECONDS, self._reconciler.reconcile_deleted),

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from armillary import exception
+from armillary.backoff import Backoff
 from programs.commands.progress import Show
 from programs.http_client import ApiClient, ApiNotFound, Document
 
-FIRST_PAUSE_SECONDS = 0.1
-LAST_PAUSE_SECONDS = 2.0
-PAUSE_GROWTH = 1.3
+BACKOFF = Backoff(0.1, 2.0, factor=1.3)
+"""Polling interval."""
 ASK_ONE_BY_ONE_MAX = 5
 
 BUILDING = "BUILD"
@@ -42,15 +42,15 @@ class Pace:
         self._clock = clock
         self._sleep = sleep
         self._deadline = clock() + timeout_seconds
-        self._pause = FIRST_PAUSE_SECONDS
+        self._polls = 0
 
     def pause(self) -> bool:
         """Wait until the next poll is due; return False when the timeout is over."""
         remaining = self._deadline - self._clock()
         if remaining <= 0:
             return False
-        self._sleep(min(self._pause, remaining))
-        self._pause = min(self._pause * PAUSE_GROWTH, LAST_PAUSE_SECONDS)
+        self._sleep(min(BACKOFF.seconds(self._polls), remaining))
+        self._polls += 1
         return True
 
 

@@ -153,7 +153,10 @@ class _Restarts:
         return not (self.count == 0 and code != 0 and seconds <= self._spec["settle_seconds"])
 
     def next_delay(self, seconds: float) -> float:
-        """Return the restart delay: it doubles each time, and resets after a long enough run."""
+        """Return the restart delay: a backoff that resets after a long enough run.
+
+        It is computed here because the shim has no module but the standard library's.
+        """
         longest = float(self._spec["delay_seconds_max"])
         if seconds > longest:
             self._in_a_row = 0

@@ -108,7 +108,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
         self._flows = flows
         self._on_idle = on_idle
         self._transitions = Transitions(
-            flows, now=now, hold=self._take_lease, pause_seconds=self._pause_seconds,
+            flows, now=now, hold=self._take_lease, backoff_seconds=self._backoff_seconds,
             ask_seconds=conf.conductor.lease_seconds,
         )  # fmt: skip
         self.answers = Answers(

@@ -26,7 +26,7 @@ DONE = "done"
 UNDONE = "undone"
 
 TRIES_MAX = 6
-"""Maximum number of tries of a stage that has a fallback; the pauses between them grow."""
+"""Maximum number of tries of a stage that has a fallback; they are tried with a backoff."""
 
 
 class Side(enum.StrEnum):

@@ -36,7 +36,7 @@ _PHASES = {None: "start", actions.SUCCESS: "end", actions.ERROR: "error"}
 class Transitions:
     """Moves operations through the stages of their flows.
 
-    ``hold`` gives a locked row a new lease and returns it. ``pause_seconds`` maps the number of
+    ``hold`` gives a locked row a new lease and returns it. ``backoff_seconds`` maps the number of
     tries to the seconds to wait. The super conductor is asked about waiting operations after
     ``ask_seconds``.
     """
@@ -47,13 +47,13 @@ class Transitions:
         *,
         now: Clock,
         hold: Callable[[models.InstanceOperation], Lease],
-        pause_seconds: Callable[[int], float],
+        backoff_seconds: Callable[[int], float],
         ask_seconds: float,
     ) -> None:
         self._flows = flows
         self._now_seconds = now
         self._hold = hold
-        self._pause_seconds = pause_seconds
+        self._backoff_seconds = backoff_seconds
         self._ask_seconds = ask_seconds
 
     def stage_of(self, row: models.InstanceOperation) -> Stage:
@@ -138,7 +138,7 @@ class Transitions:
 
     def _put_off(self, row: models.InstanceOperation) -> None:
         row.lease_owner = None
-        row.lease_expires_at = self._now_seconds() + self._pause_seconds(row.tries)
+        row.lease_expires_at = self._now_seconds() + self._backoff_seconds(row.tries)
         row.tries += 1
 
     def _finish(self, rows: Rows, flow: Flow, *, is_done: bool) -> None:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from sqlalchemy.orm import Session
 
 from armillary import exception
+from armillary.backoff import Backoff
 from armillary.context import RequestContext, admin_context
 from conductor.cell_conductor.rpcapi import CellConductorAPI
 from conductor.common import stored_contexts
@@ -125,11 +126,10 @@ class BuildTask:
 
     @property
     def retry_in_seconds(self) -> float:
-        """Seconds to wait before the next retry; doubles with each one."""
-        pause = float(self._parts.conf.conductor.retry_pause_seconds) * 2 ** min(
-            self._take_count - 1, 10
-        )
-        return min(pause, float(self._parts.conf.conductor.lease_seconds))
+        """Seconds to wait before the next retry."""
+        options = self._parts.conf.conductor
+        backoff = Backoff(options.retry_pause_seconds, options.lease_seconds)
+        return backoff.seconds(self._take_count - 1)
 
     # Steps
 
@@ -477,10 +477,9 @@ class BuildTask:
     @property
     def _answer_timeout_seconds(self) -> float:
         """Seconds to wait for an answer; doubles with each take, as a slow peer is not dead."""
-        first = float(self._parts.conf.conductor.step_timeout_seconds)
-        return min(
-            first * 2 ** min(self._take_count - 1, 10), self._parts.conf.rpc.long_timeout_seconds
-        )
+        conf = self._parts.conf
+        backoff = Backoff(conf.conductor.step_timeout_seconds, conf.rpc.long_timeout_seconds)
+        return backoff.seconds(self._take_count - 1)
 
     @property
     def _batch_size(self) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from armillary import exception, service_metrics
+from armillary.backoff import Backoff, KeyedBackoff
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from conductor.common.leases import Lease
 from conductor.super_conductor import base_task
@@ -21,12 +22,14 @@ from conductor.super_conductor.base_task import Dependencies, LeaseLost, StepHoo
 from conductor.super_conductor.build.build_group import BuildGroup
 from conductor.super_conductor.build.build_task import FAILURE_LENGTH_MAX, BuildTask
 from conductor.super_conductor.db.models import Reservation as ReservationRow
-from conductor.super_conductor.zones.backoff import Backoff
 from objects.allocation import FENCE_STEP
 from objects.packed.scheduling_batch import Answer
 
 LOG = logging.getLogger(__name__)
 
+WALK_POLL_SECONDS = 0.1
+"""Interval at which ``continue_walks`` has to be called."""
+_WALK_BACKOFF = Backoff(0.1, 2.0, factor=1.3)
 _CHOOSING_MAX = 1  # groups being scheduled at a time; the next group grows meanwhile
 
 
@@ -47,7 +50,7 @@ class Builds:
         self._guard = threading.Lock()
         self._waiting: deque[Lease] = deque()
         self._choosing = 0
-        self._backoff = Backoff(parts.now)
+        self._walking = KeyedBackoff[Lease](_WALK_BACKOFF, parts.now)
 
     def begin(self, lease: Lease) -> bool:
         """Queue a new reservation; it is processed together with others that are waiting.
@@ -88,7 +91,7 @@ class Builds:
         try:
             task.run()
             if task.waits_for_zones:
-                self._backoff.add(lease)
+                self._walking.add(lease)
                 return
         except LeaseLost:
             service_metrics.lease_lost()
@@ -97,14 +100,14 @@ class Builds:
             self._put_off({lease: error}, task.retry_in_seconds)
         finally:
             if not task.waits_for_zones:
-                self._backoff.forget(lease)
+                self._walking.forget(lease)
                 self._parts.keeper.drop(lease)
 
     def continue_walks(self) -> None:
         """Continue reservations that wait for other zones, as far as workers are free."""
-        for lease in self._backoff.due():
+        for lease in self._walking.take_due():
             if not self._submit(self.work, lease):
-                self._backoff.add(lease)
+                self._walking.add(lease)
 
     # Waiting reservations
 

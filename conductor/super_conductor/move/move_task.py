@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from sqlalchemy.orm import Session
 
 from armillary import exception
+from armillary.backoff import Backoff
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext, admin_context
 from conductor.common import stored_contexts
@@ -318,9 +319,9 @@ class MoveTask:
 
     @property
     def _answer_timeout_seconds(self) -> float:
-        first = float(self._parts.conf.conductor.step_timeout_seconds)
-        longest = float(self._parts.conf.rpc.long_timeout_seconds)
-        return min(first * 2 ** min(self._move.takes - 1, 10), longest)
+        conf = self._parts.conf
+        backoff = Backoff(conf.conductor.step_timeout_seconds, conf.rpc.long_timeout_seconds)
+        return backoff.seconds(self._move.takes - 1)
 
     def _read(self, query: Callable[[Session], T]) -> T:
         with self._parts.database.reader() as session:

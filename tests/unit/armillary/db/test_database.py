@@ -19,6 +19,7 @@ from sqlalchemy import Column, Integer, MetaData, String, Table, insert, select,
 from sqlalchemy.orm import Session
 
 from armillary import exception
+from armillary.backoff import Backoff
 from armillary.db import Database, DatabaseOptions
 from armillary.db import database as database_module
 from tests.fixtures.python_programs import StartProgram
@@ -178,7 +179,7 @@ def test_a_deadlock_is_run_again_until_it_succeeds(database: Database) -> None:
 
 def test_retries_end_with_unavailable(sqlite_database: Database, monkeypatch: Any) -> None:
     """A transaction that always loses is given up after max_retries, with one clear error."""
-    monkeypatch.setattr(database_module, "RETRY_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(database_module, "RETRY_BACKOFF", Backoff(0.0, 0.0))
     attempts: list[int] = []
 
     def lose(_session: Session) -> None:
@@ -300,7 +301,7 @@ def test_waiting_goes_on_until_the_database_is_there(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says once that it is away, and once that it is back."""
-    monkeypatch.setattr(database_module, "OUTAGE_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(database_module, "OUTAGE_BACKOFF", Backoff(0.01, 30.0))
     folder = tmp_path / "later"
     database = Database(f"sqlite:///{folder}/test.sqlite", name="cell")
     assert database.engine

@@ -7,7 +7,7 @@ import pytest
 
 from armillary import exception
 from compute_agent.journal.journal import Journal, Kind, State
-from compute_agent.reporting.outbox import PAUSE_SECONDS_MAX
+from compute_agent.reporting.outbox import BACKOFF
 from tests.fixtures.agent import AGENT, HOSTS, Agent, an_order
 
 HOST = HOSTS[0]
@@ -97,7 +97,7 @@ def test_pauses_grow_to_a_bound(agent: Agent) -> None:
         waits.append(wait)
         agent.now += wait
     assert waits[0] <= 0.5
-    assert PAUSE_SECONDS_MAX / 2 <= waits[-1] <= PAUSE_SECONDS_MAX
+    assert BACKOFF.max_seconds / 2 <= waits[-1] <= BACKOFF.max_seconds
 
 
 def test_an_answer_that_was_lost_is_asked_for_again(agent: Agent) -> None:

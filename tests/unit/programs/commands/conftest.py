@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from armillary.backoff import Backoff
 from programs.commands import wait
 from tests.fixtures.operated_servers import OperatedServers
 from tests.unit.programs.conftest import BuildingSuperConductor
@@ -22,4 +23,4 @@ def conductor() -> WorkingSuperConductor:
 @pytest.fixture
 def poll_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let whoever waits look again at once."""
-    monkeypatch.setattr(wait, "FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(wait, "BACKOFF", Backoff(0.001, 2.0, factor=1.3))

@@ -129,7 +129,7 @@ def test_those_that_wait_hold_up_no_others(
     cell.instances[uuids[0]] = cell.instances[uuids[0]].with_values(
         vm_state="active", flavor=flavor
     )
-    plane.clock.advance(resize_usage.PAUSE_SECONDS_MAX)
+    plane.clock.advance(resize_usage.BACKOFF.max_seconds)
     assert plane.resized_sizes.settle() == 1  # the looks begin anew
 
 
@@ -200,6 +200,6 @@ def test_every_engine_counts_alike(any_plane: ControlPlane) -> None:
     assert any_plane.resized_sizes.settle() == 0
     any_plane.settle()
     cell.end_resize(second, flavor=small)
-    any_plane.clock.advance(resize_usage.PAUSE_SECONDS_MAX)
+    any_plane.clock.advance(resize_usage.BACKOFF.max_seconds)
     assert any_plane.resized_sizes.settle() == 1
     assert usage(any_plane) == (5, 2560)
