@@ -4,40 +4,6 @@ from __future__ import annotations
 
 from objects import base, fields
 
-FENCE_STEP = 1000
-"""Increment of the fence each time a super conductor takes the request.
-
-Attempts within the cell increment it by one.
-"""
-
-OPERATION_FENCE = 10_000_000
-"""First fence of operations on instances, above those of builds and repairs."""
-
-ALTERNATE_PLACE = 690
-"""Position of the cell's first claim in an operation's range of fences; two per host.
-
-The positions below belong to the super conductor: the hold's, then ``TRY_FENCES`` for each try
-to find a host.
-"""
-
-TRY_FENCES = 2
-"""Fences per scheduling try: the scheduler's claims use the given one, its retry the next.
-
-Each release therefore has a fence below that of every later claim: a release that is delivered
-late, or twice, frees nothing that was claimed since.
-"""
-
-FENCE_FINAL = 2**31 - 1
-"""The fence of a consumer that is being deleted: no claim is accepted after it."""
-
-
-def fence_at_rest(operations_total: int) -> int:
-    """Return the fence of a write for an instance without a running operation.
-
-    It is above all of the instance's operations so far, and below those of its next one.
-    """
-    return OPERATION_FENCE + operations_total * FENCE_STEP + FENCE_STEP - 1
-
 
 class ClaimStatus:
     """Outcomes of a claim; all except CLAIMED leave the allocations unchanged."""
@@ -60,8 +26,8 @@ class AllocationClaim(base.ArmillaryObject):
     """Allocations to write for one consumer, all or nothing.
 
     Writing the same allocations twice succeeds both times. ``replace`` swaps the consumer's
-    allocations for these atomically. A claim is refused if its ``fence`` is below the highest one
-    seen for the consumer.
+    allocations for these atomically. A claim is refused if its ``fence`` (a
+    :class:`~objects.fence.Fence` as an integer) is below the highest one seen for the consumer.
     """
 
     VERSION = "1.0"

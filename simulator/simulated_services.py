@@ -9,8 +9,8 @@ from typing import cast
 from oslo_config import cfg
 
 from armillary.context import RequestContext
-from objects.allocation import FENCE_STEP
 from objects.destinations import Destinations
+from objects.fence import FIRST_FENCE
 from objects.host_states import HostStateBatch
 from objects.request_spec import RequestSpec
 from placement.rpcapi import PlacementAPI
@@ -55,7 +55,7 @@ class SimulatedServices:
             context,
             spec,
             instance_uuids,
-            fences=[FENCE_STEP] * len(instance_uuids),
+            fences=[int(FIRST_FENCE)] * len(instance_uuids),
             return_alternates=True,
             dry_run=False,
         )

@@ -21,7 +21,7 @@ transaction.
 
 A lease does not stop a slow holder. Writes after the lease has expired are refused where it
 matters: by ``renew`` in the same transaction, and by the fence that a takeover raises (``take(...,
-fence=Model.fence + FENCE_STEP)``).
+fence=next_attempt(Model.fence))``).
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from armillary.context import RequestContext
 from objects.allocation_candidates import AllocationRequest
 from objects.destinations import Destinations
+from objects.fence import Fence
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 from scheduler.explain.trace import TraceBuilder
@@ -84,7 +85,7 @@ class Decision:
 
         Its fences are higher than those that released the claims of the first try.
         """
-        fences = [fence + 1 for fence in self.request.fences]
+        fences = [int(Fence.from_int(fence).after(1)) for fence in self.request.fences]
         group = self.spec.instance_group
         if group is None or self.batch is None:
             return dataclasses.replace(self.request, fences=fences)

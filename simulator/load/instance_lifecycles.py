@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from armillary.context import RequestContext
 from objects import numa
-from objects.allocation import FENCE_FINAL, FENCE_STEP, AllocationClaim
+from objects.allocation import AllocationClaim
+from objects.fence import FENCE_FINAL, FIRST_FENCE
 from objects.selection import Selection
 from simulator.events import Order, Timeline
 from simulator.fleet.host_states import Amounts, Host, HostStates, PlacedInstance
@@ -191,7 +192,7 @@ class InstanceLifecycles:
                     project_id=request.project,
                     user_id=request.project,
                     allocations=allocations,
-                    fence=FENCE_STEP + instance.attempt,
+                    fence=int(FIRST_FENCE.after(instance.attempt)),
                     replace=True,
                 )
             ],

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from armillary import exception
 from armillary.context import RequestContext
-from objects.allocation import FENCE_STEP
+from objects.fence import FIRST_FENCE
 from objects.request_spec import RequestSpec
 from scheduler.request.scheduling_request import SchedulingRequest
 from scheduler.zones.offers import Offers
@@ -165,7 +165,7 @@ class ZonesSimulation:
             project_id=spec.project_id,
             request_id=f"req-simulation-{self._outcome.counts['requests']}",
         )
-        return SchedulingRequest(context, spec, uuids, [FENCE_STEP] * len(uuids))
+        return SchedulingRequest(context, spec, uuids, [int(FIRST_FENCE)] * len(uuids))
 
     def _decide(self, asked: SchedulingRequest) -> Found:
         """Return the best hosts of the tree, if any; measure the cost."""

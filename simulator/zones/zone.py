@@ -12,7 +12,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from objects.aggregate import Aggregate
-from objects.allocation import FENCE_FINAL, FENCE_STEP
+from objects.fence import FENCE_FINAL, FIRST_FENCE
 from objects.host_attributes import HOST_ATTRIBUTES
 from objects.host_states import HostStateBatch
 from objects.request_spec import Destination, RequestSpec
@@ -121,7 +121,7 @@ class SimulatedZone:
                 context,
                 bound,
                 [instance_uuid],
-                fences=[FENCE_STEP],
+                fences=[int(FIRST_FENCE)],
                 return_alternates=False,
                 dry_run=False,
             )

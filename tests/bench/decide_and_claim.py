@@ -19,7 +19,7 @@ import objects
 from armillary.conf import placement as placement_options
 from armillary.context import admin_context
 from armillary.db import Database
-from objects.allocation import FENCE_FINAL
+from objects.fence import FENCE_FINAL
 from placement.manager import PlacementManager
 from placement.rpcapi import PlacementAPI
 from rpc.transport import Bus

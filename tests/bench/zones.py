@@ -25,7 +25,7 @@ from typing import Any
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.allocation import FENCE_STEP
+from objects.fence import FIRST_FENCE
 from objects.flavor import Flavor
 from objects.local_resources import local_resources_of
 from objects.request_spec import RequestSpec
@@ -130,7 +130,7 @@ class Bench:
 
     def _decide(self, spec: RequestSpec, *, dry_run: bool) -> list[dict[str, Any]]:
         found = self._scheduler.select_destinations(
-            admin_context(), spec, [str(uuid.uuid4())], fences=[FENCE_STEP],
+            admin_context(), spec, [str(uuid.uuid4())], fences=[int(FIRST_FENCE)],
             takes_zones=True, dry_run=dry_run,
         )  # fmt: skip
         zones: list[dict[str, Any]] = found.trace.zones

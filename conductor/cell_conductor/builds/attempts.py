@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from armillary import exception, service_metrics
 from conductor.common.cell_db import actions, builds, faults, host_seq, instances, models
 from conductor.common.cell_db.builds import Stage
+from objects.fence import Fence
 from objects.instance_fault import InstanceFault
 from objects.selection import Selection
 
@@ -37,7 +38,7 @@ def claim_fence(build: models.InstanceBuild) -> int:
     It increases with every alternate, including refused ones: a late claim for an earlier
     alternate must not replace a later one.
     """
-    return build.fence + build.position
+    return int(Fence.from_int(build.fence).after(build.position))
 
 
 def start(

@@ -27,8 +27,9 @@ from conductor.common.cell_db import actions, builds, host_seq, instances, model
 from conductor.common.cell_db.builds import Stage
 from conductor.common.clock import Clock
 from conductor.common.leases import Lease
-from objects.allocation import FENCE_FINAL, AllocationClaim
+from objects.allocation import AllocationClaim
 from objects.build_request import BuildRequest
+from objects.fence import FENCE_FINAL
 from objects.instance_fault import InstanceFault
 from objects.packed.claim_batch import AnyResult
 from objects.request_spec import RequestSpec

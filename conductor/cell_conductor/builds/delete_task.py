@@ -35,7 +35,7 @@ from conductor.common.cell_db import (
 )
 from conductor.common.clock import Clock
 from conductor.common.leases import Lease
-from objects.allocation import FENCE_FINAL
+from objects.fence import FENCE_FINAL
 from objects.migration import MigrationStatus
 from placement.rpcapi import PlacementAPI
 

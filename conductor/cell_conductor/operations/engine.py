@@ -32,7 +32,7 @@ from conductor.cell_conductor.operations.flow import (
 )
 from conductor.cell_conductor.operations.flows import FLOWS
 from conductor.cell_conductor.operations.other_cells import OtherCells, is_between_cells
-from conductor.cell_conductor.operations.rows import HOLD, fence
+from conductor.cell_conductor.operations.rows import fence
 from conductor.cell_conductor.operations.transitions import Transitions
 from conductor.common import stored_contexts
 from conductor.common.cell_db import (
@@ -196,7 +196,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
         present = operations.lock(session, instance_uuid)
         migration_uuid = arguments.get("migration_uuid")
         if present is not None and migration_uuid and present.migration_uuid == migration_uuid:
-            return Stored(fence(present, HOLD), [])
+            return Stored(int(fence(present)), [])
         if migration_uuid and migrations.find(session, migration_uuid) is not None:
             raise exception.InstanceInvalidState(  # a late duplicate of the request
                 instance_uuid=instance_uuid,
@@ -240,7 +240,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
         flow.begin(self._transitions.rows(session, instance, row), arguments)
         self._check_host(session, flow, instance, row)
         leases = self._transitions.enter(self._transitions.rows(session, instance, row), flow.first)
-        return Stored(fence(row, HOLD), leases)
+        return Stored(int(fence(row)), leases)
 
     def _check_host(
         self,

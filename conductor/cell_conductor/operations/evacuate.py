@@ -22,9 +22,10 @@ from conductor.cell_conductor.operations.flow import (
     StageDependencies,
 )
 from conductor.cell_conductor.operations.power import set_state_by_power, take_power_state
-from conductor.cell_conductor.operations.rows import ALTERNATE, Rows, fence, selection
+from conductor.cell_conductor.operations.rows import Rows, fence, selection
 from conductor.common.cell_db import models
 from objects.allocation import AllocationClaim
+from objects.fence import Fence
 from objects.instance_order import Verb
 from objects.migration import MigrationStatus
 
@@ -47,7 +48,7 @@ def hold(
     context: RequestContext,
     instance: models.Instance,
     allocations: Allocations,
-    number: int,
+    by: Fence,
 ) -> bool:
     """Replace the instance's allocations with these; return False if placement refuses."""
     claim = AllocationClaim.from_values(
@@ -55,7 +56,7 @@ def hold(
         project_id=instance.project_id,
         user_id=instance.user_id,
         allocations=allocations,
-        fence=number,
+        fence=int(by),
         replace=True,
     )
     (result,) = parts.placement.claim(context, [claim])
@@ -81,8 +82,8 @@ def _add(
     if not wanted:
         return CLAIM
     held = without(held_by(parts, context, instance.uuid), wanted)
-    number = fence(operation, ALTERNATE + 2 * position)
-    return CLAIM if hold(parts, context, instance, {**held, **wanted}, number) else ADD
+    added = fence(operation).of_added(position)
+    return CLAIM if hold(parts, context, instance, {**held, **wanted}, added) else ADD
 
 
 def _added(rows: Rows, following: str) -> None:
@@ -101,8 +102,8 @@ def _take_away(
     tried = selection(operation.facts).allocation_request
     held = held_by(parts, context, instance.uuid)
     if set(held) & set(tried):
-        number = fence(operation, ALTERNATE + 2 * position + 1)
-        hold(parts, context, instance, without(held, tried), number)
+        removed = fence(operation).of_added(position, is_removed=True)
+        hold(parts, context, instance, without(held, tried), removed)
     return ADD
 
 

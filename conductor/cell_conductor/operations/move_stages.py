@@ -26,7 +26,8 @@ from conductor.cell_conductor.operations.other_cells import cell_of
 from conductor.cell_conductor.operations.power import RUNNING, take_power_state
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
-from objects.allocation import FENCE_FINAL, AllocationClaim
+from objects.allocation import AllocationClaim
+from objects.fence import FENCE_FINAL, FenceStep
 from objects.instance_order import Verb
 from objects.migration import MigrationStatus
 from objects.selection import Selection
@@ -179,7 +180,7 @@ def _claim(
         project_id=instance.project_id,
         user_id=instance.user_id,
         allocations=chosen.allocation_request,
-        fence=stored.fence(operation, stored.ALTERNATE + position),
+        fence=int(stored.fence(operation).of_alternate(position)),
         replace=True,
     )
     (result,) = parts.placement.claim(context, [claim])
@@ -239,7 +240,7 @@ def give_back(
             context,
             operation.migration_uuid,
             instance.uuid,
-            fence=stored.fence(operation, stored.GIVE_BACK),
+            fence=int(stored.fence(operation).at(FenceStep.GIVE_BACK)),
             replace=True,
             consumer_type="INSTANCE",
         )

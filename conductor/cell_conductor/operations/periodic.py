@@ -22,7 +22,8 @@ from compute_agent.rpcapi import ComputeAPI
 from conductor.cell_conductor.operations.evacuate import without
 from conductor.common.cell_db import compute_nodes, instances, migrations, models, services
 from conductor.common.clock import Clock, moment
-from objects.allocation import AllocationClaim, fence_at_rest
+from objects.allocation import AllocationClaim
+from objects.fence import Fence
 from objects.migration import MigrationStatus
 from placement.rpcapi import PlacementAPI
 
@@ -148,7 +149,7 @@ class PeriodicOperations:
             project_id=instance.project_id,
             user_id=instance.user_id,
             allocations=kept,
-            fence=fence_at_rest(instance.operations_total),
+            fence=int(Fence.at_rest(instance.operations_total)),
             replace=True,
         )
         (result,) = self._placement.claim(context, [claim])

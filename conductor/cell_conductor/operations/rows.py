@@ -10,15 +10,9 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from conductor.common.cell_db import host_seq, models
-from objects.allocation import ALTERNATE_PLACE, FENCE_STEP, OPERATION_FENCE
 from objects.base import ArmillaryObject
+from objects.fence import Fence
 from objects.selection import Selection
-
-HOLD = 0
-CLAIM = 1
-ALTERNATE = ALTERNATE_PLACE
-GIVE_BACK = 900
-"""Positions of an operation's placement writes in its range of fences; see ``ALTERNATE_PLACE``."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,9 +64,9 @@ def as_stored(value: Any) -> Any:
     return value
 
 
-def fence(operation: models.InstanceOperation, place: int) -> int:
-    """Return the fence of one of an operation's writes to placement."""
-    return OPERATION_FENCE + operation.number * FENCE_STEP + place
+def fence(operation: models.InstanceOperation) -> Fence:
+    """Return the first fence of an operation's writes to placement."""
+    return Fence.of_operation(operation.number)
 
 
 def selection(facts: Mapping[str, Any]) -> Selection:

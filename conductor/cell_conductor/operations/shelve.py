@@ -24,9 +24,9 @@ from conductor.cell_conductor.operations.power import (
     set_state_by_power,
     take_power_state,
 )
-from conductor.cell_conductor.operations.rows import CLAIM as CLAIM_FENCE
-from conductor.cell_conductor.operations.rows import GIVE_BACK, Rows, fence
+from conductor.cell_conductor.operations.rows import Rows, fence
 from conductor.common.cell_db import models
+from objects.fence import FenceStep
 from objects.instance_order import Verb
 
 DETACH = "detach"
@@ -73,7 +73,7 @@ def _free(
     operation: models.InstanceOperation,
 ) -> str:
     """Release the allocation before the state says so (workflow, section 7.4)."""
-    parts.placement.release(context, {instance.uuid: fence(operation, CLAIM_FENCE)})
+    parts.placement.release(context, {instance.uuid: int(fence(operation).at(FenceStep.FREE))})
     return DONE
 
 
@@ -159,7 +159,7 @@ def _free_again(
     instance: models.Instance,
     operation: models.InstanceOperation,
 ) -> str:
-    parts.placement.release(context, {instance.uuid: fence(operation, GIVE_BACK)})
+    parts.placement.release(context, {instance.uuid: int(fence(operation).at(FenceStep.GIVE_BACK))})
     return UNDONE
 
 

@@ -31,7 +31,6 @@ from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.accept import quotas, server_requests
 from conductor.super_conductor.accept.owners import owner_of
 from conductor.super_conductor.accept.server_requests import ServerRequest
-from conductor.super_conductor.build.build_task import FIRST_FENCE
 from conductor.super_conductor.db import (
     build_requests,
     instance_mappings,
@@ -41,6 +40,7 @@ from conductor.super_conductor.db import (
 )
 from conductor.super_conductor.db import quotas as quotas_db
 from objects.base import ArmillaryObject
+from objects.fence import FIRST_FENCE
 from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.instance_group import InstanceGroup
@@ -335,7 +335,7 @@ def _reservation(one: _WithinQuota, now: datetime) -> dict[str, Any]:
     context, lease = one.asked.context, one.asked.lease
     return {
         "reservation_id": lease.key, "project_id": owner_of(context).project_id,
-        "fence": FIRST_FENCE, "context": stored_contexts.to_plain(context), "accepted_at": now,
+        "fence": int(FIRST_FENCE), "context": stored_contexts.to_plain(context), "accepted_at": now,
         **lease.columns,
     }  # fmt: skip
 

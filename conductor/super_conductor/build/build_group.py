@@ -32,9 +32,9 @@ from conductor.super_conductor.db import traces as traces_db
 from conductor.super_conductor.db.build_requests import Pending
 from conductor.super_conductor.db.reservations import Reservation, Stage
 from conductor.super_conductor.peer_link import Asked
-from objects.allocation import FENCE_STEP
 from objects.build_request import BuildRequest
 from objects.destinations import Destinations
+from objects.fence import FIRST_FENCE
 from objects.packed.scheduling_batch import Answer, BatchedRequest
 
 LOG = logging.getLogger(__name__)
@@ -152,7 +152,7 @@ class BuildGroup:
         limit = timedelta(seconds=self._parts.conf.conductor.scheduling_deadline_seconds)
         return (
             reservation.stage == Stage.SCHEDULING
-            and reservation.fence == FENCE_STEP
+            and reservation.fence == FIRST_FENCE
             and 0 < len(pending) <= INSTANCES_MAX
             and not any(one.is_deleting or one.cell_uuid for one in pending)
             and moment(self._parts.now()) < reservation.accepted_at + limit
@@ -178,7 +178,7 @@ class BuildGroup:
         return BatchedRequest(
             spec,
             work.uuids,
-            [work.reservation.fence] * len(work.requests),
+            [int(work.reservation.fence)] * len(work.requests),
             work.reservation.context.get("request_id"),
         )
 
@@ -230,7 +230,7 @@ class BuildGroup:
         assert work.destinations is not None, f"{work.lease.key} was answered"
         chosen = work.destinations.selections()
         for request, selections in zip(work.requests, chosen, strict=True):
-            request.selections, request.fence = selections, work.reservation.fence
+            request.selections, request.fence = selections, int(work.reservation.fence)
 
     # Handing over to cells
 

@@ -55,7 +55,6 @@ from conductor.super_conductor.peer_link import Asked
 from conductor.super_conductor.zones import pending_group_members
 from conductor.super_conductor.zones.pending_group_members import MustWait
 from conductor.super_conductor.zones.walk import Walks
-from objects.allocation import FENCE_STEP
 from objects.build_request import BuildRequest
 from objects.cell_mapping import CELL0_UUID
 from objects.destinations import Destinations
@@ -67,8 +66,6 @@ from objects.traces.decision_trace import DecisionTrace
 LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-FIRST_FENCE = FENCE_STEP
 
 _STAGES_MAX = 4
 FAILURE_LENGTH_MAX = 15_000
@@ -173,7 +170,7 @@ class BuildTask:
         """
         if self._take_count > 1:
             self._parts.placement.release(
-                admin_context(), dict.fromkeys(self._living(), self._reservation.fence - 1)
+                admin_context(), dict.fromkeys(self._living(), int(self._reservation.fence.before))
             )
 
     def select_destinations(self) -> None:
@@ -303,7 +300,7 @@ class BuildTask:
             self._context,
             self._spec(),
             self._scheduled,
-            fences=[self._reservation.fence] * len(self._scheduled),
+            fences=[int(self._reservation.fence)] * len(self._scheduled),
             timeout_seconds=self._answer_timeout_seconds,
         )
 
@@ -343,7 +340,8 @@ class BuildTask:
         """Return instance -> its row of selections; each host is serialised once."""
         if self._destinations is None or self._destinations.zone_entries:
             return {}
-        rows = selection_rows.of(self._destinations, self._scheduled, self._reservation.fence, {})
+        fence = self._reservation.fence
+        rows = selection_rows.of(self._destinations, self._scheduled, fence, {})
         return {row["instance_uuid"]: row for row in rows}
 
     def _store_failure(self, reason: PermanentFailure) -> None:
@@ -472,7 +470,7 @@ class BuildTask:
     @property
     def _take_count(self) -> int:
         """Number of times the reservation was taken, including this one."""
-        return self._reservation.fence // FENCE_STEP
+        return self._reservation.fence.number
 
     @property
     def _answer_timeout_seconds(self) -> float:

@@ -22,7 +22,7 @@ from conductor.super_conductor.base_task import Dependencies, LeaseLost, StepHoo
 from conductor.super_conductor.build.build_group import BuildGroup
 from conductor.super_conductor.build.build_task import FAILURE_LENGTH_MAX, BuildTask
 from conductor.super_conductor.db.models import Reservation as ReservationRow
-from objects.allocation import FENCE_STEP
+from objects import fence
 from objects.packed.scheduling_batch import Answer
 
 LOG = logging.getLogger(__name__)
@@ -178,7 +178,7 @@ class Builds:
     def _take(self, reservation_id: str) -> Lease | None:
         return self._parts.database.run_in_writer(
             lambda session: self._parts.reservations.take(
-                session, reservation_id, fence=ReservationRow.fence + FENCE_STEP
+                session, reservation_id, fence=fence.next_attempt(ReservationRow.fence)
             )
         )
 

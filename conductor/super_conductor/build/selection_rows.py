@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from objects.destinations import Destinations
+from objects.fence import Fence
 
 
 def of(
     destinations: Destinations,
     instance_uuids: Sequence[str],
-    fence: int,
+    fence: Fence,
     wire_forms: dict[int, dict[str, Any]],
 ) -> list[dict[str, Any]]:
     """Return a row of ``BuildSelection`` for each instance, in their order.
@@ -31,7 +32,7 @@ def of(
             {
                 "instance_uuid": uuid,
                 "cell_uuid": hosts[indexes[0]].cell_uuid,
-                "fence": fence,
+                "fence": int(fence),
                 "selections": [primitives[index] for index in indexes],
             }
         )

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
+from objects.fence import Fence
 
 
 class Stage:
@@ -31,7 +32,7 @@ class Reservation:
 
     reservation_id: str
     stage: str
-    fence: int
+    fence: Fence
     context: dict[str, Any]
     accepted_at: datetime
     failure: str | None
@@ -57,7 +58,13 @@ def find_reservations(session: Session, reservation_ids: Collection[str]) -> dic
         row.verdict,
     ).where(row.reservation_id.in_(reservation_ids))  # fmt: skip
     return {
-        found.reservation_id: Reservation(**{**found._mapping, "verdict": found.verdict or {}})
+        found.reservation_id: Reservation(
+            **{
+                **found._mapping,
+                "fence": Fence.from_int(found.fence),
+                "verdict": found.verdict or {},
+            }
+        )
         for found in session.execute(query)
     }
 

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from conductor.common.unfinished_work import Source, source
 from conductor.super_conductor.db import models
-from objects.allocation import FENCE_STEP
+from objects import fence
 
 
 def _cleanups() -> Source:
@@ -30,7 +30,7 @@ SOURCES = (
         stage=models.Reservation.stage,
         reservation_id=models.Reservation.reservation_id,
         since=models.Reservation.accepted_at,
-        tries=models.Reservation.fence // FENCE_STEP,
+        tries=fence.attempt(models.Reservation.fence),
         failure=models.Reservation.failure,
     ),
     source(

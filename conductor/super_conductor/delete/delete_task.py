@@ -28,8 +28,8 @@ from conductor.super_conductor.db import (
 from conductor.super_conductor.db.cleanups import Cleanup, CleanupTask
 from conductor.super_conductor.zones import paths
 from conductor.super_conductor.zones.attempt_states import ATTEMPT_FINAL, AttemptState
-from objects.allocation import FENCE_FINAL
 from objects.cell_mapping import CELL0_UUID
+from objects.fence import FENCE_FINAL
 
 LOG = logging.getLogger(__name__)
 

@@ -37,7 +37,7 @@ from conductor.super_conductor.db import cell_changes, models, move_traces, move
 from conductor.super_conductor.db.move_traces import MoveTrace
 from conductor.super_conductor.db.moves import Move
 from conductor.super_conductor.move import move_specs
-from objects.allocation import ALTERNATE_PLACE, TRY_FENCES
+from objects.fence import TRIES_MAX, Fence
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.request_spec import RequestSpec
@@ -61,9 +61,6 @@ NOTIFICATION_NAMES = {
     "unshelve": "unshelve_instance",
 }
 """Operation -> task name in notifications to operators when no host was found."""
-TRIES_MAX = (ALTERNATE_PLACE - 1) // TRY_FENCES
-"""Maximum number of scheduling tries: each has its own fences, between the hold's and the cell's.
-"""
 SENTENCE_LENGTH_MAX = 15_000
 """Maximum length in characters of a reason in decision lists; the trace has the full text."""
 
@@ -88,7 +85,7 @@ class MoveTask:
         self._lease = lease
         self._watch = watch
         self._move: Move
-        self._fence = 0
+        self._fence: Fence
         self._instance: Instance | None = None
         self._spec: RequestSpec | None = None
         self._selections: list[Selection] = []
@@ -100,12 +97,13 @@ class MoveTask:
         if found is None:
             raise LeaseLost(self._lease.key)
         self._move = found
-        self._fence = self._parts.cells.call(
+        fence = self._parts.cells.call(
             found.cell_uuid,
             lambda cell: cell.begin_operation(
                 self._context, found.instance_uuid, found.operation, found.arguments
             ),
         )
+        self._fence = Fence.from_int(fence)
 
     def run(self) -> None:
         """Run until the cell has a result. Raises what prevented that."""
@@ -163,7 +161,7 @@ class MoveTask:
                 admin_context(),
                 self._move.instance_uuid,
                 self._move.migration_uuid,
-                fence=self._fence,
+                fence=int(self._fence),
                 consumer_type="MIGRATION",
             )
         except exception.ConsumerNotFound:
@@ -179,7 +177,7 @@ class MoveTask:
         """
         if self._move.takes > 1 and self._move.operation not in CLAIMED_BY_CELL:
             self._parts.placement.release(
-                admin_context(), {self._move.instance_uuid: self._claim_fence - 1}
+                admin_context(), {self._move.instance_uuid: int(self._claim_fence.before)}
             )
 
     def select_destinations(self) -> None:
@@ -190,13 +188,13 @@ class MoveTask:
             if is_dry:
                 found = self._parts.scheduler.select_destinations(
                     self._context, self._spec, [self._move.instance_uuid],
-                    fences=[self._claim_fence], dry_run=True,
+                    fences=[int(self._claim_fence)], dry_run=True,
                     timeout_seconds=self._answer_timeout_seconds,
                 )  # fmt: skip
             else:
                 found = self._parts.scheduling.select_destinations(
                     self._context, self._spec, [self._move.instance_uuid],
-                    fences=[self._claim_fence], timeout_seconds=self._answer_timeout_seconds,
+                    fences=[int(self._claim_fence)], timeout_seconds=self._answer_timeout_seconds,
                 )  # fmt: skip
         except exception.NoValidHost as error:
             self._trace = decision_traces.from_error(error.kwargs.get("trace"))
@@ -314,8 +312,8 @@ class MoveTask:
         return stored_contexts.from_plain(self._move.context)
 
     @property
-    def _claim_fence(self) -> int:
-        return self._fence + TRY_FENCES * self._move.takes - 1
+    def _claim_fence(self) -> Fence:
+        return self._fence.of_try(self._move.takes)
 
     @property
     def _answer_timeout_seconds(self) -> float:

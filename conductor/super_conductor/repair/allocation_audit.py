@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from armillary.context import RequestContext
-from objects.allocation import FENCE_FINAL
+from objects.fence import FENCE_FINAL
 from placement.rpcapi import PlacementAPI
 
 PAGE_SIZE = 500

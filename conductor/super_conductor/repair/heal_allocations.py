@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from armillary.context import RequestContext
-from objects.allocation import AllocationClaim, ClaimStatus, fence_at_rest
+from objects.allocation import AllocationClaim, ClaimStatus
 from objects.compute_node import ComputeNode
+from objects.fence import Fence
 from objects.instance import Instance
 from objects.packed.claim_batch import AnyResult
 from placement.rpcapi import PlacementAPI
@@ -254,7 +255,7 @@ def _claim(shortfall: _Shortfall) -> AllocationClaim:
         project_id=shortfall.instance.project_id,
         user_id=shortfall.instance.user_id,
         allocations=shortfall.allocations,
-        fence=fence_at_rest(shortfall.instance.operations_total),
+        fence=int(Fence.at_rest(shortfall.instance.operations_total)),
         replace=shortfall.holds_something,
     )
 

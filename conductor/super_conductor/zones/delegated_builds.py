@@ -38,9 +38,9 @@ from conductor.super_conductor.db.zone_attempts import Guest
 from conductor.super_conductor.zones.attempt_states import ATTEMPT_FINAL, AttemptState
 from conductor.super_conductor.zones.routes import Attempts
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
-from objects.allocation import FENCE_STEP
 from objects.base import ArmillaryObject
 from objects.cell_mapping import CELL0_UUID
+from objects.fence import FIRST_FENCE
 from objects.instance import Instance
 from objects.instance_mapping import InstanceMapping
 from objects.request_spec import Destination, RequestSpec
@@ -139,7 +139,7 @@ class DelegatedBuilds:
                 {
                     "reservation_id": lease.key,
                     "project_id": one.instance.project_id,
-                    "fence": FENCE_STEP,
+                    "fence": int(FIRST_FENCE),
                     "context": plain,
                     "accepted_at": now,
                     **lease.columns,

@@ -12,7 +12,8 @@ import pytest
 from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
-from objects.allocation import FENCE_FINAL, ClaimStatus
+from objects.allocation import ClaimStatus
+from objects.fence import FENCE_FINAL
 from placement.manager import PlacementManager
 from placement.providers.inventory import Inventory
 from placement.rpcapi import PlacementAPI

@@ -9,7 +9,8 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.allocation import FENCE_FINAL, ClaimStatus
+from objects.allocation import ClaimStatus
+from objects.fence import FENCE_FINAL
 from objects.resource_query import RequestGroup, ResourceQuery
 from placement.engine import PlacementEngine
 from simulator.memory_placement import MemoryPlacement

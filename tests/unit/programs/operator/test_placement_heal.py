@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conductor.super_conductor.rpcapi import SuperConductorAPI
-from objects.allocation import FENCE_FINAL, FENCE_STEP, OPERATION_FENCE
+from objects.fence import FENCE_FINAL, Fence, FenceStep
 from programs.operator import placement_heal
 from tests import builders
 from tests.fixtures.placement import placement_template, placement_url
@@ -41,12 +41,12 @@ def test_a_server_that_was_moved_is_healed_like_any_other(
 ) -> None:
     """Its last operation wrote under a high fence; the next one's is above the healing."""
     server = cloud.add_server(operations_total=3)
-    last = OPERATION_FENCE + 3 * FENCE_STEP + 900
+    last = int(Fence.of_operation(3).at(FenceStep.GIVE_BACK))
     cloud.hold(server.uuid, fence=last)
     cloud.engine.claims.release({server.uuid: last})
     assert run_placement("heal-allocations")[0] == 0
     assert cloud.held(server.uuid) == {server.uuid: {cloud.nodes[0]: {"resources": HELD}}}
-    following = OPERATION_FENCE + 4 * FENCE_STEP
+    following = int(Fence.of_operation(4))
     cloud.hold(server.uuid, resources={"VCPU": 2}, fence=following, replace=True)
     late = cloud.add_server(operations_total=2)
     cloud.hold(late.uuid, resources={"VCPU": 1}, fence=last)

@@ -14,7 +14,7 @@ import pytest
 from armillary.db import Database
 from conductor.common.cell_db import models as cell
 from conductor.super_conductor.db import models as api
-from objects.allocation import FENCE_STEP
+from objects.fence import Fence
 from programs import status
 from programs.operator.databases import API
 from programs.operator.unfinished_tasks import CELL
@@ -74,7 +74,8 @@ def add(database: Database, *rows: Any) -> None:
 
 def a_reservation(**values: Any) -> api.Reservation:
     given: dict[str, Any] = {
-        "reservation_id": "r-1", "project_id": "p", "stage": "scheduling", "fence": 3 * FENCE_STEP,
+        "reservation_id": "r-1", "project_id": "p", "stage": "scheduling",
+        "fence": int(Fence.of_build(3)),
         "context": {}, "accepted_at": ago(100), "failure": "no scheduler\nanswers",
         "lease_owner": "host1/7", "lease_expires_at": time.time() + 30,
     }  # fmt: skip

@@ -15,7 +15,7 @@ from armillary.context import admin_context
 from conductor.cell_conductor.operations.flow import AgentStage, Side
 from conductor.cell_conductor.operations.flows import FLOWS
 from conductor.common.cell_db import faults
-from objects.allocation import FENCE_FINAL
+from objects.fence import FENCE_FINAL
 from tests.fixtures.cell import node_uuid
 from tests.fixtures.operated_cell import OperatedCell, Seen
 from tests.fixtures.operation_stories import MOVE, ON_B, STORIES, Stage

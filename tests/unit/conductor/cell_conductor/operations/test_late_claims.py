@@ -6,8 +6,9 @@ import pytest
 
 from armillary.context import admin_context
 from conductor.cell_conductor.operations import move_stages
-from conductor.cell_conductor.operations.rows import ALTERNATE, fence
+from conductor.cell_conductor.operations.rows import fence
 from objects.allocation import AllocationClaim, ClaimStatus
+from objects.fence import FenceStep
 from objects.packed.claim_batch import ClaimBatch
 from tests.fixtures.cell import node_uuid
 from tests.fixtures.operated_cell import OperatedCell, Seen
@@ -24,10 +25,10 @@ def a_claim(cell: OperatedCell, host: str, number: int) -> AllocationClaim:
     )  # fmt: skip
 
 
-def claim(cell: OperatedCell, host: str, place: int) -> str:
+def claim(cell: OperatedCell, host: str, step: int) -> str:
     """Claim by one of the fences of the operation under way; return how it went."""
     assert cell.operation is not None
-    number = fence(cell.operation, place)
+    number = int(fence(cell.operation).at(step))
     batch = ClaimBatch.of([a_claim(cell, host, number)])
     answers = cell.placement.claim_batch(admin_context(), batch)
     return answers.unpacked([cell.uuid])[0].status
@@ -44,7 +45,7 @@ def test_what_another_try_claimed_meanwhile_does_not_stand(stage: Stage, name: s
 
     def look(seen: Seen) -> None:
         if seen.stage == move_stages.SECURE and not claimed:
-            claimed.append(claim(cell, "c", ALTERNATE - 2))
+            claimed.append(claim(cell, "c", FenceStep.ALTERNATE - 2))
 
     cell.on_stage = look
     find_hosts(cell)
@@ -60,6 +61,6 @@ def test_what_another_try_claims_later_is_refused(stage: Stage, name: str) -> No
     cell = stage.set(story)
     for act in story.acts():
         act(cell)
-    assert claim(cell, "c", ALTERNATE - 2) == ClaimStatus.FENCED
+    assert claim(cell, "c", FenceStep.ALTERNATE - 2) == ClaimStatus.FENCED
     cell.settle()
     story.check(cell)

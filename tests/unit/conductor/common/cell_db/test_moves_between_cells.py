@@ -13,7 +13,7 @@ from armillary import exception
 from conductor.common.cell_db import shadow_tables
 from conductor.common.cell_db.models import InstanceOperation
 from conductor.common.clock import moment
-from objects.allocation import FENCE_FINAL
+from objects.fence import FENCE_FINAL
 from objects.instance_order import Verb
 from objects.request_spec import Destination
 from tests.fixtures.control_plane import an_admin

@@ -17,7 +17,7 @@ from conductor.common.clock import moment
 from conductor.super_conductor.accept import server_requests
 from conductor.super_conductor.accept.acceptance import Acceptance, Accepted
 from conductor.super_conductor.db import models, quotas, request_specs, server_groups
-from objects.allocation import FENCE_STEP
+from objects.fence import FIRST_FENCE
 from objects.request_spec import RequestSpec
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
 from tests.fixtures.told import Told
@@ -110,7 +110,7 @@ def test_a_new_reservation_is_leased(plane: ControlPlane, accept: Accept) -> Non
     with plane.database.reader() as session:
         row = session.get(models.Reservation, lease.key)
         assert row is not None
-        assert (row.lease_owner, row.fence) == (lease.owner, FENCE_STEP)
+        assert (row.lease_owner, row.fence) == (lease.owner, int(FIRST_FENCE))
         assert plane.parts.reservations.list_free(session, limit=1) == []
 
 

@@ -11,8 +11,8 @@ from armillary import exception
 from conductor.common.clock import moment
 from conductor.super_conductor.build import build_group
 from conductor.super_conductor.db import server_groups
-from objects.allocation import FENCE_STEP
 from objects.cell_mapping import CELL0_UUID
+from objects.fence import Fence
 from tests.fixtures.control_plane import CellConductor, ControlPlane, a_user
 from tests.fixtures.direct_bus import moments
 
@@ -23,6 +23,7 @@ STEPS = [
     "hand over together",
 ]
 EFFECTS_MAX = 60
+FIRST, SECOND = int(Fence.of_build(1)), int(Fence.of_build(2))
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 
 
@@ -77,7 +78,7 @@ def test_the_cells_get_what_they_get_from_a_lone_request(plane: ControlPlane) ->
     plane.workers.work()
     handed = [one for cell in the_cells(plane) for one in cell.build_requests]
     assert {one.request_spec.instance_uuid for one in handed} == set(uuids)
-    assert {one.fence for one in handed} == {FENCE_STEP}
+    assert {one.fence for one in handed} == {FIRST}
     for one in handed:
         assert {host.cell_uuid for host in one.selections} == {one.selections[0].cell_uuid}
         assert len(one.selections) == 2
@@ -198,7 +199,7 @@ def test_an_answer_that_never_came_is_asked_for_again_under_higher_fences(
     assert states(plane, uuids) == ["building"] * 3
     plane.settle()
     plane.check(*uuids)
-    assert plane.scheduler.fences == [FENCE_STEP] * 3 + [2 * FENCE_STEP] * 3
+    assert plane.scheduler.fences == [FIRST] * 3 + [SECOND] * 3
 
 
 def test_a_cell_that_does_not_answer_holds_up_no_other(plane: ControlPlane) -> None:
@@ -229,7 +230,7 @@ def test_a_conductor_that_was_too_slow_writes_nothing(
     plane.settle()
     plane.check(*uuids)
     handed = [one for cell in the_cells(plane) for one in cell.build_requests]
-    assert {one.fence for one in handed} == {2 * FENCE_STEP}
+    assert {one.fence for one in handed} == {SECOND}
 
 
 def test_one_that_was_taken_over_before_the_cell_is_asked_is_not_handed_over(

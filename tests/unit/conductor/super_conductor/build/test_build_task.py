@@ -17,8 +17,8 @@ from conductor.super_conductor import base_task
 from conductor.super_conductor.base_task import PermanentFailure
 from conductor.super_conductor.build import build_task
 from conductor.super_conductor.db import host_mappings, instance_mappings, server_groups, traces
-from objects.allocation import FENCE_FINAL, FENCE_STEP
 from objects.cell_mapping import CELL0_UUID
+from objects.fence import FENCE_FINAL, Fence
 from objects.instance import Instance
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import CellConductor, ControlPlane, a_user
@@ -29,6 +29,7 @@ BUILD_STEPS = [step.name for step in (*build_task.SCHEDULE, *build_task.HAND_OVE
 BURY_STEPS = [step.name for step in (*build_task.SCHEDULE[:-1], *build_task.STORE_IN_CELL0)]
 SCHEDULE_STEPS = [step.name for step in build_task.SCHEDULE]
 EFFECTS_MAX = 60
+FIRST, SECOND = int(Fence.of_build(1)), int(Fence.of_build(2))
 
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 
@@ -87,7 +88,7 @@ def test_the_cell_gets_what_it_needs_to_build(plane: ControlPlane) -> None:
         ["cell1-host1", "cell1-host2"],
         ["cell1-host2", "cell1-host1"],
     ]
-    assert {one.fence for one in handed} == {FENCE_STEP}
+    assert {one.fence for one in handed} == {FIRST}
 
 
 def test_a_large_request_is_handed_over_in_batches(plane: ControlPlane) -> None:
@@ -309,7 +310,7 @@ def test_an_answer_that_never_came_is_asked_for_again_under_a_higher_fence(
     assert {shown(plane, uuid).vm_state for uuid in uuids} == {"building"}
     plane.settle()
     plane.check(*uuids)
-    assert plane.scheduler.fences == [FENCE_STEP, 2 * FENCE_STEP]
+    assert plane.scheduler.fences == [FIRST, SECOND]
 
 
 def test_a_claim_that_comes_too_late_is_refused(plane: ControlPlane) -> None:
@@ -318,7 +319,7 @@ def test_a_claim_that_comes_too_late_is_refused(plane: ControlPlane) -> None:
     (uuid,) = plane.build()
     plane.scheduler.error = no_valid_host()
     plane.settle()
-    plane.scheduler.answer([uuid], [FENCE_STEP])
+    plane.scheduler.answer([uuid], [FIRST])
     plane.check(uuid)
     assert plane.placement.held == {}
 
@@ -369,7 +370,7 @@ def test_a_cell_that_took_them_and_did_not_say_so_is_asked_again(plane: ControlP
     uuids = plane.build(2)
     plane.settle()
     plane.check(*uuids)
-    assert {one.fence for one in cell.build_requests} == {FENCE_STEP}
+    assert {one.fence for one in cell.build_requests} == {FIRST}
     assert cell.batch_sizes == [2, 2]
 
 
@@ -424,10 +425,10 @@ def test_a_conductor_that_was_too_slow_writes_nothing(
 
     plane.scheduler.before = overtake
     uuids = plane.build(2)
-    assert plane.scheduler.fences == [FENCE_STEP, 2 * FENCE_STEP]
+    assert plane.scheduler.fences == [FIRST, SECOND]
     plane.settle()
     plane.check(*uuids)
-    assert {one.fence for one in the_cell(plane).build_requests} == {2 * FENCE_STEP}
+    assert {one.fence for one in the_cell(plane).build_requests} == {SECOND}
 
 
 def test_an_answer_that_comes_after_the_lease_is_not_handed_over(

@@ -13,8 +13,9 @@ import rpc
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from objects.allocation import OPERATION_FENCE, AllocationClaim
+from objects.allocation import AllocationClaim
 from objects.destinations import Destinations
+from objects.fence import Fence
 from placement.manager import SCHEMA, PlacementManager
 from tests.builders import a_provider
 from tests.fixtures import control_plane
@@ -123,7 +124,7 @@ def test_late_releases_of_a_move_leave_its_claim(
     if operation == "unshelve":
         state = {"vm_state": "shelved_offloaded", "host": None, "node": None}
         cell.instances[uuid] = cell.instances[uuid].with_values(**state)
-        ledger.engine.claims.release({uuid: OPERATION_FENCE + 1})
+        ledger.engine.claims.release({uuid: int(Fence.of_operation(1))})
     plane.bus.fail("select_destinations", TIMEOUT, when_done=True, times=tries)
     arguments = {"flavor": "large"} if operation == "resize" else {}
     plane.operate(uuid, operation, context=an_admin(), **arguments)

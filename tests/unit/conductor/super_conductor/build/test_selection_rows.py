@@ -6,6 +6,7 @@ import numpy as np
 
 from conductor.super_conductor.build import selection_rows
 from objects.destinations import Destinations
+from objects.fence import FIRST_FENCE
 from objects.selection import Selection
 from objects.traces.decision_trace import DecisionTrace
 from tests.builders import a_uuid
@@ -27,7 +28,7 @@ def test_each_row_has_the_host_then_its_alternates() -> None:
         hosts=hosts, choices=np.array([[1, 0], [0, -1]]), trace=DecisionTrace.from_values()
     )
     first, second = a_uuid(), a_uuid()
-    rows = selection_rows.of(answer, [first, second], 1000, {})
+    rows = selection_rows.of(answer, [first, second], FIRST_FENCE, {})
     forms = [host.obj_to_primitive() for host in hosts]
     assert rows == [
         {"instance_uuid": first, "cell_uuid": CELL, "fence": 1000, "selections": forms[::-1]},
@@ -45,5 +46,5 @@ def test_a_host_that_answers_share_is_put_into_wire_form_once() -> None:
         for _ in range(2)
     ]
     forms: dict[int, dict[str, object]] = {}
-    one, two = (selection_rows.of(answer, [a_uuid()], 1, forms)[0] for answer in answers)
+    one, two = (selection_rows.of(answer, [a_uuid()], FIRST_FENCE, forms)[0] for answer in answers)
     assert one["selections"][0] is two["selections"][0]

@@ -11,7 +11,7 @@ import pytest
 from armillary import exception
 from conductor.super_conductor.build import build_task
 from conductor.super_conductor.db import quotas
-from objects.allocation import FENCE_FINAL
+from objects.fence import FENCE_FINAL
 from tests.fixtures.control_plane import CellConductor, ControlPlane, a_user
 from tests.fixtures.direct_bus import moments
 

@@ -13,7 +13,7 @@ from armillary import exception
 from conductor.super_conductor import base_task
 from conductor.super_conductor.db import models, move_traces, moves
 from conductor.super_conductor.move import move_task
-from objects.allocation import ALTERNATE_PLACE, FENCE_STEP, OPERATION_FENCE, TRY_FENCES
+from objects.fence import TRIES_MAX, Fence, FenceStep
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from tests.fixtures.control_plane import CellConductor, ControlPlane, a_user, an_admin
@@ -171,7 +171,7 @@ def test_claims_are_fenced_above_the_hold(plane: ControlPlane) -> None:
     plane.scheduler.fences.clear()
     start(plane, uuid, "migrate")
     plane.workers.work()
-    row = OPERATION_FENCE + FENCE_STEP
+    row = int(Fence.of_operation(1))
     assert plane.scheduler.fences == [row + 1]
     assert plane.placement.fences[migration_of(plane)] == row
     assert plane.placement.fences[uuid] == row + 1
@@ -241,7 +241,7 @@ def test_without_a_host_all_is_as_before(plane: ControlPlane, operation: str) ->
 def test_a_source_that_cannot_be_held_ends_the_move(plane: ControlPlane) -> None:
     """Somebody else wrote to the instance's allocation with a later fence."""
     uuid = an_instance(plane)
-    plane.placement.fences[uuid] = OPERATION_FENCE * 2
+    plane.placement.fences[uuid] = int(Fence.of_operation(10_000))
     start(plane, uuid, "migrate")
     plane.workers.work()
     assert isinstance(the_cell(plane).outcomes[migration_of(plane)], InstanceFault)
@@ -366,8 +366,8 @@ def test_an_answer_that_never_came_is_asked_for_again(plane: ControlPlane) -> No
     start(plane, uuid, "migrate")
     plane.settle()
     assert_moved(plane, uuid, "migrate")
-    row = OPERATION_FENCE + FENCE_STEP
-    assert plane.scheduler.fences == [row + 1, row + 1 + TRY_FENCES]
+    row = int(Fence.of_operation(1))
+    assert plane.scheduler.fences == [row + 1, row + 3]
 
 
 def test_a_claim_that_comes_too_late_is_refused(plane: ControlPlane) -> None:
@@ -380,7 +380,7 @@ def test_a_claim_that_comes_too_late_is_refused(plane: ControlPlane) -> None:
     plane.settle()
     held = dict(plane.placement.held)
     plane.placement.held.clear()  # else it would be refused for what the instance holds
-    plane.scheduler.answer([uuid], [OPERATION_FENCE + FENCE_STEP + 1])
+    plane.scheduler.answer([uuid], [int(Fence.of_operation(1).of_try(1))])
     assert plane.placement.held == {}
     plane.placement.held = held
     assert_as_before(plane, uuid, "migrate")
@@ -394,17 +394,17 @@ def test_one_that_was_tried_too_often_is_given_up(plane: ControlPlane) -> None:
     plane.scheduler.fences.clear()
     start(plane, uuid, "migrate")
     with plane.database.writer() as session:
-        session.execute(sa.update(models.Move).values(takes=move_task.TRIES_MAX - 2))
+        session.execute(sa.update(models.Move).values(takes=TRIES_MAX - 2))
     plane.settle()
     assert_as_before(plane, uuid, "migrate")
     fault = the_cell(plane).outcomes[migration_of(plane)]
     assert isinstance(fault, InstanceFault)
-    assert fault.details == f"Not scheduled after {move_task.TRIES_MAX} tries"
-    row = OPERATION_FENCE + FENCE_STEP
+    assert fault.details == f"Not scheduled after {TRIES_MAX} tries"
+    row = int(Fence.of_operation(1))
     used = [fence - row for fence in plane.scheduler.fences]
     assert used == sorted(set(used))
     assert len(used) == 3
-    assert used[-1] + TRY_FENCES <= ALTERNATE_PLACE
+    assert used[-1] + 2 <= FenceStep.ALTERNATE
 
 
 @pytest.mark.parametrize("when_done", [False, True], ids=["lost", "unanswered"])

@@ -14,7 +14,7 @@ from conductor.super_conductor.repair.missing_allocations import MissingAllocati
 from conductor.super_conductor.repair.orphaned_allocations import Orphans
 from conductor.super_conductor.repair.periodic_audit import MIN_AGE, PeriodicAudit
 from conductor.super_conductor.servers.cell_server_pages import CellServers
-from objects.allocation import FENCE_STEP, OPERATION_FENCE
+from objects.fence import Fence
 from tests import builders
 from tests.fixtures.placement import placement_template, placement_url
 from tests.fixtures.placement_repair import AWAY, HELD, Cloud, cloud
@@ -165,7 +165,7 @@ def test_a_move_that_begins_during_the_look_is_no_finding(
 ) -> None:
     """Its writes are above that of a healing, which comes late."""
     server = cloud.add_server()
-    fence = OPERATION_FENCE + FENCE_STEP * (server.operations_total + 1)
+    fence = int(Fence.of_operation(server.operations_total + 1))
     cloud.bus.meanwhile(
         "get_allocations", lambda: cloud.engine.claims.release({server.uuid: fence})
     )

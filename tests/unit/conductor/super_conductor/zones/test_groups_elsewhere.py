@@ -9,7 +9,7 @@ from conductor.common.clock import moment
 from conductor.super_conductor.build import group_members
 from conductor.super_conductor.db import build_requests, server_groups
 from conductor.super_conductor.zones import pending_group_members
-from objects.allocation import FENCE_STEP
+from objects.fence import FIRST_FENCE
 from objects.instance_group import InstanceGroup
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import a_user
@@ -274,7 +274,7 @@ def test_one_behind_that_was_given_a_host_is_told_of(root: Zone) -> None:
     assert told_of(root, group, one) == {one}
     chosen = root.scheduler.hosts[0]
     row = {
-        "instance_uuid": other, "cell_uuid": chosen.cell_uuid, "fence": FENCE_STEP,
+        "instance_uuid": other, "cell_uuid": chosen.cell_uuid, "fence": int(FIRST_FENCE),
         "selections": [chosen.obj_to_primitive()],
     }  # fmt: skip
     with root.database.writer() as session:
