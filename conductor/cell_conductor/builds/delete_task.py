@@ -21,7 +21,6 @@ from armillary.db import Database
 from compute_agent.rpcapi import ComputeAPI
 from conductor.cell_conductor import base_task
 from conductor.cell_conductor.builds import attempts
-from conductor.cell_conductor.operations.flow import Side
 from conductor.common.cell_db import (
     actions,
     builds,
@@ -33,6 +32,7 @@ from conductor.common.cell_db import (
     operations,
     services,
 )
+from conductor.common.cell_db.flow_states import Move
 from conductor.common.clock import Clock
 from conductor.common.leases import Lease
 from objects.fence import FENCE_FINAL
@@ -149,8 +149,7 @@ class Delete(base_task.Task[models.InstanceDelete]):
             return []
         session.delete(row)
         actions.finish(session, instance.uuid, row.operation, message=actions.FAILED, now=self._now)
-        sides = (row.facts.get(side) or {} for side in (Side.SOURCE, Side.DESTINATION))
-        return sorted({side["host"] for side in sides if side.get("host")} - {instance.host})
+        return sorted({*Move.of(row).hosts} - {instance.host})
 
     # Steps
 

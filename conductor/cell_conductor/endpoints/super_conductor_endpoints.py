@@ -155,7 +155,10 @@ class SuperConductorEndpoints(BackgroundTasks):
         migration_uuid: str,
         facts: dict[str, Any],
     ) -> None:
-        leases = self._operations.go_on(instance_uuid, migration_uuid, as_stored(facts))
+        found = as_stored(facts)
+        leases = self._operations.go_on(
+            instance_uuid, migration_uuid, found["selections"], found["request_spec"]
+        )
         self._begin(self._operations, context, leases)
 
     @exposed

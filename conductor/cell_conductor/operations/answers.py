@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -25,6 +26,7 @@ from conductor.common.cell_db import (
     operations,
     services,
 )
+from conductor.common.cell_db.flow_states import LiveMove
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
 from objects.instance_fault import InstanceFault
@@ -252,8 +254,8 @@ class Answers:
             )
         host = str(commands.host_of(instance, row, stage))
         service = services.find_by_hosts(session, {host}).get(host)
-        rows = self._transitions.rows(session, instance, row)
-        if not rows.facts.get("is_aborted"):
+        state = LiveMove.of(row)
+        if not state.is_aborted:
             notify.abort(session, instance, "start")
-        rows.note(is_aborted=True)
+        dataclasses.replace(state, is_aborted=True).store(row)
         return str(service and service.agent), host, row.sequence

@@ -31,9 +31,9 @@ from conductor.cell_conductor.operations.flow import (
     SuperStage,
 )
 from conductor.cell_conductor.operations.flows import FLOWS
-from conductor.cell_conductor.operations.other_cells import OtherCells, is_between_cells
+from conductor.cell_conductor.operations.other_cells import OtherCells
 from conductor.cell_conductor.operations.rows import fence
-from conductor.cell_conductor.operations.transitions import Transitions
+from conductor.cell_conductor.operations.transitions import Transitions, record_failure
 from conductor.common import stored_contexts
 from conductor.common.cell_db import (
     actions,
@@ -44,6 +44,7 @@ from conductor.common.cell_db import (
     operations,
     services,
 )
+from conductor.common.cell_db.flow_states import FlowState, Move
 from conductor.common.clock import Clock
 from conductor.common.leases import Lease
 from conductor.super_conductor.rpcapi import SuperConductorAPI
@@ -146,21 +147,35 @@ class Operations(base_task.Task[models.InstanceOperation]):
         )
 
     def go_on(
-        self, instance_uuid: str, migration_uuid: str, facts: Mapping[str, Any]
+        self,
+        instance_uuid: str,
+        migration_uuid: str,
+        selections: list[dict[str, Any]],
+        request_spec: dict[str, Any],
     ) -> list[Lease]:
-        """Leave the super conductor's stage with the facts that it found; idempotent.
+        """Leave the super conductor's stage with the hosts that it found; idempotent.
 
-        Raises Conflict if the operation no longer exists.
+        Selections and request spec are in wire form. Raises Conflict if the operation no longer
+        exists.
         """
-        return self._leave_super(instance_uuid, migration_uuid, facts, is_failed=False)
+
+        def note(row: models.InstanceOperation) -> None:
+            move = Move.of(row)
+            dataclasses.replace(move, selections=selections, request_spec=request_spec).store(row)
+
+        return self._leave_super(instance_uuid, migration_uuid, note, lambda stage: stage.then)
 
     def fail(self, instance_uuid: str, migration_uuid: str, fault: InstanceFault) -> list[Lease]:
         """Leave the super conductor's stage because it found no host; idempotent.
 
         Raises Conflict if the operation no longer exists.
         """
-        facts = {"fault": fault.obj_to_primitive()}
-        return self._leave_super(instance_uuid, migration_uuid, facts, is_failed=True)
+        return self._leave_super(
+            instance_uuid,
+            migration_uuid,
+            lambda row: record_failure(row, fault),
+            lambda stage: stage.failed,
+        )
 
     # Overrides of Task
 
@@ -222,17 +237,14 @@ class Operations(base_task.Task[models.InstanceOperation]):
             sequence=0,
             number=instance.operations_total,
             migration_uuid=migration_uuid,
-            facts={
-                "was": instance.vm_state,
-                "power_state": instance.power_state,
-                "cell_uuid": self._conf.cell.uuid,
-            },
+            facts={},
             context=stored_contexts.to_plain(context),
             tries=0,
             created_at=self._now,
             lease_owner=None,
             lease_expires_at=0.0,
         )
+        FlowState(was=instance.vm_state, cell_uuid=self._conf.cell.uuid).store(row)
         session.add(row)
         instance.task_state = flow.task_state
         instance.updated_at = self._now
@@ -270,7 +282,11 @@ class Operations(base_task.Task[models.InstanceOperation]):
             raise exception.HostTooOld(operation=flow.operation, needed=TAKES_ORDERS, hosts=host)
 
     def _leave_super(
-        self, instance_uuid: str, migration_uuid: str, facts: Mapping[str, Any], *, is_failed: bool
+        self,
+        instance_uuid: str,
+        migration_uuid: str,
+        note: Callable[[models.InstanceOperation], None],
+        following: Callable[[SuperStage], str],
     ) -> list[Lease]:
         def write(session: Session) -> list[Lease]:
             instance = instances.lock(session, instance_uuid)
@@ -283,8 +299,8 @@ class Operations(base_task.Task[models.InstanceOperation]):
             if not isinstance(stage, SuperStage):
                 return []
             rows = self._transitions.rows(session, instance, row)
-            rows.note(**facts)
-            return self._transitions.enter(rows, stage.failed if is_failed else stage.then)
+            note(row)
+            return self._transitions.enter(rows, following(stage))
 
         return self._database.run_in_writer(write)
 
@@ -425,7 +441,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
             try:
                 following = stage.do(self._parts, context, work.instance, work.row)
             except (exception.CellUnavailable, exception.Conflict) as error:
-                if not is_between_cells(work.row.facts):
+                if not Move.of(work.row).is_between_cells:
                     raise
                 self._wait(work, error)
             else:
@@ -465,7 +481,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
             assert isinstance(stage, SuperStage)
             LOG.warning("%s: no super conductor knows its %s; undoing it", work.uuid, row.operation)
             rows = self._transitions.rows(session, instance, row)
-            rows.note(fault=pending_moves.withdrawn_fault(work.uuid).obj_to_primitive())
+            record_failure(row, pending_moves.withdrawn_fault(work.uuid))
             leases += self._transitions.enter(rows, stage.failed)
         return leases
 

@@ -16,14 +16,14 @@ from conductor.cell_conductor.operations.flow import (
     UNDONE,
     AgentStage,
     Flow,
-    MetadataPublisher,
     OwnStage,
     Side,
     StageDependencies,
 )
 from conductor.cell_conductor.operations.power import set_state_by_power, take_power_state
-from conductor.cell_conductor.operations.rows import Rows, fence, selection
+from conductor.cell_conductor.operations.rows import Rows, fence
 from conductor.common.cell_db import models
+from conductor.common.cell_db.flow_states import Evacuated, Move
 from objects.allocation import AllocationClaim
 from objects.fence import Fence
 from objects.instance_order import Verb
@@ -75,20 +75,20 @@ def _add(
     operation: models.InstanceOperation,
 ) -> str:
     """Add the claim of the host being tried to the instance's allocations."""
-    position = operation.facts["position"]
-    if position >= len(operation.facts["selections"]):
+    move = Move.of(operation)
+    if not move.has_selection(move.position):
         return UNDONE
-    wanted: Allocations = selection(operation.facts).allocation_request
+    wanted: Allocations = move.selection.allocation_request
     if not wanted:
         return CLAIM
     held = without(held_by(parts, context, instance.uuid), wanted)
-    added = fence(operation).of_added(position)
+    added = fence(operation).of_added(move.position)
     return CLAIM if hold(parts, context, instance, {**held, **wanted}, added) else ADD
 
 
 def _added(rows: Rows, following: str) -> None:
     if following == ADD:
-        rows.note(position=rows.facts["position"] + 1)
+        move_stages.try_next(rows)
 
 
 def _take_away(
@@ -98,17 +98,17 @@ def _take_away(
     operation: models.InstanceOperation,
 ) -> str:
     """Remove the failed host from the instance's allocations."""
-    position = operation.facts["position"]
-    tried = selection(operation.facts).allocation_request
+    move = Move.of(operation)
+    tried = move.selection.allocation_request
     held = held_by(parts, context, instance.uuid)
     if set(held) & set(tried):
-        removed = fence(operation).of_added(position, is_removed=True)
+        removed = fence(operation).of_added(move.position, is_removed=True)
         hold(parts, context, instance, without(held, tried), removed)
     return ADD
 
 
 def _next(rows: Rows, _following: str) -> None:
-    rows.note(position=rows.facts["position"] + 1)
+    move_stages.try_next(rows)
 
 
 def _spawned_at(rows: Rows) -> None:
@@ -118,20 +118,22 @@ def _spawned_at(rows: Rows) -> None:
 
 def _back(rows: Rows) -> None:
     """Return the instance to its source host and attempt; that host knows of no change."""
-    source = rows.facts["source"]
-    rows.place(source["host"], source["node"], attempt=source["attempt"])
-    rows.instance.availability_zone = source["availability_zone"]
+    source = Move.of(rows.operation).end(Side.SOURCE)
+    rows.place(source.host, source.node, attempt=source.attempt)
+    rows.instance.availability_zone = source.availability_zone
 
 
-def _is_on(facts: MetadataPublisher) -> dict[str, Any]:
-    return {"is_on": facts["is_on"] or facts["was"] == "error"}
+def _is_on(operation: models.InstanceOperation) -> dict[str, Any]:
+    move = Move.of(operation)
+    return {"is_on": move.is_on or move.was == "error"}
 
 
 def _done(rows: Rows) -> None:
     set_state_by_power(rows)
     rows.status(MigrationStatus.DONE)
     assert rows.migration is not None
-    rows.migration.facts = {"attempt": rows.facts["source"]["attempt"]}
+    source = Move.of(rows.operation).end(Side.SOURCE)
+    rows.migration.facts = Evacuated(source.attempt).stored()
 
 
 EVACUATE = Flow(

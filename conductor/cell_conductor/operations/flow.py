@@ -47,7 +47,6 @@ class StageDependencies:
     others: OtherCells
 
 
-MetadataPublisher = Mapping[str, Any]
 Answer = Mapping[str, Any]
 
 
@@ -59,7 +58,7 @@ def ignore_answer(_rows: Rows, _answer: Answer) -> None:
     """Ignore an answer."""
 
 
-def no_arguments(_facts: MetadataPublisher) -> dict[str, Any]:
+def no_arguments(_operation: models.InstanceOperation) -> dict[str, Any]:
     """Send no arguments besides the verb."""
     return {}
 
@@ -81,7 +80,7 @@ class AgentStage:
     given_up: str | None = None
     down: str | None = None
     away: str | None = None
-    arguments: Callable[[MetadataPublisher], dict[str, Any]] = no_arguments
+    arguments: Callable[[models.InstanceOperation], dict[str, Any]] = no_arguments
     needs_spec: bool = False
     is_abortable: bool = False
     on_enter: Callable[[Rows], None] = nothing

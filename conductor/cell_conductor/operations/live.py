@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from conductor.cell_conductor.operations import move_stages
@@ -11,12 +12,13 @@ from conductor.cell_conductor.operations.flow import (
     AgentStage,
     Answer,
     Flow,
-    MetadataPublisher,
     OwnStage,
     Side,
 )
 from conductor.cell_conductor.operations.power import take_power_state
 from conductor.cell_conductor.operations.rows import Rows
+from conductor.common.cell_db import models
+from conductor.common.cell_db.flow_states import LiveMove
 from objects.instance_order import Verb
 from objects.migration import MigrationStatus
 
@@ -31,7 +33,8 @@ RELEASE_LOST = "release_lost"
 
 
 def _described(rows: Rows, answer: Answer) -> None:
-    rows.note(source_facts=answer.get("source", {}))
+    state = LiveMove.of(rows.operation)
+    dataclasses.replace(state, source_facts=answer.get("source", {})).store(rows.operation)
 
 
 def _prepare(rows: Rows) -> None:
@@ -39,12 +42,14 @@ def _prepare(rows: Rows) -> None:
     rows.status(MigrationStatus.PREPARING)
 
 
-def _prepare_arguments(facts: MetadataPublisher) -> dict[str, Any]:
-    return {"source": facts["source_facts"]}
+def _prepare_arguments(operation: models.InstanceOperation) -> dict[str, Any]:
+    return {"source": LiveMove.of(operation).source_facts}
 
 
 def _prepared(rows: Rows, answer: Answer) -> None:
-    rows.note(destination_facts=answer.get("destination", {}))
+    state = LiveMove.of(rows.operation)
+    described = answer.get("destination", {})
+    dataclasses.replace(state, destination_facts=described).store(rows.operation)
 
 
 def _copy(rows: Rows) -> None:
@@ -52,8 +57,8 @@ def _copy(rows: Rows) -> None:
     rows.status(MigrationStatus.QUEUED)
 
 
-def _copy_arguments(facts: MetadataPublisher) -> dict[str, Any]:
-    return {"destination": facts["destination_facts"]}
+def _copy_arguments(operation: models.InstanceOperation) -> dict[str, Any]:
+    return {"destination": LiveMove.of(operation).destination_facts}
 
 
 def _copied(rows: Rows, _answer: Answer) -> None:
@@ -68,17 +73,17 @@ def _completed(rows: Rows) -> None:
 
 def _not_moved(rows: Rows) -> None:
     """Leave the guest on its source; or mark it as lost if it failed to arrive."""
-    if rows.facts.get("is_gone"):
+    state = LiveMove.of(rows.operation)
+    if state.is_gone:
         rows.instance.vm_state, rows.instance.power_state = "error", None
         rows.status(MigrationStatus.ERROR)
         return
-    rows.instance.vm_state = rows.facts["was"]
-    is_aborted = bool(rows.facts.get("is_aborted"))
-    rows.status(MigrationStatus.CANCELLED if is_aborted else MigrationStatus.ERROR)
+    rows.instance.vm_state = state.was
+    rows.status(MigrationStatus.CANCELLED if state.is_aborted else MigrationStatus.ERROR)
 
 
 def _lose(rows: Rows) -> None:
-    rows.note(is_gone=True)
+    dataclasses.replace(LiveMove.of(rows.operation), is_gone=True).store(rows.operation)
 
 
 LIVE_MIGRATE = Flow(

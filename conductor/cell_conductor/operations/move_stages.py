@@ -8,12 +8,12 @@ instance.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from armillary import exception
 from armillary.context import RequestContext
-from conductor.cell_conductor.operations import rows as stored
 from conductor.cell_conductor.operations.flow import (
     UNDONE,
     AgentStage,
@@ -22,15 +22,14 @@ from conductor.cell_conductor.operations.flow import (
     StageDependencies,
     SuperStage,
 )
-from conductor.cell_conductor.operations.other_cells import cell_of
 from conductor.cell_conductor.operations.power import RUNNING, take_power_state
-from conductor.cell_conductor.operations.rows import Rows
+from conductor.cell_conductor.operations.rows import Rows, fence
 from conductor.common.cell_db import models
+from conductor.common.cell_db.flow_states import End, Move
 from objects.allocation import AllocationClaim
 from objects.fence import FENCE_FINAL, FenceStep
 from objects.instance_order import Verb
 from objects.migration import MigrationStatus
-from objects.selection import Selection
 
 SCHEDULE = "schedule"
 SECURE = "secure_claim"
@@ -66,37 +65,43 @@ def begin(rows: Rows, arguments: Mapping[str, Any]) -> None:
         )
     )
     rows.session.flush()
-    rows.note(
-        source={
-            "host": instance.host,
-            "node": instance.node,
-            "attempt": instance.attempt,
-            "flavor": instance.flavor,
-            "availability_zone": instance.availability_zone,
-            "cell_uuid": rows.facts.get("cell_uuid"),
-        },
-        new_flavor=new_flavor,
-        is_on=instance.power_state == RUNNING,
-        position=0,
+    move = Move.of(rows.operation)
+    source = End(
+        host=instance.host,
+        node=instance.node,
+        attempt=instance.attempt,
+        flavor=instance.flavor,
+        availability_zone=instance.availability_zone,
+        cell_uuid=move.cell_uuid,
+    )
+    is_on = instance.power_state == RUNNING
+    dataclasses.replace(move, source=source, new_flavor=new_flavor, is_on=is_on).store(
+        rows.operation
     )
 
 
 def choose_destination(rows: Rows) -> None:
     """Make the host being tried the destination of the move."""
-    chosen = stored.selection(rows.facts)
-    rows.note(
-        destination={
-            "host": chosen.service_host,
-            "node": chosen.nodename,
-            "attempt": rows.instance.attempt + 1,
-            "flavor": rows.facts["new_flavor"],
-            "availability_zone": chosen.availability_zone,
-            "cell_uuid": chosen.cell_uuid,
-        }
-    )
+    destination = store_destination(rows)
     assert rows.migration is not None
-    rows.migration.dest_host, rows.migration.dest_node = chosen.service_host, chosen.nodename
+    rows.migration.dest_host, rows.migration.dest_node = destination.host, destination.node
     rows.status(MigrationStatus.PRE_MIGRATING)
+
+
+def store_destination(rows: Rows) -> End:
+    """Store the host being tried as the destination."""
+    move = Move.of(rows.operation)
+    chosen = move.selection
+    destination = End(
+        host=chosen.service_host,
+        node=chosen.nodename,
+        attempt=rows.instance.attempt + 1,
+        flavor=move.new_flavor,
+        availability_zone=chosen.availability_zone,
+        cell_uuid=chosen.cell_uuid,
+    )
+    dataclasses.replace(move, destination=destination).store(rows.operation)
+    return destination
 
 
 def go_to(rows: Rows, side: Side) -> None:
@@ -104,44 +109,45 @@ def go_to(rows: Rows, side: Side) -> None:
 
     In another cell it has no host that is known here.
     """
-    there = dict(rows.facts[side])
-    there["attempt"] = max(there["attempt"], rows.instance.attempt + 1)
-    rows.note(**{side: there})
-    host, node = there["host"], there["node"]
-    if cell_of(rows.facts, side) is not None:
-        host = node = None
-    rows.place(host, node, attempt=there["attempt"])
-    rows.instance.flavor = there["flavor"]
-    if there.get("availability_zone"):
-        rows.instance.availability_zone = there["availability_zone"]
+    move = Move.of(rows.operation)
+    end = move.end(side)
+    end = dataclasses.replace(end, attempt=max(end.attempt, rows.instance.attempt + 1))
+    move.with_end(side, end).store(rows.operation)
+    is_here = move.other_cell(side) is None
+    rows.place(end.host if is_here else None, end.node if is_here else None, attempt=end.attempt)
+    assert end.flavor is not None, "the flavor at both ends is known"
+    rows.instance.flavor = end.flavor
+    if end.availability_zone:
+        rows.instance.availability_zone = end.availability_zone
 
 
-def power_at_source(facts: Mapping[str, Any]) -> dict[str, Any]:
+def power_at_source(operation: models.InstanceOperation) -> dict[str, Any]:
     """Pass on whether the guest was powered on at the source."""
-    return {"is_on": facts["is_on"]}
+    return {"is_on": Move.of(operation).is_on}
 
 
-def stay_off(_facts: Mapping[str, Any]) -> dict[str, Any]:
+def stay_off(_operation: models.InstanceOperation) -> dict[str, Any]:
     """Ask the source to keep the guest off: it cannot be powered on there."""
     return {"is_on": False}
 
 
 def record_kept_off(rows: Rows, answer: Mapping[str, Any]) -> None:
     """Record that the guest stays off, though it was on."""
-    rows.note(is_kept_off=True)
+    dataclasses.replace(Move.of(rows.operation), is_kept_off=True).store(rows.operation)
     take_power_state(rows, answer)
 
 
 def end_in_error(rows: Rows) -> None:
     """End the migration; restore the instance's state unless its guest was lost or stays off."""
-    state = "stopped" if rows.facts.get("is_kept_off") else rows.facts["was"]
-    rows.instance.vm_state = "error" if rows.facts.get("is_lost") else state
+    move = Move.of(rows.operation)
+    vm_state = "stopped" if move.is_kept_off else move.was
+    rows.instance.vm_state = "error" if move.is_lost else vm_state
     rows.status(MigrationStatus.ERROR)
 
 
 def lose(rows: Rows) -> None:
     """Record that the guest may be off on a host that is down."""
-    rows.note(is_lost=True)
+    dataclasses.replace(Move.of(rows.operation), is_lost=True).store(rows.operation)
 
 
 def claim_next(
@@ -157,8 +163,9 @@ def claim_next(
 
     Returns ``ready`` if it is claimed, ``NEXT`` if it is refused.
     """
-    position = operation.facts["position"] + 1
-    if position >= len(operation.facts["selections"]):
+    move = Move.of(operation)
+    position = move.position + 1
+    if not move.has_selection(position):
         return exhausted
     return _claim(parts, context, instance, operation, position, ready=ready)
 
@@ -172,7 +179,7 @@ def _claim(
     *,
     ready: str,
 ) -> str:
-    chosen = stored.selection({**operation.facts, "position": position})
+    chosen = Move.of(operation).selection_at(position)
     if not chosen.allocation_request:  # the scheduler's driver claims nothing
         return ready
     claim = AllocationClaim.from_values(
@@ -180,7 +187,7 @@ def _claim(
         project_id=instance.project_id,
         user_id=instance.user_id,
         allocations=chosen.allocation_request,
-        fence=int(stored.fence(operation).of_alternate(position)),
+        fence=int(fence(operation).of_alternate(position)),
         replace=True,
     )
     (result,) = parts.placement.claim(context, [claim])
@@ -201,7 +208,7 @@ def secure(ready: str) -> OwnStage:
         instance: models.Instance,
         operation: models.InstanceOperation,
     ) -> str:
-        position = operation.facts["position"]
+        position = Move.of(operation).position
         return _claim(parts, context, instance, operation, position, ready=ready)
 
     return OwnStage(do, leads_to=(ready, NEXT))
@@ -210,7 +217,13 @@ def secure(ready: str) -> OwnStage:
 def tried_next(rows: Rows, following: str) -> None:
     """Record that the next alternate is being tried, or was refused."""
     if following != GIVE_BACK:
-        rows.note(position=rows.facts["position"] + 1)
+        try_next(rows)
+
+
+def try_next(rows: Rows) -> None:
+    """Store that the next host is being tried."""
+    move = Move.of(rows.operation)
+    dataclasses.replace(move, position=move.position + 1).store(rows.operation)
 
 
 def next_host(ready: str) -> OwnStage:
@@ -240,7 +253,7 @@ def give_back(
             context,
             operation.migration_uuid,
             instance.uuid,
-            fence=int(stored.fence(operation).at(FenceStep.GIVE_BACK)),
+            fence=int(fence(operation).at(FenceStep.GIVE_BACK)),
             replace=True,
             consumer_type="INSTANCE",
         )
@@ -299,8 +312,3 @@ def drop_destination(then: str) -> AgentStage:
 def schedule(then: str, failed: str = GIVE_BACK) -> SuperStage:
     """Return the stage that waits for the super conductor to select hosts."""
     return SuperStage(then=then, failed=failed)
-
-
-def selected(rows: Rows) -> Selection:
-    """Return the selection being tried."""
-    return stored.selection(rows.facts)

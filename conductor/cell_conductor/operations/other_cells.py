@@ -1,6 +1,6 @@
 """Messages to the other cell of a move, through the super conductor.
 
-An operation's facts name the cell of each end of a move. The cell that has the instance runs its
+The state of a move names the cell of each end. The cell that has the instance runs its
 operations. Agents of the other cell get commands from that cell's conductor, which stores nothing
 of a command: it is asked again until there is an answer, as an agent is.
 """
@@ -18,40 +18,13 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.cell_db import actions, faults, instances, migrations, models
+from conductor.common.cell_db.flow_states import End, FinishedMove, Move
 from conductor.super_conductor.rpcapi import SuperConductorAPI
 from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instance_order import InstanceOrder
-from objects.selection import Selection
 from objects.server_record import ACTIONS_MAX, FAULTS_MAX, ServerRecord
-
-ENDS = ("source", "destination")
-KEPT = (*ENDS, "is_on", "was")
-"""Facts of an operation that are kept with its migration until that ends."""
-
-MetadataPublisher = Mapping[str, Any]
-
-
-def cell_of(facts: MetadataPublisher, side: str) -> str | None:
-    """Return the cell of one end of a move if it is not the operation's own."""
-    own = facts.get("cell_uuid")
-    there = (facts.get(side) or {}).get("cell_uuid")
-    return None if own is None or there in (None, own) else str(there)
-
-
-def is_between_cells(facts: MetadataPublisher) -> bool:
-    """Return whether a move leads to, came from, or was going to lead to another cell."""
-    own = facts.get("cell_uuid")
-    if any(cell_of(facts, side) for side in ENDS):
-        return True
-    chosen = [_cell_of_selection(each) for each in facts.get("selections") or ()]
-    return own is not None and any(cell not in (None, own) for cell in chosen)
-
-
-def _cell_of_selection(primitive: Mapping[str, Any]) -> str | None:
-    cell: str | None = primitive[Selection.primitive_key("data")].get("cell_uuid")
-    return cell
 
 
 class OtherCells:
@@ -121,14 +94,14 @@ class OtherCells:
             record.faults = faults.list_of(session, operation.instance_uuid)[-FAULTS_MAX:]
         if vm_state == "error":
             record.faults = [*record.faults, *_faults_of(operation)]
-        there = operation.facts[side]
-        record.instance = _moved(record.instance, there, vm_state)
+        end = Move.of(operation).end(side)
+        record.instance = _moved(record.instance, end, vm_state)
         record.migration.status = status
         self._top.hand_over_instance(context, self._cell_uuid, record)
 
     def end(self, context: RequestContext, operation: models.InstanceOperation) -> None:
         """Have the other cell's copy deleted, if there is one."""
-        if is_between_cells(operation.facts) and operation.migration_uuid is not None:
+        if Move.of(operation).is_between_cells and operation.migration_uuid is not None:
             with contextlib.suppress(exception.Conflict):  # its copy is being deleted there anyway
                 self._top.end_cell_change(
                     context, self._cell_uuid, operation.instance_uuid, operation.migration_uuid
@@ -142,33 +115,32 @@ class OtherCells:
         return ServerRecord.from_values(
             instance=instances.to_object(row, cell_uuid=self._cell_uuid),
             migration=migrations.to_object(move, cell_uuid=self._cell_uuid),
-            facts={name: operation.facts.get(name) for name in KEPT},
+            facts=FinishedMove.of(operation).stored(),
             orders_total=row.orders_total,
         )
 
 
 def _faults_of(operation: models.InstanceOperation) -> list[InstanceFault]:
     """Return the fault of a failed operation, as it is stored at its end."""
-    primitive = operation.facts.get("fault")
-    if primitive is None:
+    fault = Move.of(operation).last_fault
+    if fault is None:
         return []
-    fault: InstanceFault = InstanceFault.obj_from_primitive(primitive)
     number = -operation.number
     return [fault.with_values(instance_uuid=operation.instance_uuid, attempt=number)]
 
 
-def _moved(instance: Instance, there: Mapping[str, Any], vm_state: str) -> Instance:
+def _moved(instance: Instance, end: End, vm_state: str) -> Instance:
     """Return an instance as it is at one end of a move."""
     made: Instance = instance.with_values(
-        host=there["host"],
-        node=there["node"],
-        attempt=max(int(there["attempt"]), instance.attempt),
-        cell_uuid=there["cell_uuid"],
+        host=end.host,
+        node=end.node,
+        attempt=max(end.attempt, instance.attempt),
+        cell_uuid=end.cell_uuid,
         vm_state=vm_state,
         task_state=None,
     )
-    if there.get("flavor") is not None:
-        made.flavor = Flavor.obj_from_primitive(there["flavor"])
-    if there.get("availability_zone"):
-        made.availability_zone = there["availability_zone"]
+    if end.flavor is not None:
+        made.flavor = Flavor.obj_from_primitive(end.flavor)
+    if end.availability_zone:
+        made.availability_zone = end.availability_zone
     return made

@@ -21,6 +21,7 @@ from armillary.db import Database
 from compute_agent.rpcapi import ComputeAPI
 from conductor.cell_conductor.operations.evacuate import without
 from conductor.common.cell_db import compute_nodes, instances, migrations, models, services
+from conductor.common.cell_db.flow_states import Evacuated
 from conductor.common.clock import Clock, moment
 from objects.allocation import AllocationClaim
 from objects.fence import Fence
@@ -120,7 +121,7 @@ class PeriodicOperations:
         if service is not None and service.agent is not None:
             self._compute.forget_attempt(
                 context, service.agent, move.instance_uuid, service.host,
-                int(move.facts.get("attempt", 0)),
+                Evacuated.of_migration(move).attempt,
             )  # fmt: skip
         with self._database.reader() as session:
             instance = instances.find_rows(session, [move.instance_uuid]).get(move.instance_uuid)

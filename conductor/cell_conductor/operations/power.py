@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,11 +12,12 @@ from conductor.cell_conductor.operations.flow import (
     AgentStage,
     Answer,
     Flow,
-    MetadataPublisher,
     Side,
     ignore_arguments,
 )
 from conductor.cell_conductor.operations.rows import Rows
+from conductor.common.cell_db import models
+from conductor.common.cell_db.flow_states import FlowState, Reboot
 from objects.instance_order import Verb
 
 RUNNING = "running"
@@ -36,18 +38,18 @@ def set_state_by_power(rows: Rows) -> None:
 
 def restore_state(rows: Rows) -> None:
     """Restore the state before the operation."""
-    rows.instance.vm_state = rows.facts["was"]
+    rows.instance.vm_state = FlowState.of(rows.operation).was
 
 
 def _take_reboot(rows: Rows, arguments: Mapping[str, Any]) -> None:
     is_hard = bool(arguments.get("is_hard"))
-    rows.note(is_hard=is_hard)
+    dataclasses.replace(Reboot.of(rows.operation), is_hard=is_hard).store(rows.operation)
     if is_hard:
         rows.instance.task_state = "rebooting_hard"
 
 
-def _reboot_arguments(facts: MetadataPublisher) -> dict[str, Any]:
-    return {"is_hard": facts["is_hard"]}
+def _reboot_arguments(operation: models.InstanceOperation) -> dict[str, Any]:
+    return {"is_hard": Reboot.of(operation).is_hard}
 
 
 def _soft_deleted(rows: Rows) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,11 +11,12 @@ from conductor.cell_conductor.operations.flow import (
     UNDONE,
     AgentStage,
     Flow,
-    MetadataPublisher,
     Side,
 )
 from conductor.cell_conductor.operations.power import RUNNING, set_state_by_power, take_power_state
 from conductor.cell_conductor.operations.rows import Rows
+from conductor.common.cell_db import models
+from conductor.common.cell_db.flow_states import Rebuild
 from objects.instance_order import Verb
 
 REBUILD_GUEST = "rebuild_guest"
@@ -23,7 +25,9 @@ REBUILD_GUEST = "rebuild_guest"
 def _begin(rows: Rows, arguments: Mapping[str, Any]) -> None:
     """Give the instance its new image (wire form), name and metadata."""
     instance = rows.instance
-    rows.note(is_on=instance.power_state == RUNNING or rows.facts["was"] == "error")
+    state = Rebuild.of(rows.operation)
+    is_on = instance.power_state == RUNNING or state.was == "error"
+    dataclasses.replace(state, is_on=is_on).store(rows.operation)
     if "image" in arguments:
         instance.image = arguments["image"]
     if arguments.get("name"):
@@ -32,8 +36,8 @@ def _begin(rows: Rows, arguments: Mapping[str, Any]) -> None:
         instance.metadata_ = arguments["metadata"]
 
 
-def _arguments(facts: MetadataPublisher) -> dict[str, Any]:
-    return {"is_on": facts["is_on"]}
+def _arguments(operation: models.InstanceOperation) -> dict[str, Any]:
+    return {"is_on": Rebuild.of(operation).is_on}
 
 
 def _failed(rows: Rows) -> None:

@@ -11,6 +11,7 @@ the instance again if that cell hands it back.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,15 +23,14 @@ from conductor.cell_conductor.operations.flow import (
     AgentStage,
     Answer,
     Flow,
-    MetadataPublisher,
     OwnStage,
     Side,
     StageDependencies,
 )
-from conductor.cell_conductor.operations.other_cells import KEPT, cell_of
 from conductor.cell_conductor.operations.power import RUNNING, set_state_by_power, take_power_state
-from conductor.cell_conductor.operations.rows import Rows, selection
+from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import copies, migrations, models
+from conductor.common.cell_db.flow_states import ColdMove, FinishedMove, Move
 from objects.instance_order import Verb
 from objects.migration import MigrationStatus
 
@@ -61,9 +61,9 @@ def _route(
     operation: models.InstanceOperation,
 ) -> str:
     """Return the stage for a resize in place, or for a move to another host."""
-    facts = operation.facts
-    chosen = selection(facts)
-    return RESIZE_HERE if chosen.service_host == facts["source"]["host"] else PREPARE
+    move = Move.of(operation)
+    is_here = move.selection.service_host == move.end(Side.SOURCE).host
+    return RESIZE_HERE if is_here else PREPARE
 
 
 def _prepare(rows: Rows) -> None:
@@ -77,7 +77,8 @@ def _detach(rows: Rows) -> None:
 
 
 def _detached(rows: Rows, answer: Answer) -> None:
-    rows.note(luggage=answer.get("luggage", {}))
+    move = ColdMove.of(rows.operation)
+    dataclasses.replace(move, luggage=answer.get("luggage", {})).store(rows.operation)
     rows.status(MigrationStatus.POST_MIGRATING)
     move_stages.go_to(rows, Side.DESTINATION)
 
@@ -86,8 +87,9 @@ def _attach(rows: Rows) -> None:
     rows.instance.task_state = "resize_finish"
 
 
-def _attach_arguments(facts: MetadataPublisher) -> dict[str, Any]:
-    return {"luggage": facts["luggage"], "is_on": facts["is_on"]}
+def _attach_arguments(operation: models.InstanceOperation) -> dict[str, Any]:
+    move = ColdMove.of(operation)
+    return {"luggage": move.luggage, "is_on": move.is_on}
 
 
 def _resize_here(rows: Rows) -> None:
@@ -133,9 +135,9 @@ def _hand_over(
 def _finish(rows: Rows) -> None:
     rows.instance.vm_state = "resized"
     assert rows.migration is not None
-    rows.migration.facts = {name: rows.facts[name] for name in KEPT}
+    rows.migration.facts = FinishedMove.of(rows.operation).stored()
     rows.status(MigrationStatus.FINISHED)
-    rows.instance.hidden = cell_of(rows.facts, Side.DESTINATION) is not None
+    rows.instance.hidden = Move.of(rows.operation).other_cell(Side.DESTINATION) is not None
 
 
 def _moving_flow(operation: str) -> Flow:
@@ -202,14 +204,20 @@ def _continue_migration(status: MigrationStatus) -> Any:
         rows.operation.migration_uuid = found[0].uuid
         found[0].status = status
         found[0].updated_at = rows.now
-        former = {**found[0].facts, "former_state": found[0].facts["was"], "was": "resized"}
-        rows.note(**former)
+        former = FinishedMove.of_migration(found[0])
+        dataclasses.replace(
+            Move.of(rows.operation),
+            was="resized",
+            source=former.source,
+            destination=former.destination,
+            is_on=former.is_on,
+        ).store(rows.operation)
 
     return begin
 
 
-def _is_here(facts: MetadataPublisher) -> bool:
-    return bool(facts["source"]["host"] == facts["destination"]["host"])
+def _is_here(move: Move) -> bool:
+    return move.end(Side.SOURCE).host == move.end(Side.DESTINATION).host
 
 
 def _route_stage(away: str, here: str) -> OwnStage:
@@ -219,7 +227,7 @@ def _route_stage(away: str, here: str) -> OwnStage:
         _instance: models.Instance,
         operation: models.InstanceOperation,
     ) -> str:
-        return here if _is_here(operation.facts) else away
+        return here if _is_here(Move.of(operation)) else away
 
     return OwnStage(do, leads_to=(away, here))
 
@@ -229,17 +237,18 @@ def _confirmed(rows: Rows) -> None:
     rows.status(MigrationStatus.CONFIRMED)
 
 
-def _state_at_source(instance: models.Instance, facts: MetadataPublisher) -> str:
+def _state_at_source(instance: models.Instance, move: Move) -> str:
     """Return the state of a reverted instance, by the power state of its guest."""
-    if facts.get("is_lost"):
+    if move.is_lost:
         return "error"
     return "active" if instance.power_state == RUNNING else "stopped"
 
 
 def _reverted(rows: Rows) -> None:
-    rows.instance.vm_state = _state_at_source(rows.instance, rows.facts)
+    move = Move.of(rows.operation)
+    rows.instance.vm_state = _state_at_source(rows.instance, move)
     rows.status(MigrationStatus.REVERTED)
-    if cell_of(rows.facts, Side.SOURCE) is not None:
+    if move.other_cell(Side.SOURCE) is not None:
         copies.leave_tombstone(rows.instance, now=rows.now)
 
 
@@ -297,7 +306,7 @@ def _give_back(
     operation: models.InstanceOperation,
 ) -> str:
     move_stages.give_back(parts, context, instance, operation)
-    return DONE if cell_of(operation.facts, Side.SOURCE) is None else HAND_BACK
+    return DONE if Move.of(operation).other_cell(Side.SOURCE) is None else HAND_BACK
 
 
 def _hand_back(
@@ -310,7 +319,7 @@ def _hand_back(
     parts.others.hand_over(
         context, operation,
         side=Side.SOURCE, status=MigrationStatus.REVERTED,
-        vm_state=_state_at_source(instance, operation.facts),
+        vm_state=_state_at_source(instance, Move.of(operation)),
     )  # fmt: skip
     return FORGET
 

@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 from conductor.common.cell_db import host_seq, models
 from objects.base import ArmillaryObject
 from objects.fence import Fence
-from objects.selection import Selection
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,15 +23,6 @@ class Rows:
     instance: models.Instance
     operation: models.InstanceOperation
     migration: models.Migration | None = None
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """Facts that earlier stages stored; change them with :meth:`note` only."""
-        return self.operation.facts
-
-    def note(self, **facts: Any) -> None:
-        """Store facts for later stages."""
-        self.operation.facts = {**self.operation.facts, **facts}
 
     def status(self, status: str) -> None:
         """Set the status of the migration."""
@@ -67,8 +57,3 @@ def as_stored(value: Any) -> Any:
 def fence(operation: models.InstanceOperation) -> Fence:
     """Return the first fence of an operation's writes to placement."""
     return Fence.of_operation(operation.number)
-
-
-def selection(facts: Mapping[str, Any]) -> Selection:
-    """Return the selection being tried."""
-    return Selection.obj_from_primitive(facts["selections"][facts["position"]])

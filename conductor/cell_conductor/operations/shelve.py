@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +14,6 @@ from conductor.cell_conductor.operations.flow import (
     AgentStage,
     Answer,
     Flow,
-    MetadataPublisher,
     OwnStage,
     Side,
     StageDependencies,
@@ -26,6 +26,7 @@ from conductor.cell_conductor.operations.power import (
 )
 from conductor.cell_conductor.operations.rows import Rows, fence
 from conductor.common.cell_db import models
+from conductor.common.cell_db.flow_states import ColdMove
 from objects.fence import FenceStep
 from objects.instance_order import Verb
 
@@ -115,7 +116,7 @@ UNSHELVE_HERE = Flow(
     stages={
         POWER_ON: AgentStage(
             Verb.KEEP, Side.HERE, then=DONE, failed=UNDONE, down=UNDONE,
-            arguments=lambda _facts: {"is_on": True}, done=take_power_state,
+            arguments=lambda _operation: {"is_on": True}, done=take_power_state,
         )
     },
     begin=ignore_arguments,
@@ -125,20 +126,15 @@ UNSHELVE_HERE = Flow(
 
 
 def _begin_unshelve(rows: Rows, _arguments: Mapping[str, Any]) -> None:
-    rows.note(position=0, new_flavor=rows.instance.flavor, luggage=rows.instance.luggage or {})
+    dataclasses.replace(
+        ColdMove.of(rows.operation),
+        new_flavor=rows.instance.flavor,
+        luggage=rows.instance.luggage or {},
+    ).store(rows.operation)
 
 
 def _choose(rows: Rows) -> None:
-    chosen = move_stages.selected(rows)
-    rows.note(
-        destination={
-            "host": chosen.service_host,
-            "node": chosen.nodename,
-            "attempt": rows.instance.attempt + 1,
-            "flavor": rows.facts["new_flavor"],
-            "availability_zone": chosen.availability_zone,
-        }
-    )
+    move_stages.store_destination(rows)
 
 
 def _arrive(rows: Rows) -> None:
@@ -149,8 +145,8 @@ def _leave(rows: Rows) -> None:
     rows.place(None, None)
 
 
-def _attach_arguments(facts: MetadataPublisher) -> dict[str, Any]:
-    return {"luggage": facts["luggage"], "is_on": True}
+def _attach_arguments(operation: models.InstanceOperation) -> dict[str, Any]:
+    return {"luggage": ColdMove.of(operation).luggage, "is_on": True}
 
 
 def _free_again(

@@ -5,6 +5,7 @@ Nothing here does I/O other than the database: the operation's stage says what t
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,6 +24,7 @@ from conductor.cell_conductor.operations.flow import (
 )
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import actions, faults, migrations, models, notify
+from conductor.common.cell_db.flow_states import FlowState, LiveMove
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
 from objects.instance_fault import InstanceFault
@@ -31,6 +33,11 @@ LOG = logging.getLogger(__name__)
 
 _PHASES = {None: "start", actions.SUCCESS: "end", actions.ERROR: "error"}
 """Result of a host's step -> phase in notifications."""
+
+
+def record_failure(row: models.InstanceOperation, fault: InstanceFault) -> None:
+    """Store why a stage failed; an operation that is undone ends with the last such fault."""
+    dataclasses.replace(FlowState.of(row), fault=fault.obj_to_primitive()).store(row)
 
 
 class Transitions:
@@ -102,7 +109,7 @@ class Transitions:
     ) -> list[Lease]:
         """Store the transition that an answer leads to; return the lease to run it under."""
         rows = self.rows(session, instance, row)
-        if stage.is_abortable and rows.facts.get("is_aborted"):
+        if stage.is_abortable and LiveMove.of(row).is_aborted:
             notify.abort(session, instance, "error" if fault is None else "end")
         if fault is not None:
             if stage.failed != row.stage:
@@ -133,7 +140,7 @@ class Transitions:
             return []
         details = fault.details or fault.message
         self._note_event(rows, stage, result=actions.ERROR, details=details)
-        rows.note(fault=fault.obj_to_primitive())
+        record_failure(rows.operation, fault)
         return self.enter(rows, following)
 
     def _put_off(self, row: models.InstanceOperation) -> None:
@@ -163,10 +170,9 @@ class Transitions:
         )  # fmt: skip
 
     def _record_fault(self, rows: Rows) -> None:
-        primitive = rows.facts.get("fault")
-        if primitive is None:
+        fault = FlowState.of(rows.operation).last_fault
+        if fault is None:
             return
-        fault: InstanceFault = InstanceFault.obj_from_primitive(primitive)
         mine = fault.with_values(
             instance_uuid=rows.instance.uuid, attempt=-rows.operation.number, host=fault.host
         )

@@ -206,8 +206,9 @@ class InstanceDelete(LeaseMixin, Base):
 class InstanceOperation(LeaseMixin, Base):
     """An unfinished operation on a built instance, with its stage.
 
-    ``sequence`` is the number of the command that an agent has to answer. ``facts`` are results of
-    earlier stages. No cell conductor works on it while the super conductor has the stage.
+    ``sequence`` is the number of the command that an agent has to answer. ``facts`` is its state:
+    see ``conductor.common.cell_db.flow_states``. No cell conductor works on it while the super
+    conductor has the stage.
     """
 
     __tablename__ = "instance_operations"
@@ -226,7 +227,7 @@ class InstanceOperation(LeaseMixin, Base):
 
 
 class Migration(Base):
-    """A move or resize, unfinished or ended. ``facts`` is the data that an undo needs."""
+    """A move or resize, unfinished or ended. ``facts`` is what its end needs."""
 
     __tablename__ = "migrations"
     __table_args__ = (

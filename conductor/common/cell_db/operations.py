@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.common.cell_db import models
+from conductor.common.cell_db.flow_states import Move
 
 
 def list_by_uuids(
@@ -17,14 +18,13 @@ def list_by_uuids(
     return session.scalars(_BY_UUIDS, {"uuids": [*instance_uuids]}).all()
 
 
-def list_ends(session: Session) -> set[tuple[str, str | None]]:
+def list_ends(session: Session) -> set[tuple[str, str]]:
     """Return (instance, host) for both ends of unfinished moves."""
     query = sa.select(models.InstanceOperation.instance_uuid, models.InstanceOperation.facts)
     return {
-        (uuid, facts[side]["host"])
+        (uuid, host)
         for uuid, facts in session.execute(query)
-        for side in ("source", "destination")
-        if facts.get(side)
+        for host in Move.from_stored(facts).hosts
     }
 
 
