@@ -43,7 +43,8 @@ needs no entry here.
             ],
             help="""
 Filters that a host must pass, in this order: entry points of ``armillary.scheduler.filters``, or
-paths of classes (``module.Class`` or ``module:Class``). Put the filters that reject most hosts first.
+paths of classes (``module.Class`` or ``module:Class``). Put the filters that reject most hosts
+first.
 """,
         ),
         cfg.ListOpt(
