@@ -31,7 +31,7 @@ FAULTS = ROOT / "tools" / "mutants.toml"
 SECONDS_MAX = 300
 """How long the tests of a fault may take, in seconds of an idle machine."""
 JOBS_MAX = 2
-_LEFT_OUT = (".git", ".venv", ".*_cache", ".hypothesis", "*.egg-info", "build")
+_LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "*.egg-info")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 PYTEST_FAILED, PYTEST_BROKE_OFF = 1, 2
@@ -116,7 +116,7 @@ class Trees:
         for number in range(count):
             tree = folder.resolve() / f"tree-{number}"
             # With the times of its files, so that what was compiled from them stays good.
-            shutil.copytree(ROOT, tree, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+            shutil.copytree(ROOT, tree, symlinks=True, ignore=_LEFT_OUT)
             self._all.append(tree)
             self._free.put(tree)
 
