@@ -135,15 +135,6 @@ class ServiceTooOld(Conflict):
     )
 
 
-class HostTooOld(Conflict):
-    """The agents of some hosts do not support the operation yet."""
-
-    template = (
-        "%(operation)s requires agents of service version %(needed)s or later; older ones "
-        "run on %(hosts)s; upgrade armillary-compute there, or wait until it is upgraded"
-    )
-
-
 class DatabaseUnavailable(Unavailable):
     """A database does not respond; the message names it without its password."""
 

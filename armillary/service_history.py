@@ -35,42 +35,10 @@ HISTORY: tuple[ServiceVersion, ...] = (
     ServiceVersion(
         1,
         {
-            "scheduler": "1.0", "conductor": "1.1", "cell_conductor": "1.0", "compute": "1.0",
-            "placement": "1.1",
-        },
-        "builds and deletes",
-    ),
-    ServiceVersion(
-        2,
-        {
-            "scheduler": "1.1", "conductor": "1.2", "cell_conductor": "1.1", "compute": "1.0",
-            "placement": "1.1",
-        },
-        "agents report the trait OWNER_NOVA",
-    ),
-    ServiceVersion(
-        3,
-        {
-            "scheduler": "1.2", "conductor": "1.4", "cell_conductor": "1.3", "compute": "1.2",
-            "placement": "1.2",
-        },
-        "agents execute the commands of operations; every service has a record",
-    ),
-    ServiceVersion(
-        4,
-        {
-            "scheduler": "1.3", "conductor": "1.5", "cell_conductor": "1.4", "compute": "1.2",
-            "placement": "1.3",
-        },
-        "zones, and moves between cells",
-    ),
-    ServiceVersion(
-        5,
-        {
             "scheduler": "1.4", "conductor": "1.7", "cell_conductor": "1.5", "compute": "1.2",
             "placement": "1.4",
         },
-        "audits that heal, reshaping of provider trees",
+        "first release",
     ),
 )  # fmt: skip
 
@@ -79,13 +47,6 @@ CURRENT_VERSION = HISTORY[-1].number
 
 OLDEST_SUPPORTED = 1
 """Services of older versions are rejected, and a service refuses to start next to them."""
-
-REPORTS_OWNER = 2
-"""Agents report the trait OWNER_NOVA since this version."""
-TAKES_ORDERS = 3
-"""Agents execute the commands of operations since this version."""
-BEFORE_RECORDS = 2
-"""The last version whose conductors, schedulers and placement had no service record."""
 
 INTERFACES: tuple[str, ...] = tuple(HISTORY[-1].interfaces)
 

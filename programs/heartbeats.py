@@ -12,10 +12,10 @@ from armillary import exception
 from armillary.context import admin_context
 from armillary.outage_log import OutageLog
 from armillary.periodic import PeriodicTask
-from armillary.service_history import BEFORE_RECORDS, CURRENT_VERSION
+from armillary.service_history import CURRENT_VERSION
 from conductor.super_conductor.rpcapi import SuperConductorAPI
 from rpc.transport import Bus
-from rpc.version_caps import OldestServices, is_too_new
+from rpc.version_caps import OldestServices
 
 LOG = logging.getLogger(__name__)
 
@@ -72,10 +72,6 @@ class HeartbeatSender:
             versions = self._conductor.report_service(
                 admin_context(), self._conf.host, self._binary, service_version=CURRENT_VERSION
             )
-        except exception.RpcFailed as error:
-            if is_too_new(error):  # an older super conductor without service records
-                self._oldest.take({"conductor": BEFORE_RECORDS})
-            self._outage.failed(error)
         except exception.ArmillaryError as error:
             self._outage.failed(error)
         else:

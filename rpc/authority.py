@@ -148,7 +148,7 @@ TABLE: dict[str, dict[str, tuple[Allowed, ...]]] = {
             list_services update_service delete_service list_compute_nodes list_known_hosts
             begin_operation go_on_with_operation fail_operation set_lock abort_migration
             list_migrations get_console_output
-            list_hosts_before get_oldest_services find_living_migrations
+            get_oldest_services find_living_migrations
             order_for_other_cell order_answered_elsewhere is_order_wanted_elsewhere
             take_over_instance drop_copy
             """,

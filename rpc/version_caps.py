@@ -8,9 +8,7 @@ from typing import Protocol
 
 from oslo_config import cfg
 
-from armillary import exception, service_history
-
-_UNKNOWN_THERE = ("UnsupportedVersion", "NoSuchMethod")
+from armillary import service_history
 
 
 class VersionCap(Protocol):
@@ -87,23 +85,12 @@ def is_auto(conf: cfg.ConfigOpts, *interfaces: str) -> bool:
     return any(conf.upgrade_levels[each] == service_history.AUTO for each in interfaces)
 
 
-def allows(conf: cfg.ConfigOpts, interface: str, version: str) -> bool:
-    """Return whether an option allows a version, for servers that support it."""
-    level = conf.upgrade_levels[interface]
-    return level == service_history.AUTO or fits(level, version)
-
-
 def fits(cap: str | None, version: str) -> bool:
     """Return whether a version may be sent under a cap."""
     if cap is None:
         return True
     (major, minor), (cap_major, cap_minor) = _parts(version), _parts(cap)
     return major == cap_major and minor <= cap_minor
-
-
-def is_too_new(error: exception.RpcFailed) -> bool:
-    """Return whether a call failed because the server does not know the method."""
-    return str(error.kwargs.get("reason", "")).startswith(_UNKNOWN_THERE)
 
 
 def _parts(version: str) -> tuple[int, int]:

@@ -20,6 +20,7 @@ pytest_plugins = [
     "tests.fixtures.control_plane",
     "tests.fixtures.two_cells",
     "tests.fixtures.examples",
+    "tests.fixtures.made_up_releases",
 ]
 
 

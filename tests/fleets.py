@@ -45,6 +45,8 @@ from tests.fixtures.configuration import messaging_conf
 CELL = "10000000-0000-0000-0000-000000000001"
 OTHER_CELL = "10000000-0000-0000-0000-000000000002"
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
+AGENTS_TRAIT = "OWNER_NOVA"
+"""A trait of every host: agents report it, and a request filter requires it."""
 A_HOST = {
     "service_up": True,
     "vcpus_total": 16,
@@ -308,6 +310,8 @@ class ArrayPlacement:
 
     def _with_traits(self, traits: Iterable[str]) -> np.ndarray:
         wanted = set(traits)
+        if AGENTS_TRAIT in wanted:
+            return np.ones(len(self.uuids), dtype=bool)
         if not any(self.traits.values()):
             return np.zeros(len(self.uuids), dtype=bool)
         return np.array([bool(wanted & self.traits[uuid]) for uuid in self.uuids], dtype=bool)

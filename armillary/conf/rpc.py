@@ -28,8 +28,7 @@ _SERVED_BY = {
 }
 _LEVEL_HELP = (
     "Newest version of the RPC interface that is sent to {0}. Unset: the newest version. A "
-    "number applies to all of them. Peers older than service version {1} have no record "
-    "for 'auto' to use, unless they are agents: set the number while such a peer runs."
+    "number applies to all of them."
 )
 _OLDEST = "The newest version that every live peer supports, according to the service records."
 _EACH = "The newest version that each agent supports, according to its service record."
@@ -52,7 +51,7 @@ UPGRADE_LEVELS_OPTS: list[cfg.Opt] = [
     cfg.StrOpt(
         name, choices=_levels(name), mutable=True,
         default=service_history.AUTO if name == "compute" else None,
-        help=_LEVEL_HELP.format(who, service_history.BEFORE_RECORDS + 1),
+        help=_LEVEL_HELP.format(who),
     )
     for name, who in _SERVED_BY.items()
 ]  # fmt: skip

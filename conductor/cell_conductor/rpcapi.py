@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.context import RequestContext
-from armillary.service_history import BEFORE_RECORDS, COMPUTE
+from armillary.service_history import COMPUTE
 from objects.build_request import BuildRequest
 from objects.compute_node import ComputeNode
 from objects.host_states import HostStateBatch
@@ -41,7 +41,7 @@ class CellConductorAPI(RpcClient):
     report names its host and is checked against the sender's agent. Version history: 1.0 initial;
     1.1 build_instances takes RequestSpec 1.1; 1.2 adds operations and migrations, and
     build_instances takes Instance 1.1; 1.3 report_services answers, adds get_oldest_services,
-    list_hosts_before, builds_succeeded, is_build_wanted and is_order_wanted; 1.4 moves between
+    builds_succeeded, is_build_wanted and is_order_wanted; 1.4 moves between
     cells; 1.5 reshape in report_compute_nodes, list_known_hosts.
     """
 
@@ -370,16 +370,6 @@ class CellConductorAPI(RpcClient):
         result: dict[str, int] = self._call(context, "get_oldest_services", version="1.3")
         return result
 
-    def list_hosts_before(self, context: RequestContext, service_version: int) -> list[str]:
-        """Return hosts whose agents have an older service version; since 1.3.
-
-        Returns at most 10,000, sorted by name.
-        """
-        result: list[str] = self._call(
-            context, "list_hosts_before", version="1.3", service_version=service_version
-        )
-        return result
-
     def update_service(
         self, context: RequestContext, service_uuid: str, values: dict[str, Any]
     ) -> Service:
@@ -436,10 +426,10 @@ class CellConductorAPI(RpcClient):
         """Send the heartbeat of an agent and its hosts, every ``report_interval``.
 
         Missing records are created. ``builds`` (instance UUID -> attempt) are builds in progress:
-        their leases are renewed. Answers as ``get_oldest_services``; a conductor before 1.3 does
-        not answer, which shows its version. Raises Conflict, ServiceTooOld.
+        their leases are renewed. Answers as ``get_oldest_services``. Raises Conflict,
+        ServiceTooOld.
         """
-        answer: dict[str, int] | None = self._call(
+        answer: dict[str, int] = self._call(
             context,
             "report_services",
             agent=agent,
@@ -447,7 +437,7 @@ class CellConductorAPI(RpcClient):
             builds=builds,
             service_version=version,
         )
-        return {"cell_conductor": BEFORE_RECORDS} if answer is None else answer
+        return answer
 
     def report_compute_nodes(
         self,

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from oslo_config import cfg
 
-from armillary import exception
 from armillary.context import RequestContext, admin_context
-from armillary.service_history import BEFORE_RECORDS
 from conductor.super_conductor.rpcapi import SuperConductorAPI
 from placement.rpcapi import PlacementAPI
 from programs.bus_factory import bus_maker
 from rpc.transport import configured_url
-from rpc.version_caps import ConfiguredCap, OldestServices, is_auto, is_too_new
+from rpc.version_caps import ConfiguredCap, OldestServices, is_auto
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,8 @@ def peers(conf: cfg.ConfigOpts) -> Iterator[Peers]:
     oldest = OldestServices()
     try:
         if is_auto(conf, "conductor", "placement"):
-            oldest.take(_ask_oldest(SuperConductorAPI(bus, timeout_seconds=timeout_seconds)))
+            uncapped = SuperConductorAPI(bus, timeout_seconds=timeout_seconds)
+            oldest.take(uncapped.get_oldest_services(admin_context()))
         yield Peers(
             admin_context(),
             SuperConductorAPI(
@@ -51,13 +50,3 @@ def peers(conf: cfg.ConfigOpts) -> Iterator[Peers]:
         )
     finally:
         bus.close()
-
-
-def _ask_oldest(conductor: SuperConductorAPI) -> Mapping[str, int]:
-    """Return the oldest service versions. Raises Unavailable, as the later calls would."""
-    try:
-        return conductor.get_oldest_services(admin_context())
-    except exception.RpcFailed as error:
-        if not is_too_new(error):
-            raise
-        return {"conductor": BEFORE_RECORDS}

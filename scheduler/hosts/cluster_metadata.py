@@ -13,9 +13,7 @@ from objects.cell_mapping import CELL0_UUID
 class ClusterMetadata:
     """A version of the metadata, replaced as a whole; ``seq`` increases with each change.
 
-    ``service_version_min`` is the oldest version of a compute service in any cell, or 0 while
-    unknown; the host store updates it. ``zones`` are the child zones: dicts with uuid, name,
-    transport_url and disabled.
+    ``zones`` are the child zones: dicts with uuid, name, transport_url and disabled.
     """
 
     def __init__(
@@ -28,7 +26,6 @@ class ClusterMetadata:
     ) -> None:
         self.seq = seq
         self.zones = tuple(zones)
-        self.service_version_min = 0
         self.cell_names: dict[str, str] = {}
         self.enabled_cells: set[str] = set()
         for cell in cells:

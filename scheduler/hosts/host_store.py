@@ -26,8 +26,6 @@ InstancesOfHosts = Mapping[str, Collection[str]]
 """Host -> UUIDs of instances."""
 
 _ROWS_MIN = 64
-_NO_VERSION = 2**31
-"""Greater than any version; used for rows without a host."""
 
 
 class Outcome(enum.Enum):
@@ -98,7 +96,6 @@ class HostStore:
                 if cell.uuid not in facts.cell_names:
                     self._remove(cell, [self._uuid_at(row) for row in cell.rows])
                     del self._cells[cell.uuid]
-            self._note_versions()
 
     def apply(self, batch: HostStateBatch) -> Outcome:
         """Apply a batch in sequence, and record that the cell was heard from in any case.
@@ -120,7 +117,6 @@ class HostStore:
                 self._remove(cell, [self._uuid_at(row) for row in rows])
             self._write(cell, batch, values)
             self._remove(cell, batch.removed)
-            self._note_versions()
             cell.seq = batch.last_seq
             return Outcome.APPLIED
 
@@ -339,15 +335,7 @@ class HostStore:
             del self._row_of[uuid]
             self._version += 1
             cell.rows.remove(row)
-            self._own("service_version")[row] = _NO_VERSION
             self._free.append(row)
-
-    def _note_versions(self) -> None:
-        """Set the oldest version of a compute service; 0 while a cell is unknown."""
-        is_complete = self._facts.enabled_cells <= self._cells.keys()
-        versions: Numbers = self._columns["service_version"][: self._rows_end]  # type: ignore[assignment]
-        oldest = int(versions.min(initial=_NO_VERSION)) if is_complete else 0
-        self._facts.service_version_min = oldest
 
     def _own(self, name: str) -> Any:
         """Return a writable column, copied if a snapshot uses it."""

@@ -14,7 +14,7 @@ _AS_USUAL: dict[str, Any] = {
     "host_ip": "192.0.2.1",
     "supported_instances": [["x86_64", "simulated", "hvm"]],
 }
-_COMPUTE_NODE_TRAIT = "COMPUTE_NODE"
+_AGENT_TRAITS = ("COMPUTE_NODE", "OWNER_NOVA")
 
 
 def attributes_of(
@@ -53,7 +53,7 @@ def inventories_of(shape: HostShape) -> dict[str, dict[str, Any]]:
 
 def traits_of(shape: HostShape) -> list[str]:
     """Return the traits of a host of a shape."""
-    return sorted({*shape.traits, _COMPUTE_NODE_TRAIT})
+    return sorted({*shape.traits, *_AGENT_TRAITS})
 
 
 def _inventory(amount: Amount) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def _fill(placement: PlacementAPI, fleet: list[Host]) -> None:
                 {
                     "uuid": host.uuid,
                     "name": host.name,
-                    "traits": ["COMPUTE_NODE"],
+                    "traits": ["COMPUTE_NODE", "OWNER_NOVA"],
                     "inventories": {
                         "VCPU": _inventory(64, 4.0),
                         "MEMORY_MB": _inventory(262_144, 1.0),

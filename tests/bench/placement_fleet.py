@@ -57,9 +57,11 @@ def uuid_of(number: int) -> str:
 def fill_plain(database_url: str, providers: int, *, traits: int = 0) -> None:
     """Write plain providers of three classes, every second one with ``TRAIT_OF_HALF``.
 
-    Each has so many ``traits`` more.
+    Each has ``OWNER_NOVA``, as a host has, and so many ``traits`` more.
     """
-    others = [name for name in os_traits.get_traits() if name != TRAIT_OF_HALF][:traits]
+    owner = os_traits.OWNER_NOVA
+    more = [name for name in os_traits.get_traits() if name not in (TRAIT_OF_HALF, owner)]
+    others = [owner, *more[:traits]]
     _fill(
         database_url,
         (

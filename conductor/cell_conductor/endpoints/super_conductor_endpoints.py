@@ -111,10 +111,6 @@ class SuperConductorEndpoints(BackgroundTasks):
         return self._records.oldest_cached()
 
     @exposed
-    def list_hosts_before(self, context: RequestContext, service_version: int) -> list[str]:
-        return self._services.list_hosts_before(service_version)
-
-    @exposed
     def update_service(
         self, context: RequestContext, service_uuid: str, values: dict[str, Any]
     ) -> Service:

@@ -184,11 +184,6 @@ class HostServices:
                 down_time_seconds=self._conf.service_down_time, cell_uuid=self._conf.cell.uuid,
             )  # fmt: skip
 
-    def list_hosts_before(self, version: int) -> list[str]:
-        """Return at most ``HOSTS_MAX`` hosts whose agents have an older version."""
-        with self._database.reader() as session:
-            return services.list_hosts_before(session, version, limit=HOSTS_MAX)
-
     def update(
         self, context: RequestContext, service_uuid: str, values: Mapping[str, Any]
     ) -> Service:

@@ -17,7 +17,6 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from armillary.service_history import TAKES_ORDERS
 from compute_agent.rpcapi import ComputeAPI
 from conductor.cell_conductor import base_task
 from conductor.cell_conductor.operations import commands, pending_moves
@@ -52,7 +51,6 @@ from objects.instance_fault import InstanceFault
 from objects.instance_order import InstanceOrder
 from objects.server_record import ServerRecord
 from placement.rpcapi import PlacementAPI
-from rpc.version_caps import allows
 
 LOG = logging.getLogger(__name__)
 
@@ -62,8 +60,6 @@ COMMAND = "order"
 ACT = "act"
 WAIT = "wait"
 
-COMMANDS_SINCE = "1.1"
-"""First version of the agents' API that has commands."""
 WAIT_EVENT = "conductor_wait_for_cell"
 
 
@@ -263,8 +259,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
     ) -> None:
         """Raise InstanceInvalidState if the host that the flow needs is down.
 
-        Raises HostTooOld if its agent does not support operations yet. The super conductor has
-        already checked a host of another cell there.
+        The super conductor has already checked a host of another cell there.
         """
         if flow.needs is None or commands.cell_at(row, flow.needs) is not None:
             return
@@ -278,8 +273,6 @@ class Operations(base_task.Task[models.InstanceOperation]):
                 operation=flow.operation,
                 reason=f"host {host} is down; wait until it is back, or have the server evacuated",
             )
-        if not self._supports_commands(service):
-            raise exception.HostTooOld(operation=flow.operation, needed=TAKES_ORDERS, hosts=host)
 
     def _leave_super(
         self,
@@ -363,7 +356,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
         lost = []
         for work in works:
             service = found.get(str(hosts[work.uuid]))
-            if self._is_host_up(service) and self._supports_commands(service):
+            if self._is_host_up(service):
                 self._tell(context, work, str(service and service.agent))
             else:
                 lost.append(work)
@@ -390,8 +383,8 @@ class Operations(base_task.Task[models.InstanceOperation]):
         self._database.run_in_writer(lambda session: copies.keep(session, record, now=self._now))
         with self._database.reader() as session:
             service = services.find_by_hosts(session, {host}).get(host)
-        if not (self._is_host_up(service) and self._supports_commands(service)):
-            return str(self._unreachable_fault(record.instance.uuid, host, service).details)
+        if not self._is_host_up(service):
+            return f"host {host} is down"
         assert service is not None
         LOG.info(
             "%s: command %d of another cell, %s on %s",
@@ -425,9 +418,9 @@ class Operations(base_task.Task[models.InstanceOperation]):
                 rows = self._transitions.rows(session, instance, row)
                 host = str(hosts[work.uuid])
                 service = services.find_by_hosts(session, {host}).get(host)
-                fault = self._unreachable_fault(work.uuid, host, service)
+                fault = _unreached(work.uuid, host, f"host {host} is down")
                 is_left = stage.at is Side.DESTINATION or not self._is_host_up(service)
-                following = stage.down if is_left else None  # wait for a too old host
+                following = stage.down if is_left else None  # it is up again: send once more
                 leases += self._transitions.take_failure(rows, stage, fault, following or row.stage)
             return leases
 
@@ -484,25 +477,6 @@ class Operations(base_task.Task[models.InstanceOperation]):
             record_failure(row, pending_moves.withdrawn_fault(work.uuid))
             leases += self._transitions.enter(rows, stage.failed)
         return leases
-
-    def _supports_commands(self, service: models.Service | None) -> bool:
-        """Return whether an agent supports commands and may be sent them."""
-        return (
-            service is not None
-            and service.version >= TAKES_ORDERS
-            and allows(self._conf, "compute", COMMANDS_SINCE)
-        )
-
-    def _unreachable_fault(
-        self, instance_uuid: str, host: str, service: models.Service | None
-    ) -> InstanceFault:
-        details = f"host {host} is down"
-        if self._is_host_up(service) and not self._supports_commands(service):
-            details = (
-                f"the agent of host {host} cannot run operations: it needs service version "
-                f"{TAKES_ORDERS} or later, and [upgrade_levels] compute must allow {COMMANDS_SINCE}"
-            )
-        return _unreached(instance_uuid, host, details)
 
     def _agent_stage(self, work: WorkItem) -> AgentStage:
         stage = self._transitions.stage_of(work.row)

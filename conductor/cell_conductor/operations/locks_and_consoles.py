@@ -7,7 +7,6 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from armillary.service_history import TAKES_ORDERS
 from compute_agent.rpcapi import ComputeAPI
 from conductor.cell_conductor.operations.resize import HANDED_OVER
 from conductor.common.cell_db import actions, instances, operations, services
@@ -59,8 +58,8 @@ class LocksAndConsoles:
     def console(self, context: RequestContext, instance_uuid: str, *, lines: int | None) -> str:
         """Return the last console output of the guest.
 
-        Raises InstanceNotFound; InstanceInvalidState when no host can be asked; HostTooOld; what
-        the agent raises.
+        Raises InstanceNotFound; InstanceInvalidState when no host can be asked; what the agent
+        raises.
         """
         with self._database.reader() as session:
             row = instances.find_rows(session, [instance_uuid]).get(instance_uuid)
@@ -73,10 +72,6 @@ class LocksAndConsoles:
                 instance_uuid=instance_uuid,
                 operation="show its console",
                 reason="it is on no host that is up",
-            )
-        if service.version < TAKES_ORDERS:
-            raise exception.HostTooOld(
-                operation="show a console", needed=TAKES_ORDERS, hosts=service.host
             )
         return self._compute.get_console_output(
             context, service.agent, instance_uuid, service.host, lines=lines

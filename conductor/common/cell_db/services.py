@@ -200,17 +200,6 @@ def oldest_versions(session: Session, *, now: datetime, down_time_seconds: float
     return {str(binary): version for binary, version in session.execute(_OLDEST, since)}
 
 
-def list_hosts_before(session: Session, version: int, *, limit: int) -> list[str]:
-    """Return the hosts whose compute service is older than a version, in order."""
-    query = (
-        sa.select(models.Service.host)
-        .where(_IS_COMPUTE, models.Service.version < version)
-        .order_by(models.Service.host)
-        .limit(limit)
-    )
-    return list(session.scalars(query))
-
-
 def versions_of_agents(session: Session) -> dict[str, int]:
     """Return agent -> the oldest version of its compute services."""
     query = (

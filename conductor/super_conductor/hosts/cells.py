@@ -10,7 +10,7 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from oslo_config import cfg
@@ -18,13 +18,12 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
-from armillary.service_history import BEFORE_RECORDS
 from conductor.cell_conductor.rpcapi import CellConductorAPI
 from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.peer_link import Asked, Link
 from objects.cell_mapping import CellMapping
 from rpc.transport import Bus
-from rpc.version_caps import ConfiguredCap, OldestServices, is_auto, is_too_new
+from rpc.version_caps import ConfiguredCap, OldestServices, is_auto
 
 LOG = logging.getLogger(__name__)
 
@@ -63,13 +62,7 @@ class _Versions:
         if is_fresh or not is_auto(self._conf, "cell_conductor"):
             return
         self._asked_at = now
-        try:
-            found: Mapping[str, int] = self._api.get_oldest_services(admin_context())
-        except exception.RpcFailed as error:
-            if not is_too_new(error):
-                raise
-            found = {"cell_conductor": BEFORE_RECORDS}
-        self._oldest.take(found)
+        self._oldest.take(self._api.get_oldest_services(admin_context()))
 
 
 class _Link(Link):

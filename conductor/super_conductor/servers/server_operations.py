@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import uuid
 from collections.abc import Callable, Mapping
@@ -31,7 +30,6 @@ from conductor.super_conductor.db.moves import Move
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.move.move_task import Moves, write_nothing
-from conductor.super_conductor.move.outdated_hosts import OutdatedHosts
 from conductor.super_conductor.servers.server_views import Servers
 from objects.cell_mapping import CELL0_UUID
 from objects.flavor import Flavor
@@ -104,7 +102,6 @@ class ServerOperations:
         self._conf = conf
         self._database = database
         self._cells = cells
-        self._outdated_hosts = OutdatedHosts(cells)
         self._servers = servers
         self._deletes = deletes
         self._moves = moves
@@ -370,7 +367,6 @@ class ServerOperations:
         arguments = {
             "migration_uuid": str(uuid.uuid4()),
             "availability_zone": asked.arguments.get("availability_zone"),
-            "ignore_hosts": list(self._outdated_hosts.list(asked.context, asked.cell_uuid)),
             **self._host_asked(asked),
         }
         self._accept_move(asked, arguments)
@@ -421,22 +417,10 @@ class ServerOperations:
         return given
 
     def _ignored(self, asked: _Asked) -> list[str]:
-        """Return the hosts to exclude: the present one, and those too old for orders."""
+        """Return the hosts to exclude: the present one, unless the server may stay there."""
         may_stay = asked.operation == "resize" and self._conf.allow_resize_to_same_host
         host = asked.instance.host
-        old = [*self._outdated_hosts.list(asked.context, asked.cell_uuid)]
-        if asked.is_cross_cell:
-            old += self._outdated_hosts_in_other_cells(asked)
-        return old if may_stay or host is None or host in old else [host, *old]
-
-    def _outdated_hosts_in_other_cells(self, asked: _Asked) -> list[str]:
-        """Return the old hosts of other cells; a silent cell is not considered anyway."""
-        found: list[str] = []
-        for cell in self._cells.list_cells():
-            if cell.uuid != asked.cell_uuid:
-                with contextlib.suppress(exception.CellUnavailable):
-                    found += self._outdated_hosts.list(asked.context, cell.uuid)
-        return found
+        return [] if may_stay or host is None else [host]
 
     def _may_change_cell(self, asked: _Asked) -> bool:
         """Return whether a move may change cells: if requested, and if all cells support it."""
@@ -446,7 +430,7 @@ class ServerOperations:
         return len(known.by_cell) > 1 and all(known.by_cell.values())
 
     def _host_asked(self, asked: _Asked) -> dict[str, Any]:
-        """Return the requested host. Raises HostNotFound, HostTooOld, Invalid."""
+        """Return the requested host. Raises HostNotFound, Invalid."""
         host = asked.arguments.get("host")
         if host is None:
             return {}
@@ -462,7 +446,6 @@ class ServerOperations:
             raise exception.Invalid(
                 reason=f"server {asked.instance.uuid} is already on host {host}"
             )
-        self._outdated_hosts.refuse(asked.context, mapping.cell_uuid, host, asked.operation)
         return {"host": host}
 
     def _new_flavor(self, asked: _Asked) -> Flavor:

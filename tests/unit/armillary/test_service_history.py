@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from armillary import service_history
-from armillary.service_history import HISTORY, rpc_version, rpc_versions
+from armillary.service_history import HISTORY
 from compute_agent.rpcapi import ComputeAPI
 from conductor.cell_conductor.rpcapi import CellConductorAPI
 from conductor.super_conductor.rpcapi import SuperConductorAPI
@@ -35,11 +35,3 @@ def test_no_interface_ever_goes_back(interface: str) -> None:
     """A newer service serves what the older one did."""
     minors = [int(row.interfaces[interface].partition(".")[2]) for row in HISTORY]
     assert minors == sorted(minors)
-
-
-@pytest.mark.parametrize(("version", "served"), [(0, "1.0"), (2, "1.0"), (3, "newest"),
-                                                 (99, "newest")])  # fmt: skip
-def test_an_unknown_version_counts_as_the_nearest(version: int, served: str) -> None:
-    """One of the future serves at least what is known here."""
-    newest = rpc_versions("compute")[-1]
-    assert rpc_version("compute", version) == (newest if served == "newest" else served)

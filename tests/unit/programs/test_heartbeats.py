@@ -11,7 +11,7 @@ import rpc
 from armillary import conf as armillary_conf
 from armillary import exception
 from armillary.periodic import PeriodicTask
-from armillary.service_history import BEFORE_RECORDS, CURRENT_VERSION, SCHEDULER
+from armillary.service_history import CURRENT_VERSION, SCHEDULER
 from programs.heartbeats import HeartbeatSender
 from rpc.version_caps import OldestServices
 from tests.fixtures.direct_bus import Breaker, DirectBus
@@ -81,17 +81,6 @@ def test_a_report_says_who_and_hears_how_old_others_are(conf: cfg.ConfigOpts) ->
     assert conductor.reports == [("top-1", SCHEDULER, CURRENT_VERSION)]
     assert oldest.of("conductor") == 7
     assert made._manager.reloads == 1
-
-
-def test_a_conductor_that_keeps_no_records_is_an_older_one(conf: cfg.ConfigOpts) -> None:
-    """Its version is known by that."""
-    conductor = Conductor()
-    conductor.error = exception.RpcFailed(
-        method="report_service", topic="conductor", reason="UnsupportedVersion: 1.4"
-    )
-    made, oldest = reporting(conf, conductor)
-    made.report()
-    assert oldest.of("conductor") == BEFORE_RECORDS
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from oslo_config import cfg
 
-from armillary import exception
 from armillary.conf import rpc as rpc_options
 from rpc import version_caps
 from rpc.version_caps import ConfiguredCap, OldestServices
+from tests.fixtures.made_up_releases import NEW, OLD
+
+pytestmark = pytest.mark.usefixtures("two_releases")
 
 
 @pytest.fixture
@@ -36,11 +38,12 @@ def test_what_fits_under_a_cap(limit: str | None, version: str, may: bool) -> No
 
 def test_auto_is_what_the_oldest_service_serves(levels: cfg.ConfigOpts) -> None:
     """And it follows when that one is upgraded."""
-    levels.set_override("scheduler", "auto", group="upgrade_levels")
+    for interface in ("scheduler", "placement"):
+        levels.set_override(interface, "auto", group="upgrade_levels")
     oldest = OldestServices()
-    oldest.take({"scheduler": 1, "placement": 3})
-    assert cap(levels, oldest) == "1.0"
-    oldest.take({"scheduler": 2})
+    oldest.take({"scheduler": OLD, "placement": NEW})
+    assert (cap(levels, oldest), cap(levels, oldest, "placement")) == ("1.0", "1.1")
+    oldest.take({"scheduler": NEW})
     assert cap(levels, oldest) == "1.1"
 
 
@@ -55,7 +58,7 @@ def test_what_is_set_holds_whatever_services_say(levels: cfg.ConfigOpts, level: 
     """A number is the operator's word, and none is, too."""
     levels.set_override("scheduler", level, group="upgrade_levels")
     oldest = OldestServices()
-    oldest.take({"scheduler": 2})
+    oldest.take({"scheduler": NEW})
     assert cap(levels, oldest) == level
 
 
@@ -69,10 +72,21 @@ def test_a_level_is_read_at_each_message(levels: cfg.ConfigOpts) -> None:
 
 def test_each_server_may_have_its_own(levels: cfg.ConfigOpts) -> None:
     """Agents are asked one by one, without anything being set."""
-    versions = {"old": 2, "new": 99}
+    versions = {"old": OLD, "new": NEW}
     made = ConfiguredCap(levels, "compute", lambda server: versions[str(server)])
-    assert made.of("old") == "1.0"
-    assert made.of("new") != "1.0"
+    assert (made.of("old"), made.of("new")) == ("1.0", "1.1")
+
+
+def test_a_peer_of_a_later_release_is_sent_the_newest(levels: cfg.ConfigOpts) -> None:
+    """It serves at least what is known here."""
+    assert ConfiguredCap(levels, "compute", lambda _server: NEW + 1).of("newer") == "1.1"
+
+
+def test_the_levels_are_the_versions_of_all_releases() -> None:
+    """Each with the service version that brought it, for the manual."""
+    described = dict(rpc_options._levels("compute"))
+    assert list(described) == ["auto", "1.0", "1.1"]
+    assert described["1.1"] == "Since service version 2."
 
 
 @pytest.mark.parametrize("value", ["0.9", "1.99", "liberty", ""])
@@ -80,13 +94,3 @@ def test_a_level_that_there_never_was_is_refused(levels: cfg.ConfigOpts, value: 
     """With what is possible."""
     with pytest.raises(ValueError, match=r"auto.*1\.0"):
         levels.set_override("scheduler", value, group="upgrade_levels")
-
-
-@pytest.mark.parametrize(
-    ("reason", "is_it"), [("UnsupportedVersion: 1.4", True), ("NoSuchMethod: x", True),
-                          ("KeyError: 'x'", False)],
-)  # fmt: skip
-def test_a_method_that_is_not_known_there(reason: str, is_it: bool) -> None:
-    """Told apart from a call that broke."""
-    error = exception.RpcFailed(method="m", topic="t", reason=reason)
-    assert version_caps.is_too_new(error) == is_it

@@ -10,6 +10,9 @@ from oslo_config import cfg
 from armillary import exception
 from conductor.common.service_versions import ServiceVersions
 from tests.fixtures.cell import a_conf
+from tests.fixtures.made_up_releases import NEW, OLD
+
+pytestmark = pytest.mark.usefixtures("two_releases")
 
 AWAY = exception.RpcTimeout(method="get_oldest_services", topic="conductor", timeout_seconds=1)
 
@@ -18,7 +21,7 @@ class Asked:
     """Answers what the test says, or raises it."""
 
     def __init__(self) -> None:
-        self.answer: Any = {"scheduler": 2, "placement": 3}
+        self.answer: Any = {"scheduler": NEW, "placement": NEW}
         self.count = 0
 
     def __call__(self, _context: Any) -> Any:
@@ -52,6 +55,6 @@ def test_the_cap_follows_what_is_heard(conf: cfg.ConfigOpts) -> None:
     asked.answer = AWAY
     versions.refresh()
     assert cap.of(None) == "1.1"
-    asked.answer = {"scheduler": 1}
+    asked.answer = {"scheduler": OLD}
     versions.refresh()
     assert cap.of(None) == "1.0"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from armillary.db import Database
-from armillary.service_history import CURRENT_VERSION
 from conductor.common.cell_db.services import record_heartbeat
 from tests import builders
 from tests.fixtures.databases import newest_version
+from tests.fixtures.made_up_releases import NEW, OLD
 from tests.unit.programs.operator.conftest import CellConductor, Ended, Run, register
 
 API = newest_version("conductor.super_conductor.db.schema")
@@ -82,23 +82,19 @@ def test_unmapped_hosts_and_silent_cells_are_named(
     assert "hosts without a cell mapping: new; " in text
 
 
+@pytest.mark.usefixtures("two_releases")
 def test_services_of_mixed_versions_are_a_warning(
     run_status: Run, cell_conductor: CellConductor
 ) -> None:
     """Which are older, how old the oldest is, and what is newer than this program."""
-    cell_conductor.add_host("present")
-    cell_conductor.add_host("older", version=1)
-    cell_conductor.add_host("old", version=2)
-    cell_conductor.add_host("newer", version=CURRENT_VERSION + 1)
+    for host, version in (("present", NEW), ("old", OLD), ("newer", NEW + 1)):
+        cell_conductor.add_host(host, version=version)
     ended = run_status("upgrade-check", "-f", "json")
     result, text = details(ended, "Service versions")
     assert (ended.code, result) == (1, "Warning")
-    assert "older release: old (armillary-compute 2), older (armillary-compute 1); " in text
-    assert f"the oldest has version 1, this release {CURRENT_VERSION}" in text
-    assert (
-        f"newer release than this program's: newer (armillary-compute {CURRENT_VERSION + 1})"
-        in text
-    )
+    assert "older release: old (armillary-compute 1); " in text
+    assert "the oldest has version 1, this release 2" in text
+    assert "newer release than this program's: newer (armillary-compute 3)" in text
     assert "present" not in text
 
 
@@ -113,16 +109,16 @@ def test_services_that_are_too_old_are_a_failure(
     assert "oldest supported version is 1: ancient (armillary-compute 0)" in text
 
 
-@pytest.mark.usefixtures("cell_conductor")
+@pytest.mark.usefixtures("cell_conductor", "two_releases")
 def test_services_on_the_top_broker_count(run_status: Run, tmp_path: Path) -> None:
     """Their records are in cell0's database."""
     cell0 = Database(f"sqlite:///{tmp_path}/cell0.sqlite", name="cell0")
     with cell0.writer() as session:
-        record_heartbeat(session, "top-1", "armillary-scheduler", version=2, now=builders.A_TIME)
+        record_heartbeat(session, "top-1", "armillary-scheduler", version=OLD, now=builders.A_TIME)
     cell0.dispose()
     result, text = details(run_status("upgrade-check", "-f", "json"), "Service versions")
     assert result == "Warning"
-    assert "top-1 (armillary-scheduler 2)" in text
+    assert "top-1 (armillary-scheduler 1)" in text
 
 
 def test_a_service_without_the_api_database_is_not_asked_for_cells(

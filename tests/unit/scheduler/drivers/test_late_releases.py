@@ -31,6 +31,7 @@ class Ledger:
             a_provider(
                 host.name,
                 uuid=host.uuid,
+                traits=["OWNER_NOVA"],
                 inventories={
                     "VCPU": {"total": 1, "allocation_ratio": 1.0},
                     "MEMORY_MB": {"total": 32_768, "allocation_ratio": 1.0},

@@ -49,8 +49,8 @@ class Placement:
     def add(self, host: Host, **totals: int) -> str:
         """Store a host's provider."""
         inventories = {name: {"total": total} for name, total in totals.items()}
-        report = {"uuid": host.uuid, "name": host.name, "inventories": inventories, "traits": []}
-        self.engine.providers.set_providers([report])
+        report = {"uuid": host.uuid, "name": host.name, "inventories": inventories}
+        self.engine.providers.set_providers([{**report, "traits": ["OWNER_NOVA"]}])
         return host.uuid
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-import pytest
-
 from objects.request_spec import RequestLevelParams, RequestSpec
 from scheduler import request_filters
-from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.request import pci_groups, resource_query
 from scheduler.request_filters.owner import Owner
 from tests.fixtures.numa_fleets import GPU, NIC, a_pci_request
-from tests.fleets import OTHER_CELL, a_fleet, a_host, a_request_spec, scheduling_conf, some_facts
+from tests.fleets import a_request_spec, scheduling_conf, some_facts
 
 
 def a_spec() -> RequestSpec:
@@ -23,11 +20,6 @@ def a_spec() -> RequestSpec:
     return a_request_spec(pci_requests=[each.to_plain() for each in requests])
 
 
-def facts(version: int) -> ClusterMetadata:
-    hosts = [a_host(service_version=version)]
-    return a_fleet(hosts, facts=some_facts(disabled=[OTHER_CELL])).facts
-
-
 def required(spec: RequestSpec) -> list[set[str]]:
     """Return the traits of each group but that of the host itself."""
     query = resource_query.build(spec, limit=0, has_devices=True)
@@ -35,13 +27,10 @@ def required(spec: RequestSpec) -> list[set[str]]:
     return [{trait for (trait,) in group.required_traits} for group in query.groups[1:]]
 
 
-@pytest.mark.parametrize(
-    ("version", "owner"), [(1, set()), (2, {"OWNER_NOVA"})], ids=["old services", "new ones"]
-)
-def test_devices_are_of_compute_services_when_hosts_are(version: int, owner: set[str]) -> None:
+def test_devices_are_of_compute_services_as_hosts_are() -> None:
     """Each device's provider has the trait, beside those of its alias."""
-    spec = a_spec()
-    request_filters.apply_all([Owner(scheduling_conf())], spec, facts(version))
+    spec, owner = a_spec(), {"OWNER_NOVA"}
+    request_filters.apply_all([Owner(scheduling_conf())], spec, some_facts())
     assert required(spec) == [owner, owner, owner | {"CUSTOM_FAST"}]
 
 

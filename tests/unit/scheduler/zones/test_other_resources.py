@@ -27,7 +27,7 @@ def a_store(zone: str, *sizes_gb: int, clock: Clock, children: list[Zone] | None
             "uuid": host.uuid,
             "name": host.name,
             "inventories": {VOLUME: {"total": size}},
-            "traits": ["CUSTOM_SSD"] if size < 1000 else [],
+            "traits": ["OWNER_NOVA", *(["CUSTOM_SSD"] if size < 1000 else [])],
         }
         for host, size in zip(hosts, sizes_gb, strict=True)
     ]

@@ -264,7 +264,7 @@ def test_traits_and_resources_of_all_zones_are_joined() -> None:
     root = Zone("root", [a_host("r")], [leaf])
     root.placement.traits[root.hosts[0].uuid] = {"CUSTOM_B"}
     made = root.push_all().summary().capabilities
-    assert made["traits"] == ["CUSTOM_A", "CUSTOM_B"]
+    assert made["traits"] == ["CUSTOM_A", "CUSTOM_B", "OWNER_NOVA"]
     assert made["resources"]["MEMORY_MB"] == 99999
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from armillary.service_history import CURRENT_VERSION
+import pytest
+
 from conductor.cell_conductor.hosts.agent_versions import CACHE_SECONDS, AgentVersions
 from tests.fixtures.cell import Cell, counted_statements
+from tests.fixtures.made_up_releases import NEW, OLD
+
+pytestmark = pytest.mark.usefixtures("two_releases")
 
 
 def report(cell: Cell, agent: str, version: int) -> None:
@@ -13,39 +17,39 @@ def report(cell: Cell, agent: str, version: int) -> None:
 
 def test_each_agent_has_its_own(cell: Cell) -> None:
     """Without a name the oldest counts; who is not known is 0."""
-    report(cell, "old", 2)
-    report(cell, "new", CURRENT_VERSION)
+    report(cell, "old", OLD)
+    report(cell, "new", NEW)
     versions = AgentVersions(cell.database, monotonic=cell.clock)
-    assert (versions.of("old"), versions.of("new"), versions.of("none")) == (2, CURRENT_VERSION, 0)
-    assert versions.of(None) == 2
+    assert (versions.of("old"), versions.of("new"), versions.of("none")) == (OLD, NEW, 0)
+    assert versions.of(None) == OLD
 
 
 def test_nothing_is_read_for_agents_of_today(cell: Cell) -> None:
     """For a while: a message to an agent costs no statement."""
-    report(cell, "new", CURRENT_VERSION)
+    report(cell, "new", NEW)
     versions = AgentVersions(cell.database, monotonic=cell.clock)
     versions.of("new")
     with counted_statements(cell.database) as statements:
         versions.of("new")
     assert statements == []
-    report(cell, "new", 2)
+    report(cell, "new", OLD)
     cell.clock.advance(CACHE_SECONDS)
-    assert versions.of("new") == 2
+    assert versions.of("new") == OLD
 
 
 def test_an_upgraded_agent_counts_at_once(cell: Cell) -> None:
     """Also where another conductor was told."""
-    report(cell, "a", 2)
+    report(cell, "a", OLD)
     versions = AgentVersions(cell.database, monotonic=cell.clock)
-    assert versions.of("a") == 2
-    report(cell, "a", CURRENT_VERSION)
-    assert versions.of("a") == CURRENT_VERSION
+    assert versions.of("a") == OLD
+    report(cell, "a", NEW)
+    assert versions.of("a") == NEW
 
 
 def test_a_report_of_another_version_is_heard(cell: Cell) -> None:
     """Once; the same again is no news."""
     heard: list[str] = []
     cell.services._on_version = lambda: heard.append("news")
-    for version in (2, 2, 3):
+    for version in (OLD, OLD, NEW):
         report(cell, "a", version)
     assert heard == ["news", "news"]
