@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, NoReturn
 
 import falcon
 
-DEPTH_MAX = 32
-
-_UNCLEAN = re.compile("[\0\ud800-\udfff]")
+from armillary.http.validation import DEPTH_MAX, check_clean
 
 
 class Body:
@@ -51,7 +48,12 @@ def parse(raw: bytes) -> dict[str, Any]:
         raise _refused("it contains a number that is not valid JSON or too long") from error
     if not isinstance(value, dict):
         raise _refused(f"it must be a JSON object, not {_JSON_NAMES[type(value)]}")
-    _check_text(value, path=(), depth=1)
+    try:
+        check_clean(value, allow_infinity=True)
+    except RecursionError as error:
+        raise _too_deep() from error
+    except ValueError as error:
+        raise _refused(str(error)) from error
     return value
 
 
@@ -63,28 +65,6 @@ _JSON_NAMES = {
     bool: "a boolean",
     type(None): "null",
 }
-
-
-def is_clean(text: str) -> bool:
-    """Return whether text can be stored everywhere: no NUL, no lone surrogate."""
-    return _UNCLEAN.search(text) is None
-
-
-def _check_text(value: Any, path: tuple[str, ...], depth: int) -> None:
-    if isinstance(value, str):
-        if not is_clean(value):
-            field = ".".join(path)
-            raise _refused(f"the text at '{field}' contains a NUL or a lone surrogate")
-        return
-    if not isinstance(value, dict | list):
-        return
-    if depth > DEPTH_MAX:
-        raise _too_deep()
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, item in items:
-        if isinstance(key, str) and not is_clean(key):
-            raise _refused("the name of a field contains a NUL or a lone surrogate")
-        _check_text(item, (*path, str(key)), depth + 1)
 
 
 def _refuse_constant(name: str) -> NoReturn:

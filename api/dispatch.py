@@ -12,12 +12,10 @@ import falcon
 from api import validation
 from api.call import Answer, AppState, Call, Handler
 from api.links import Links
-from api.validation import Check, Schema
+from api.validation import Check
 from armillary import exception
 from armillary.context import RequestContext
-
-NOTHING: Schema = {"type": "object", "additionalProperties": False}
-"""The schema of no parameters."""
+from armillary.http.validation import NOTHING, Schema, invalid
 
 
 def own(call: Call) -> None:
@@ -53,10 +51,10 @@ class Choice:
         """Return the name of the action in a body; raise ``Invalid`` unless it is exactly one."""
         known = ", ".join(self.actions)
         if body is None or len(body) != 1:
-            raise validation.invalid("body", body, f"Expected exactly one field: {known}")
+            raise invalid("body", body, f"Expected exactly one field: {known}")
         (name,) = body
         if name not in self.actions:
-            raise validation.invalid(name[:80], body[name], f"Unknown action: {known}")
+            raise invalid(name[:80], body[name], f"Unknown action: {known}")
         return name
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
-from api.validation import invalid
+from armillary.http.validation import invalid
 
 T = TypeVar("T")
 

@@ -1,26 +1,28 @@
-"""Validation against JSON schemas, with one sentence per error that names field and rule."""
+"""Sentences of the Compute API for validation errors: they name field, value and rule."""
 
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import jsonschema
-from jsonschema.exceptions import ValidationError, best_match
+from jsonschema.exceptions import ValidationError
 
-from api.body import is_clean
 from armillary import exception
-
-Schema = Mapping[str, Any]
+from armillary.http.validation import (
+    MESSAGE_CHARACTERS_MAX,
+    VALUE_CHARACTERS_MAX,
+    CompiledSchema,
+    Schema,
+    invalid,
+    is_clean,
+)
 
 RULE_KEYWORD = "x-rule"
 """Schema keyword: the error message, instead of that of the failed keyword."""
 
-VALUE_CHARACTERS_MAX = 80
-MESSAGE_CHARACTERS_MAX = 400
 PATH_PARAMETER_CHARACTERS_MAX = 255
 
 FORMAT_RULES = {
@@ -57,34 +59,22 @@ def _is_address(value: object) -> bool:
     return True
 
 
-def _is_integer(checker: object, value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-# JSON schema accepts 1.0 as an integer, but databases do not: clients must write 1.
-_Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
-    jsonschema.Draft202012Validator,
-    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
-)
-
-
-class Check:
+class Check(CompiledSchema):
     """One compiled schema."""
 
     def __init__(self, schema: Schema) -> None:
-        self._properties: Mapping[str, Schema] = schema.get("properties", {})
-        self._validator = _Validator(schema, format_checker=_formats)
+        super().__init__(schema, _formats)
 
     def body(self, value: Any) -> None:
         """Raise ``Invalid`` unless ``value`` is valid."""
-        error = best_match(self._validator.iter_errors(value))
+        error = self.find_error(value)
         if error is not None:
             raise exception.Invalid(_sentence(error))
 
     def query(self, parameters: Mapping[str, str | list[str]]) -> dict[str, Any]:
         """Return the parameters with the types of the schema; raise ``Invalid`` if invalid."""
         values = {
-            name: _converted(value, self._properties.get(name, {}))
+            name: _converted(value, self.properties.get(name, {}))
             for name, value in parameters.items()
         }
         for name, value in values.items():
@@ -102,13 +92,6 @@ def check_path(parameters: Mapping[str, str]) -> None:
             raise invalid(name, value, limit)
         if not value.isprintable():
             raise invalid(name, value, FORMAT_RULES["name"])
-
-
-def invalid(field: str, value: Any, rule: str) -> exception.Invalid:
-    """Return an error with the field, its value (truncated) and the violated rule."""
-    return exception.Invalid(
-        f"Invalid input for field/attribute {field}. Value: {_shown(value)}. {rule}"
-    )
 
 
 def _converted(value: str | list[str], schema: Schema) -> Any:
@@ -165,11 +148,3 @@ def _without_long_value(message: str, value: str) -> str:
     if len(value) > VALUE_CHARACTERS_MAX and message.startswith(value):
         return f"It{message.removeprefix(value)}"
     return message
-
-
-def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
-    printable = text.encode("unicode_escape").decode("ascii") if not text.isprintable() else text
-    if len(printable) <= VALUE_CHARACTERS_MAX:
-        return printable
-    return f"{printable[:VALUE_CHARACTERS_MAX]}..."

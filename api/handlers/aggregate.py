@@ -6,7 +6,7 @@ from typing import Any
 
 from api import times
 from api.call import Answer, Call
-from api.validation import invalid
+from armillary.http.validation import invalid
 from objects import aggregate_metadata
 from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate
 

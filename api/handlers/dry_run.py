@@ -8,7 +8,7 @@ from typing import Any
 from api.call import Answer, Call
 from api.handlers import server
 from api.policies import explanation as policies
-from api.validation import invalid
+from armillary.http.validation import invalid
 
 SERVER = "server"
 SPEC = "request_spec"

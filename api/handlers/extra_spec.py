@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.call import Answer, Call
-from api.validation import invalid
 from armillary import exception
+from armillary.http.validation import invalid
 from objects import numa
 from objects.extra_specs import extra_specs
 from objects.flavor import Flavor

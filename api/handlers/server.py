@@ -11,8 +11,8 @@ from typing import Any
 from api import times
 from api.call import Answer, Call
 from api.policies import server as policies
-from api.validation import invalid
 from armillary import exception
+from armillary.http.validation import invalid
 from objects.extra_specs import host_query
 from objects.flavor import Flavor
 from objects.instance import Instance

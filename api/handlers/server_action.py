@@ -8,8 +8,8 @@ from typing import Any
 from api.call import Answer, Call
 from api.handlers.server import last_part
 from api.policies import server_action as policies
-from api.validation import invalid
 from armillary import exception
+from armillary.http.validation import invalid
 
 Handler = Callable[[Call], Answer]
 

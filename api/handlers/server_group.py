@@ -7,7 +7,7 @@ from typing import Any
 from api.call import Answer, Call
 from api.links import page
 from api.policies import server_group as policies
-from api.validation import invalid
+from armillary.http.validation import invalid
 from objects.instance_group import InstanceGroup
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from api import times
 from api.call import Answer, Call
-from api.validation import invalid
 from armillary import exception
+from armillary.http.validation import invalid
 from objects.service import Service
 
 

@@ -11,16 +11,12 @@ import falcon
 
 from armillary.context import RequestContext
 from armillary.http.microversion import Version, entry_for
+from armillary.http.validation import NOTHING, ByVersion
 from placement.rest import errors, validation
 from placement.rest.call import Answer, AppState, Call, Handler
-from placement.rest.validation import Check, Schema
+from placement.rest.validation import Check
 from placement.rest.versions import MIN
 
-ByVersion = Mapping[Version, Schema | None]
-"""Schemas by the version that introduced them; None where nothing is accepted any more."""
-
-NOTHING: Schema = {"type": "object", "additionalProperties": False}
-"""The schema of no parameters."""
 NO_QUERY: ByVersion = {MIN: NOTHING}
 
 CACHE_HEADERS_SINCE: Version = (1, 15)

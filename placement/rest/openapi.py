@@ -15,9 +15,10 @@ from armillary import version
 from armillary.http import authentication, request_id
 from armillary.http.errors import RETRY_AFTER_SECONDS
 from armillary.http.microversion import HEADER, entry_for, to_text
-from placement.rest.dispatch import Action, ByVersion, Methods, Routes
+from armillary.http.validation import ByVersion, Schema
+from placement.rest.dispatch import Action, Methods, Routes
 from placement.rest.routes import ROUTES
-from placement.rest.validation import PATH_PARAMETER_CHARACTERS_MAX, Schema
+from placement.rest.validation import PATH_PARAMETER_CHARACTERS_MAX
 from placement.rest.versions import MAX, MICROVERSIONS, MIN
 
 OPENAPI_VERSION = "3.1.0"

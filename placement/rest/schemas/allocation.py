@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from armillary.http.validation import ByVersion, Schema
 from placement.providers.inventory import AMOUNT_MAX
-from placement.rest.dispatch import ByVersion
-from placement.rest.validation import Schema
 
 UUID_KEY = "^[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}\\Z"
 

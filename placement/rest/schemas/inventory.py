@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from armillary.http.validation import Schema
 from placement.providers.inventory import AMOUNT_MAX, RATIO_MAX
-from placement.rest.validation import Schema
 
 NAME = {"type": "string", "pattern": "^[A-Z0-9_]+\\Z", "maxLength": 255}
 GENERATION = {"type": "integer"}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from placement.rest.dispatch import ByVersion
+from armillary.http.validation import ByVersion, Schema
 from placement.rest.schemas import allocation, inventory
-from placement.rest.validation import Schema
 
 
 def _reshape(write: Schema) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placement.rest.validation import Schema
+from armillary.http.validation import Schema
 
 NAME: Schema = {"type": "string", "pattern": "^CUSTOM\\_[A-Z0-9_]+\\Z", "maxLength": 255}
 

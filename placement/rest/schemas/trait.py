@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placement.rest.validation import Schema
+from armillary.http.validation import Schema
 
 LIST: Schema = {
     "type": "object",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from placement.rest.dispatch import ByVersion
+from armillary.http.validation import ByVersion
 
 _ID = {"type": "string", "minLength": 1, "maxLength": 255}
 _INDEX: dict[str, Any] = {

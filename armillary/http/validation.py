@@ -1,0 +1,122 @@
+"""Validation of parsed JSON: clean text first, then a JSON schema; each API words its errors."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jsonschema
+from jsonschema.exceptions import ValidationError, best_match
+
+from armillary import exception
+from armillary.http.microversion import BEGINNING, Version
+
+Schema = Mapping[str, Any]
+
+ByVersion = Mapping[Version, Schema | None]
+"""Schemas by the version that introduced them; None where nothing is accepted any more."""
+
+Versioned = Mapping[Any, Any]
+"""One ``Schema`` for all versions, or schemas ``ByVersion``."""
+
+NOTHING: Schema = {"type": "object", "additionalProperties": False}
+"""The schema of no parameters."""
+
+DEPTH_MAX = 32
+ERRORS_MAX = 100  # the best error is chosen among these: a large body may have millions
+VALUE_CHARACTERS_MAX = 80
+MESSAGE_CHARACTERS_MAX = 400
+
+_UNCLEAN = re.compile("[\0\ud800-\udfff]")
+
+
+def by_version(schemas: Versioned | None) -> ByVersion:
+    """Return schemas by version; one schema has been there since always."""
+    if schemas is None:
+        return {}
+    is_one = not schemas or isinstance(next(iter(schemas)), str)
+    return {BEGINNING: schemas} if is_one else schemas
+
+
+def is_clean(text: str) -> bool:
+    """Return whether text can be stored everywhere: no NUL, no lone surrogate."""
+    return _UNCLEAN.search(text) is None
+
+
+def check_clean(
+    value: Any, *, allow_infinity: bool = False, path: tuple[str, ...] = (), depth: int = 1
+) -> None:
+    """Check a JSON value; infinity may be left to the schemas.
+
+    Raises ``ValueError`` for text or numbers that cannot be stored, ``RecursionError`` for a value
+    nested deeper than ``DEPTH_MAX``.
+    """
+    if isinstance(value, str):
+        if not is_clean(value):
+            raise ValueError(f"the text at '{'.'.join(path)}' contains a NUL or a lone surrogate")
+        return
+    if isinstance(value, float) and not (allow_infinity or math.isfinite(value)):
+        raise ValueError(f"the number at '{'.'.join(path)}' is out of range, or not a number")
+    if not isinstance(value, dict | list):
+        return
+    if depth > DEPTH_MAX:
+        raise RecursionError
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        if isinstance(key, str) and not is_clean(key):
+            raise ValueError("the name of a field contains a NUL or a lone surrogate")
+        check_clean(item, allow_infinity=allow_infinity, path=(*path, str(key)), depth=depth + 1)
+
+
+def _is_integer(checker: object, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are_unique(validator: Any, wanted: bool, values: Any, schema: Any) -> Iterator[Exception]:
+    """Check uniqueness in linear time; jsonschema's own check may be quadratic."""
+    if not isinstance(values, list):
+        return
+    seen = {value if isinstance(value, str) else (type(value), repr(value)) for value in values}
+    if wanted and len(seen) < len(values):
+        yield ValidationError(f"{values!r} has non-unique elements")
+
+
+# JSON schema accepts 1.0 as an integer, but databases do not: clients must write 1.
+_Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+    jsonschema.Draft202012Validator,
+    {"uniqueItems": _are_unique},
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
+)
+
+
+class CompiledSchema:
+    """One compiled schema, with the formats of its API."""
+
+    def __init__(self, schema: Schema, formats: jsonschema.FormatChecker) -> None:
+        self._validator = _Validator(schema, format_checker=formats)
+        self.properties: Mapping[str, Schema] = schema.get("properties", {})
+
+    def find_error(self, value: Any) -> ValidationError | None:
+        """Return the most relevant error of a value, None if it is valid."""
+        errors = itertools.islice(self._validator.iter_errors(value), ERRORS_MAX)
+        found: ValidationError | None = best_match(errors)
+        return found
+
+
+def invalid(field: str, value: Any, rule: str) -> exception.Invalid:
+    """Return an error with the field, its value (truncated) and the violated rule."""
+    return exception.Invalid(
+        f"Invalid input for field/attribute {field}. Value: {_shown(value)}. {rule}"
+    )
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    printable = text.encode("unicode_escape").decode("ascii") if not text.isprintable() else text
+    if len(printable) <= VALUE_CHARACTERS_MAX:
+        return printable
+    return f"{printable[:VALUE_CHARACTERS_MAX]}..."
