@@ -11,7 +11,7 @@ from api import errors, openapi
 from api.authentication import make_authenticate
 from api.body import Body
 from api.call import AppState
-from api.dispatch import Endpoint
+from api.dialect import ComputeDialect
 from api.event_hub import EventHub
 from api.policies import list_rules
 from api.policies.base import IS_ADMIN
@@ -21,6 +21,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.http.authentication import RouteAuthentication
 from armillary.http.bounds import Bounds
+from armillary.http.dispatch import Endpoint
 from armillary.http.errors import ErrorHandlers
 from armillary.http.microversion import Microversion
 from armillary.http.request_id import RequestId
@@ -64,8 +65,9 @@ def make_app(
         document=functools.cache(openapi.document),
         events=events,
     )
+    dialect = ComputeDialect(site)
     for path, methods in ROUTES.items():
-        app.add_route(path, Endpoint(methods, site))
+        app.add_route(path, Endpoint(methods, dialect))
     return app
 
 

@@ -1,153 +1,21 @@
-"""OpenAPI document, generated from routes and schemas; ``python -m api.openapi`` prints it."""
+"""OpenAPI document of the Compute API; ``python -m api.openapi`` prints it."""
 
 from __future__ import annotations
 
-import json
-import re
-import sys
-from collections.abc import Iterator, Mapping
 from typing import Any
 
-from api.dispatch import Action, Choice, Method, Routes, actions_of
 from api.routes import ROUTES
 from api.schemas.base import ERROR
 from api.validation import PATH_PARAMETER_CHARACTERS_MAX
 from api.versions import MICROVERSIONS
 from armillary import version
-from armillary.http import authentication, microversion, request_id
+from armillary.http import openapi
+from armillary.http.dispatch import Action
 from armillary.http.errors import RETRY_AFTER_SECONDS
+from armillary.http.microversion import to_text
+from armillary.http.openapi import Document
 
-OPENAPI_VERSION = "3.1.0"
-JSON = "application/json"
-SECURITY_SCHEME = "token"
-
-Document = dict[str, Any]
-
-_PATH_PARAMETER = re.compile(r"{(\w+)}")
-
-
-def document(routes: Routes = ROUTES) -> Document:
-    """Return the description of every route."""
-    return {
-        "openapi": OPENAPI_VERSION,
-        "info": {
-            "title": version.PRODUCT,
-            "version": version.version_string(),
-            "description": "Servers on a fleet of hosts, with formats and paths of the OpenStack "
-            "Compute API 2.1. Names of Armillary's extensions begin with 'armillary'.",
-        },
-        "security": [{SECURITY_SCHEME: []}],
-        "paths": {path: _path_item(path, methods) for path, methods in routes.items()},
-        "components": {
-            "securitySchemes": {
-                SECURITY_SCHEME: {
-                    "type": "apiKey",
-                    "in": "header",
-                    "name": authentication.HEADER,
-                }
-            },
-            "schemas": {"Error": ERROR},
-            "parameters": {"Microversion": _microversion_parameter()},
-            "responses": {str(status): _error(status) for status in _error_statuses()},
-        },
-    }
-
-
-def _path_item(path: str, methods: Mapping[str, Method]) -> Document:
-    parameters: list[Document] = [
-        {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "schema": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": PATH_PARAMETER_CHARACTERS_MAX,
-            },
-        }
-        for name in _PATH_PARAMETER.findall(path)
-    ]
-    parameters.append({"$ref": "#/components/parameters/Microversion"})
-    operations = {name.lower(): _operation(method) for name, method in methods.items()}
-    return {"parameters": parameters, **operations}
-
-
-def _operation(method: Method) -> Document:
-    actions = actions_of(method)
-    first = actions[0]
-    operation: Document = {
-        "operationId": "-or-".join(operation_id(action) for action in actions),
-        "summary": " ".join(_summary(action) for action in actions),
-        "tags": [_noun(first)],
-        "parameters": list(_query_parameters(first)),
-        "responses": {
-            **_successes(actions),
-            **{
-                str(status): {"$ref": f"#/components/responses/{status}"}
-                for status in _error_statuses()
-            },
-        },
-    }
-    if first.rule is None:
-        operation["security"] = []
-    else:
-        operation["x-policy"] = [action.rule for action in actions]
-    body = _body(method)
-    if body is not None:
-        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
-    return operation
-
-
-def operation_id(action: Action) -> str:
-    """Return the name of an action: noun and verb, from its handler."""
-    return f"{_noun(action)}-{action.handler.__name__}"
-
-
-def _noun(action: Action) -> str:
-    return action.handler.__module__.rpartition(".")[2]
-
-
-def _summary(action: Action) -> str:
-    return (action.handler.__doc__ or "").partition("\n")[0]
-
-
-def _query_parameters(action: Action) -> Iterator[Document]:
-    required = action.query.get("required", ())
-    for name, schema in action.query.get("properties", {}).items():
-        yield {"name": name, "in": "query", "required": name in required, "schema": schema}
-
-
-def _body(method: Method) -> Any:
-    if isinstance(method, Choice):
-        return {"oneOf": [action.body for action in method.actions.values()]}
-    return method.body
-
-
-def _successes(actions: list[Action]) -> Document:
-    """Return the responses by status; actions with the same status have equal responses."""
-    return {str(action.status): _success(action) for action in reversed(actions)}
-
-
-def _success(action: Action) -> Document:
-    success: Document = {
-        "description": "Done." if action.status != 202 else "Accepted.",
-        "headers": {
-            request_id.HEADER: {
-                "description": "The id of this request, as it appears in all logs.",
-                "schema": {"type": "string"},
-            }
-        },
-    }
-    if action.answer is not None:
-        success["content"] = {action.media_type: {"schema": action.answer}}
-    return success
-
-
-def _error_statuses() -> list[int]:
-    return sorted(_DESCRIPTIONS)
-
-
-_DESCRIPTIONS = {
+_ERRORS = {
     400: "The request is invalid; the message names the field and the rule. Nothing was changed.",
     401: "The request needs a valid token.",
     403: "The policy or a quota does not allow it.",
@@ -164,22 +32,37 @@ _DESCRIPTIONS = {
 }
 
 
-def _error(status: int) -> Document:
-    schema = {"$ref": "#/components/schemas/Error"}
-    return {"description": _DESCRIPTIONS[status], "content": {JSON: {"schema": schema}}}
+def document() -> Document:
+    """Return the description of every route."""
+    about = openapi.Description(
+        title=version.PRODUCT,
+        version=version.version_string(),
+        text="Servers on a fleet of hosts, with formats and paths of the OpenStack "
+        "Compute API 2.1. Names of Armillary's extensions begin with 'armillary'.",
+        newest=MICROVERSIONS.maximum,
+        version_text=f"Version of the Compute API; {to_text(MICROVERSIONS.maximum)} is supported.",
+        version_schema={"type": "string"},
+        error_name="Error",
+        error_schema=ERROR,
+        errors=_ERRORS,
+        path_parameter_characters_max=PATH_PARAMETER_CHARACTERS_MAX,
+        policy=lambda actions: {"x-policy": [action.rule for action in actions]},
+        successes=_successes,
+    )
+    return openapi.document(ROUTES, about)
 
 
-def _microversion_parameter() -> Document:
-    newest = microversion.to_text(MICROVERSIONS.maximum)
-    return {
-        "name": microversion.HEADER,
-        "in": "header",
-        "required": False,
-        "description": f"Version of the Compute API; {newest} is supported.",
-        "schema": {"type": "string"},
-    }
+def _successes(actions: list[Action[Any]]) -> Document:
+    """Return the responses by status; actions with the same status have equal responses."""
+    return {str(action.status): _success(action) for action in reversed(actions)}
+
+
+def _success(action: Action[Any]) -> Document:
+    description = "Accepted." if action.status == 202 else "Done."
+    schema = openapi.newest(action.answer, MICROVERSIONS.maximum)
+    content = None if schema is None else {action.media_type: {"schema": schema}}
+    return openapi.success(description, content)
 
 
 if __name__ == "__main__":
-    json.dump(document(), sys.stdout, indent=2)
-    sys.stdout.write("\n")
+    openapi.write(document())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.dispatch import Action, Choice, Routes
+from api.call import Call
 from api.handlers import (
     aggregate,
     allocation,
@@ -65,8 +65,9 @@ from api.schemas import service as service_schemas
 from api.schemas import version as version_schemas
 from api.schemas import zone as zone_schemas
 from api.server_action_routes import ACTIONS
+from armillary.http.dispatch import Action, Choice, Routes
 
-ROUTES: Routes = {
+ROUTES: Routes[Call] = {
     "/": {"GET": Action(version.index, None, version_schemas.INDEX_ANSWER)},
     "/healthcheck": {"GET": Action(health.check, None, health_schemas.CHECK_ANSWER)},
     "/v2.1": {"GET": Action(version.show, None, version_schemas.SHOW_ANSWER)},

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.dispatch import Action, Choice
+from api.call import Call
 from api.handlers import server, server_action
 from api.policies import server_action as policies
 from api.schemas import server_action as schemas
+from armillary.http.dispatch import Action, Choice
 
 
-def _action(handler: server_action.Handler, rule: str, body: dict[str, Any]) -> Action:
+def _action(handler: server_action.Handler, rule: str, body: dict[str, Any]) -> Action[Call]:
     return Action(handler, rule, body=body, status=202, subject=server.load)
 
 
-def _plain(name: str, operation: str, rule: str, summary: str) -> Action:
+def _plain(name: str, operation: str, rule: str, summary: str) -> Action[Call]:
     return _action(server_action.plain(operation, summary), rule, schemas.nothing(name))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from api import times
-from api.call import Answer, Call
+from api.call import Call
+from armillary.http.call import Answer
 from armillary.http.validation import invalid
 from objects import aggregate_metadata
 from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.call import Answer, Call
+from api.call import Call
+from armillary.http.call import Answer
 
 
 def index(call: Call) -> Answer:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from api.call import Answer, Call
+from api.call import Call
 from api.handlers import server
 from api.policies import explanation as policies
+from armillary.http.call import Answer
 from armillary.http.validation import invalid
 
 SERVER = "server"

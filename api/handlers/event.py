@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator
 
-from api.call import Answer, Call
+from api.call import Call
 from api.event_hub import ALIVE, EVENT, EventFilter, Follower
 from armillary import exception
+from armillary.http.call import Answer
 
 
 def follow(call: Call) -> Answer:

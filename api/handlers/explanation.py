@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from api import times
-from api.call import Answer, Call
+from api.call import Call
 from api.handlers.server import status_of
 from api.policies import explanation as policies
+from armillary.http.call import Answer
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 

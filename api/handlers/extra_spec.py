@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from api.call import Answer, Call
+from api.call import Call
 from armillary import exception
+from armillary.http.call import Answer
 from armillary.http.validation import invalid
 from objects import numa
 from objects.extra_specs import extra_specs

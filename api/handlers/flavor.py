@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.call import Answer, Call
+from api.call import Call
 from api.links import page
+from armillary.http.call import Answer
 from objects.flavor import Flavor
 
 COLLECTION = "flavors"

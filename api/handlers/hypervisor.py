@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from api import times
-from api.call import Answer, Call
+from api.call import Call
 from api.links import page
+from armillary.http.call import Answer
 from objects import host_attributes
 from objects.compute_node import ComputeNode
 from objects.service import Service

@@ -7,8 +7,9 @@ from typing import Any
 from oslo_utils import uuidutils
 
 from api import times
-from api.call import Answer, Call
+from api.call import Call
 from api.links import page
+from armillary.http.call import Answer
 from objects.image_meta import ImageMeta
 
 COLLECTION = "images"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from api import times
-from api.call import Answer, Call
+from api.call import Call
 from api.handlers.server import host_id
 from api.policies import instance_action as policies
 from armillary import exception
+from armillary.http.call import Answer
 from objects.instance_action import InstanceAction, InstanceActionEvent
 
 

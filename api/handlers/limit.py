@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from api.call import Answer, Call
+from api.call import Call
 from api.policies import limit as policies
+from armillary.http.call import Answer
 
 LIMIT_NAMES = {
     "instances": "maxTotalInstances",

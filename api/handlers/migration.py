@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from api import times
-from api.call import Answer, Call
+from api.call import Call
 from armillary import exception
+from armillary.http.call import Answer
 from objects.migration import Migration
 
 FILTERS = {

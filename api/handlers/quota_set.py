@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from api.call import Answer, Call
+from api.call import Call
+from armillary.http.call import Answer
 
 NO_PROJECT = ""
 """A project that cannot exist and has no quotas of its own, so its quotas are the defaults."""

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from api import times
-from api.call import Answer, Call
+from api.call import Call
 from api.policies import server as policies
 from armillary import exception
+from armillary.http.call import Answer
 from armillary.http.validation import invalid
 from objects.extra_specs import host_query
 from objects.flavor import Flavor

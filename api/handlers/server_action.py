@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from api.call import Answer, Call
+from api.call import Call
 from api.handlers.server import last_part
 from api.policies import server_action as policies
 from armillary import exception
+from armillary.http.call import Answer
 from armillary.http.validation import invalid
 
 Handler = Callable[[Call], Answer]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.call import Answer, Call
+from api.call import Call
 from api.links import page
 from api.policies import server_group as policies
+from armillary.http.call import Answer
 from armillary.http.validation import invalid
 from objects.instance_group import InstanceGroup
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.call import Answer, Call
+from api.call import Call
 from api.versions import MICROVERSIONS
+from armillary.http.call import Answer
 from armillary.http.microversion import to_text
 
 MEDIA_TYPE = "application/vnd.openstack.compute+json;version=2.1"

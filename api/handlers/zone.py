@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from api import times
-from api.call import Answer, Call
+from api.call import Call
+from armillary.http.call import Answer
 
 _FIGURES = ("hosts", "hosts_up", "hosts_disabled", "own_hosts", "zones_total", "depth")
 

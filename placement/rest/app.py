@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import falcon
 from oslo_config import cfg
 
 from armillary.http import wsgi_middleware
 from armillary.http.authentication import PathAuthentication
+from armillary.http.dispatch import Endpoint, is_public
 from armillary.http.errors import ErrorHandlers
 from armillary.http.microversion import Microversion
 from armillary.http.request_id import RequestId
 from armillary.policy import Enforcer
 from placement.engine import PlacementEngine
-from placement.rest import errors
+from placement.rest import errors, openapi
 from placement.rest.authentication import make_authenticate
 from placement.rest.bounds import Bounds
 from placement.rest.call import AppState
-from placement.rest.dispatch import Endpoint, Routes
+from placement.rest.dialect import PlacementDialect
 from placement.rest.policies import list_rules
 from placement.rest.routes import ROUTES
 from placement.rest.versions import MICROVERSIONS
@@ -41,7 +41,10 @@ def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.W
                 max_body_bytes=options.rest_max_body_bytes,
                 max_query_bytes=options.rest_max_query_bytes,
             ),
-            PathAuthentication(make_authenticate(conf), public_paths=public_paths(ROUTES)),
+            PathAuthentication(
+                make_authenticate(conf),
+                public_paths=[path for path, methods in ROUTES.items() if is_public(methods)],
+            ),
         ]
     )
     # Responses without a body have no media type; Falcon accepts None, its annotation does not.
@@ -52,23 +55,9 @@ def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.W
         policy=Enforcer(conf, list_rules()),
         incomplete_consumer_project_id=options.incomplete_consumer_project_id,
         incomplete_consumer_user_id=options.incomplete_consumer_user_id,
-        document=functools.cache(_document),
+        document=functools.cache(openapi.document),
     )
+    dialect = PlacementDialect(site)
     for path, methods in ROUTES.items():
-        app.add_route(path, Endpoint(methods, site))
+        app.add_route(path, Endpoint(methods, dialect))
     return wsgi_middleware.wrapped(app, conf)
-
-
-def public_paths(routes: Routes) -> list[str]:
-    """Return the paths that need no token."""
-    return [
-        path
-        for path, methods in routes.items()
-        if all(action.rule is None for action in methods.values())
-    ]
-
-
-def _document() -> dict[str, Any]:
-    from placement.rest import openapi
-
-    return openapi.document()

@@ -1,36 +1,20 @@
-"""OpenAPI document of the newest version, generated from routes and schemas.
-
-``python -m placement.rest.openapi`` prints it.
-"""
+"""OpenAPI document of the Placement API; ``python -m placement.rest.openapi`` prints it."""
 
 from __future__ import annotations
 
-import json
-import re
-import sys
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from armillary import version
-from armillary.http import authentication, request_id
+from armillary.http import openapi
+from armillary.http.dispatch import Action
 from armillary.http.errors import RETRY_AFTER_SECONDS
-from armillary.http.microversion import HEADER, entry_for, to_text
-from armillary.http.validation import ByVersion, Schema
-from placement.rest.dispatch import Action, Methods, Routes
-from placement.rest.routes import ROUTES
+from armillary.http.microversion import HEADER, to_text
+from armillary.http.openapi import JSON, Document
+from placement.rest.routes import ROUTES, Routes
 from placement.rest.validation import PATH_PARAMETER_CHARACTERS_MAX
 from placement.rest.versions import MAX, MICROVERSIONS, MIN
 
-OPENAPI_VERSION = "3.1.0"
-JSON = "application/json"
-SECURITY_SCHEME = "token"
-
-Document = dict[str, Any]
-
-_PATH_PARAMETER = re.compile(r"{(\w+)}")
-_NOTHING: Schema = {}
-
-ERRORS: Document = {
+_ERROR_SCHEMA: Document = {
     "type": "object",
     "properties": {
         "errors": {
@@ -57,159 +41,7 @@ ERRORS: Document = {
     "additionalProperties": False,
 }
 
-
-def document(routes: Routes = ROUTES) -> Document:
-    """Return the description of every route in the newest version."""
-    return {
-        "openapi": OPENAPI_VERSION,
-        "info": {
-            "title": f"{version.PRODUCT} placement",
-            "version": to_text(MAX),
-            "description": "The OpenStack Placement API. Older versions, requested by the header "
-            f"{HEADER}, differ in fields and parameters.",
-        },
-        "security": [{SECURITY_SCHEME: []}],
-        "paths": {path: _path_item(path, methods) for path, methods in routes.items()},
-        "components": {
-            "securitySchemes": {
-                SECURITY_SCHEME: {
-                    "type": "apiKey",
-                    "in": "header",
-                    "name": authentication.HEADER,
-                }
-            },
-            "schemas": {"Errors": ERRORS},
-            "parameters": {"Microversion": _microversion_parameter()},
-            "responses": {str(status): _error(status) for status in _error_statuses()},
-        },
-    }
-
-
-def _path_item(path: str, methods: Methods) -> Document:
-    parameters: list[Document] = [_path_parameter(name) for name in _PATH_PARAMETER.findall(path)]
-    parameters.append({"$ref": "#/components/parameters/Microversion"})
-    operations = {name.lower(): _operation(action) for name, action in methods.items()}
-    return {"parameters": parameters, **operations}
-
-
-def _path_parameter(name: str) -> Document:
-    schema: Document = {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": PATH_PARAMETER_CHARACTERS_MAX,
-    }
-    if name.endswith("uuid"):
-        schema["format"] = "uuid"
-    return {"name": name, "in": "path", "required": True, "schema": schema}
-
-
-def _operation(action: Action) -> Document:
-    operation: Document = {
-        "operationId": operation_id(action),
-        "summary": _summary(action),
-        "tags": [_noun(action)],
-        "parameters": list(_query_parameters(action)),
-        "responses": {
-            "2XX": _success(action),
-            **{
-                str(status): {"$ref": f"#/components/responses/{status}"}
-                for status in _error_statuses()
-            },
-        },
-    }
-    if action.rule is None:
-        operation["security"] = []
-    else:
-        operation["x-policy"] = action.rule
-        operation["x-since"] = to_text(action.since)
-    body = _newest(action.body)
-    if body is not None:
-        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
-    return operation
-
-
-def operation_id(action: Action) -> str:
-    """Return the name of an action: noun and verb, from its handler."""
-    return f"{_noun(action)}-{action.handler.__name__}"
-
-
-def _noun(action: Action) -> str:
-    return action.handler.__module__.rpartition(".")[2]
-
-
-def _summary(action: Action) -> str:
-    return (action.handler.__doc__ or "").partition("\n")[0]
-
-
-def _query_parameters(action: Action) -> Iterator[Document]:
-    schema = _newest(action.query) or _NOTHING
-    required = schema.get("required", ())
-    for name, parameter in schema.get("properties", {}).items():
-        yield {"name": name, "in": "query", "required": name in required, "schema": parameter}
-    if "patternProperties" in schema:
-        yield _numbered_parameters(schema["patternProperties"])
-
-
-def _numbered_parameters(by_pattern: Schema) -> Document:
-    """Return the parameters whose names have a suffix chosen by the client.
-
-    OpenAPI has no name patterns: it is an object whose properties become parameters.
-    """
-    return {
-        "name": "groups",
-        "in": "query",
-        "required": False,
-        "style": "form",
-        "explode": True,
-        "schema": {
-            "type": "object",
-            "patternProperties": by_pattern,
-            "additionalProperties": False,
-        },
-    }
-
-
-def _newest(schemas: ByVersion | None) -> Any:
-    return _portable(entry_for(MAX, schemas)) if schemas else None
-
-
-def _portable(schema: Any) -> Any:
-    r"""Return the schema with portable patterns: Python's ``\Z`` becomes ``$``."""
-    if isinstance(schema, Mapping):
-        return {_portable_text(key): _portable(value) for key, value in schema.items()}
-    if isinstance(schema, list | tuple):
-        return [_portable(item) for item in schema]
-    return _portable_text(schema)
-
-
-def _portable_text(value: Any) -> Any:
-    return value.removesuffix(r"\Z") + "$" if _ends_in_python(value) else value
-
-
-def _ends_in_python(value: Any) -> bool:
-    return isinstance(value, str) and value.endswith(r"\Z")
-
-
-def _success(action: Action) -> Document:
-    success: Document = {
-        "description": "Done.",
-        "headers": {
-            request_id.HEADER: {
-                "description": "The id of this request, as it appears in all logs.",
-                "schema": {"type": "string"},
-            }
-        },
-    }
-    if action.status != 204:
-        success["content"] = {JSON: {"schema": {"type": "object"}}}
-    return success
-
-
-def _error_statuses() -> list[int]:
-    return sorted(_DESCRIPTIONS)
-
-
-_DESCRIPTIONS = {
+_ERRORS = {
     400: "The request is invalid; the detail says why. Nothing was changed.",
     401: "The request needs a valid token.",
     403: "The policy does not allow it.",
@@ -226,23 +58,39 @@ _DESCRIPTIONS = {
 }
 
 
-def _error(status: int) -> Document:
-    schema = {"$ref": "#/components/schemas/Errors"}
-    return {"description": _DESCRIPTIONS[status], "content": {JSON: {"schema": schema}}}
-
-
-def _microversion_parameter() -> Document:
+def document(routes: Routes = ROUTES) -> Document:
+    """Return the description of every route in the newest version."""
     newest = to_text(MAX)
-    return {
-        "name": HEADER,
-        "in": "header",
-        "required": False,
-        "description": f"Version of the API, from {to_text(MIN)} to {newest}; "
-        f"default: the lowest. 'latest' is the newest.",
-        "schema": {"type": "string", "default": f"{MICROVERSIONS.service} {newest}"},
-    }
+    about = openapi.Description(
+        title=f"{version.PRODUCT} placement",
+        version=newest,
+        text="The OpenStack Placement API. Older versions, requested by the header "
+        f"{HEADER}, differ in fields and parameters.",
+        newest=MAX,
+        version_text=f"Version of the API, from {to_text(MIN)} to {newest}; "
+        "default: the lowest. 'latest' is the newest.",
+        version_schema={"type": "string", "default": f"{MICROVERSIONS.service} {newest}"},
+        error_name="Errors",
+        error_schema=_ERROR_SCHEMA,
+        errors=_ERRORS,
+        path_parameter_characters_max=PATH_PARAMETER_CHARACTERS_MAX,
+        policy=_policy,
+        successes=_successes,
+    )
+    return openapi.document(routes, about)
+
+
+def _policy(actions: list[Action[Any]]) -> Document:
+    (action,) = actions
+    return {"x-policy": action.rule, "x-since": to_text(max(action.since, MIN))}
+
+
+def _successes(actions: list[Action[Any]]) -> Document:
+    (action,) = actions
+    has_body = action.status != 204
+    content = {JSON: {"schema": {"type": "object"}}} if has_body else None
+    return {"2XX": openapi.success("Done.", content)}
 
 
 if __name__ == "__main__":
-    json.dump(document(), sys.stdout, indent=2)
-    sys.stdout.write("\n")
+    openapi.write(document())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from placement.rest.dispatch import Action, Routes
+from collections.abc import Mapping
+
+from armillary.http.dispatch import Action
+from placement.rest.call import Call
 from placement.rest.handlers import (
     aggregate,
     allocation,
@@ -37,6 +40,8 @@ from placement.rest.schemas import resource_class as resource_class_schema
 from placement.rest.schemas import resource_provider as resource_provider_schema
 from placement.rest.schemas import trait as trait_schema
 from placement.rest.schemas import usage as usage_schema
+
+Routes = Mapping[str, Mapping[str, Action[Call]]]
 
 ROUTES: Routes = {
     "/": {"GET": Action(root.index, None)},
@@ -178,7 +183,7 @@ ROUTES: Routes = {
             usage_policy.SHOW_TOTAL,
             since=(1, 9),
             query=usage_schema.INDEX,
-            target=usage.target,
+            subject=usage.target,
         ),
     },
     # Reshaper

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from armillary.http.call import Answer
 from placement.providers import names
 from placement.providers.provider_record import ProviderAggregates
-from placement.rest.call import Answer, Call
+from placement.rest.call import Call
 
 GENERATION_SINCE = (1, 19)
 

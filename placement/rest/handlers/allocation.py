@@ -8,13 +8,14 @@ from typing import Any
 from oslo_utils import timeutils
 
 from armillary import exception
+from armillary.http.call import Answer
 from armillary.http.microversion import Version
 from placement.ledger.allocations import ConsumerRecord
 from placement.ledger.consumer_writes import ANY, ConsumerWrite
 from placement.ledger.ledger import Amounts
 from placement.providers import names
 from placement.rest import errors
-from placement.rest.call import Answer, Call
+from placement.rest.call import Call
 
 OWNER_SINCE: Version = (1, 12)
 GENERATION_SINCE: Version = (1, 28)

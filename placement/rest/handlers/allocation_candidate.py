@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from oslo_utils import timeutils
 
+from armillary.http.call import Answer
 from objects.resource_query import ResourceQuery
 from placement.rest import candidates_json, candidates_query, existence_checks
-from placement.rest.call import Answer, Call
+from placement.rest.call import Call
 
 
 def index(call: Call) -> Answer:
@@ -16,8 +17,10 @@ def index(call: Call) -> Answer:
     shape = candidates_json.Shape.of(call.version)
     with call.engine.candidates(query) as (table, found):
         sheets = candidates_json.collect(table, found, asked, shape)
-    body = sheets.parts() if sheets.is_long() else sheets.to_json()
-    return Answer(body, last_modified=timeutils.utcnow())
+    now = timeutils.utcnow()
+    if sheets.is_long():
+        return Answer(stream=sheets.parts(), last_modified=now)
+    return Answer(sheets.to_json(), last_modified=now)
 
 
 def explain(call: Call) -> Answer:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from placement.rest.call import Answer, Call
+from armillary.http.call import Answer
+from placement.rest.call import Call
 
 
 def check(call: Call) -> Answer:

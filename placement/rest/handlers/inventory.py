@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from armillary import exception
+from armillary.http.call import Answer
 from armillary.http.microversion import Version
 from placement.db.inventories import Holdings
 from placement.providers.inventory import AMOUNT_MAX, Inventory
 from placement.rest import errors
-from placement.rest.call import Answer, Call
+from placement.rest.call import Call
 
 RESERVED_MAY_BE_TOTAL_SINCE: Version = (1, 26)
 

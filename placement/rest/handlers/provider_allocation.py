@@ -7,8 +7,9 @@ from typing import Any
 from oslo_utils import timeutils
 
 from armillary import exception
+from armillary.http.call import Answer
 from placement.providers import names
-from placement.rest.call import Answer, Call
+from placement.rest.call import Call
 from placement.rest.handlers.allocation import GENERATION_SINCE
 
 

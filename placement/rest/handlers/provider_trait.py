@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from armillary import exception
+from armillary.http.call import Answer
 from placement.db.provider_traits import ProviderTraits
 from placement.rest import errors
-from placement.rest.call import Answer, Call
+from placement.rest.call import Call
 
 
 def index(call: Call) -> Answer:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from oslo_utils import timeutils
 
 from armillary import exception
+from armillary.http.call import Answer
 from placement.providers import names
-from placement.rest.call import Answer, Call
+from placement.rest.call import Call
 
 
 def index(call: Call) -> Answer:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from armillary import exception
+from armillary.http.call import Answer
 from placement.providers import names
 from placement.providers.inventory import Inventory
 from placement.rest import errors
-from placement.rest.call import Answer, Call
+from placement.rest.call import Call
 from placement.rest.handlers import allocation, inventory
 
 

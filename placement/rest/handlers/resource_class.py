@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from armillary import exception
+from armillary.http.call import Answer
 from placement.rest import errors
-from placement.rest.call import Answer, Call
+from placement.rest.call import Call
 from placement.rest.schemas import resource_class as schemas
 from placement.rest.validation import Check
 

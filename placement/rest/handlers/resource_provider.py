@@ -8,11 +8,12 @@ from typing import Any
 
 from oslo_utils import timeutils
 
+from armillary.http.call import Answer
 from placement.providers import names
 from placement.providers.provider_record import ProviderFilters, ProviderRecord
 from placement.providers.resource_providers import Parent
 from placement.rest import query_values
-from placement.rest.call import Answer, Call
+from placement.rest.call import Call
 from placement.rest.existence_checks import check_resource_classes, check_traits
 from placement.rest.versions import MIN
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from oslo_utils import timeutils
 
+from armillary.http.call import Answer
 from armillary.http.microversion import to_text
-from placement.rest.call import Answer, Call
+from placement.rest.call import Call
 from placement.rest.versions import MAX, MIN
 
 

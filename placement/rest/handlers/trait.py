@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from oslo_utils import timeutils
 
+from armillary.http.call import Answer
 from placement.providers import names
 from placement.rest import errors
-from placement.rest.call import Answer, Call
+from placement.rest.call import Call
 
 _NAME_RULE = (
     "The trait is invalid. A valid trait must be no longer than 255 characters, start with the "

@@ -8,9 +8,10 @@ from typing import Any
 
 from oslo_utils import timeutils
 
+from armillary.http.call import Answer
 from armillary.http.microversion import Version
 from placement.ledger.usages import TypeUsage
-from placement.rest.call import Answer, Call
+from placement.rest.call import Call
 
 BY_TYPE_SINCE: Version = (1, 38)
 ALL_TYPES = "all"

@@ -29,7 +29,8 @@ def site() -> AppState:
 
 
 def a_call(site: AppState, **query: Any) -> Call:
-    return Call(site, RequestContext(project_id="p1"), Links("", "", {}), query=query)
+    context = RequestContext(project_id="p1")
+    return Call(site=site, context=context, version=(2, 1), links=Links("", "", {}), query=query)
 
 
 def test_without_target_it_is_about_the_callers_own_project(site: AppState) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from api.dispatch import Action, Choice, actions_of
 from armillary import exception
+from armillary.http.dispatch import Action, Choice, actions_of
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient

@@ -12,8 +12,9 @@ import openapi_spec_validator
 import pytest
 
 from api import openapi
-from api.dispatch import actions_of
 from api.routes import ROUTES
+from armillary.http.dispatch import actions_of
+from armillary.http.openapi import operation_id
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +77,7 @@ def test_what_is_public_needs_no_token(document: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "action",
     [action for methods in ROUTES.values() for m in methods.values() for action in actions_of(m)],
-    ids=openapi.operation_id,
+    ids=operation_id,
 )
 def test_all_schemas_are_schemas(action: Any) -> None:
     """Of draft 2020-12."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from api.dispatch import Choice, actions_of
-from api.openapi import operation_id
 from api.routes import ROUTES
+from armillary.http.dispatch import Choice, actions_of
+from armillary.http.openapi import operation_id
 from tests import builders
 from tests.fixtures.http_api import Api
 from tests.fixtures.super_conductor import SuperConductor

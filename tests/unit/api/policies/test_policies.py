@@ -12,10 +12,11 @@ import yaml
 from oslo_config import cfg
 from oslo_policy import policy
 
-from api.dispatch import Action, Choice, actions_of
-from api.openapi import operation_id
+from api.call import Call
 from api.policies import list_rules
 from api.routes import ROUTES
+from armillary.http.dispatch import Action, Choice, actions_of
+from armillary.http.openapi import operation_id
 from tests import builders
 from tests.fixtures.http_api import Api
 from tests.fixtures.super_conductor import SuperConductor
@@ -120,7 +121,7 @@ ALLOWED = {
 }
 
 
-def actions() -> Iterator[tuple[str, str, str | None, Action]]:
+def actions() -> Iterator[tuple[str, str, str | None, Action[Call]]]:
     """Yield method, path, name in the body where there is a choice, and action with a rule."""
     for path, methods in ROUTES.items():
         for name, method in methods.items():
@@ -130,7 +131,7 @@ def actions() -> Iterator[tuple[str, str, str | None, Action]]:
                     yield name, path, choice, action
 
 
-def _choice_of(method: Choice, action: Action) -> str:
+def _choice_of(method: Choice[Call], action: Action[Call]) -> str:
     return next(name for name, known in method.actions.items() if known is action)
 
 

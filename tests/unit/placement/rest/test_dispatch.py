@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from armillary.http.call import Answer
+from armillary.http.dispatch import Action
 from placement.engine import PlacementEngine
 from placement.rest import routes
-from placement.rest.call import Answer, Call
-from placement.rest.dispatch import Action
+from placement.rest.call import Call
 from placement.rest.policies import resource_class, usage
 from tests.fixtures.placement_rest import PlacementApi, rest_conf
 
@@ -102,7 +103,7 @@ def test_what_does_not_exist_comes_before_query_and_body(offered: Any, handler: 
 
 def test_the_policy_may_ask_about_a_parameter(offered: Any) -> None:
     """Before the query is checked."""
-    api = offered(rule=usage.SHOW_TOTAL, target=lambda call: {"project_id": call.parameter("p")})
+    api = offered(rule=usage.SHOW_TOTAL, subject=lambda call: {"project_id": call.parameter("p")})
     headers = {"X-Roles": "reader"}
     assert api.put("/things/x?p=alice", headers=headers, **ALICE).status_code == 400
     assert api.put("/things/x?p=bob", headers=headers, **ALICE).status_code == 403

@@ -1,0 +1,79 @@
+"""Input and output of handlers: a validated request, and a response."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar
+
+from armillary.context import RequestContext
+from armillary.http.microversion import Version
+
+
+class Policy(Protocol):
+    """Authorization by the policy file and defaults; raises ``PolicyNotAuthorized``."""
+
+    def authorize(self, rule: str, target: Mapping[str, Any], context: RequestContext) -> Any: ...
+
+
+class Site(Protocol):
+    """State shared by all requests, created with the application."""
+
+    @property
+    def policy(self) -> Policy: ...
+
+    @property
+    def document(self) -> Callable[[], dict[str, Any]]:
+        """Return the OpenAPI document of the API."""
+
+
+SiteT = TypeVar("SiteT", bound=Site)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call(Generic[SiteT]):
+    """An authenticated request whose parts match their schemas.
+
+    ``path``, ``query`` and ``body`` hold what was sent; ``subject`` is the object of the path, if
+    the route loads it for the policy. On a public path the context is anonymous.
+    """
+
+    site: SiteT
+    context: RequestContext
+    version: Version
+    path: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+    subject: Any = None
+
+    def authorize(self, rule: str, target: Mapping[str, Any] | None = None) -> None:
+        """Raise ``PolicyNotAuthorized`` unless the caller may do this to the target."""
+        target = self.default_target if target is None else target
+        self.site.policy.authorize(rule, target, self.context)
+
+    @property
+    def default_target(self) -> Mapping[str, Any]:
+        """The policy target of requests that name none."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A successful response.
+
+    ``body`` is JSON-ready, or bytes of JSON; None sends no body. A ``stream`` is sent instead,
+    piece by piece, until it ends or the client disconnects. ``status`` None uses the action's.
+    ``last_modified`` is naive UTC.
+    """
+
+    body: Any = None
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    stream: Iterable[bytes] | None = None
+    last_modified: datetime | None = None
+
+
+CallT = TypeVar("CallT", bound=Call[Any])
+
+Handler = Callable[[CallT], Answer]

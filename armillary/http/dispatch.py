@@ -1,0 +1,249 @@
+"""Request dispatch: authorise, validate, call the handler, send the response."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol
+
+import falcon
+
+from armillary.context import RequestContext
+from armillary.http.call import Answer, CallT, Handler
+from armillary.http.microversion import BEGINNING, Version, entry_for
+from armillary.http.validation import NOTHING, Schema, Versioned, by_version, invalid
+
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
+
+
+def own(call: Any) -> None:
+    """Load nothing: the request refers to the default target of its API."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action(Generic[CallT]):
+    """One method of one path.
+
+    ``rule`` names the policy; None makes the action public, without a token. Requests for a version
+    below ``since`` are answered with ``too_old_status``. ``subject`` loads the object of the path,
+    or returns the policy target, from the call, whose query is not validated yet. ``exists`` checks
+    the object of the path between policy and validation, and raises ``NotFound``. ``body`` None
+    means that no body is expected, ``answer`` None that none is described. ``status`` 204 promises
+    a response without a body, whatever the client accepts.
+    """
+
+    handler: Handler[CallT]
+    rule: str | None
+    answer: Versioned | None = None
+    since: Version = BEGINNING
+    too_old_status: int = 404
+    query: Versioned = field(default_factory=lambda: NOTHING)
+    body: Versioned | None = None
+    status: int = 200
+    subject: Callable[[CallT], Any] = own
+    exists: Callable[[CallT], object] | None = None
+    media_type: str = falcon.MEDIA_JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Generic[CallT]):
+    """A method whose body selects one of several actions by its only field."""
+
+    actions: Mapping[str, Action[CallT]]
+
+    def choose(self, body: Mapping[str, Any] | None) -> str:
+        """Return the name of the action in a body; raise ``Invalid`` unless it is exactly one."""
+        known = ", ".join(self.actions)
+        if body is None or len(body) != 1:
+            raise invalid("body", body, f"Expected exactly one field: {known}")
+        (name,) = body
+        if name not in self.actions:
+            raise invalid(name[:80], body[name], f"Unknown action: {known}")
+        return name
+
+
+Method = Action[CallT] | Choice[CallT]
+Methods = Mapping[str, Method[CallT]]
+Routes = Mapping[str, Methods[CallT]]
+
+
+def actions_of(method: Method[CallT]) -> list[Action[CallT]]:
+    """Return the actions of a method: one, or the alternatives of a choice."""
+    return list(method.actions.values()) if isinstance(method, Choice) else [method]
+
+
+def is_public(methods: Methods[CallT]) -> bool:
+    """Return whether all actions of a path need no token."""
+    return all(action.rule is None for method in methods.values() for action in actions_of(method))
+
+
+class Check(Protocol):
+    """A compiled schema, which raises errors in the words of its API."""
+
+    def body(self, value: Any) -> None:
+        """Raise an error unless ``value`` is valid."""
+
+    def query(self, parameters: Any) -> Mapping[str, Any]:
+        """Return the parameters in the form that handlers take; raise an error if invalid."""
+
+
+class Dialect(ABC, Generic[CallT]):
+    """What is particular to one API between its routes and its handlers.
+
+    All methods raise errors in the words of the API. Unless it ``answers_options``, a path refuses
+    OPTIONS as any other method that it does not have.
+    """
+
+    answers_options = True
+
+    @abstractmethod
+    def make_check(self, schema: Schema) -> Check:
+        """Return a schema for many requests."""
+
+    def check_headers(
+        self, req: falcon.Request, action: Action[CallT], *, takes_body: bool
+    ) -> None:
+        """Raise an error for headers with which the action cannot be done; none by default."""
+
+    @abstractmethod
+    def check_path(self, parameters: Mapping[str, str]) -> None:
+        """Raise an error for a part of the path that cannot be a name."""
+
+    @abstractmethod
+    def read_query(self, req: falcon.Request) -> Mapping[str, Any]:
+        """Return the query parameters as they were sent."""
+
+    @abstractmethod
+    def read_body(self, req: falcon.Request, check: Check | None) -> Any:
+        """Return the valid body; ``check`` None means that the action expects none."""
+
+    @abstractmethod
+    def make_call(
+        self,
+        req: falcon.Request,
+        context: RequestContext,
+        path: Mapping[str, str],
+        query: Mapping[str, Any],
+    ) -> CallT:
+        """Return the call of a request that is not validated yet."""
+
+    def set_headers(self, resp: falcon.Response, version: Version, answer: Answer) -> None:
+        """Set headers that depend on the version; none by default."""
+
+
+class Endpoint(Generic[CallT]):
+    """The resource of one path, in Falcon's form: an object with ``on_get`` and so on."""
+
+    def __init__(self, methods: Methods[CallT], dialect: Dialect[CallT]) -> None:
+        self.is_public = is_public(methods)
+        allowed = list(methods)
+        for name, method in methods.items():
+            self._set(name, _responder(method, dialect, allowed))
+        if not dialect.answers_options:
+            for name in set(_METHODS) - set(methods):
+                self._set(name, _refusal(allowed))
+
+    def _set(self, name: str, responder: Callable[..., None]) -> None:
+        setattr(self, f"on_{name.lower()}", responder)
+
+
+def _refusal(allowed: list[str]) -> Callable[..., None]:
+    def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        raise falcon.HTTPMethodNotAllowed(allowed)
+
+    return respond
+
+
+def _responder(
+    method: Method[CallT], dialect: Dialect[CallT], allowed: list[str]
+) -> Callable[..., None]:
+    if isinstance(method, Action):
+        return _ReadyAction(method, dialect, allowed).respond
+    table = {
+        name: _ReadyAction(action, dialect, allowed) for name, action in method.actions.items()
+    }
+    return lambda req, resp, **path: table[method.choose(req.context.body)].respond(
+        req, resp, **path
+    )
+
+
+class _ReadyAction(Generic[CallT]):
+    """An action with compiled schemas."""
+
+    def __init__(self, action: Action[CallT], dialect: Dialect[CallT], allowed: list[str]) -> None:
+        self._action = action
+        self._dialect = dialect
+        self._allowed = allowed
+        self._queries = self._checks(action.query)
+        self._bodies = self._checks(action.body)
+
+    def _checks(self, schemas: Versioned | None) -> dict[Version, Check | None]:
+        make_check = self._dialect.make_check
+        return {
+            since: None if schema is None else make_check(schema)
+            for since, schema in by_version(schemas).items()
+        }
+
+    def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        action, dialect = self._action, self._dialect
+        version: Version = req.context.version
+        self._require_version(version)
+        body_check = entry_for(version, self._bodies)
+        dialect.check_headers(req, action, takes_body=body_check is not None)
+        dialect.check_path(path)
+        query = dialect.read_query(req)
+        call = dialect.make_call(req, _context(req), path, query)
+        subject = self._authorized_subject(call)
+        query_check = entry_for(version, self._queries)
+        if query_check is not None:
+            query = query_check.query(query)
+        body = dialect.read_body(req, body_check)
+        answer = action.handler(dataclasses.replace(call, query=query, body=body, subject=subject))
+        _send(resp, action, answer)
+        dialect.set_headers(resp, version, answer)
+
+    def _require_version(self, version: Version) -> None:
+        if version >= self._action.since:
+            return
+        if self._action.too_old_status == 405:
+            raise falcon.HTTPMethodNotAllowed(self._allowed)
+        raise falcon.HTTPError(self._action.too_old_status)
+
+    def _authorized_subject(self, call: CallT) -> Any:
+        action, subject = self._action, None
+        if action.rule is not None:
+            subject = action.subject(call)
+            call.authorize(action.rule, _target(subject))
+        if action.exists is not None:
+            action.exists(call)
+        return subject
+
+
+def _context(req: falcon.Request) -> RequestContext:
+    """Return the request context; on a public path it is anonymous."""
+    known: RequestContext | None = getattr(req.context, "caller", None)
+    return known or RequestContext(request_id=req.context.request_id)
+
+
+def _target(subject: Any) -> Mapping[str, Any] | None:
+    """Return the owner of an object, as policy target."""
+    if subject is None or isinstance(subject, Mapping):
+        return subject
+    return {"project_id": subject.project_id, "user_id": subject.user_id}
+
+
+def _send(resp: falcon.Response, action: Action[Any], answer: Answer) -> None:
+    resp.status = falcon.code_to_http_status(answer.status or action.status)
+    for name, value in answer.headers.items():
+        resp.set_header(name, value)
+    if answer.stream is not None:
+        resp.stream = answer.stream
+    elif answer.body is not None:
+        body = answer.body
+        resp.data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    else:
+        return
+    resp.content_type = action.media_type
