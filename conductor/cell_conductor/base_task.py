@@ -19,10 +19,11 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from armillary import exception
 from armillary.backoff import Backoff
-from armillary.context import RequestContext
+from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from conductor.common.cell_db import instances, models, services
 from conductor.common.clock import Clock, moment
+from conductor.common.leased_work import LeasedWork, Release
 from conductor.common.leases import Lease, Leases
 
 LOG = logging.getLogger(__name__)
@@ -47,7 +48,7 @@ class WorkItem(Generic[Row]):
         return self.row.instance_uuid
 
 
-class Task(abc.ABC, Generic[Row]):
+class Task(LeasedWork, Generic[Row]):
     """A kind of leased work, with its rows in one table."""
 
     def __init__(
@@ -62,11 +63,10 @@ class Task(abc.ABC, Generic[Row]):
     ) -> None:
         self._conf = conf
         self._may_mark_down = may_mark_down
-        self._database = database
         self._now_seconds = now
-        self.leases = Leases(
-            table, key, owner=conf.host, lease_seconds=conf.conductor.lease_seconds, now=now
-        )
+        lease_seconds = conf.conductor.lease_seconds
+        leases = Leases(table, key, owner=conf.host, lease_seconds=lease_seconds, now=now)
+        super().__init__(database, leases)
 
     @property
     @abc.abstractmethod
@@ -94,24 +94,12 @@ class Task(abc.ABC, Generic[Row]):
         except Exception:
             LOG.exception("%s failed unexpectedly; instances: %d", type(self).__name__, len(leases))
 
-    def take_expired(self, limit: int) -> list[Lease]:
-        """Take items whose lease has expired, the longest expired first."""
-        with self._database.reader() as session:
-            keys = self.leases.list_free(session, limit=limit)
-        if not keys:
-            return []
-
-        def take(session: Session) -> list[Lease]:
-            taken = [self.leases.take(session, key) for key in keys]
-            return [lease for lease in taken if lease is not None]
-
-        return self._database.run_in_writer(take)
-
-    def release_leases(self, leases: Sequence[Lease]) -> None:
-        """Release items for recovery at once: no thread here is free for them."""
-        self._database.run_in_writer(
-            lambda session: [self.leases.release(session, lease) for lease in leases]
-        )
+    def resume(self, keys: Sequence[str]) -> int:
+        leases = self.take(keys)
+        if leases:
+            LOG.info("%s: resuming abandoned work; items: %d", type(self).__name__, len(leases))
+            self.run(admin_context(), leases)
+        return len(leases)
 
     @property
     def _now(self) -> datetime:
@@ -163,13 +151,12 @@ class Task(abc.ABC, Generic[Row]):
 
     def _release_with_backoff(self, works: Sequence[WorkItem[Row]]) -> None:
         """Release the leases with a backoff that grows with each consecutive failure."""
-        self._database.run_in_writer(
-            lambda session: [
-                self.leases.release(
-                    session,
+        self.release(
+            [
+                Release(
                     work.lease,
-                    retry_in_seconds=self._backoff_seconds(work.row.tries),
-                    tries=work.row.tries + 1,
+                    self._backoff_seconds(work.row.tries),
+                    {"tries": work.row.tries + 1},
                 )
                 for work in works
             ]

@@ -34,11 +34,12 @@ from conductor.cell_conductor.operations.engine import Operations
 from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
 from conductor.cell_conductor.operations.orphaned_copies import OrphanedCopies
 from conductor.cell_conductor.operations.periodic import PeriodicOperations
-from conductor.cell_conductor.repair.lease_recovery import Recovery
 from conductor.cell_conductor.repair.orphaned_allocations import OrphanedAllocations
+from conductor.cell_conductor.repair.purge import Purge
 from conductor.cell_conductor.rpcapi import CellConductorAPI, HostStatesAPI
 from conductor.common.cell_db import notify
 from conductor.common.clock import Clock
+from conductor.common.leased_work import Recovery
 from conductor.common.service_records import IN_CELL, ServiceRecords
 from conductor.common.service_versions import ServiceVersions
 from conductor.super_conductor.rpcapi import SuperConductorAPI
@@ -154,8 +155,9 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
             **guarded,
         )
         self._recovery = Recovery(
-            conf, tasks=[self._build, self._delete, self._operations], **shared
+            conf, database=database, works=[self._build, self._delete, self._operations]
         )
+        self._purge = Purge(conf, **shared)
         self._timed = PeriodicOperations(
             conf,
             placement=placement,
@@ -215,13 +217,13 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
             "push-host-states", cell.host_push_interval_seconds, self._host_updates.push_in_turn
         )
         tasks = {
-            "recover": (conductor.recovery_interval_seconds, self._recovery.take_up),
+            "recover": (conductor.recovery_interval_seconds, self._recovery.run),
             "watch-services": (cell.service_watch_interval_seconds, self._services.watch),
             "confirm-providers": (cell.provider_retry_seconds, self._providers.confirm_pending),
             "self-heal": (cell.self_heal_interval_seconds, self._self_heal.heal),
             "timed-operations": (cell.timed_operations_interval_seconds, self._timed.run),
             "leftover-copies": (cell.timed_operations_interval_seconds, self._leftover_copies.drop),
-            "purge-deleted": (cell.purge_interval_seconds, self._recovery.purge),
+            "purge-deleted": (cell.purge_interval_seconds, self._purge.run),
         }
         tell = PeriodicTask(
             "tell-instances", cell.host_push_interval_seconds, self._instance_updates.push_in_turn

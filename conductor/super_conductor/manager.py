@@ -15,15 +15,16 @@ from armillary.concurrency import WorkerPool
 from armillary.db import Database
 from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
+from conductor.common import leased_work
 from conductor.common.clock import Clock
+from conductor.common.leased_work import LeasedWork, Recovery, StepHook
 from conductor.common.leases import LeaseKeeper, Leases
 from conductor.common.service_records import ON_TOP, ServiceRecords
 from conductor.common.service_versions import ServiceVersions
-from conductor.super_conductor import base_task
 from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.accept.dry_runs import DryRuns
 from conductor.super_conductor.accept.server_groups import Groups
-from conductor.super_conductor.base_task import Dependencies, StepHook
+from conductor.super_conductor.base_task import Dependencies
 from conductor.super_conductor.build.build_workers import WALK_POLL_SECONDS, Builds
 from conductor.super_conductor.build.cell0 import Cell0
 from conductor.super_conductor.build.cell_handover import CellHandover
@@ -56,7 +57,6 @@ from conductor.super_conductor.move.cell_relay import CellRelay
 from conductor.super_conductor.move.move_task import Moves
 from conductor.super_conductor.move.resize_usage import ResizeUsage
 from conductor.super_conductor.repair.aggregate_sync import AggregateSync
-from conductor.super_conductor.repair.lease_recovery import Recovery
 from conductor.super_conductor.repair.missing_allocations import MissingAllocations
 from conductor.super_conductor.repair.orphaned_allocations import Orphans
 from conductor.super_conductor.repair.periodic_audit import PeriodicAudit
@@ -111,7 +111,7 @@ class SuperConductorManager:
         api_database: Database,
         cell0_database: Database,
         now: Clock = time.time,
-        watch: StepHook = base_task.no_hook,
+        watch: StepHook = leased_work.no_hook,
         notifier: Notifier = SILENT,
         scheduler: SchedulerAPI | None = None,
     ) -> None:
@@ -210,7 +210,7 @@ class SuperConductorManager:
         return [
             self._versions.task(),
             PeriodicTask("renew-leases", conf.lease_seconds / 3, self._parts.keeper.renew_all),
-            PeriodicTask("recover-builds", recovery, self._recovery_of_builds().run),
+            PeriodicTask("recover-builds", recovery, self._recovery_of(self._builds).run),
             PeriodicTask("walk-on", WALK_POLL_SECONDS, self._builds.continue_walks),
             PeriodicTask("settle-doubts", recovery, self._reconciler.reconcile_unknown),
             PeriodicTask("settle-sizes", recovery, self._reconciler.settle_sizes),
@@ -218,8 +218,8 @@ class SuperConductorManager:
             PeriodicTask("renew-moves", conf.lease_seconds / 3, self._moves.renew_leases),
             PeriodicTask("reclaim-deleted", RECLAIM_SECONDS, self._reclaimer.run),
             PeriodicTask("settle-resizes", recovery, self._resize_usage.settle),
-            PeriodicTask("recover-moves", recovery, self._recovery_of_moves().run),
-            PeriodicTask("recover-deletes", recovery, self._recovery_of_deletes().run),
+            PeriodicTask("recover-moves", recovery, self._recovery_of(self._moves).run),
+            PeriodicTask("recover-deletes", recovery, self._recovery_of(self._deletes).run),
             PeriodicTask(
                 "discover-hosts", conf.discover_hosts_interval_seconds, self.discover_hosts,
                 initial_delay_seconds=1.0,
@@ -364,20 +364,5 @@ class SuperConductorManager:
         )
         return Moves(self._parts, self._move_leases, self._workers, watch)
 
-    def _recovery_of_moves(self) -> Recovery:
-        return Recovery(
-            self._database, self._move_leases, self._moves.resume,
-            batch_size_max=self._conf.conductor.recovery_batch_size_max,
-        )  # fmt: skip
-
-    def _recovery_of_builds(self) -> Recovery:
-        return Recovery(
-            self._database, self._parts.reservations, self._builds.resume,
-            batch_size_max=self._conf.conductor.recovery_batch_size_max,
-        )  # fmt: skip
-
-    def _recovery_of_deletes(self) -> Recovery:
-        return Recovery(
-            self._database, self._parts.cleanups, self._deletes.clean_up,
-            batch_size_max=self._conf.conductor.recovery_batch_size_max,
-        )  # fmt: skip
+    def _recovery_of(self, work: LeasedWork) -> Recovery:
+        return Recovery(self._conf, database=self._database, works=[work])

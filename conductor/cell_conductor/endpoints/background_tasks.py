@@ -10,6 +10,7 @@ from typing import Any
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext
 from conductor.cell_conductor.base_task import Task
+from conductor.common.leased_work import Release
 from conductor.common.leases import Lease
 
 LOG = logging.getLogger(__name__)
@@ -31,4 +32,4 @@ class BackgroundTasks:
             self._pool.submit(work)
         except (WorkerPoolFull, RuntimeError) as error:
             LOG.info("Tasks left to recovery: %d (%s)", len(leases), error)
-            task.release_leases(leases)
+            task.release([Release(lease) for lease in leases])

@@ -21,10 +21,11 @@ from sqlalchemy.orm import Session
 from armillary import exception, service_metrics
 from armillary.context import admin_context
 from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.common import leased_work
 from conductor.common.clock import moment
+from conductor.common.leased_work import StepHook
 from conductor.common.leases import Lease
-from conductor.super_conductor import base_task
-from conductor.super_conductor.base_task import Dependencies, StepHook
+from conductor.super_conductor.base_task import Dependencies
 from conductor.super_conductor.build import decision_traces, instance_mapping, selection_rows
 from conductor.super_conductor.build.instance_mapping import HeldReservation
 from conductor.super_conductor.db import build_requests, reservations
@@ -84,7 +85,7 @@ class BuildGroup:
         parts: Dependencies,
         leases: Sequence[Lease],
         clean_up: Callable[[Sequence[str]], None],
-        watch: StepHook = base_task.no_hook,
+        watch: StepHook = leased_work.no_hook,
     ) -> None:
         self._parts = parts
         self._leases = {lease.key: lease for lease in leases}

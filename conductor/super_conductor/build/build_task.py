@@ -19,19 +19,16 @@ from armillary import exception
 from armillary.backoff import Backoff
 from armillary.context import RequestContext, admin_context
 from conductor.cell_conductor.rpcapi import CellConductorAPI
-from conductor.common import stored_contexts
+from conductor.common import leased_work, stored_contexts
 from conductor.common.clock import moment
+from conductor.common.leased_work import LeaseLost, RowTask, Step, StepHook
 from conductor.common.leases import Lease
-from conductor.super_conductor import base_task
 from conductor.super_conductor.base_task import (
     NO_VALID_HOST,
     REFUSED,
     TOO_LATE,
     Dependencies,
-    LeaseLost,
     PermanentFailure,
-    Step,
-    StepHook,
 )
 from conductor.super_conductor.build import (
     decision_traces,
@@ -72,24 +69,25 @@ FAILURE_LENGTH_MAX = 15_000
 """Maximum number of characters stored of an error met while processing a reservation."""
 
 
-class BuildTask:
-    """One conductor's work on one reservation, under one lease. Used by one thread."""
+class BuildTask(RowTask):
+    """One conductor's work on one reservation."""
 
     def __init__(
         self,
         parts: Dependencies,
         lease: Lease,
         clean_up: Callable[[Sequence[str]], None],
-        watch: StepHook = base_task.no_hook,
+        watch: StepHook = leased_work.no_hook,
         answer: Answer | None = None,
     ) -> None:
         """``answer`` is a scheduler's answer for this reservation, if it was asked already."""
+        super().__init__(parts.database, lease)
         self._parts = parts
-        self._lease = lease
         self._clean_up = clean_up
         self._watch = watch
         self._answer = answer
         self._reservation: Reservation
+        self._take_count = 1
         self._destinations: Destinations | None = None
         self._pending_requests: list[
             Pending
@@ -98,32 +96,26 @@ class BuildTask:
         self._scheduled: list[str] = []
         self._failed_trace: DecisionTrace | None = None
         self._walks: Walks | None = None
-        self.waits_for_zones = False
-        """Whether ``run`` ended because other zones are still building and it should resume soon.
-
-        They build either this request or members of its group.
-        """
 
     def run(self) -> None:
-        """Run until nothing is left. Raises what prevented that; the lease is still held then."""
+        """Run until nothing is left, or until other zones have built more of it or its group."""
         for _ in range(_STAGES_MAX):
             found = self._read(self._find_reservation)
             if found is None:
                 return
-            self._reservation = found
+            self._reservation, self._take_count = found, found.fence.number
             try:
-                base_task.run(self, STEPS[found.stage], self._watch)
+                leased_work.run(self, STEPS[found.stage], self._watch)
             except PermanentFailure as reason:
                 self._store_failure(reason)
             except MustWait as reason:
                 self._store_wait_reason(str(reason))
-                self.waits_for_zones = True
-            if self._is_closed or self.waits_for_zones:
+                self.is_waiting = True
+            if self._is_closed or self.is_waiting:
                 return
 
     @property
     def retry_in_seconds(self) -> float:
-        """Seconds to wait before the next retry."""
         options = self._parts.conf.conductor
         backoff = Backoff(options.retry_pause_seconds, options.lease_seconds)
         return backoff.seconds(self._take_count - 1)
@@ -212,7 +204,7 @@ class BuildTask:
                 begun = [uuid for uuid in self._scheduled if uuid in living]
                 now = moment(self._parts.now())
                 zone_walks.add_walks(
-                    session, self._lease.key, entries, begun, together=self._are_bound, now=now
+                    session, self.lease.key, entries, begun, together=self._are_bound, now=now
                 )
             build_requests.store_selections(
                 session, [row for uuid, row in chosen.items() if uuid in living]
@@ -238,7 +230,7 @@ class BuildTask:
 
     def drop_deleted_walks(self) -> None:
         """Drop instances that were deleted while zones were asked to build them."""
-        self._walks = Walks(self._parts, self._lease, self._reservation, self._clean_up)
+        self._walks = Walks(self._parts, self.lease, self._reservation, self._clean_up)
         self._walks.drop_deleted()
 
     def poll_zones(self) -> None:
@@ -251,13 +243,13 @@ class BuildTask:
 
     def reconcile_walks(self) -> None:
         """Finish when each instance has arrived or has no zone left; else run again soon."""
-        self.waits_for_zones = self._started_walks.settle()
-        if not self.waits_for_zones:
+        self.is_waiting = self._started_walks.settle()
+        if not self.is_waiting:
             self.close()
 
     def take_back(self) -> None:
         """Undo what scheduling may have done."""
-        base_task.unwind(self, SCHEDULE)
+        leased_work.unwind(self, SCHEDULE)
 
     def write_to_cell0(self) -> None:
         """Store the instances in cell0, in ERROR, with the reason."""
@@ -316,7 +308,7 @@ class BuildTask:
                 request_id=self._context.request_id,
             )
             if self._parts.conf.zones.name:
-                group, key = spec.instance_group, self._lease.key
+                group, key = spec.instance_group, self.lease.key
                 self._read(
                     lambda session: pending_group_members.remove_later_members(session, group, key)
                 )
@@ -333,7 +325,7 @@ class BuildTask:
 
     def _store_wait_reason(self, reason: str) -> None:
         if reason != self._reservation.failure:
-            LOG.info("%s: %s", self._lease.key, reason)
+            LOG.info("%s: %s", self.lease.key, reason)
             self._write(lambda session: self._lock(session, failure=reason[:FAILURE_LENGTH_MAX]))
 
     def _selections(self) -> dict[str, dict[str, Any]]:
@@ -345,7 +337,7 @@ class BuildTask:
         return {row["instance_uuid"]: row for row in rows}
 
     def _store_failure(self, reason: PermanentFailure) -> None:
-        LOG.info("%s: given up: %s", self._lease.key, reason.details)
+        LOG.info("%s: given up: %s", self.lease.key, reason.details)
         verdict = {"message": reason.message, "details": reason.details[:FAILURE_LENGTH_MAX]}
         trace = self._failed_trace or DecisionTrace.from_values(
             request_id=self._context.request_id,
@@ -366,7 +358,7 @@ class BuildTask:
         size_max = self._parts.conf.conductor.trace_size_max
         shared, choices = decision_traces.split(trace, size_max=size_max)
         now = moment(self._parts.now())
-        traces_db.store_trace(session, self._lease.key, shared, choices, now=now)
+        traces_db.store_trace(session, self.lease.key, shared, choices, now=now)
 
     # Handing over
 
@@ -407,41 +399,37 @@ class BuildTask:
                 self._map_to_cell(cell_uuid, found)
 
     def _map_to_cell(self, cell_uuid: str, taken: Sequence[BuildRequest]) -> None:
-        held = {self._lease.key: HeldReservation(self._lease, self._reservation.context)}
+        held = {self.lease.key: HeldReservation(self.lease, self._reservation.context)}
         done = self._write(
             lambda session: instance_mapping.map_to_cell(
                 session, self._parts.reservations, held, cell_uuid, taken
             )
         )
         if done.lost:
-            raise LeaseLost(self._lease.key)
+            raise LeaseLost(self.lease.key)
         self._is_closed = bool(done.closed)
-        LOG.info("%s: mapped to cell %s; instances: %d", self._lease.key, cell_uuid, len(taken))
+        LOG.info("%s: mapped to cell %s; instances: %d", self.lease.key, cell_uuid, len(taken))
         self._clean_up_if_any(done.deleted)
 
     # Database
-
-    def _read(self, query: Callable[[Session], T]) -> T:
-        with self._parts.database.reader() as session:
-            return query(session)
 
     def _write(self, fn: Callable[[Session], T]) -> T:
         return self._parts.database.run_in_writer(fn)
 
     def _lock(self, session: Session, **values: Any) -> None:
         """Lock out users' deletes and renew the lease. Raises LeaseLost if it is not ours."""
-        build_requests.lock(session, [self._lease.key])
-        if not self._parts.reservations.renew(session, self._lease, **values):
-            raise LeaseLost(self._lease.key)
+        build_requests.lock(session, [self.lease.key])
+        if not self._parts.reservations.renew(session, self.lease, **values):
+            raise LeaseLost(self.lease.key)
 
     def _find_reservation(self, session: Session) -> Reservation | None:
-        return reservations.find_reservation(session, self._lease.key)
+        return reservations.find_reservation(session, self.lease.key)
 
     def _delete_if_empty(self, session: Session) -> bool:
-        return reservations.delete_if_empty(session, self._lease.key)
+        return reservations.delete_if_empty(session, self.lease.key)
 
     def _pending(self, session: Session) -> list[Pending]:
-        return build_requests.list_pending(session, self._lease.key)
+        return build_requests.list_pending(session, self.lease.key)
 
     def _living(self) -> list[str]:
         return [one.instance_uuid for one in self._read(self._pending) if not one.is_deleting]
@@ -466,11 +454,6 @@ class BuildTask:
     @property
     def _context(self) -> RequestContext:
         return stored_contexts.from_plain(self._reservation.context)
-
-    @property
-    def _take_count(self) -> int:
-        """Number of times the reservation was taken, including this one."""
-        return self._reservation.fence.number
 
     @property
     def _answer_timeout_seconds(self) -> float:

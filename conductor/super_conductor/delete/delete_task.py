@@ -15,7 +15,7 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from conductor.common import stored_contexts
 from conductor.common.clock import moment
-from conductor.common.leases import Lease
+from conductor.common.leased_work import LeasedWork, Release
 from conductor.super_conductor.base_task import Dependencies
 from conductor.super_conductor.db import (
     build_requests,
@@ -34,10 +34,11 @@ from objects.fence import FENCE_FINAL
 LOG = logging.getLogger(__name__)
 
 
-class Deletes:
+class Deletes(LeasedWork):
     """Accepts deletes and performs the cleanups that they need."""
 
     def __init__(self, parts: Dependencies) -> None:
+        super().__init__(parts.database, parts.cleanups)
         self._parts = parts
 
     def delete(self, context: RequestContext, instance_uuid: str) -> None:
@@ -54,17 +55,22 @@ class Deletes:
 
         What fails is retried later.
         """
-        leases = self._take(instance_uuids)
+        self.resume(instance_uuids)
+
+    def resume(self, keys: Sequence[str]) -> int:
+        leases = self.take(keys)
         if not leases:
-            return
+            return 0
         todo = self._list([lease.key for lease in leases])
-        self._release([one for one in todo if one.task == CleanupTask.RELEASE])
+        self._release_allocations([one for one in todo if one.task == CleanupTask.RELEASE])
         for one in todo:
             if one.task == CleanupTask.DELETE_IN_ZONE:
                 self._delete_in_zone(one)
             elif one.task != CleanupTask.RELEASE:
                 self._delete_in_cell(one)
-        self._let_go(leases)
+        pause_seconds = self._parts.conf.conductor.retry_pause_seconds
+        self.release([Release(lease, pause_seconds) for lease in leases])
+        return len(leases)
 
     def _accept(self, session: Session, context: RequestContext, instance_uuid: str) -> bool:
         """Store the intent; return whether a cell or zone must be told."""
@@ -89,18 +95,11 @@ class Deletes:
                 cleanups.add_delete_elsewhere(session, instance_uuid, other, plain)
         return True
 
-    def _take(self, instance_uuids: Sequence[str]) -> list[Lease]:
-        def take_all(session: Session) -> list[Lease]:
-            taken = [self._parts.cleanups.take(session, uuid) for uuid in instance_uuids]
-            return [lease for lease in taken if lease is not None]
-
-        return self._parts.database.run_in_writer(take_all)
-
     def _list(self, instance_uuids: Sequence[str]) -> list[Cleanup]:
         with self._parts.database.reader() as session:
             return cleanups.list_cleanups(session, instance_uuids)
 
-    def _release(self, todo: Sequence[Cleanup]) -> None:
+    def _release_allocations(self, todo: Sequence[Cleanup]) -> None:
         if not todo:
             return
         fences = {one.instance_uuid: FENCE_FINAL for one in todo}
@@ -157,12 +156,3 @@ class Deletes:
         self._parts.database.run_in_writer(
             lambda session: cleanups.delete_cleanups(session, instance_uuids, task)
         )
-
-    def _let_go(self, leases: Sequence[Lease]) -> None:
-        pause_seconds = self._parts.conf.conductor.retry_pause_seconds
-
-        def let_all_go(session: Session) -> None:
-            for lease in leases:
-                self._parts.cleanups.release(session, lease, retry_in_seconds=pause_seconds)
-
-        self._parts.database.run_in_writer(let_all_go)

@@ -8,7 +8,7 @@ a list of hosts or the reason why there is none. Each step may run twice.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -16,21 +16,18 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.backoff import Backoff
-from armillary.concurrency import WorkerPool, WorkerPoolFull
+from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext, admin_context
-from conductor.common import stored_contexts
+from conductor.common import leased_work, stored_contexts
 from conductor.common.clock import moment
+from conductor.common.leased_work import LeaseLost, PooledWork, RowTask, Step, StepHook
 from conductor.common.leases import Lease, LeaseKeeper, Leases
-from conductor.super_conductor import base_task
 from conductor.super_conductor.base_task import (
     NO_VALID_HOST,
     REFUSED,
     TOO_LATE,
     Dependencies,
-    LeaseLost,
     PermanentFailure,
-    Step,
-    StepHook,
 )
 from conductor.super_conductor.build import decision_traces
 from conductor.super_conductor.db import cell_changes, models, move_traces, moves
@@ -74,17 +71,18 @@ def _is_refusal(error: Exception) -> bool:
     return isinstance(error, exception.NotFound | exception.Conflict | exception.Invalid)
 
 
-class MoveTask:
-    """One conductor's work on one move, under one lease. Used by one thread."""
+class MoveTask(RowTask):
+    """One conductor's work on one move."""
 
     def __init__(
         self, parts: Dependencies, moves_leases: Leases, lease: Lease, watch: StepHook
     ) -> None:
+        super().__init__(parts.database, lease)
         self._parts = parts
         self._leases = moves_leases
-        self._lease = lease
         self._watch = watch
         self._move: Move
+        self._take_count = 1
         self._fence: Fence
         self._instance: Instance | None = None
         self._spec: RequestSpec | None = None
@@ -93,10 +91,10 @@ class MoveTask:
 
     def begin(self) -> None:
         """Have the cell store the operation. Raises what ``begin_operation`` raises."""
-        found = self._read(lambda session: moves.find(session, self._lease.key))
+        found = self._read(lambda session: moves.find(session, self.lease.key))
         if found is None:
-            raise LeaseLost(self._lease.key)
-        self._move = found
+            raise LeaseLost(self.lease.key)
+        self._move, self._take_count = found, found.takes
         fence = self._parts.cells.call(
             found.cell_uuid,
             lambda cell: cell.begin_operation(
@@ -106,25 +104,31 @@ class MoveTask:
         self._fence = Fence.from_int(fence)
 
     def run(self) -> None:
-        """Run until the cell has a result. Raises what prevented that."""
+        """Run until the cell has a result."""
         try:
             self.begin()
         except exception.ArmillaryError as error:
             is_unsent = isinstance(error, exception.RpcVersionTooOld)
             if is_unsent or not _is_refusal(error):
                 raise  # a newer conductor may have started it; the outcome is unknown
-            LOG.info("%s: move dropped: %s", self._lease.key, error)
+            LOG.info("%s: move dropped: %s", self.lease.key, error)
         else:
             self._find_hosts()
-        self._write(lambda session: moves.remove(session, self._lease.key))
+        self._write(lambda session: moves.remove(session, self.lease.key))
+
+    @property
+    def retry_in_seconds(self) -> float:
+        options = self._parts.conf.conductor
+        backoff = Backoff(options.retry_pause_seconds, options.lease_seconds)
+        return backoff.seconds(self._take_count - 1)
 
     def _find_hosts(self) -> None:
         try:
-            base_task.run(self, STEPS, self._watch)
+            leased_work.run(self, STEPS, self._watch)
         except PermanentFailure as reason:
             self._give_up(reason)
         except exception.InstanceNotFound as error:
-            LOG.info("%s: move dropped: %s", self._lease.key, error)
+            LOG.info("%s: move dropped: %s", self.lease.key, error)
 
     # Steps
 
@@ -321,14 +325,10 @@ class MoveTask:
         backoff = Backoff(conf.conductor.step_timeout_seconds, conf.rpc.long_timeout_seconds)
         return backoff.seconds(self._move.takes - 1)
 
-    def _read(self, query: Callable[[Session], T]) -> T:
-        with self._parts.database.reader() as session:
-            return query(session)
-
     def _write(self, fn: Callable[[Session], T]) -> T:
         def ours(session: Session) -> T:
-            if not self._leases.renew(session, self._lease):
-                raise LeaseLost(self._lease.key)
+            if not self._leases.renew(session, self.lease):
+                raise LeaseLost(self.lease.key)
             return fn(session)
 
         return self._parts.database.run_in_writer(ours)
@@ -346,7 +346,7 @@ STEPS: Sequence[Step[MoveTask]] = (
 )
 
 
-class Moves:
+class Moves(PooledWork[MoveTask]):
     """Runs new and abandoned moves on a bounded number of workers."""
 
     def __init__(
@@ -354,13 +354,18 @@ class Moves:
         parts: Dependencies,
         leases: Leases,
         workers: WorkerPool,
-        watch: StepHook = base_task.no_hook,
+        watch: StepHook = leased_work.no_hook,
     ) -> None:
+        super().__init__(parts.database, leases, LeaseKeeper(parts.database, leases), workers)
         self._parts = parts
-        self._leases = leases
-        self._keeper = LeaseKeeper(parts.database, leases)
-        self._workers = workers
         self._watch = watch
+
+    @property
+    def _values_of_take(self) -> Mapping[str, Any]:
+        return {"takes": models.Move.takes + 1}
+
+    def _task(self, lease: Lease) -> MoveTask:
+        return MoveTask(self._parts, self.leases, lease, self._watch)
 
     def accept(self, move: Move, within: Callable[[Session], None] = write_nothing) -> None:
         """Store a move and have its cell start it; a worker does the rest soon.
@@ -370,7 +375,7 @@ class Moves:
         CellUnavailable or RpcFailed if it is unknown whether the cell has started; the move is
         then resumed later.
         """
-        lease = self._leases.held(move.migration_uuid)
+        lease = self.leases.held(move.migration_uuid)
 
         def write(session: Session) -> None:
             within(session)
@@ -379,48 +384,17 @@ class Moves:
         self._parts.database.run_in_writer(write)
         self._keeper.keep(lease)
         try:
-            MoveTask(self._parts, self._leases, lease, self._watch).begin()
+            self._task(lease).begin()
         except Exception as error:
             if not _is_refusal(error):
-                self._drop(lease, 0.0)
+                self._let_go(lease)
                 raise
             self._keeper.drop(lease)
             self._parts.database.run_in_writer(
                 lambda session: moves.remove(session, move.migration_uuid)
             )
             raise
-        try:
-            self._workers.submit(self.work, lease)
-        except (WorkerPoolFull, RuntimeError):  # RuntimeError: this process is shutting down
-            self._drop(lease, 0.0)
-
-    def resume(self, migration_uuids: Sequence[str]) -> None:
-        """Take moves that no conductor works on, as many as there are free workers."""
-        for migration_uuid in migration_uuids:
-            lease = self._take(migration_uuid)
-            if lease is None:
-                continue
-            LOG.info("%s: move resumed", migration_uuid)
-            self._keeper.keep(lease)
-            try:
-                self._workers.submit(self.work, lease)
-            except (WorkerPoolFull, RuntimeError):
-                self._drop(lease, 0.0)
-                return
-
-    def work(self, lease: Lease) -> None:
-        """Process a move now; on failure leave it to be retried after a pause."""
-        task = MoveTask(self._parts, self._leases, lease, self._watch)
-        try:
-            task.run()
-        except LeaseLost:
-            LOG.debug("%s: another conductor has taken the move, or it is over", lease.key)
-        except Exception as error:
-            LOG.warning("%s: outcome of move unknown; will retry: %s", lease.key, error)
-            LOG.debug("%s: caused by", lease.key, exc_info=True)
-            self._drop(lease, float(self._parts.conf.conductor.retry_pause_seconds))
-        else:
-            self._keeper.drop(lease)
+        self.start(lease)
 
     def renew_leases(self) -> None:
         """Renew the leases of all moves in progress."""
@@ -429,19 +403,3 @@ class Moves:
     def give_back(self) -> None:
         """Release the leases of all moves in progress, for other conductors to take."""
         self._keeper.release_all()
-
-    def _take(self, migration_uuid: str) -> Lease | None:
-        return self._parts.database.run_in_writer(
-            lambda session: self._leases.take(session, migration_uuid, takes=models.Move.takes + 1)
-        )
-
-    def _drop(self, lease: Lease, pause_seconds: float, **values: Any) -> None:
-        self._keeper.drop(lease)
-        try:
-            self._parts.database.run_in_writer(
-                lambda session: self._leases.release(
-                    session, lease, retry_in_seconds=pause_seconds, **values
-                )
-            )
-        except exception.DatabaseUnavailable as error:
-            LOG.warning("%s: cannot release its lease; it will expire: %s", lease.key, error)

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 from sqlalchemy.orm import Session
 
 from conductor.common.clock import moment
+from conductor.common.leased_work import LeaseLost
 from conductor.common.leases import Lease
-from conductor.super_conductor.base_task import Dependencies, LeaseLost
+from conductor.super_conductor.base_task import Dependencies
 from conductor.super_conductor.db import build_requests, cleanups, zone_walks
 from conductor.super_conductor.db.reservations import Reservation
 from conductor.super_conductor.db.zone_walks import Walk

@@ -9,6 +9,7 @@ import pytest
 from armillary import exception
 from armillary.context import admin_context
 from conductor.common.cell_db import models
+from conductor.common.leased_work import Release
 from tests.fixtures.cell import Cell, a_build_request
 
 
@@ -16,9 +17,9 @@ def test_works_left_to_recovery_are_taken_up_at_once(cell: Cell) -> None:
     """No room here: no need to wait for the lease to run out."""
     cell.add_agent("a")
     leases = cell.build.store(admin_context(), [a_build_request("a")])
-    assert cell.build.take_expired(10) == []
-    cell.build.release_leases(leases)
-    assert len(cell.build.take_expired(10)) == 1
+    assert cell.take_free(cell.build) == []
+    cell.build.release([Release(lease) for lease in leases])
+    assert len(cell.take_free(cell.build)) == 1
 
 
 def test_no_more_works_are_taken_than_asked_for(cell: Cell) -> None:
@@ -27,8 +28,8 @@ def test_no_more_works_are_taken_than_asked_for(cell: Cell) -> None:
     requests = [a_build_request("a") for _ in range(5)]
     cell.build.store(admin_context(), requests)
     cell.clock.advance(31)
-    assert len(cell.build.take_expired(3)) == 3
-    assert len(cell.build.take_expired(3)) == 2
+    assert len(cell.take_free(cell.build, 3)) == 3
+    assert len(cell.take_free(cell.build, 3)) == 2
 
 
 def test_works_that_are_done_are_not_run(cell: Cell) -> None:
@@ -67,7 +68,7 @@ def test_a_database_that_goes_away_ends_a_run_and_nothing_else(
     monkeypatch.undo()
     cell.clock.advance(31)
     cell.agents["a"].heartbeat()
-    assert cell.recovery.take_up() == 1
+    assert cell.recovery.run() == 1
     assert len(cell.agents["a"].orders) == 1
 
 

@@ -297,7 +297,7 @@ def test_while_placement_is_away_the_build_waits_longer_each_time(cell: Cell) ->
         [row] = cell.rows(models.InstanceBuild)
         pauses.append(row.lease_expires_at - cell.clock())
         cell.clock.advance(pauses[-1] + 1)
-        cell.recovery.take_up()
+        cell.recovery.run()
     assert pauses == [2, 4, 8, 16, 32, 60, 60]
     assert cell.get(request.instance_uuid).vm_state == "building"
 
@@ -308,7 +308,7 @@ def test_a_build_whose_conductor_died_is_cast_again_by_another(cell: Cell) -> No
     cell.build.store(admin_context(), [request])
     cell.restart()
     cell.pass_time(31)
-    cell.recovery.take_up()
+    cell.recovery.run()
     assert [order.attempt for order in cell.agents["a"].orders] == [1]
 
 
@@ -318,7 +318,7 @@ def test_a_build_that_the_heartbeat_names_is_left_alone(cell: Cell) -> None:
     cell.hand_over(request)
     for _ in range(10):
         cell.pass_time(30)
-        assert cell.recovery.take_up() == 0
+        assert cell.recovery.run() == 0
     assert len(cell.agents["a"].orders) == 1
 
 
@@ -331,7 +331,7 @@ def test_a_heartbeat_renews_no_other_attempt(cell: Cell) -> None:
     cell.clock.advance(31)
     cell.services.report("a", ["a"], {request.instance_uuid: 1}, version=1)
     cell.services.report("b", ["b"], {request.instance_uuid: 1}, version=1)
-    assert cell.recovery.take_up() == 1
+    assert cell.recovery.run() == 1
 
 
 def test_two_conductors_that_recover_take_a_build_once(cell: Cell) -> None:
@@ -339,10 +339,10 @@ def test_two_conductors_that_recover_take_a_build_once(cell: Cell) -> None:
     request = all_good(cell)
     cell.build.store(admin_context(), [request])
     cell.pass_time(31)
-    first = cell.build.take_expired(10)
+    first = cell.take_free(cell.build)
     cell.restart()
     assert len(first) == 1
-    assert cell.build.take_expired(10) == []
+    assert cell.take_free(cell.build) == []
 
 
 def test_a_conductor_whose_lease_was_taken_over_does_nothing(cell: Cell) -> None:
@@ -357,7 +357,7 @@ def test_a_conductor_whose_lease_was_taken_over_does_nothing(cell: Cell) -> None
     cell.clock.advance(31)
     for name in "abc":
         cell.agents[name].heartbeat()
-    cell.recovery.take_up()
+    cell.recovery.run()
     cell.build.run(admin_context(), slow)
     assert len(cell.placement.claims) == 1
     assert len(cell.agents["b"].orders) == 1
@@ -370,7 +370,7 @@ def test_a_conductor_that_loses_its_lease_while_it_claims_stores_nothing(cell: C
 
     def recover() -> None:
         cell.pass_time(31)
-        cell.recovery.take_up()
+        cell.recovery.run()
 
     cell.top_bus.meanwhile("claim_batch", recover)
     cell.agents["a"].work()

@@ -256,7 +256,7 @@ def test_a_delete_whose_agent_is_silent_is_cast_again(cell: Cell) -> None:
     delete(cell, request)
     cell.agents["a"].orders.clear()
     cell.pass_time(31)
-    cell.recovery.take_up()
+    cell.recovery.run()
     assert [order.kind for order in cell.agents["a"].orders] == ["delete"]
 
 

@@ -40,7 +40,7 @@ def test_builds_and_deletes_go_their_way_on_every_engine(anywhere: Cell) -> None
     cell.ask_delete(first.instance_uuid)
     cell.settle()
     cell.check(first.instance_uuid, "deleted")
-    cell.recovery.purge()
+    cell.purge.run()
     batch = cell.updates.get(0)
     counts = dict(zip(batch.hosts, batch.attributes["num_instances"], strict=True))
     assert counts == {"a": 0, "b": 0, "c": 1, "d": 0}
@@ -60,7 +60,7 @@ def test_conductors_that_work_at_once_do_everything_once(anywhere: Cell) -> None
                 cell.hand_over(request)
                 cell.services.report("a", ["a"], {request.instance_uuid: 1}, version=1)
                 _fail(cell, request.instance_uuid)
-                cell.recovery.take_up()
+                cell.recovery.run()
                 cell.updates.get(0)
         except BaseException as error:  # shown by the test
             errors.append(error)

@@ -78,7 +78,7 @@ def test_success_of_a_host_given_up_as_down_is_stale_while_the_alternate_builds(
 ) -> None:
     """It was down for the conductor, an alternate has it now: destroy."""
     cell.silence("a")
-    cell.recovery.take_up()
+    cell.recovery.run()
     assert cell.get(building.instance_uuid).host == "b"
     assert succeeded(cell, building.instance_uuid) == STALE
     cell.settle()
@@ -91,7 +91,7 @@ def test_success_of_a_host_given_up_as_down_is_stale_after_all_failed(
     """ERROR is final: its allocation is gone."""
     cell.failing.update({"b": True, "c": True})
     cell.silence("a")
-    cell.recovery.take_up()
+    cell.recovery.run()
     cell.settle()
     assert succeeded(cell, building.instance_uuid) == STALE
     assert cell.get(building.instance_uuid).vm_state == "error"
@@ -115,7 +115,7 @@ def test_success_before_recovery_looked_wins_over_the_expired_lease(
     """Whoever writes first: the build is over, there is nothing to recover."""
     cell.clock.advance(1000)
     assert succeeded(cell, building.instance_uuid) == ACCEPTED
-    assert cell.recovery.take_up() == 0
+    assert cell.recovery.run() == 0
 
 
 def test_success_of_an_instance_being_deleted_is_stale_and_the_delete_goes_on(
@@ -197,7 +197,7 @@ def test_failure_of_a_host_given_up_as_down_changes_nothing(
 ) -> None:
     """The conductor said so before: the same outcome, known already."""
     cell.silence("a")
-    cell.recovery.take_up()
+    cell.recovery.run()
     assert failed(cell, building.instance_uuid) == ACCEPTED
     made = cell.get(building.instance_uuid)
     assert (made.host, made.attempt) == ("b", 2)
@@ -332,7 +332,7 @@ def test_a_guest_gone_after_a_local_delete_is_accepted(cell: Cell, building: Bui
     """The agent was thought dead, and got the order all the same."""
     cell.ask_delete(building.instance_uuid)
     cell.silence("a")
-    cell.recovery.take_up()
+    cell.recovery.run()
     assert cell.row(building.instance_uuid).vm_state == "deleted"
     assert deleted(cell, building.instance_uuid) == ACCEPTED
 

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy.orm import Session
 
 from armillary import exception
+from conductor.common import leased_work
 from conductor.common.clock import moment
-from conductor.super_conductor import base_task
 from conductor.super_conductor.base_task import PermanentFailure
 from conductor.super_conductor.build import build_task
 from conductor.super_conductor.db import host_mappings, instance_mappings, server_groups, traces
@@ -267,13 +267,13 @@ def test_every_step_may_be_done_twice(
     """The outcome is that of doing each once."""
 
     def run_twice(
-        task: Any, steps: Sequence[base_task.Step[Any]], watch: base_task.StepHook
+        task: Any, steps: Sequence[leased_work.Step[Any]], watch: leased_work.StepHook
     ) -> None:
         for step in steps:
             step.do(task)
             step.do(task)
 
-    monkeypatch.setattr(base_task, "run", run_twice)
+    monkeypatch.setattr(leased_work, "run", run_twice)
     plane.scheduler.error = error
     uuids = plane.build(3)
     plane.settle()

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from armillary import exception
-from conductor.super_conductor import base_task
+from conductor.common import leased_work
 from conductor.super_conductor.db import models, move_traces, moves
 from conductor.super_conductor.move import move_task
 from objects.fence import TRIES_MAX, Fence, FenceStep
@@ -287,14 +287,14 @@ def test_every_step_may_be_done_twice(
     uuid = an_instance(plane, operation)
 
     def run_twice(
-        task: Any, steps: Sequence[base_task.Step[Any]], watch: base_task.StepHook
+        task: Any, steps: Sequence[leased_work.Step[Any]], watch: leased_work.StepHook
     ) -> None:
         for step in steps:
             step.do(task)
             if step.name != "select destinations of move":  # a repetition is a new take
                 step.do(task)
 
-    monkeypatch.setattr(base_task, "run", run_twice)
+    monkeypatch.setattr(leased_work, "run", run_twice)
     plane.scheduler.error = error
     start(plane, uuid, operation)
     plane.settle()
