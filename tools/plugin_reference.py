@@ -95,6 +95,10 @@ SECTIONS = (
 )
 
 
+MODULES = ("scheduler", "compute", "testing")
+"""Modules of ``armillary.plugins``, in the order of the page."""
+
+
 class Options:
     """All options of all services, by group and name."""
 
@@ -137,7 +141,28 @@ def page() -> str:
         parts.append(f"## {section.title}\n\n{_wrapped(section.text)}\n")
         for name, plugin in sorted(plugins[section.namespace].items(), key=_by_name):
             parts.append(_entry(name, plugin, section, options))
+    parts.append(_names())
     return "\n".join(parts)
+
+
+def _names() -> str:
+    """Return the section about the names that plugins of third parties import."""
+    lines = ["## What plugins import", ""]
+    for name in MODULES:
+        module = importlib.import_module(f"armillary.plugins.{name}")
+        lines += [f"### armillary.plugins.{name}", "", _wrapped(_sentence(module)), ""]
+        lines += ["| name | |", "| --- | --- |"]
+        lines += [f"| `{each}` | {_sentence(getattr(module, each))} |" for each in module.__all__]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _sentence(thing: Any) -> str:
+    """Return the first paragraph of a docstring; empty for a type alias or a constant."""
+    if not (inspect.isclass(thing) or inspect.isroutine(thing) or inspect.ismodule(thing)):
+        return ""
+    paragraph, *_others = (inspect.getdoc(thing) or "").split("\n\n")
+    return _markdown(paragraph).replace("\n", " ").replace("|", "\\|")
 
 
 def _plugins() -> dict[str, dict[str, type[Any]]]:

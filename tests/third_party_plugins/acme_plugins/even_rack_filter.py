@@ -1,9 +1,9 @@
 """Leave out hosts in racks with an odd number."""
 
-from scheduler import filters
+from armillary.plugins.scheduler import BaseHostFilter
 
 
-class EvenRackFilter(filters.BaseHostFilter):
+class EvenRackFilter(BaseHostFilter):
     """Pass hosts whose name ends with an even number."""
 
     def host_passes(self, host_state, spec):

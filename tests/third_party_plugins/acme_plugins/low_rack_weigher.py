@@ -2,10 +2,10 @@
 
 from oslo_config import cfg
 
-from scheduler import weights
+from armillary.plugins.scheduler import BaseHostWeigher
 
 
-class LowRackWeigher(weights.BaseHostWeigher):
+class LowRackWeigher(BaseHostWeigher):
     """Prefers low racks; a negative multiplier prefers high ones."""
 
     multiplier_option = "low_rack_weight_multiplier"
