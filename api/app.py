@@ -7,11 +7,10 @@ import functools
 import falcon
 from oslo_config import cfg
 
-from api import errors, openapi
+from api import errors, openapi, validation
 from api.authentication import make_authenticate
-from api.body import Body
-from api.call import AppState
-from api.dialect import ComputeDialect
+from api.body import Body, read_body
+from api.call import AppState, Call
 from api.event_hub import EventHub
 from api.policies import list_rules
 from api.policies.base import IS_ADMIN
@@ -21,7 +20,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.http.authentication import RouteAuthentication
 from armillary.http.bounds import Bounds
-from armillary.http.dispatch import Endpoint
+from armillary.http.dispatch import Dialect, Endpoint
 from armillary.http.errors import ErrorHandlers
 from armillary.http.microversion import Microversion
 from armillary.http.request_id import RequestId
@@ -65,7 +64,14 @@ def make_app(
         document=functools.cache(openapi.document),
         events=events,
     )
-    dialect = ComputeDialect(site)
+    dialect = Dialect(
+        site=site,
+        make_check=validation.Check,
+        make_call=Call.of,
+        check_path=validation.check_path,
+        read_query=lambda req: req.params,
+        read_body=read_body,
+    )
     for path, methods in ROUTES.items():
         app.add_route(path, Endpoint(methods, dialect))
     return app

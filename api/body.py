@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import falcon
 
+from armillary import exception
+from armillary.http.dispatch import Check
 from armillary.http.validation import DEPTH_MAX, check_clean
 
 
@@ -31,6 +34,16 @@ class Body:
                 description=f"The body must be {falcon.MEDIA_JSON}, not '{media_type[:80]}'."
             )
         req.context.body = parse(raw)
+
+
+def read_body(req: falcon.Request, check: Check | None) -> Mapping[str, Any]:
+    """Return the valid body; raise ``Invalid``, also if there is one without a check."""
+    body: Mapping[str, Any] | None = req.context.body
+    if check is not None:
+        check.body({} if body is None else body)
+    elif body is not None:
+        raise exception.Invalid("This request does not accept a body.")
+    return body or {}
 
 
 def parse(raw: bytes) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import falcon
 
 from api.event_hub import EventHub
 from api.links import Links
@@ -13,15 +15,13 @@ from armillary.http import call
 from conductor.super_conductor.rpcapi import SuperConductorAPI
 
 
-@dataclass(frozen=True, slots=True)
-class AppState:
-    """State shared by all requests, created with the application."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppState(call.Site):
+    """State shared by all requests to the Compute API."""
 
     conductor: SuperConductorAPI
-    policy: call.Policy
     max_limit: int
     link_prefix: str | None
-    document: Callable[[], dict[str, Any]]
     events: EventHub | None = None
 
 
@@ -30,6 +30,12 @@ class Call(call.Call[AppState]):
     """A request to the Compute API."""
 
     links: Links
+
+    @classmethod
+    def of(cls, req: falcon.Request, **fields: Any) -> Call:
+        """Return the call of a request, with these other fields."""
+        prefix = fields["site"].link_prefix or req.prefix
+        return cls(links=Links(prefix, req.path, req.params), **fields)
 
     @property
     def conductor(self) -> SuperConductorAPI:

@@ -34,14 +34,19 @@ _ERRORS = {
 
 def document() -> Document:
     """Return the description of every route."""
+    newest = to_text(MICROVERSIONS.maximum)
     about = openapi.Description(
-        title=version.PRODUCT,
-        version=version.version_string(),
-        text="Servers on a fleet of hosts, with formats and paths of the OpenStack "
-        "Compute API 2.1. Names of Armillary's extensions begin with 'armillary'.",
+        info={
+            "title": version.PRODUCT,
+            "version": version.version_string(),
+            "description": "Servers on a fleet of hosts, with formats and paths of the OpenStack "
+            "Compute API 2.1. Names of Armillary's extensions begin with 'armillary'.",
+        },
         newest=MICROVERSIONS.maximum,
-        version_text=f"Version of the Compute API; {to_text(MICROVERSIONS.maximum)} is supported.",
-        version_schema={"type": "string"},
+        microversion={
+            "description": f"Version of the Compute API; {newest} is supported.",
+            "schema": {"type": "string"},
+        },
         error_name="Error",
         error_schema=ERROR,
         errors=_ERRORS,

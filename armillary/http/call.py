@@ -17,15 +17,15 @@ class Policy(Protocol):
     def authorize(self, rule: str, target: Mapping[str, Any], context: RequestContext) -> Any: ...
 
 
-class Site(Protocol):
-    """State shared by all requests, created with the application."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """State shared by all requests, created with the application.
 
-    @property
-    def policy(self) -> Policy: ...
+    ``document`` returns the OpenAPI document of the API.
+    """
 
-    @property
-    def document(self) -> Callable[[], dict[str, Any]]:
-        """Return the OpenAPI document of the API."""
+    policy: Policy
+    document: Callable[[], dict[str, Any]]
 
 
 SiteT = TypeVar("SiteT", bound=Site)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol
@@ -12,7 +11,7 @@ from typing import Any, Generic, Protocol
 import falcon
 
 from armillary.context import RequestContext
-from armillary.http.call import Answer, CallT, Handler
+from armillary.http.call import Answer, CallT, Handler, Site
 from armillary.http.microversion import BEGINNING, Version, entry_for
 from armillary.http.validation import NOTHING, Schema, Versioned, by_version, invalid
 
@@ -90,48 +89,34 @@ class Check(Protocol):
         """Return the parameters in the form that handlers take; raise an error if invalid."""
 
 
-class Dialect(ABC, Generic[CallT]):
+def _accept_headers(req: falcon.Request, action: Any, takes_body: bool) -> None:
+    """Accept any."""
+
+
+def _set_no_headers(resp: falcon.Response, version: Version, answer: Answer) -> None:
+    """Set none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect(Generic[CallT]):
     """What is particular to one API between its routes and its handlers.
 
-    All methods raise errors in the words of the API. Unless it ``answers_options``, a path refuses
-    OPTIONS as any other method that it does not have.
+    The functions raise errors in the words of the API. ``read_query`` returns the parameters as
+    sent; ``make_call`` takes request and fields of the call, not validated yet. ``read_body``
+    returns the valid body; it gets no check if the action expects none. ``check_headers`` is told
+    whether it does. ``set_headers`` sets headers that depend on the version. Unless it
+    ``answers_options``, a path refuses OPTIONS as any other method that it does not have.
     """
 
-    answers_options = True
-
-    @abstractmethod
-    def make_check(self, schema: Schema) -> Check:
-        """Return a schema for many requests."""
-
-    def check_headers(
-        self, req: falcon.Request, action: Action[CallT], *, takes_body: bool
-    ) -> None:
-        """Raise an error for headers with which the action cannot be done; none by default."""
-
-    @abstractmethod
-    def check_path(self, parameters: Mapping[str, str]) -> None:
-        """Raise an error for a part of the path that cannot be a name."""
-
-    @abstractmethod
-    def read_query(self, req: falcon.Request) -> Mapping[str, Any]:
-        """Return the query parameters as they were sent."""
-
-    @abstractmethod
-    def read_body(self, req: falcon.Request, check: Check | None) -> Any:
-        """Return the valid body; ``check`` None means that the action expects none."""
-
-    @abstractmethod
-    def make_call(
-        self,
-        req: falcon.Request,
-        context: RequestContext,
-        path: Mapping[str, str],
-        query: Mapping[str, Any],
-    ) -> CallT:
-        """Return the call of a request that is not validated yet."""
-
-    def set_headers(self, resp: falcon.Response, version: Version, answer: Answer) -> None:
-        """Set headers that depend on the version; none by default."""
+    site: Site
+    make_check: Callable[[Schema], Check]
+    make_call: Callable[..., CallT]
+    check_path: Callable[[Mapping[str, str]], None]
+    read_query: Callable[[falcon.Request], Mapping[str, Any]]
+    read_body: Callable[[falcon.Request, Check | None], Any]
+    check_headers: Callable[[falcon.Request, Action[CallT], bool], None] = _accept_headers
+    set_headers: Callable[[falcon.Response, Version, Answer], None] = _set_no_headers
+    answers_options: bool = True
 
 
 class Endpoint(Generic[CallT]):
@@ -192,10 +177,12 @@ class _ReadyAction(Generic[CallT]):
         version: Version = req.context.version
         self._require_version(version)
         body_check = entry_for(version, self._bodies)
-        dialect.check_headers(req, action, takes_body=body_check is not None)
+        dialect.check_headers(req, action, body_check is not None)
         dialect.check_path(path)
         query = dialect.read_query(req)
-        call = dialect.make_call(req, _context(req), path, query)
+        call = dialect.make_call(
+            req, site=dialect.site, context=_context(req), version=version, path=path, query=query
+        )
         subject = self._authorized_subject(call)
         query_check = entry_for(version, self._queries)
         if query_check is not None:

@@ -27,17 +27,15 @@ _PATH_PARAMETER = re.compile(r"{(\w+)}")
 class Description:
     """What is particular to the document of one API.
 
-    ``newest`` is the version described. ``error_schema`` has its name in ``error_name``, and
-    ``errors`` are the statuses with their descriptions. ``policy`` and ``successes`` return the
-    extension fields and the successful responses of an operation.
+    ``newest`` is the version described, ``microversion`` describes the header that asks for
+    another. ``error_schema`` has its name in ``error_name``; ``errors`` are the statuses with their
+    descriptions. ``policy`` and ``successes`` return the extension fields and the successful
+    responses of an operation.
     """
 
-    title: str
-    version: str
-    text: str
+    info: Document
     newest: Version
-    version_text: str
-    version_schema: Document
+    microversion: Document
     error_name: str
     error_schema: Mapping[str, Any]
     errors: Mapping[int, str]
@@ -50,7 +48,7 @@ def document(routes: Routes[Any], about: Description) -> Document:
     """Return the description of every route."""
     return {
         "openapi": OPENAPI_VERSION,
-        "info": {"title": about.title, "version": about.version, "description": about.text},
+        "info": about.info,
         "security": [{SECURITY_SCHEME: []}],
         "paths": {path: _path_item(path, methods, about) for path, methods in routes.items()},
         "components": {
@@ -63,8 +61,7 @@ def document(routes: Routes[Any], about: Description) -> Document:
                     "name": microversion.HEADER,
                     "in": "header",
                     "required": False,
-                    "description": about.version_text,
-                    "schema": about.version_schema,
+                    **about.microversion,
                 }
             },
             "responses": {str(status): _error(status, about) for status in sorted(about.errors)},

@@ -19,7 +19,7 @@ from placement.rest import errors, openapi
 from placement.rest.authentication import make_authenticate
 from placement.rest.bounds import Bounds
 from placement.rest.call import AppState
-from placement.rest.dialect import PlacementDialect
+from placement.rest.dialect import make_dialect
 from placement.rest.policies import list_rules
 from placement.rest.routes import ROUTES
 from placement.rest.versions import MICROVERSIONS
@@ -57,7 +57,7 @@ def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.W
         incomplete_consumer_user_id=options.incomplete_consumer_user_id,
         document=functools.cache(openapi.document),
     )
-    dialect = PlacementDialect(site)
+    dialect = make_dialect(site)
     for path, methods in ROUTES.items():
         app.add_route(path, Endpoint(methods, dialect))
     return wsgi_middleware.wrapped(app, conf)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import falcon
 
 from armillary.http import call
 from placement.engine import PlacementEngine
 
 
-@dataclass(frozen=True, slots=True)
-class AppState:
-    """State shared by all requests, created with the application."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppState(call.Site):
+    """State shared by all requests to the Placement API."""
 
     engine: PlacementEngine
-    policy: call.Policy
     incomplete_consumer_project_id: str
     incomplete_consumer_user_id: str
-    document: Callable[[], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +31,11 @@ class Call(call.Call[AppState]):
 
     root: str
     origin: str
+
+    @classmethod
+    def of(cls, req: falcon.Request, **fields: Any) -> Call:
+        """Return the call of a request, with these other fields."""
+        return cls(root=req.root_path, origin=f"{req.scheme}://{req.netloc}", **fields)
 
     @property
     def engine(self) -> PlacementEngine:

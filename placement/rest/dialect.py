@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import falcon
 
-from armillary.context import RequestContext
 from armillary.http.call import Answer
 from armillary.http.dispatch import Action, Check, Dialect
 from armillary.http.microversion import Version
-from armillary.http.validation import Schema
 from placement.rest import errors, validation
 from placement.rest.call import AppState, Call
 
@@ -20,57 +17,43 @@ CACHE_HEADERS_SINCE: Version = (1, 15)
 _ACCEPT_ALL = frozenset({"", "*/*", falcon.MEDIA_JSON})
 
 
-class PlacementDialect(Dialect[Call]):
-    """Query parameters have several values; a body is any JSON, and ignored if unexpected."""
+def make_dialect(site: AppState) -> Dialect[Call]:
+    """Return the dialect of the Placement API.
 
-    answers_options = False
+    Query parameters have several values; a body is any JSON, and ignored if unexpected.
+    """
+    return Dialect(
+        site=site,
+        make_check=validation.Check,
+        make_call=Call.of,
+        check_path=validation.check_path,
+        read_query=lambda req: validation.parse_query(req.query_string),
+        read_body=_read_body,
+        check_headers=_check_headers,
+        set_headers=_set_headers,
+        answers_options=False,
+    )
 
-    def __init__(self, site: AppState) -> None:
-        self._site = site
 
-    def make_check(self, schema: Schema) -> Check:
-        return validation.Check(schema)
+def _check_headers(req: falcon.Request, action: Action[Call], takes_body: bool) -> None:
+    if action.status != 204 and action.rule is not None:
+        _require_json_accepted(req)
+    if takes_body:
+        _require_json_sent(req)
 
-    def check_headers(self, req: falcon.Request, action: Action[Call], *, takes_body: bool) -> None:
-        if action.status != 204 and action.rule is not None:
-            _require_json_accepted(req)
-        if takes_body:
-            _require_json_sent(req)
 
-    def check_path(self, parameters: Mapping[str, str]) -> None:
-        validation.check_path(parameters)
+def _read_body(req: falcon.Request, check: Check | None) -> Any:
+    if check is None:
+        return None
+    body = validation.parse_body(_read(req))
+    check.body(body)
+    return body
 
-    def read_query(self, req: falcon.Request) -> Mapping[str, Any]:
-        return validation.parse_query(req.query_string)
 
-    def read_body(self, req: falcon.Request, check: Check | None) -> Any:
-        if check is None:
-            return None
-        body = validation.parse_body(_read(req))
-        check.body(body)
-        return body
-
-    def make_call(
-        self,
-        req: falcon.Request,
-        context: RequestContext,
-        path: Mapping[str, str],
-        query: Mapping[str, Any],
-    ) -> Call:
-        return Call(
-            site=self._site,
-            context=context,
-            version=req.context.version,
-            path=path,
-            query=query,
-            root=req.root_path,
-            origin=f"{req.scheme}://{req.netloc}",
-        )
-
-    def set_headers(self, resp: falcon.Response, version: Version, answer: Answer) -> None:
-        if answer.last_modified is not None and version >= CACHE_HEADERS_SINCE:
-            resp.last_modified = answer.last_modified
-            resp.set_header("Cache-Control", "no-cache")
+def _set_headers(resp: falcon.Response, version: Version, answer: Answer) -> None:
+    if answer.last_modified is not None and version >= CACHE_HEADERS_SINCE:
+        resp.last_modified = answer.last_modified
+        resp.set_header("Cache-Control", "no-cache")
 
 
 def _require_json_accepted(req: falcon.Request) -> None:

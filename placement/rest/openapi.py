@@ -62,14 +62,18 @@ def document(routes: Routes = ROUTES) -> Document:
     """Return the description of every route in the newest version."""
     newest = to_text(MAX)
     about = openapi.Description(
-        title=f"{version.PRODUCT} placement",
-        version=newest,
-        text="The OpenStack Placement API. Older versions, requested by the header "
-        f"{HEADER}, differ in fields and parameters.",
+        info={
+            "title": f"{version.PRODUCT} placement",
+            "version": newest,
+            "description": "The OpenStack Placement API. Older versions, requested by the header "
+            f"{HEADER}, differ in fields and parameters.",
+        },
         newest=MAX,
-        version_text=f"Version of the API, from {to_text(MIN)} to {newest}; "
-        "default: the lowest. 'latest' is the newest.",
-        version_schema={"type": "string", "default": f"{MICROVERSIONS.service} {newest}"},
+        microversion={
+            "description": f"Version of the API, from {to_text(MIN)} to {newest}; "
+            "default: the lowest. 'latest' is the newest.",
+            "schema": {"type": "string", "default": f"{MICROVERSIONS.service} {newest}"},
+        },
         error_name="Errors",
         error_schema=_ERROR_SCHEMA,
         errors=_ERRORS,

@@ -25,7 +25,9 @@ class OwnersOnly:
 @pytest.fixture
 def site() -> AppState:
     client = SuperConductorClient(SuperConductor())
-    return AppState(client, OwnersOnly(), max_limit=10, link_prefix=None, document=dict)
+    return AppState(
+        conductor=client, policy=OwnersOnly(), max_limit=10, link_prefix=None, document=dict
+    )
 
 
 def a_call(site: AppState, **query: Any) -> Call:
