@@ -32,7 +32,7 @@ LISTED = {
         if each.owner is owner
         for name in each.names.split()
     }
-    for owner in {each.owner for each in oslo_internals.MEMBERS}
+    for owner in dict.fromkeys(each.owner for each in oslo_internals.MEMBERS)  # in a fixed order
 }
 
 START_WITHOUT = """
