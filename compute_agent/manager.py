@@ -35,8 +35,7 @@ from compute_agent.work.build_commands import BuildCommands
 from compute_agent.work.command_execution import CommandExecution
 from compute_agent.work.instance_work import InstanceWork
 from compute_agent.work.work_queue import WorkQueue
-from conductor.cell_conductor.rpcapi import AgentObjects, CellConductorAPI
-from objects.base import Binding
+from conductor.cell_conductor.rpcapi import CellConductorAPI
 from objects.instance import Instance
 from objects.instance_order import InstanceOrder
 from objects.request_spec import RequestSpec
@@ -87,7 +86,6 @@ class ComputeManager:
         self._identity = NodeIdentity(Path(journal_path).parent, conf.host)
         self._oldest = OldestServices()
         self._conductor = self._conductor_api(conf.rpc.response_timeout_seconds)
-        cell_bus.serializer.bind_with(Binding(indirection=AgentObjects(self._conductor, agent)))
         cell_bus.serializer.backport_with(self._conductor)
         self._queue = WorkQueue(
             size=conf.compute.worker_threads,

@@ -1,4 +1,4 @@
-"""Base of all versioned objects: namespace, registry, remotable binding, plain conversion."""
+"""Base of all versioned objects: namespace, registry, wire form, plain conversion."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Any, ClassVar, Self
 
 from oslo_versionedobjects import base as ovo
 from oslo_versionedobjects import fields as ovo_fields
-
-remotable = ovo.remotable
 
 _SCALARS = (str, int, float, type(None))
 _UNSET = object()
@@ -41,18 +39,6 @@ class _FieldPlan:
     holds_objects: bool
 
 
-@dataclasses.dataclass(frozen=True)
-class Binding:
-    """Where an object's remotable methods run; exactly one of the two is set.
-
-    ``indirection`` sends ``object_action`` to the conductor. ``store`` runs the method locally, in
-    the conductor that owns the database.
-    """
-
-    indirection: Any = None
-    store: Any = None
-
-
 class ArmillaryObjectRegistry(ovo.VersionedObjectRegistry):
     """Registry of all objects; the newest version of each is also found by its name."""
 
@@ -72,23 +58,9 @@ class ArmillaryObject(ovo.VersionedObject):
     OBJ_SERIAL_NAMESPACE = "armillary_object"
     OBJ_PROJECT_NAMESPACE = "armillary"
 
-    store: Any = None
-    """Implementation of remotable methods; set by :meth:`bind` in the owning conductor."""
-
     _plans: Sequence[_FieldPlan] = ()
     _classes: ClassVar[dict[tuple[str, str], type[ovo.VersionedObject]]] = {}
     """Cache of ``obj_class_from_name``."""
-
-    def bind(self, binding: Binding) -> Self:
-        """Set where remotable methods of this object, and of nested objects, run."""
-        self.indirection_api = binding.indirection
-        self.store = binding.store
-        for plan in self._plans:
-            value = self.__dict__.get(plan.attribute) if plan.holds_objects else None
-            for item in value if isinstance(value, list) else (value,):
-                if isinstance(item, ArmillaryObject):
-                    item.bind(binding)
-        return self
 
     @classmethod
     def primitive_key(cls, field: str) -> str:
@@ -235,8 +207,6 @@ class ArmillaryObject(ovo.VersionedObject):
         made = self.obj_clone()
         for name, value in values.items():
             setattr(made, name, value)
-        made.indirection_api = self.indirection_api
-        made.store = self.store
         return made
 
 

@@ -107,12 +107,6 @@ class Instance(minimal_version.MinimalVersion):
     launched_at: datetime | None
     deleted_at: datetime | None
 
-    SAVEABLE = frozenset({"task_state", "power_state"})
-    """Fields that a host may write for its own instances with ``save``.
-
-    Other fields change through reports.
-    """
-
     def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
         """Leave out newer fields; map newer states to the nearest ones of 1.0."""
         super().obj_make_compatible(primitive, target_version)
@@ -133,22 +127,3 @@ class Instance(minimal_version.MinimalVersion):
             primitive["vm_state"] = _VM_STATES_BEFORE.get(vm_state, vm_state)
         if task_state not in _TASK_STATES_BEFORE:
             primitive["task_state"] = None
-
-    @base.remotable
-    def save(self) -> None:
-        """Write the changed fields through the cell conductor.
-
-        Only for the instance's own host and current attempt: raises ``Conflict`` if the instance
-        has moved on, and ``Invalid`` for a field that is not in ``SAVEABLE``.
-        """
-        self.store.save_instance(self._context, self)
-        self.obj_reset_changes(recursive=False)
-
-    @base.remotable
-    def refresh(self) -> None:
-        """Read all fields again. Raises ``InstanceNotFound`` if it is deleted."""
-        current = self.store.get_instance(self._context, self.uuid)
-        for name in self.fields:
-            if current.obj_attr_is_set(name):
-                setattr(self, name, getattr(current, name))
-        self.obj_reset_changes(recursive=False)

@@ -160,7 +160,7 @@ TABLE: dict[str, dict[str, tuple[Allowed, ...]]] = {
             order_answered migration_progress list_moving report_services report_compute_nodes
             is_build_wanted is_order_wanted
             build_succeeded builds_succeeded build_failed instance_deleted instance_ended
-            list_host_instances list_group_members object_action
+            list_host_instances list_group_members
             """,
             AGENT_ITSELF,
         ),

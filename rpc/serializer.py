@@ -1,4 +1,4 @@
-"""Serialisation of objects and contexts, with backports for older peers and bindings."""
+"""Serialisation of objects and contexts, with backports of objects of a newer release."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from oslo_versionedobjects import base as ovo
 from oslo_versionedobjects import exception as ovo_exception
 
 from armillary.context import RequestContext
-from objects.base import ArmillaryObject, Binding
+from objects.base import ArmillaryObject
 from rpc.timing import SENT_AT
 
 
@@ -25,16 +25,11 @@ class BackportAPI(Protocol):
 class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
     """Serialises versioned objects inside lists, tuples and dicts; contexts as plain dicts."""
 
-    def __init__(self, binding: Binding | None = None, backport: BackportAPI | None = None) -> None:
-        self._binding = binding
-        self._backport = backport
-
-    def bind_with(self, binding: Binding) -> None:
-        """Set the binding after construction, for a conductor client that needs this bus itself."""
-        self._binding = binding
+    def __init__(self) -> None:
+        self._backport: BackportAPI | None = None
 
     def backport_with(self, backport: BackportAPI) -> None:
-        """Set the API that backports objects of a newer version."""
+        """Set the API that backports objects of a newer version; it may use the bus itself."""
         self._backport = backport
 
     def serialize_entity(self, context: Any, entity: Any) -> Any:
@@ -64,8 +59,6 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
             name = primitive[ArmillaryObject.primitive_key("name")]
             supported = ovo.obj_tree_get_versions(name)
             made = self._backport.object_backport_versions(context, primitive, supported)
-        if self._binding is not None:
-            made.bind(self._binding)
         return made
 
     def serialize_context(self, context: RequestContext) -> dict[str, Any]:

@@ -136,10 +136,8 @@ def _transport_by(
 class Bus:
     """One broker (``transport_url``) with everything needed to call and to serve on it.
 
-    The serializer's binding gives received objects their remotable side: a store in the conductor
-    that owns them, an RPC indirection elsewhere (see ``objects.base.Binding``). ``lock_directory``
-    is needed if ``[oslo_messaging_rabbit] use_queue_manager`` is on. With a ``post``, messages are
-    signed and verified.
+    ``lock_directory`` is needed if ``[oslo_messaging_rabbit] use_queue_manager`` is on. With a
+    ``post``, messages are signed and verified.
     """
 
     def __init__(

@@ -21,7 +21,6 @@ from conductor.cell_conductor.builds.build_task import Build
 from conductor.cell_conductor.builds.delete_task import Delete
 from conductor.cell_conductor.builds.reports import Reports
 from conductor.cell_conductor.endpoints.agent_endpoints import AgentEndpoints
-from conductor.cell_conductor.endpoints.object_actions import ObjectActions
 from conductor.cell_conductor.endpoints.super_conductor_endpoints import SuperConductorEndpoints
 from conductor.cell_conductor.hosts.agent_versions import AgentVersions
 from conductor.cell_conductor.hosts.host_nodes import HostNodes
@@ -178,7 +177,6 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
             **guarded,
         )
         self._locks_and_consoles = LocksAndConsoles(database=database, compute=compute, now=now)
-        self._objects = ObjectActions(cell_uuid=conf.cell.uuid, **shared)
         self._host_updates = HostUpdates(
             conf, database=database, scheduler=scheduler, monotonic=monotonic
         )

@@ -677,30 +677,6 @@ class CellConductorAPI(RpcClient):
 
     # Objects
 
-    def object_action(
-        self,
-        context: RequestContext,
-        agent: str,
-        objinst: Any,
-        objmethod: str,
-        args: Any,
-        kwargs: Any,
-    ) -> tuple[dict[str, Any], Any]:
-        """Run a remotable method next to the database; return changed fields and the result.
-
-        Raises Forbidden unless the instance is on a host of ``agent``, and what the method raises.
-        """
-        updates, result = self._call(
-            context,
-            "object_action",
-            agent=agent,
-            objinst=objinst,
-            objmethod=objmethod,
-            args=list(args),
-            kwargs=kwargs,
-        )
-        return updates, result
-
     def object_backport_versions(
         self, context: RequestContext, objinst: Any, object_versions: dict[str, str]
     ) -> Any:
@@ -708,23 +684,6 @@ class CellConductorAPI(RpcClient):
         return self._call(
             context, "object_backport_versions", objinst=objinst, object_versions=object_versions
         )
-
-
-class AgentObjects:
-    """Runs the remotable methods of an agent's objects in its cell's conductor.
-
-    It is the ``indirection`` of the ``Binding`` that an agent gives to its bus.
-    """
-
-    def __init__(self, conductor: CellConductorAPI, agent: str) -> None:
-        self._conductor = conductor
-        self._agent = agent
-
-    def object_action(
-        self, context: RequestContext, objinst: Any, objmethod: str, args: Any, kwargs: Any
-    ) -> tuple[dict[str, Any], Any]:
-        """Run a remotable method on behalf of this agent."""
-        return self._conductor.object_action(context, self._agent, objinst, objmethod, args, kwargs)
 
 
 class HostStatesAPI(RpcClient):

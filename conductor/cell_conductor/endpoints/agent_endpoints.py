@@ -11,8 +11,8 @@ from armillary.db import Database
 from conductor.cell_conductor.builds.build_task import Build
 from conductor.cell_conductor.builds.delete_task import Delete
 from conductor.cell_conductor.builds.reports import ACCEPTED, BuiltReport, Reports
+from conductor.cell_conductor.endpoints import backports
 from conductor.cell_conductor.endpoints.background_tasks import BackgroundTasks
-from conductor.cell_conductor.endpoints.object_actions import ObjectActions
 from conductor.cell_conductor.hosts.host_nodes import HostNodes
 from conductor.cell_conductor.hosts.host_services import HostServices
 from conductor.cell_conductor.hosts.instance_updates import InstanceUpdates
@@ -33,7 +33,6 @@ class AgentEndpoints(BackgroundTasks):
     _delete: Delete
     _instance_updates: InstanceUpdates
     _nodes: HostNodes
-    _objects: ObjectActions
     _operations: Operations
     _records: ServiceRecords
     _reports: Reports
@@ -187,22 +186,10 @@ class AgentEndpoints(BackgroundTasks):
     # Objects
 
     @exposed
-    def object_action(
-        self,
-        context: RequestContext,
-        agent: str,
-        objinst: Any,
-        objmethod: str,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-    ) -> tuple[dict[str, Any], Any]:
-        return self._objects.run(context, agent, objinst, objmethod, args, kwargs)
-
-    @exposed
     def object_backport_versions(
         self, context: RequestContext, objinst: Any, object_versions: dict[str, str]
     ) -> dict[str, Any]:
-        return self._objects.backport(objinst, object_versions)
+        return backports.backport(objinst, object_versions)
 
     def _builds_succeeded(self, agent: str, reports: Sequence[BuiltReport]) -> list[str]:
         answers = self._reports.builds_succeeded(agent, reports)

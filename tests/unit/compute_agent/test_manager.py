@@ -257,15 +257,5 @@ def test_a_reload_reports_all_hosts(cell: Cell) -> None:
     )
 
 
-def test_objects_that_arrive_are_bound_to_the_conductor(cell: Cell) -> None:
-    """An agent has no database; what it saves goes through its conductor, in its name."""
-    bus = cell._agents[AGENT][3]
-    received = bus.serializer.deserialize_entity(
-        None, bus.serializer.serialize_entity(None, an_order()[0])
-    )
-    assert received.indirection_api is not None
-    assert received.store is None
-
-
 def an_image_of(command: str) -> Any:
     return builders.an_image(properties={"process_command": command})

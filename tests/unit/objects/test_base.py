@@ -1,4 +1,4 @@
-"""Objects as services use them: plain values, bindings, remotable methods."""
+"""Objects as services use them: plain values, on the wire and in JSON."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import uuid
 
 import pytest
 
-from armillary.context import admin_context
-from objects.base import Binding
 from objects.flavor import Flavor
 from objects.instance import Instance
 
@@ -24,27 +22,6 @@ def an_instance(**values):
             **values,
         }
     )
-
-
-class RecordingIndirection:
-    """Stands for the conductor: keeps what it was asked and answers changed fields."""
-
-    def __init__(self):
-        self.asked = []
-
-    def object_action(self, context, objinst, objmethod, args, kwargs):
-        self.asked.append((objmethod, objinst.obj_what_changed()))
-        return {"power_state": "running", "obj_what_changed": []}, None
-
-
-class RecordingStore:
-    """Stands for the database of the owner."""
-
-    def __init__(self):
-        self.saved = []
-
-    def save_instance(self, context, instance):
-        self.saved.append(instance.obj_get_changes())
 
 
 def test_from_values_ignores_keys_that_are_no_field():
@@ -64,35 +41,6 @@ def test_defaults_are_not_shared_between_objects():
     assert second.metadata == {}
 
 
-def test_save_goes_through_the_indirection_where_one_is_bound():
-    """A service that owns no database sends the changed fields to the conductor."""
-    indirection = RecordingIndirection()
-    instance = an_instance().bind(Binding(indirection=indirection))
-    instance._context = admin_context()
-    instance.task_state = "spawning"
-    instance.save()
-    assert indirection.asked == [("save", {"task_state"})]
-    assert instance.power_state == "running"
-
-
-def test_save_goes_to_the_store_where_the_database_is():
-    """The owner's binding runs the body of the method."""
-    store = RecordingStore()
-    instance = an_instance().bind(Binding(store=store))
-    instance._context = admin_context()
-    instance.task_state = "spawning"
-    instance.save()
-    assert store.saved == [{"task_state": "spawning"}]
-    assert instance.obj_what_changed() == set()
-
-
-def test_binding_one_object_leaves_others_alone():
-    """Several services in one process each bind their own objects."""
-    bound = an_instance().bind(Binding(store=RecordingStore()))
-    assert an_instance().store is None
-    assert bound.store is not None
-
-
 def test_what_was_received_is_of_the_types_that_were_declared():
     """A peer may send a number where a text is meant, and the other way round."""
     wire = an_instance().obj_to_primitive()
@@ -109,11 +57,10 @@ def test_null_is_refused_where_a_value_has_to_be():
         Instance.obj_from_primitive(wire)
 
 
-def test_objects_within_are_bound_and_changed_with_the_one_around_them():
-    """However they got there."""
-    made = an_instance().bind(Binding(store=RecordingStore()))
+def test_a_change_within_is_a_change_of_the_object_around_it():
+    """However deep it is."""
+    made = an_instance()
     made.flavor.name = "other"
-    assert made.flavor.store is made.store
     assert made.obj_what_changed() == {"flavor"}
 
 

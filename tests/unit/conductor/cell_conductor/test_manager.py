@@ -17,8 +17,7 @@ from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from compute_agent.rpcapi import ComputeAPI
 from conductor.cell_conductor.manager import CellConductorManager
-from conductor.cell_conductor.rpcapi import AgentObjects, CellConductorAPI, HostStatesAPI
-from objects.base import Binding
+from conductor.cell_conductor.rpcapi import CellConductorAPI, HostStatesAPI
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.request_spec import RequestSpec
@@ -243,23 +242,6 @@ def test_changes_are_pushed_to_every_scheduler(running: Running) -> None:
             if batch.node_uuids
         )
     )
-
-
-def test_an_agent_s_object_saves_itself_through_the_conductor(running: Running) -> None:
-    """The remotable method crosses with the agent's name; a stranger's is refused."""
-    instance = build_active(running)
-    shown = running.api.get_instance(admin_context(), instance.uuid)
-    shown._context = admin_context()
-    shown.bind(Binding(indirection=AgentObjects(running.api, "agent")))
-    shown.power_state = "shutdown"
-    shown.save()
-    assert shown.obj_what_changed() == set()
-    shown.power_state = "running"
-    shown.refresh()
-    assert shown.power_state == "shutdown"
-    shown.bind(Binding(indirection=AgentObjects(running.api, "stranger")))
-    with pytest.raises(exception.Forbidden):
-        shown.refresh()
 
 
 def test_objects_are_rewritten_for_older_peers(running: Running) -> None:
