@@ -10,17 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import numpy as np
-from oslo_utils import versionutils
 
 from objects import base, fields
 
 AllocationRequest = dict[str, dict[str, dict[str, int]]]
 """Provider -> "resources" -> class -> amount: the allocations of a claim."""
-
-_PER_CANDIDATE = ("total", "reserved", "used", "ratio")
-_SINCE_1_1 = (
-    "templates", "template_of", "slots", "slot_uuids", "slot_ids", "provider_ids", "provider_check",
-)  # fmt: skip
 
 
 @base.ArmillaryObjectRegistry.register
@@ -45,12 +39,9 @@ class AllocationCandidates(base.ArmillaryObject):
     On the wire ``provider_ids`` may replace ``provider_uuids``, and ``slot_ids`` may replace
     ``slot_uuids``, with ``provider_check`` as a checksum; the client restores the UUIDs
     (``objects.packed.provider_uuids``).
-
-    Version history: 1.0 initial; 1.1 adds templates, template_of, slots, slot_uuids, slot_ids,
-    provider_ids, provider_check, and packs the columns.
     """
 
-    VERSION = "1.1"
+    VERSION = "1.0"
 
     fields = {
         "provider_uuids": fields.UUIDColumnField(default=[]),
@@ -129,36 +120,6 @@ class AllocationCandidates(base.ArmillaryObject):
             }
 
         return request
-
-    def flat_only(self) -> AllocationCandidates:
-        """Return the candidates that are their root provider alone, in the plain form."""
-        if self.is_flat:
-            return self
-        is_single = [len(template) == 1 for template in self.templates]
-        template_of, slots, starts = self._filled()
-        chosen = [
-            index
-            for index, template in enumerate(template_of.tolist())
-            if is_single[template]
-            and self.slot_uuids[slots[starts[index]]] == self.provider_uuids[index]
-        ]
-        return AllocationCandidates.from_values(
-            {name: getattr(self, name) for name in self.fields if name not in _SINCE_1_1},
-            provider_uuids=[self.provider_uuids[index] for index in chosen],
-            **{name: getattr(self, name)[chosen] for name in _PER_CANDIDATE},
-        )
-
-    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Leave out what 1.0 cannot express: all candidates but root providers alone."""
-        super().obj_make_compatible(primitive, target_version)
-        if versionutils.convert_version_to_tuple(target_version) >= (1, 1):
-            return
-        for name in _SINCE_1_1:
-            primitive.pop(name, None)
-        plain, uuids, column = self.flat_only(), fields.StringColumnField(), fields.ColumnField()
-        primitive["provider_uuids"] = uuids.to_primitive(self, "", plain.provider_uuids)
-        for name in ("amounts", *_PER_CANDIDATE):
-            primitive[name] = column.to_primitive(self, name, getattr(plain, name))
 
     def _amounts(self) -> dict[str, int]:
         return dict(zip(self.resource_classes, self.amounts.tolist(), strict=True))

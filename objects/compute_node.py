@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from oslo_utils import versionutils
-
 from objects import base, fields
 
 
@@ -20,11 +18,9 @@ class ComputeNode(base.ArmillaryObject):
     nested resource providers, parents before their children: dicts of uuid, name, parent_uuid (the
     node's or another child's), inventories and traits. These three go to placement through the cell
     conductor.
-
-    Version history: 1.0 initial; 1.1 adds child_providers.
     """
 
-    VERSION = "1.1"
+    VERSION = "1.0"
 
     fields = {
         "uuid": fields.UUIDField(),
@@ -49,9 +45,3 @@ class ComputeNode(base.ArmillaryObject):
     child_providers: list[dict[str, Any]]
     created_at: datetime | None
     updated_at: datetime | None
-
-    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Leave out child providers: an older receiver knows the host as a whole only."""
-        super().obj_make_compatible(primitive, target_version)
-        if versionutils.convert_version_to_tuple(target_version) < (1, 1):
-            primitive.pop("child_providers", None)

@@ -208,8 +208,6 @@ class _PackedColumn(_Column):
 
     @staticmethod
     def from_primitive(obj: Any, attr: str, value: Any) -> np.ndarray:
-        if "dtype" in value:  # from an older peer, whose object has a ColumnField here
-            return _Column.from_primitive(obj, attr, value)
         return packing.unpack_numbers(value)
 
 
@@ -265,8 +263,6 @@ class _UUIDColumn(_StringColumn):
 
     @staticmethod
     def from_primitive(obj: Any, attr: str, value: Any) -> list[str]:
-        if "text" in value:  # from an older peer, whose object has a StringColumnField here
-            return _StringColumn.from_primitive(obj, attr, value)
         return packing.unpack_uuids(value)
 
 

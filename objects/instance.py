@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
-from oslo_utils import versionutils
-
-from objects import base, fields, minimal_version
+from objects import base, fields
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance_fault import InstanceFault
-
-_VM_STATES_BEFORE = {
-    "resized": "active",
-    "shelved": "stopped",
-    "shelved_offloaded": "stopped",
-    "soft-delete": "stopped",
-}
-_TASK_STATES_BEFORE = ("scheduling", "spawning", "deleting")
 
 OWNER = "owner"
 ADMIN = "admin"
@@ -26,7 +15,7 @@ ADMIN = "admin"
 
 
 @base.ArmillaryObjectRegistry.register
-class Instance(minimal_version.MinimalVersion):
+class Instance(base.ArmillaryObject):
     """A process, a virtual machine or a simulated workload.
 
     ``attempt`` counts builds (1 is the first host); reports about earlier attempts are stale and
@@ -34,14 +23,9 @@ class Instance(minimal_version.MinimalVersion):
     the instance; ``locked_by`` is "owner" or "admin". ``operations_total`` numbers operations.
     ``zone`` is the path to the instance's zone ("eu/eu-1") relative to the zone that was asked;
     null if it is in that zone. It is never stored.
-
-    Version history: 1.0 initial; 1.1 adds locked and locked_reason, and the states of operations;
-    1.2 adds locked_by and operations_total; 1.3 adds zone, and is sent as 1.2 without one.
     """
 
-    VERSION = "1.3"
-    VERSION_WITHOUT = "1.2"
-    NEWEST_FIELDS = ("zone",)
+    VERSION = "1.0"
 
     fields = {
         "uuid": fields.UUIDField(),
@@ -106,24 +90,3 @@ class Instance(minimal_version.MinimalVersion):
     updated_at: datetime | None
     launched_at: datetime | None
     deleted_at: datetime | None
-
-    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Leave out newer fields; map newer states to the nearest ones of 1.0."""
-        super().obj_make_compatible(primitive, target_version)
-        version = versionutils.convert_version_to_tuple(target_version)
-        if version >= (1, 3):
-            return
-        primitive.pop("zone", None)
-        if version >= (1, 2):
-            return
-        primitive.pop("locked_by", None)
-        primitive.pop("operations_total", None)
-        if version >= (1, 1):
-            return
-        primitive.pop("locked", None)
-        primitive.pop("locked_reason", None)
-        vm_state, task_state = primitive.get("vm_state"), primitive.get("task_state")
-        if vm_state is not None:
-            primitive["vm_state"] = _VM_STATES_BEFORE.get(vm_state, vm_state)
-        if task_state not in _TASK_STATES_BEFORE:
-            primitive["task_state"] = None

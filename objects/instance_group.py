@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oslo_utils import versionutils
-
-from objects import base, fields, minimal_version
+from objects import base, fields
 
 AFFINITY = "affinity"
 POLICIES = (AFFINITY, "anti-affinity", "soft-affinity", "soft-anti-affinity")
 
 
 @base.ArmillaryObjectRegistry.register
-class InstanceGroup(minimal_version.MinimalVersion):
+class InstanceGroup(base.ArmillaryObject):
     """A server group. ``hosts`` are its members' hosts when it was read.
 
     ``zone_paths`` are paths to child zones, names joined by slashes, where members of an affinity
     group are or are being built: the next member has to go there. They are for the scheduler of the
     group's own zone.
-
-    Version history: 1.0 initial; 1.1 adds zone_paths, and is sent as 1.0 if that is empty.
     """
 
-    VERSION = "1.1"
-    NEWEST_FIELDS = ("zone_paths",)
+    VERSION = "1.0"
 
     fields = {
         "uuid": fields.UUIDField(),
@@ -48,12 +41,6 @@ class InstanceGroup(minimal_version.MinimalVersion):
     members: list[str]
     hosts: list[str]
     zone_paths: list[str]
-
-    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Leave out members' zones: an older receiver does not know zones."""
-        super().obj_make_compatible(primitive, target_version)
-        if versionutils.convert_version_to_tuple(target_version) < (1, 1):
-            primitive.pop("zone_paths", None)
 
     @property
     def max_server_per_host(self) -> int:

@@ -9,10 +9,10 @@ from objects import base, fields
 class InstanceMapping(base.ArmillaryObject):
     """``cell_uuid`` is null while no cell has the instance, ``zone_path`` unless a zone has it.
 
-    Version history: 1.0 initial; 1.1 adds zone_path. It never leaves the super conductor.
+    It never leaves the super conductor.
     """
 
-    VERSION = "1.1"
+    VERSION = "1.0"
 
     fields = {
         "instance_uuid": fields.UUIDField(),

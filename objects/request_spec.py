@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from oslo_utils import versionutils
-
-from armillary import exception
-from objects import base, fields, minimal_version
+from objects import base, fields
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance_group import InstanceGroup
@@ -16,20 +13,15 @@ REBUILD = "rebuild"
 
 
 @base.ArmillaryObjectRegistry.register
-class Destination(minimal_version.MinimalVersion):
+class Destination(base.ArmillaryObject):
     """The requested destination: a host, perhaps a node, perhaps within one cell.
 
     Filters still run. With ``allow_cross_cell_move`` the cell is the source of a move: other cells
     are allowed, but less preferred. ``node_uuid`` names the node by its UUID. With
     ``own_zone_only`` no other zone is asked.
-
-    Version history: 1.0 initial; 1.1 adds allow_cross_cell_move; 1.2 adds node_uuid and
-    own_zone_only, and is sent as 1.1 if they are not set.
     """
 
-    VERSION = "1.2"
-    NEWEST_FIELDS = ("node_uuid", "own_zone_only")
-    VERSION_WITHOUT = "1.1"
+    VERSION = "1.0"
 
     fields = {
         "host": fields.StringField(nullable=True),
@@ -52,26 +44,15 @@ class Destination(minimal_version.MinimalVersion):
         """Whether it names a single host or node."""
         return bool(self.host or self.node or self.node_uuid)
 
-    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Restrict a move to its cell, where an older receiver looks for a host."""
-        super().obj_make_compatible(primitive, target_version)
-        if _is_before(target_version, (1, 2)):
-            for name in self.NEWEST_FIELDS:
-                primitive.pop(name, None)
-        if _is_before(target_version, (1, 1)):
-            primitive.pop("allow_cross_cell_move", None)
-
 
 @base.ArmillaryObjectRegistry.register
 class SchedulerLimits(base.ArmillaryObject):
     """Limits that filters set for the chosen host, checked by the local claim.
 
     ``numa_topology`` holds the overcommit ratios for fitting into NUMA cells.
-
-    Version history: 1.0 initial; 1.1 adds numa_topology.
     """
 
-    VERSION = "1.1"
+    VERSION = "1.0"
 
     fields = {
         "memory_mb": fields.IntegerField(nullable=True),
@@ -84,12 +65,6 @@ class SchedulerLimits(base.ArmillaryObject):
     disk_gb: int | None
     vcpu: int | None
     numa_topology: dict[str, Any] | None
-
-    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Leave out the limits of NUMA cells, which an older receiver does not use."""
-        super().obj_make_compatible(primitive, target_version)
-        if _is_before(target_version, (1, 1)):
-            primitive.pop("numa_topology", None)
 
 
 @base.ArmillaryObjectRegistry.register
@@ -138,12 +113,9 @@ class RequestSpec(base.ArmillaryObject):
     ``network`` (UUID) and ``remote_managed``. ``check_type`` is "rebuild" to check whether an
     instance may stay on its host with another image. ``is_bfv``: its root disk is a volume, which
     uses no disk of the host.
-
-    Version history: 1.0 initial; 1.1 adds numa_topology, pci_requests, requested_networks,
-    check_type and is_bfv.
     """
 
-    VERSION = "1.1"
+    VERSION = "1.0"
 
     fields = {
         "instance_uuid": fields.UUIDField(nullable=True),
@@ -191,38 +163,6 @@ class RequestSpec(base.ArmillaryObject):
     check_type: str | None
     is_bfv: bool
 
-    obj_relationships = {
-        "flavor": [("1.0", "1.0")],
-        "image": [("1.0", "1.0")],
-        "instance_group": [("1.0", "1.0")],
-        "requested_destination": [("1.0", "1.0"), ("1.1", "1.1")],
-        "limits": [("1.0", "1.0"), ("1.1", "1.1")],
-        "retry": [("1.0", "1.0")],
-        "request_level_params": [("1.0", "1.0")],
-    }
-
-    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Leave out what a receiver of 1.0 does not know.
-
-        Raises ``Invalid`` if the receiver would act differently without it: it would not pin CPUs,
-        not pass devices through, or place an instance that is only being checked.
-        """
-        super().obj_make_compatible(primitive, target_version)
-        if not _is_before(target_version, (1, 1)):
-            return
-        lost = [name for name in ("numa_topology", "pci_requests", "check_type")
-                if primitive.pop(name, None)]  # fmt: skip
-        primitive.pop("is_bfv", None)  # it then requests the root disk, too: never too little
-        networks = primitive.pop("requested_networks", None) or []
-        if any(network.get("remote_managed") for network in networks):
-            lost.append("requested_networks")
-        if lost:
-            raise exception.Invalid(
-                reason=f"a request with {' and '.join(lost)} cannot be sent to a service that "
-                f"only knows RequestSpec {target_version}; upgrade the service, and its "
-                "[upgrade_levels]"
-            )
-
     @property
     def is_rebuild_check(self) -> bool:
         """Whether only filters that run on rebuild are evaluated, and nothing is placed."""
@@ -237,7 +177,3 @@ class RequestSpec(base.ArmillaryObject):
         """Return a scheduler hint as a list of strings, empty if absent."""
         value: Any = self.scheduler_hints.get(name, [])
         return [value] if isinstance(value, str) else list(value)
-
-
-def _is_before(version: str, since: tuple[int, int]) -> bool:
-    return bool(versionutils.convert_version_to_tuple(version) < since)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from oslo_utils import versionutils
-
 from objects import base, fields
 
 
@@ -46,11 +42,9 @@ class ResourceQuery(base.ArmillaryObject):
     groups of one list in ``same_subtree`` (their suffixes) are provided below a provider that
     serves one of them. Unless ``is_nested``, no two providers of a tree are combined, as clients
     without support for nested providers expect.
-
-    Version history: 1.0 initial; 1.1 adds root_required, root_forbidden, same_subtree, is_nested.
     """
 
-    VERSION = "1.1"
+    VERSION = "1.0"
 
     fields = {
         "groups": fields.ListOfObjectsField("RequestGroup", default=[]),
@@ -69,22 +63,3 @@ class ResourceQuery(base.ArmillaryObject):
     root_forbidden: list[str]
     same_subtree: list[list[str]]
     is_nested: bool
-
-    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Move the root's traits to the only group: a receiver of 1.0 does not know trees.
-
-        It refuses several groups itself, so ``same_subtree`` is never ignored.
-        """
-        super().obj_make_compatible(primitive, target_version)
-        if versionutils.convert_version_to_tuple(target_version) >= (1, 1):
-            return
-        required, forbidden = (
-            primitive.pop("root_required", []),
-            primitive.pop("root_forbidden", []),
-        )
-        primitive.pop("same_subtree", None)
-        primitive.pop("is_nested", None)
-        for group in primitive.get("groups", [])[:1]:
-            data = group[self.primitive_key("data")]
-            data["required_traits"] = [*data["required_traits"], *([trait] for trait in required)]
-            data["forbidden_traits"] = [*data["forbidden_traits"], *forbidden]

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from oslo_utils import versionutils
 
 from armillary import exception
 from objects import base, fields
@@ -46,12 +45,10 @@ class SchedulingBatch(base.ArmillaryObject):
     """Requests for hosts.
 
     A request is a dict with spec (an index into ``specs``), instance_uuids, fences, request_id,
-    return_alternates and takes_zones, which an older sender omits.
-
-    Version history: 1.0 initial; 1.1 its sender can read SchedulingAnswers 1.1.
+    return_alternates and takes_zones.
     """
 
-    VERSION = "1.1"
+    VERSION = "1.0"
 
     fields = {
         "specs": fields.ListOfObjectsField("RequestSpec"),
@@ -60,9 +57,6 @@ class SchedulingBatch(base.ArmillaryObject):
 
     specs: list[RequestSpec]
     requests: list[dict[str, Any]]
-
-    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Change nothing: 1.0 has the same fields with the same objects."""
 
     @classmethod
     def of(cls, requests: Iterable[BatchedRequest]) -> Self:
@@ -103,7 +97,7 @@ class SchedulingBatch(base.ArmillaryObject):
                     each["fences"],
                     each["request_id"],
                     each["return_alternates"],
-                    each.get("takes_zones", False),
+                    each["takes_zones"],
                 )
             )
         return found
@@ -117,12 +111,9 @@ class SchedulingAnswers(base.ArmillaryObject):
     dict with choices (for each instance indexes into ``hosts``) and trace (an index into
     ``traces``), or with error (the name of a class of ``armillary.exception``), message and facts.
     Callers that support zones may also get zone_entries.
-
-    Version history: 1.0 initial, hosts are Selections, an answer has the primitive of its trace;
-    1.1 packs both.
     """
 
-    VERSION = "1.1"
+    VERSION = "1.0"
 
     fields = {
         "hosts": fields.JSONField(),
@@ -130,7 +121,7 @@ class SchedulingAnswers(base.ArmillaryObject):
         "answers": fields.JSONField(),
     }
 
-    hosts: Any  # in 1.0 a list of primitives
+    hosts: Any
     traces: dict[str, Any]
     answers: list[dict[str, Any]]
 
@@ -167,8 +158,6 @@ class SchedulingAnswers(base.ArmillaryObject):
             ) from error  # fmt: skip
 
     def _unpacked(self) -> list[Answer]:
-        if self.VERSION == "1.0":
-            return self._unpacked_as_1_0()
         hosts = packed_selections.unpack(self.hosts)
         traces = list(packed_traces.unpack(self.traces))
         return [
@@ -177,29 +166,6 @@ class SchedulingAnswers(base.ArmillaryObject):
             else _unpacked(
                 hosts, each["choices"], traces[each["trace"]], each.get("zone_entries") or []
             )
-            for each in self.answers
-        ]
-
-    def _unpacked_as_1_0(self) -> list[Answer]:
-        hosts = [Selection.obj_from_primitive(each) for each in self.hosts]
-        return [
-            _unpacked_error(each)
-            if "error" in each
-            else _unpacked(hosts, each["choices"], DecisionTrace.obj_from_primitive(each["trace"]))
-            for each in self.answers
-        ]
-
-    def obj_make_compatible(self, primitive: dict[str, Any], target_version: str) -> None:
-        """Unpack for an older receiver."""
-        super().obj_make_compatible(primitive, target_version)
-        if versionutils.convert_version_to_tuple(target_version) >= (1, 1):
-            return
-        primitive.pop("traces", None)
-        hosts = packed_selections.unpack(self.hosts)
-        traces = list(packed_traces.unpack(self.traces))
-        primitive["hosts"] = [host.obj_to_primitive() for host in hosts]
-        primitive["answers"] = [
-            each if "error" in each else {**each, "trace": traces[each["trace"]].obj_to_primitive()}
             for each in self.answers
         ]
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from oslo_utils import versionutils
-
-from objects import base, fields, minimal_version
-from objects.traces import trace_versions
+from objects import base, fields
 
 Plain = dict[str, Any]
 
 
 @base.ArmillaryObjectRegistry.register
-class DecisionTrace(minimal_version.MinimalVersion):
+class DecisionTrace(base.ArmillaryObject):
     """The trace of one call of select_destinations.
 
     - ``hosts_total``: number of providers with inventory that placement knows.
@@ -39,15 +36,9 @@ class DecisionTrace(minimal_version.MinimalVersion):
     - ``sentence``: for a failed request, what would have to change, in one sentence.
     - ``zones``: outcome of each zone of the tree, as ``ZoneAnswer.zones``; empty if no other zone
       could have been asked.
-
-    Version history: 1.0 initial, a filter has the ``reason`` of one host, a share is its weight;
-    1.1 adds nearest, reasons and counts, raw and normalised; 1.2 adds zones, and is sent as 1.1 if
-    that is empty.
     """
 
-    VERSION = "1.2"
-    NEWEST_FIELDS = ("zones",)
-    VERSION_WITHOUT = "1.1"
+    VERSION = "1.0"
 
     fields = {
         "request_id": fields.StringField(nullable=True),
@@ -76,21 +67,3 @@ class DecisionTrace(minimal_version.MinimalVersion):
     timings_ms: dict[str, float]
     sentence: str | None
     zones: list[Plain]
-
-    def obj_make_compatible(self, primitive: Plain, target_version: str) -> None:
-        """Convert for an older receiver: one reason for each filter, one number for each share."""
-        super().obj_make_compatible(primitive, target_version)
-        version = versionutils.convert_version_to_tuple(target_version)
-        if version < (1, 2):
-            primitive.pop("zones", None)
-        if version >= (1, 1):
-            return
-        primitive.pop("nearest", None)
-        if "filters" in primitive:
-            primitive["filters"] = [
-                trace_versions.older_filter(each) for each in primitive["filters"]
-            ]
-        if "choices" in primitive:
-            primitive["choices"] = [
-                trace_versions.older_choice(each) for each in primitive["choices"]
-            ]

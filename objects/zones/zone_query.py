@@ -38,8 +38,6 @@ class ZoneQuery(base.ArmillaryObject):
     time_limit_seconds: float
     profile: str
 
-    obj_relationships = {"request_spec": [("1.0", "1.1")]}
-
 
 @base.ArmillaryObjectRegistry.register
 class ZoneOrder(base.ArmillaryObject):
@@ -65,5 +63,3 @@ class ZoneOrder(base.ArmillaryObject):
     instances: list[dict[str, Any]]
     host_ids: list[str]
     attempts: list[int]
-
-    obj_relationships = {"request_spec": [("1.0", "1.1")]}

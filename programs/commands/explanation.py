@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from armillary.table_columns import printable
-from objects.traces import trace_versions
 from programs.commands.trace_text import INDENT, UNKNOWN_HOST, WIDTH, aligned, cut, lines_of
 from programs.http_client import Document
 
@@ -20,7 +19,7 @@ def text_of(explanation: Document) -> str:
 
 
 def _lines(explanation: Document) -> Iterator[str]:
-    trace = explanation["trace"] and trace_versions.upgraded(explanation["trace"])
+    trace = explanation["trace"]
     decision, decisions = explanation.get("decision"), explanation.get("decisions", [])
     yield from textwrap.wrap(_headline(explanation), WIDTH)
     is_of_create = decision is None or decision["operation"] == _CREATE

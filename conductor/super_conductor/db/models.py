@@ -352,7 +352,7 @@ class DecisionTrace(Base):
 
     reservation_id: Mapped[str] = mapped_column(sa.String(WORD_LENGTH), primary_key=True)
     trace: Mapped[dict[str, Any]]
-    stored_at: Mapped[datetime | None] = mapped_column(index=True)
+    stored_at: Mapped[datetime] = mapped_column(index=True)
 
 
 class MoveTrace(Base):

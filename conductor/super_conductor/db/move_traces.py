@@ -16,7 +16,6 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from objects.traces import trace_versions
 
 _NEWEST_FIRST = (models.MoveTrace.stored_at.desc(), models.MoveTrace.migration_uuid)
 
@@ -66,7 +65,7 @@ def list_of(session: Session, instance_uuid: str) -> list[MoveTrace]:
 def find_trace(session: Session, migration_uuid: str) -> dict[str, Any] | None:
     """Return the trace of a move; None if it is no longer kept."""
     row = session.get(models.MoveTrace, migration_uuid)
-    return None if row is None else trace_versions.upgraded(row.trace)
+    return None if row is None else row.trace
 
 
 def delete_of(session: Session, instance_uuids: Collection[str]) -> None:

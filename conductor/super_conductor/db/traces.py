@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.insert_missing import insert_missing
-from objects.traces import trace_versions
 
 Split = tuple[dict[str, Any], Mapping[str, dict[str, Any]]]
 """Shared part of a trace, and instance -> choice."""
@@ -72,7 +71,7 @@ def find_trace(session: Session, instance_uuid: str) -> dict[str, Any] | None:
     if shared is None:
         return None
     choice = session.get(models.InstanceChoice, instance_uuid)
-    return trace_versions.upgraded({**shared, "choices": [] if choice is None else [choice.choice]})
+    return {**shared, "choices": [] if choice is None else [choice.choice]}
 
 
 def find_date(session: Session, instance_uuid: str) -> datetime | None:
@@ -93,17 +92,6 @@ def delete_choices(session: Session, instance_uuids: Collection[str]) -> None:
         sa.delete(models.InstanceChoice).where(
             models.InstanceChoice.instance_uuid.in_(instance_uuids)
         )
-    )
-
-
-def date_traces(session: Session, *, now: datetime) -> None:
-    """Date undated traces, stored by an older conductor, with the current time."""
-    undated = models.DecisionTrace.stored_at.is_(None)
-    session.execute(
-        sa.update(models.DecisionTrace)
-        .where(undated)
-        .values(stored_at=now)
-        .execution_options(synchronize_session=False)
     )
 
 

@@ -36,7 +36,6 @@ class Retention:
         """Remove everything that is due, one batch a transaction."""
         now = moment(self._now())
         before = now - timedelta(hours=self._conf.scheduler.trace_retention_hours)
-        self._database.run_in_writer(lambda session: traces.date_traces(session, now=now))
         self._in_batches(
             lambda session: traces.delete_old_traces(
                 session, stored_before=before, limit=_TRACES_MAX

@@ -1,4 +1,4 @@
-"""Candidates as columns: what claims each, on the wire, and for older receivers."""
+"""Candidates as columns: what claims each, and on the wire."""
 
 from __future__ import annotations
 
@@ -91,25 +91,3 @@ def test_the_wire_keeps_every_way() -> None:
     assert [got.request_builder()(index) for index in range(3)] == [
         sent.request_builder()(index) for index in range(3)
     ]
-
-
-def test_an_older_receiver_is_told_of_hosts_alone() -> None:
-    """In the form that it knows: one template for all."""
-    got = mixed().flat_only()
-    assert (got.provider_uuids, got.is_flat) == ([OTHER, HOST], True)
-    assert got.total.tolist() == [[4, 50], [8, 100]]
-    data = mixed().obj_to_primitive("1.0")[ArmillaryObject.primitive_key("data")]
-    assert data["provider_uuids"] == {"count": 2, "text": f"{OTHER}\n{HOST}"}
-    assert data["total"]["shape"] == [2, 2]
-    assert not {"templates", "slots", "provider_ids"} & set(data)
-
-
-def test_a_child_alone_is_nothing_for_an_older_receiver() -> None:
-    """It would claim on the host."""
-    assert child_alone().flat_only().provider_uuids == [OTHER]
-
-
-def test_hosts_alone_are_told_to_an_older_receiver_as_they_are() -> None:
-    """Nothing is left out."""
-    data = plain().obj_to_primitive("1.0")[ArmillaryObject.primitive_key("data")]
-    assert data["provider_uuids"]["count"] == 2

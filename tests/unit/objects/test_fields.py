@@ -87,25 +87,15 @@ def packed_candidates():
     )
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.1"])
-def test_packed_columns_arrive_from_peers_old_and_new(version):
-    """A newer client of an older server reads what that one sends."""
+def test_packed_columns_arrive_as_they_were_sent():
+    """Values and types."""
     sent = packed_candidates()
-    primitive = json.loads(json.dumps(sent.obj_to_primitive(target_version=version)))
+    primitive = json.loads(json.dumps(sent.obj_to_primitive()))
     received = ArmillaryObject.obj_from_primitive(primitive)
     assert received.provider_uuids == sent.provider_uuids
     for name in ("amounts", "total", "reserved", "used", "ratio"):
         assert getattr(received, name).dtype == getattr(sent, name).dtype
         np.testing.assert_array_equal(getattr(received, name), getattr(sent, name))
-
-
-def test_an_older_receiver_finds_the_columns_that_it_knows():
-    """The wire form of 1.0: type, shape and raw bytes; one text of all UUIDs."""
-    sent = packed_candidates()
-    data = sent.obj_to_primitive(target_version="1.0")["armillary_object.data"]
-    assert data["provider_uuids"] == {"count": 2, "text": "\n".join(sent.provider_uuids)}
-    assert data["used"] == {"dtype": "<i8", "shape": [2, 1], "data": "BQAAAAAAAAAHAAAAAAAAAA=="}
-    assert "provider_ids" not in data
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,11 @@ from armillary.context import admin_context
 from conductor.cell_conductor.rpcapi import HostStatesAPI
 from conductor.super_conductor.rpcapi import SuperConductorAPI
 from objects.base import ArmillaryObject
-from objects.destinations import Destinations
 from objects.host_states import HostStateBatch
 from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
 from objects.packed.scheduling_batch import BatchedRequest
-from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import DecisionTrace
 from placement.rpcapi import PlacementAPI
-from rpc.client import RpcClient
-from rpc.serializer import ObjectSerializer
 from rpc.server import RpcServer
 from rpc.transport import Bus
 from scheduler.filters import BaseHostFilter
@@ -239,49 +235,6 @@ def test_fanned_out_states_reach_the_scheduler(
         ask_often()
 
 
-class _Wire(ObjectSerializer):
-    """Shows an answer as it travels."""
-
-    def deserialize_entity(self, context: Any, entity: Any) -> Any:
-        return entity
-
-
-class OlderClient(RpcClient):
-    """A conductor that came before 1.1."""
-
-    TOPIC = SchedulerAPI.TOPIC
-    VERSION = "1.0"
-
-    def select_destinations(self, spec: RequestSpec) -> Any:
-        return self._call(
-            admin_context(), "select_destinations", request_spec=spec.obj_to_primitive("1.0"),
-            instance_uuids=[a_uuid()], fences=[1],
-        )  # fmt: skip
-
-
-def _versions(value: Any) -> Iterator[tuple[str, str]]:
-    """Yield name and version of all objects in a wire form."""
-    for each in value.values() if isinstance(value, dict) else value:
-        if isinstance(each, dict | list):
-            yield from _versions(each)
-    if isinstance(value, dict) and ArmillaryObject.is_primitive(value):
-        yield value[ArmillaryObject.primitive_key("name")], value[_VERSION]
-
-
-def test_an_older_conductor_is_answered_in_its_own_words(
-    manager: SchedulerManager, bus: Bus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All objects of the answer, and the trace of an error, are those of 1.0."""
-    with monkeypatch.context() as patch:
-        patch.setattr(bus, "serializer", _Wire())
-        older = OlderClient(bus, timeout_seconds=20)
-    versions = set(_versions(older.select_destinations(a_request_spec())))
-    assert versions == {("Destinations", "1.0"), ("Selection", "1.0"), ("DecisionTrace", "1.0")}
-    with pytest.raises(exception.NoValidHost) as caught:
-        older.select_destinations(a_request_spec(flavor=a_flavor(memory_mb=10**6)))
-    assert caught.value.kwargs["trace"][_VERSION] == "1.0"
-
-
 def test_news_of_instances_and_aggregates_reach_the_scheduler(
     api: SchedulerAPI, conductor: ConductorEndpoint, manager: SchedulerManager
 ) -> None:
@@ -399,20 +352,6 @@ def test_requests_of_one_message_have_their_own_answers(
     assert trace.sentence is not None
     assert "VCPU: 999 asked" in trace.sentence
     assert set(placement.consumers) == {*requests[0].instance_uuids, *requests[2].instance_uuids}
-
-
-@pytest.mark.usefixtures("manager")
-def test_an_older_conductor_reads_the_answers_to_its_message(bus: Bus) -> None:
-    """It knows nothing of packed ones, and asks with the batch of its own version."""
-    api = SchedulerAPI(bus, version_cap="1.1", timeout_seconds=20)
-    requests = [a_batched(), a_batched(vcpus=999), a_batched()]
-    first, refused, last = api.select_destinations_many(admin_context(), requests)
-    assert isinstance(refused, exception.NoValidHost)
-    for asked, found in ((requests[0], first), (requests[2], last)):
-        assert isinstance(found, Destinations)
-        (choice,) = found.trace.choices
-        assert choice["instance_uuid"] == asked.instance_uuids[0]
-        assert choice["host"] == found.selections()[0][0].service_host
 
 
 def test_a_request_in_a_message_that_makes_no_sense_stops_all_of_it(

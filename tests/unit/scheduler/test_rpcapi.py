@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import rpc
-from armillary import exception
 from armillary.context import RequestContext, admin_context
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
@@ -101,15 +100,6 @@ def test_an_older_scheduler_is_asked_in_its_own_words(
     assert len(found.selections()) == 1
     assert [spec.VERSION for spec in older.specs] == ["1.0"]
     assert bus.sent == ["1.0"]
-
-
-def test_an_older_scheduler_is_not_asked_what_it_would_not_understand(bus: WatchedBus) -> None:
-    """The caller learns why, and nothing is sent."""
-    api = SchedulerAPI(bus, version_cap="1.0")
-    spec = a_request_spec(numa_topology={"cells": [{"id": 0}]})
-    with pytest.raises(exception.Invalid, match="numa_topology cannot be sent"):
-        api.select_destinations(admin_context(), spec, [a_uuid()], fences=[1])
-    assert bus.sent == []
 
 
 def _small_news(api: SchedulerAPI) -> None:

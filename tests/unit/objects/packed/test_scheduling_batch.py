@@ -175,18 +175,6 @@ def test_an_answer_more_costs_little() -> None:
     assert (many - few) / 100 < 600
 
 
-def test_an_older_receiver_gets_each_part_as_it_knows_it() -> None:
-    """And an older sender's answers are read."""
-    answers: list[Answer] = [*several_answers(2), exception.NoValidHost(reason="full")]
-    primitive = json.loads(json.dumps(SchedulingAnswers.of(answers).obj_to_primitive("1.0")))
-    data = primitive[SchedulingAnswers.primitive_key("data")]
-    assert "traces" not in data
-    assert [Selection.is_primitive(each) for each in data["hosts"]] == [True] * 3
-    *found, error = SchedulingAnswers.obj_from_primitive(primitive).unpacked()
-    assert plain(found) == plain(answers[:2])
-    assert isinstance(error, exception.NoValidHost)
-
-
 def test_answers_that_make_no_sense_are_a_failed_call() -> None:
     """Whoever sent them."""
     answers = SchedulingAnswers.of(several_answers(1))

@@ -288,12 +288,6 @@ def test_hosts_that_weigh_the_same_need_no_table() -> None:
     assert "All hosts have the same weight.\n" in text
 
 
-def test_a_choice_of_an_older_scheduler_has_its_weights() -> None:
-    """And nothing in the place of what it did not say."""
-    choice = {**a_trace()["choices"][0], "shares": {"RAMWeigher": 1.5}, "runners_up": []}
-    assert "  RAM       " in text_of(an_explanation(trace=a_trace(choices=[choice])))
-
-
 def a_busy_trace() -> dict[str, Any]:
     """Return a trace of long names, many weighers, several reasons."""
     weighers = ("CPU", "RAM", "Disk", "IoOps", "HypervisorVersion", "BuildFailure", "NumInstances")

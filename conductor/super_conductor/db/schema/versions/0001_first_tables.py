@@ -298,7 +298,7 @@ def _traces() -> None:
         "decision_traces",
         _column("reservation_id", _WORD, primary_key=True),
         _column("trace", _JSON),
-        _column("stored_at", _TIME, null=True),
+        _column("stored_at", _TIME),
     )
     _index("decision_traces", "stored_at")
     op.create_table(

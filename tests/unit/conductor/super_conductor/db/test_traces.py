@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
 from sqlalchemy.orm import Session
 
 from armillary.db import Database
@@ -38,7 +37,7 @@ def test_the_last_decision_counts(any_api_database: Database) -> None:
         map_instances(session, ONE, TWO)
         traces.store_trace(session, "r-1", {"candidates": 1}, {TWO: a_choice("old")}, now=NOW)
         traces.store_trace(session, "r-1", {"candidates": 2}, {ONE: a_choice("h1")}, now=NOW)
-        shared = {"candidates": 2, "nearest": [], "zones": []}
+        shared = {"candidates": 2}
         assert traces.find_trace(session, ONE) == {**shared, "choices": [a_choice("h1")]}
         assert traces.find_trace(session, TWO) == {**shared, "choices": []}
         traces.delete_choices(session, [ONE])
@@ -66,35 +65,3 @@ def test_old_traces_are_forgotten_the_oldest_first(any_api_database: Database) -
         assert traces.find_trace(session, ONE) is not None
         before = NOW - timedelta(seconds=1)
         assert traces.delete_old_traces(session, stored_before=before, limit=1) == 0
-
-
-def test_a_trace_without_a_date_is_dated(any_api_database: Database) -> None:
-    """An older conductor stored it; it is kept as long as others from now on."""
-    with any_api_database.writer() as session:
-        session.add(models.DecisionTrace(reservation_id="r-1", trace={}))
-        session.flush()
-        assert traces.delete_old_traces(session, stored_before=NOW, limit=1) == 0
-        traces.date_traces(session, now=NOW)
-        assert traces.delete_old_traces(session, stored_before=NOW, limit=1) == 1
-
-
-@pytest.mark.parametrize(
-    ("reason", "reasons"), [("down", [{"reason": "down", "count": 1}]), (None, [])]
-)
-def test_what_an_older_scheduler_decided_reads_like_the_rest(
-    any_api_database: Database, reason: str | None, reasons: list[Any]
-) -> None:
-    """Though it said less."""
-    entry = {"name": "ComputeFilter", "before": 3, "removed": 2}
-    choice = {**a_choice("h1"), "shares": {"RAMWeigher": 2.0}}
-    choice["runners_up"] = [{"host": "h2", "weight": 1.0, "shares": {"RAMWeigher": 1.0}}]
-    with any_api_database.writer() as session:
-        map_instances(session, ONE)
-        shared = {"filters": [{**entry, "reason": reason}]}
-        traces.store_trace(session, "r-1", shared, {ONE: choice}, now=NOW)
-        found = traces.find_trace(session, ONE)
-    assert found is not None
-    assert found["filters"] == [{**entry, "reasons": reasons}]
-    (read,) = found["choices"]
-    assert read["shares"] == {"RAMWeigher": {"raw": None, "normalised": None, "weight": 2.0}}
-    assert read["runners_up"][0]["shares"]["RAMWeigher"]["weight"] == 1.0
