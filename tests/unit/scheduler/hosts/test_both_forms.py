@@ -297,22 +297,26 @@ def test_a_plugin_answers_for_all_hosts_what_it_answers_for_each() -> None:
     said: dict[str, set[bool]] = defaultdict(set)
     told_apart: set[str] = set()
 
-    @given(ledger=ledgers(), spec=specs)
-    def check(ledger: HostLedger, spec: RequestSpec) -> None:
-        table = ledger.hosts
-        for name, each in EVERY_FILTER.items():
-            said[name] |= check_filter(each, table, spec)
-        told_apart.update(
-            name for name, each in EVERY_WEIGHER.items() if check_weigher(each, table, spec)
-        )
+    def check_all(examples_max: int) -> None:
+        @settings(max_examples=examples_max)
+        @given(ledger=ledgers(), spec=specs)
+        def check(ledger: HostLedger, spec: RequestSpec) -> None:
+            table = ledger.hosts
+            for name, each in EVERY_FILTER.items():
+                said[name] |= check_filter(each, table, spec)
+            told_apart.update(
+                name for name, each in EVERY_WEIGHER.items() if check_weigher(each, table, spec)
+            )
 
-    for policy in POLICIES:  # rare enough to be missed by chance
-        check = example(*in_a_group(policy))(check)
-    for hint in ("same_host", "different_host"):
-        check = example(*with_hint(hint))(check)
+        for policy in POLICIES:  # rare enough to be missed by chance
+            check = example(*in_a_group(policy))(check)
+        for hint in ("same_host", "different_host"):
+            check = example(*with_hint(hint))(check)
+        check()
+
     same: dict[str, set[bool]] = {}
     for round_number in range(ROUNDS_MAX):  # a longer one each time: all may begin with one seed
-        settings(max_examples=examples(EXAMPLES) << round_number)(check)()
+        check_all(examples(EXAMPLES) << round_number)
         same = {name: answers for name, answers in said.items() if len(answers) == 1}
         if len(same) == 1 and told_apart == EVERY_WEIGHER.keys():
             break
