@@ -79,7 +79,7 @@ class SchedulerManager:
         )
         self._driver = load_driver(
             conf,
-            fleet=self._host_store,
+            host_store=self._host_store,
             placement=placement,
             rng=random.Random(),  # noqa: S311 - spreads load, guards nothing
             clock=time.perf_counter,
@@ -87,7 +87,7 @@ class SchedulerManager:
         )
         self._sync = StateSync(
             conf,
-            fleet=self._host_store,
+            host_store=self._host_store,
             super_conductor=SuperConductorAPI(
                 top_bus,
                 version_cap=ConfiguredCap.by_oldest(conf, "conductor", oldest),
@@ -100,7 +100,7 @@ class SchedulerManager:
             driver=self._driver,
             top_bus=top_bus,
             make_bus=make_bus,
-            fleet=self._host_store,
+            host_store=self._host_store,
             placement=PlacementAPI(
                 top_bus,
                 version_cap=ConfiguredCap.by_oldest(conf, "placement", oldest),
@@ -110,7 +110,7 @@ class SchedulerManager:
         )
         self._watch = PluginTimeouts(conf)
         self._instance_info = InstanceInfo(
-            conf, fleet=self._host_store, ask_cells=self._sync.ask_cells
+            conf, host_store=self._host_store, ask_cells=self._sync.ask_cells
         )
 
     # The service ----------------------------------------------------------------------------------

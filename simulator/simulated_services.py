@@ -132,7 +132,7 @@ def make_simulated_services(
     fleet = HostStore(conf, clock=timeline)
     driver = load_driver(
         conf,
-        fleet=fleet,
+        host_store=fleet,
         placement=cast("PlacementAPI", placement),  # as far as a driver uses it
         rng=_rng(scenario, "driver"),
         clock=timeline,

@@ -332,7 +332,7 @@ def a_driver(
     conf = conf or scheduling_conf()
     return FilterScheduler(
         conf,
-        fleet=fleet or a_fleet(hosts, conf=conf),
+        host_store=fleet or a_fleet(hosts, conf=conf),
         placement=placement or ArrayPlacement(hosts),  # type: ignore[arg-type]  # as far as asked
         rng=random.Random(seed),
         clock=time.perf_counter,

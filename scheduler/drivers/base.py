@@ -33,14 +33,14 @@ class SchedulerDriver(abc.ABC):
         self,
         conf: cfg.ConfigOpts,
         *,
-        fleet: HostStore,
+        host_store: HostStore,
         placement: PlacementAPI,
         rng: random.Random,
         clock: Callable[[], float],
         now: Callable[[], datetime],
     ) -> None:
         self._conf = conf
-        self._host_store = fleet
+        self._host_store = host_store
         self._placement = placement
         self._rng = rng
         self._clock = clock
@@ -87,7 +87,7 @@ class SchedulerDriver(abc.ABC):
 def load_driver(
     conf: cfg.ConfigOpts,
     *,
-    fleet: HostStore,
+    host_store: HostStore,
     placement: PlacementAPI,
     rng: random.Random,
     clock: Callable[[], float],
@@ -96,7 +96,7 @@ def load_driver(
     """Create the driver that ``[scheduler] driver`` names; raise as ``plugins.load``."""
 
     def make(each: type[SchedulerDriver]) -> SchedulerDriver:
-        return each(conf, fleet=fleet, placement=placement, rng=rng, clock=clock, now=now)
+        return each(conf, host_store=host_store, placement=placement, rng=rng, clock=clock, now=now)
 
     (driver,) = loading.load(
         loading.entry_points(NAMESPACE),

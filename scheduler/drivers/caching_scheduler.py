@@ -51,14 +51,16 @@ class CachingScheduler(FilterScheduler):
         self,
         conf: cfg.ConfigOpts,
         *,
-        fleet: HostStore,
+        host_store: HostStore,
         placement: PlacementAPI,
         rng: random.Random,
         clock: Callable[[], float],
         now: Callable[[], datetime],
     ) -> None:
-        super().__init__(conf, fleet=fleet, placement=placement, rng=rng, clock=clock, now=now)
-        self._cache = CachedHosts(conf, fleet=fleet, clock=clock)
+        super().__init__(
+            conf, host_store=host_store, placement=placement, rng=rng, clock=clock, now=now
+        )
+        self._cache = CachedHosts(conf, host_store=host_store, clock=clock)
         missing = [
             name
             for name in CAPACITY_FILTERS
@@ -86,7 +88,7 @@ class CachingScheduler(FilterScheduler):
         decision.trace.looked_at(len(ledger))
         if len(ledger) == 0:
             raise GivenUp(reason=responses.NO_HOST_KNOWN)
-        return ledger, responses.unclaimed
+        return ledger, responses.no_request
 
     def _remember(self, decisions: Sequence[Decision], hosts: HostTable) -> None:
         self._cache.place(

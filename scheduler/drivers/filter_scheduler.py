@@ -81,13 +81,15 @@ class FilterScheduler(SchedulerDriver):
         self,
         conf: cfg.ConfigOpts,
         *,
-        fleet: HostStore,
+        host_store: HostStore,
         placement: PlacementAPI,
         rng: random.Random,
         clock: Callable[[], float],
         now: Callable[[], datetime],
     ) -> None:
-        super().__init__(conf, fleet=fleet, placement=placement, rng=rng, clock=clock, now=now)
+        super().__init__(
+            conf, host_store=host_store, placement=placement, rng=rng, clock=clock, now=now
+        )
         self._request_filters = request_filters.load_request_filters(conf)
         self._filters = filters.load_filters(conf)
         self._weighers = weights.load_weighers(conf)
@@ -360,7 +362,7 @@ class FilterScheduler(SchedulerDriver):
                     self._claims.claim(selected)
             finally:
                 self._assumed.settle(slot.instance_uuid for each in waiting for slot in each.slots)
-            waiting = [each for each in waiting if each.error is None and each.unclaimed]
+            waiting = [each for each in waiting if each.error is None and each.unclaimed_slots]
         for decision in waiting:
             decision.error = exception.Unavailable(
                 reason=f"claims were refused {CLAIM_ROUNDS_MAX} times in a row because other "

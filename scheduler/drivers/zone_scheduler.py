@@ -47,7 +47,7 @@ class ZoneScheduler(FilterScheduler):
         self,
         conf: cfg.ConfigOpts,
         *,
-        fleet: HostStore,
+        host_store: HostStore,
         placement: PlacementAPI,
         rng: random.Random,
         clock: Callable[[], float],
@@ -57,7 +57,9 @@ class ZoneScheduler(FilterScheduler):
             raise exception.ConfigurationError(
                 reason="[scheduler] driver = zone_scheduler needs [zones] name to be set"
             )
-        super().__init__(conf, fleet=fleet, placement=placement, rng=rng, clock=clock, now=now)
+        super().__init__(
+            conf, host_store=host_store, placement=placement, rng=rng, clock=clock, now=now
+        )
         self._search: ZoneSearch | None = None
         self._askers = WorkerPool(_WORKERS, "zone-requests", queue_size_max=_WAITING_MAX)
 

@@ -94,25 +94,25 @@ class TraceBuilder:
             }
         )
 
-    def chosen(self, instance_uuid: str, hosts: HostTable, choice: Selected) -> None:
+    def chosen(self, instance_uuid: str, hosts: HostTable, selected: Selected) -> None:
         """Record a selection; a later one for the same instance replaces it."""
         former = self._choices.get(instance_uuid)
         if former is None and len(self._choices) >= self._choices_max:
             return
         self._choices[instance_uuid] = {
             "instance_uuid": instance_uuid,
-            "node": hosts.value("nodename", choice.chosen.position),
-            **_ranked(hosts, choice.chosen),
-            "runners_up": [_ranked(hosts, each) for each in choice.runners_up],
+            "node": hosts.value("nodename", selected.chosen.position),
+            **_ranked(hosts, selected.chosen),
+            "runners_up": [_ranked(hosts, each) for each in selected.runners_up],
             "conflicts": former["conflicts"] if former else [],
         }
 
     def refused(self, instance_uuid: str, host: str, reason: str | None) -> None:
         """Record that the claim for the last selection was refused."""
         service_metrics.claim_refused()
-        choice = self._choices.get(instance_uuid)
-        if choice is not None and len(choice["conflicts"]) < _CONFLICTS_MAX:
-            choice["conflicts"].append({"host": host, "reason": reason})
+        entry = self._choices.get(instance_uuid)
+        if entry is not None and len(entry["conflicts"]) < _CONFLICTS_MAX:
+            entry["conflicts"].append({"host": host, "reason": reason})
 
     def finished(self) -> DecisionTrace:
         """Return the trace of a successful request."""

@@ -51,10 +51,10 @@ class CachedHosts:
     """
 
     def __init__(
-        self, conf: cfg.ConfigOpts, *, fleet: HostStore, clock: Callable[[], float]
+        self, conf: cfg.ConfigOpts, *, host_store: HostStore, clock: Callable[[], float]
     ) -> None:
         self._conf = conf
-        self._host_store = fleet
+        self._host_store = host_store
         self._clock = clock
         self._lock = threading.Lock()
         self._loading = threading.Lock()

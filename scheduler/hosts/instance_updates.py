@@ -25,11 +25,11 @@ class InstanceInfo:
         self,
         conf: cfg.ConfigOpts,
         *,
-        fleet: HostStore,
+        host_store: HostStore,
         ask_cells: Callable[[Iterable[str]], None],
     ) -> None:
         self._conf = conf
-        self._host_store = fleet
+        self._host_store = host_store
         self._ask_cells = ask_cells
 
     def update(self, hosts: Mapping[str, list[str]]) -> None:

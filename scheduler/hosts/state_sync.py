@@ -40,12 +40,12 @@ class StateSync:
         self,
         conf: cfg.ConfigOpts,
         *,
-        fleet: HostStore,
+        host_store: HostStore,
         super_conductor: SuperConductorAPI,
         host_states: HostStatesAPI,
     ) -> None:
         self._conf = conf
-        self._host_store = fleet
+        self._host_store = host_store
         self._super_conductor = super_conductor
         self._host_states = host_states
         self._pool = WorkerPool(_WORKERS, "state-sync", _QUEUE_SIZE_MAX)

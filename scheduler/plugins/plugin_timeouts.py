@@ -91,8 +91,8 @@ class PluginTimeouts:
         overdue = plugin_calls.mark_overdue(allowed)
         self._report(overdue)
         # Allow some extra time: a call that reads hosts one by one ends at the next host.
-        has_patience = started is not None and time.monotonic() - started < 1.5 * allowed
-        if overdue and not has_patience:
+        is_recent = started is not None and time.monotonic() - started < 1.5 * allowed
+        if overdue and not is_recent:
             raise PluginTimedOut(next(iter(overdue.values())), allowed)
 
     def _report(self, overdue: dict[int, Call]) -> None:

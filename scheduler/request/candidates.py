@@ -41,19 +41,19 @@ def get_candidates(
     placement: PlacementAPI,
     context: RequestContext,
     spec: RequestSpec,
-    fleet: HostStore,
+    host_store: HostStore,
 ) -> AllocationCandidates:
     """Return the candidates for a request, merged into one response.
 
     Raises ``RequestFilterFailed`` if the request cannot be expressed as a query or names an unknown
     host, and ``InvalidResourceQuery``.
     """
-    return ask(placement, context, questions(conf, spec, fleet))
+    return ask(placement, context, questions(conf, spec, host_store))
 
 
-def questions(conf: cfg.ConfigOpts, spec: RequestSpec, fleet: HostStore) -> Questions:
+def questions(conf: cfg.ConfigOpts, spec: RequestSpec, host_store: HostStore) -> Questions:
     """Return the placement queries for a request. Raises ``RequestFilterFailed``."""
-    nodes = nodes_named(spec, fleet)
+    nodes = nodes_named(spec, host_store)
     in_tree = next(iter(nodes)) if nodes is not None and len(nodes) == 1 else None
     limit = conf.scheduler.max_placement_results
     has_devices = conf.filter_scheduler.pci_in_placement
@@ -76,7 +76,7 @@ def _ask(
 ) -> AllocationCandidates:
     found = placement.get_allocation_candidates(context, query)
     node_uuid = next((group.in_tree for group in query.groups if group.in_tree), None)
-    if node_uuid is not None and _may_be_lent(found):
+    if node_uuid is not None and _may_be_shared(found):
         # Sharing providers, such as shared storage, are outside the host's tree.
         everywhere = [group.with_values(in_tree=None) for group in query.groups]
         wider = placement.get_allocation_candidates(
@@ -90,7 +90,7 @@ def _ask(
     return found
 
 
-def _may_be_lent(found: AllocationCandidates) -> bool:
+def _may_be_shared(found: AllocationCandidates) -> bool:
     """Return whether there are no candidates because the tree lacks some resource class."""
     return not found.provider_uuids and any(
         entry["kind"] == "resource" and entry.get("best", 0) <= 0 for entry in found.ruled_out
@@ -100,13 +100,13 @@ def _may_be_lent(found: AllocationCandidates) -> bool:
 # Nodes that the request names ------------------------------------------------------------------
 
 
-def nodes_named(spec: RequestSpec, fleet: HostStore) -> set[str] | None:
+def nodes_named(spec: RequestSpec, host_store: HostStore) -> set[str] | None:
     """Return the UUIDs of the nodes that the request allows; None if it names none.
 
     Applies those rules of ``preselection`` that name hosts, in the same way. Raises
     ``RequestFilterFailed`` if no such node is known.
     """
-    sets = list(_sets(spec, fleet))
+    sets = list(_sets(spec, host_store))
     if not sets:
         return None
     found = set.intersection(*sets)
@@ -119,19 +119,19 @@ def nodes_named(spec: RequestSpec, fleet: HostStore) -> set[str] | None:
     return found
 
 
-def _sets(spec: RequestSpec, fleet: HostStore) -> Iterator[set[str]]:
+def _sets(spec: RequestSpec, host_store: HostStore) -> Iterator[set[str]]:
     """Yield the nodes that each rule allows."""
     destination = spec.requested_destination
     if destination and destination.host:
-        yield fleet.find_nodes("host", [destination.host])
+        yield host_store.find_nodes("host", [destination.host])
     if destination and destination.node:
-        yield fleet.find_nodes("nodename", [destination.node])
+        yield host_store.find_nodes("nodename", [destination.node])
     if destination and destination.node_uuid:
-        yield set(fleet.rows_of([destination.node_uuid]))
+        yield set(host_store.rows_of([destination.node_uuid]))
     if spec.force_hosts:
-        yield fleet.find_nodes("host", spec.force_hosts, any_case=True)
+        yield host_store.find_nodes("host", spec.force_hosts, any_case=True)
     if spec.force_nodes:
-        yield fleet.find_nodes("nodename", spec.force_nodes)
+        yield host_store.find_nodes("nodename", spec.force_nodes)
 
 
 def _names(spec: RequestSpec) -> Iterator[str]:

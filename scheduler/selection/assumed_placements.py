@@ -50,32 +50,32 @@ class AssumedPlacements:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._count = 0
-        self._choices: dict[str, AssumedPlacement] = {}  # the latest by instance
+        self._latest: dict[str, AssumedPlacement] = {}  # the latest by instance
         self._settled: list[AssumedPlacement] = []
-        self._watches: set[AssumedPlacementsView] = set()
+        self._views: set[AssumedPlacementsView] = set()
 
     def begin(self) -> AssumedPlacementsView:
         """Start to keep settled selections for a new decision."""
         with self._changed:
-            watch = AssumedPlacementsView(self._count)
-            self._watches.add(watch)
-            return watch
+            view = AssumedPlacementsView(self._count)
+            self._views.add(view)
+            return view
 
-    def end(self, watch: AssumedPlacementsView) -> None:
+    def end(self, view: AssumedPlacementsView) -> None:
         """Drop selections that were kept only for this decision."""
         with self._changed:
-            self._watches.discard(watch)
-            first = min((each.start for each in self._watches), default=self._count)
+            self._views.discard(view)
+            first = min((each.start for each in self._views), default=self._count)
             self._settled = [each for each in self._settled if (each.until or 0) > first]
 
-    def add(self, choices: Iterable[AssumedPlacement]) -> None:
+    def add(self, placements: Iterable[AssumedPlacement]) -> None:
         """Add selections; an earlier one of the same instance is settled."""
         with self._changed:
-            for choice in choices:
-                self._settle(choice.instance_uuid)
+            for placement in placements:
+                self._settle(placement.instance_uuid)
                 self._count += 1
-                choice.since = self._count
-                self._choices[choice.instance_uuid] = choice
+                placement.since = self._count
+                self._latest[placement.instance_uuid] = placement
 
     def settle(self, instance_uuids: Iterable[str]) -> None:
         """Record that claims for these instances were answered, or will not be made."""
@@ -84,44 +84,44 @@ class AssumedPlacements:
                 self._settle(uuid)
             self._changed.notify_all()
 
-    def news(self, watch: AssumedPlacementsView) -> list[AssumedPlacement]:
+    def news(self, view: AssumedPlacementsView) -> list[AssumedPlacement]:
         """Return selections new to a decision that placement's response may not include."""
         with self._changed:
-            known = watch.start
-            watch.start = self._count
-            live = [each for each in self._choices.values() if each.since > known]
+            known = view.start
+            view.start = self._count
+            live = [each for each in self._latest.values() if each.since > known]
             return [*live, *(each for each in self._settled if each.since > known)]
 
-    def all_for(self, watch: AssumedPlacementsView) -> list[AssumedPlacement]:
+    def all_for(self, view: AssumedPlacementsView) -> list[AssumedPlacement]:
         """Return all selections that placement's response may not include."""
         with self._changed:
-            settled = [each for each in self._settled if (each.until or 0) > watch.start]
-            watch.start = self._count
-            return [*self._choices.values(), *settled]
+            settled = [each for each in self._settled if (each.until or 0) > view.start]
+            view.start = self._count
+            return [*self._latest.values(), *settled]
 
     def wait_until_settled(self, seconds: float) -> None:
         """Wait until all currently unclaimed selections are settled, at most ``seconds``."""
         until = time.monotonic() + seconds
         with self._changed:
-            present = list(self._choices.values())
+            present = list(self._latest.values())
             while any(each.until is None for each in present):
                 if not self._changed.wait(until - time.monotonic()):
                     return
 
     def _settle(self, instance_uuid: str) -> None:
-        choice = self._choices.pop(instance_uuid, None)
-        if choice is not None:
+        placement = self._latest.pop(instance_uuid, None)
+        if placement is not None:
             self._count += 1
-            choice.until = self._count
-            if self._watches:
-                self._settled.append(choice)
+            placement.until = self._count
+            if self._views:
+                self._settled.append(placement)
 
 
-def amounts_by_node(choices: Iterable[AssumedPlacement]) -> dict[str, dict[str, int]]:
+def amounts_by_node(placements: Iterable[AssumedPlacement]) -> dict[str, dict[str, int]]:
     """Return node -> class -> amount."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
-    for choice in choices:
-        of_node = found[choice.node_uuid]
-        for name, amount in choice.amounts.items():
+    for placement in placements:
+        of_node = found[placement.node_uuid]
+        for name, amount in placement.amounts.items():
             of_node[name] = of_node.get(name, 0) + amount
     return found

@@ -37,7 +37,7 @@ class ClaimBatcher:
         self._placement = placement
         self._selection_lock = selection_lock
         self._clock = clock
-        self._combiner = GroupCommit[_Claims, _Results](
+        self._group_commit = GroupCommit[_Claims, _Results](
             self._claim_all,
             weight_max=CLAIMS_MAX,
             waiting_max=_WAITING_MAX,
@@ -50,11 +50,11 @@ class ClaimBatcher:
         A decision fails if another process acts for one of its instances; all fail if the call
         does.
         """
-        pending = [(each, slot) for each in decisions for slot in each.unclaimed]
+        pending = [(each, slot) for each in decisions for slot in each.unclaimed_slots]
         claims = [_claim_for(decision, slot) for decision, slot in pending]
         began = self._clock()
         try:
-            results = self._combiner.submit((decisions[0].context, claims), len(claims))
+            results = self._group_commit.submit((decisions[0].context, claims), len(claims))
         except Exception as error:
             results = error
         seconds = self._clock() - began

@@ -71,7 +71,7 @@ class Decision:
         return self.error is None and self.batch is not None and not self.is_dry_run
 
     @property
-    def unclaimed(self) -> list[Slot]:
+    def unclaimed_slots(self) -> list[Slot]:
         """Slots that still need a claim."""
         return [slot for slot in self.slots if not slot.is_claimed]
 
@@ -153,7 +153,7 @@ class DecisionBatch:
 
         ``spread`` is among how many of the best hosts the selection is random.
         """
-        trace, waiting = decision.trace, decision.unclaimed
+        trace, waiting = decision.trace, decision.unclaimed_slots
         with trace.stage("choose"):
             for index, slot in enumerate(waiting):
                 found = self.selector.choose(
@@ -191,7 +191,7 @@ class DecisionBatch:
         """Yield the selections that are still to be claimed."""
         hosts, ledger = self.selector.hosts, self.selector.ledger
         for decision in decisions:
-            for slot in decision.unclaimed:
+            for slot in decision.unclaimed_slots:
                 yield AssumedPlacement(
                     slot.instance_uuid,
                     hosts.value("uuid", slot.position),

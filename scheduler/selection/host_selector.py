@@ -97,11 +97,11 @@ class HostSelector:
         if position is None:
             return None
         next_best = [each for each in best[: runners_up + 1] if each != position]
-        choice = Selected(
+        selected = Selected(
             self._ranked(position), [self._ranked(each) for each in next_best[:runners_up]]
         )
         self._use(position, instance_uuid)
-        return choice
+        return selected
 
     def refuse(self, position: int, instance_uuid: str) -> None:
         """Undo a selection whose claim was refused.
@@ -256,23 +256,23 @@ def pick_alternates(
 
 
 def pick_alternates_of_many(
-    selector: HostSelector, choices: Sequence[int], count: int
+    selector: HostSelector, positions: Sequence[int], count: int
 ) -> list[list[int]]:
     """Return alternates for several requests with one instance each, in rotation, too.
 
     A request's own host is not among its alternates; hosts selected for other requests may be.
     """
     if count <= 0:
-        return [[] for _ in choices]
+        return [[] for _ in positions]
     selector.settle()
-    cell_of = [int(selector.hosts.cell[position]) for position in choices]
+    cell_of = [int(selector.hosts.cell[position]) for position in positions]
     wanted: dict[int, int] = defaultdict(lambda: 1)
     for cell in cell_of:
         wanted[cell] = min(wanted[cell] + count, max(count, _ALTERNATES_MAX) + 1)
     best = selector.best_in_cells(wanted, set())
     turn: dict[int, int] = defaultdict(int)
     alternates = []
-    for cell, chosen in zip(cell_of, choices, strict=True):
+    for cell, chosen in zip(cell_of, positions, strict=True):
         hosts, start = best[cell], turn[cell]
         turn[cell] += count
         next_best = (hosts[(start + index) % len(hosts)] for index in range(len(hosts)))

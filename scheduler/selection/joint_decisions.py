@@ -31,7 +31,7 @@ class JointDecisions:
     def __init__(self, decide_alike: Callable[[Sequence[Decision]], None]) -> None:
         self._decide_alike = decide_alike
         self._workers = WorkerPool(_BATCHES_MAX, "decisions", queue_size_max=_WAITING_MAX)
-        self._combiner = KeyedGroupCommit[Sequence[Decision], None](
+        self._group_commit = KeyedGroupCommit[Sequence[Decision], None](
             self._decide_groups, weight_max=_INSTANCES_MAX, waiting_max=_WAITING_MAX
         )
 
@@ -51,7 +51,7 @@ class JointDecisions:
     def _decide_shared(self, key: object, decisions: Sequence[Decision]) -> None:
         weight = sum(len(each.slots) for each in decisions)
         try:
-            self._combiner.submit(key, decisions, weight)
+            self._group_commit.submit(key, decisions, weight)
         except exception.Unavailable as error:
             for each in decisions:
                 each.error = error

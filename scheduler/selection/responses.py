@@ -28,7 +28,7 @@ LimitsOf = Callable[[int], SchedulerLimits | None]
 """Maps the position of a host to the limits for the claim there."""
 
 
-def unclaimed(candidate: int) -> AllocationRequest:
+def no_request(candidate: int) -> AllocationRequest:
     """Return the empty allocation request of a driver that does not use placement."""
     return {}
 
@@ -44,7 +44,7 @@ def destinations(
     *,
     default_zone: str,
     trace: DecisionTrace,
-    request: Requester = unclaimed,
+    request: Requester = no_request,
     limits_of: LimitsOf = unlimited,
     known: dict[Offer, Selection] | None = None,
 ) -> Destinations:

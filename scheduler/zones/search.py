@@ -32,7 +32,7 @@ LOG = logging.getLogger(__name__)
 _SHARE_OF_TIME = 0.8
 """Share of the remaining time that children get for their own children."""
 
-_ELSEWHERE = "members of its server group are in other zones"
+_IN_OTHER_ZONES = "members of its server group are in other zones"
 
 
 class Decider(Protocol):
@@ -101,7 +101,7 @@ class ZoneSearch:
         for child in self._children.all():
             outcome, reason = self._reason_to_skip(child, visited)
             if outcome is None and bound_to and child.name not in names:
-                outcome, reason = "pruned", f"{_ELSEWHERE}: {', '.join(bound_to)}"
+                outcome, reason = "pruned", f"{_IN_OTHER_ZONES}: {', '.join(bound_to)}"
             elif outcome is None and child.summary is not None:
                 profile = self._conf.zones.weighing_profile
                 reason = self._pruner.why_not(child.summary.capabilities, needs, profile)
@@ -168,7 +168,7 @@ class ZoneSearch:
         )
         offers, trace, reason = Offers.none(), None, None
         if _belongs_elsewhere(query):
-            reason = _ELSEWHERE
+            reason = _IN_OTHER_ZONES
         else:
             try:
                 offer = self._decider.offer(request)

@@ -48,12 +48,12 @@ class ZoneService:
         *,
         top_bus: Bus,
         make_bus: MakeBus | None,
-        fleet: HostStore,
+        host_store: HostStore,
         driver: FilterScheduler,
         placement: PlacementAPI,
         is_ready: Callable[[], bool],
     ) -> None:
-        self._host_store = fleet
+        self._host_store = host_store
         self._asks_children = isinstance(driver, ZoneScheduler)
         self._facts: object = None
         self._refreshed_at = -_REFRESH_PAUSE_SECONDS
@@ -72,7 +72,7 @@ class ZoneService:
             driver.search_with(self.search)
         summariser = Summariser(
             conf,
-            fleet=fleet,
+            host_store=host_store,
             children=self._children,
             filters=[type(each).__name__ for each in driver.plugin_filters],
             ask_placement=(

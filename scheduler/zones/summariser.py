@@ -43,14 +43,14 @@ class Summariser:
         self,
         conf: cfg.ConfigOpts,
         *,
-        fleet: HostStore,
+        host_store: HostStore,
         children: Children,
         filters: Sequence[str],
         ask_placement: AskPlacement | None,
         now: Callable[[], datetime],
     ) -> None:
         self._conf = conf
-        self._host_store = fleet
+        self._host_store = host_store
         self._children = children
         self._filters = sorted(filters)
         self._ask_placement = ask_placement

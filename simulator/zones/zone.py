@@ -70,7 +70,7 @@ class SimulatedZone:
         self.fleet = HostStore(self._conf, clock=timeline)
         self.driver = FilterScheduler(
             self._conf,
-            fleet=self.fleet,
+            host_store=self.fleet,
             placement=cast("PlacementAPI", self.placement),  # as far as a driver uses it
             rng=self._rng("driver"),
             clock=timeline,
@@ -91,7 +91,7 @@ class SimulatedZone:
         )
         self._summariser = Summariser(
             self._conf,
-            fleet=self.fleet,
+            host_store=self.fleet,
             children=self.children,
             filters=[type(each).__name__ for each in self.driver.plugin_filters],
             ask_placement=lambda excluded: self.placement.get_summary(

@@ -62,7 +62,7 @@ class Zone:
         children = Children(conf, clock=time.monotonic, now=_now)
         self._summariser = Summariser(
             conf,
-            fleet=self.fleet,
+            host_store=self.fleet,
             children=children,
             filters=_FILTERS,
             ask_placement=_placement,

@@ -18,7 +18,7 @@ from tests.fleets import ArrayPlacement, a_fleet, scheduling_conf
 def loaded(conf: cfg.ConfigOpts) -> SchedulerDriver:
     return load_driver(
         conf,
-        fleet=a_fleet([]),
+        host_store=a_fleet([]),
         placement=ArrayPlacement([]),  # type: ignore[arg-type]
         rng=random.Random(1),
         clock=time.perf_counter,

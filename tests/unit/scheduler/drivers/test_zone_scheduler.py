@@ -181,7 +181,7 @@ def test_many_requests_are_each_answered_in_their_place() -> None:
 def test_a_zone_that_asks_others_needs_a_name() -> None:
     """Else nobody could see where a question has been."""
     conf = scheduling_conf(scheduler__driver="zone_scheduler")
-    parts: dict[str, Any] = dict.fromkeys(("fleet", "placement", "rng", "clock", "now"))
+    parts: dict[str, Any] = dict.fromkeys(("host_store", "placement", "rng", "clock", "now"))
     with pytest.raises(exception.ConfigurationError, match=r"\[zones\] name"):
         load_driver(conf, **parts)
 
@@ -192,7 +192,7 @@ def test_it_is_found_by_its_name() -> None:
     zone.conf.set_override("driver", "zone_scheduler", group="scheduler")
     made = load_driver(
         zone.conf,
-        fleet=zone.fleet,
+        host_store=zone.fleet,
         placement=zone.placement,  # type: ignore[arg-type]  # as far as asked
         rng=zone.driver._rng,
         clock=zone.clock,

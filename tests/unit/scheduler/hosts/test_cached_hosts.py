@@ -9,7 +9,7 @@ from tests.fleets import Clock, Host, a_fleet, a_host, a_request_spec, schedulin
 
 def cached(*hosts: Host) -> CachedHosts:
     conf = scheduling_conf()
-    return CachedHosts(conf, fleet=a_fleet(hosts, conf=conf), clock=Clock())
+    return CachedHosts(conf, host_store=a_fleet(hosts, conf=conf), clock=Clock())
 
 
 def test_what_is_placed_is_seen_by_the_next_decision_only() -> None:

@@ -24,7 +24,7 @@ class Scene:
         self.conf = scheduling_conf(**conf)
         self.fleet: HostStore = a_fleet(self.hosts, conf=self.conf, clock=self.clock)
         self.asked: set[str] = set()
-        self.info = InstanceInfo(self.conf, fleet=self.fleet, ask_cells=self.asked.update)
+        self.info = InstanceInfo(self.conf, host_store=self.fleet, ask_cells=self.asked.update)
 
     def seen(self, name: str = "a") -> tuple[set[str], int]:
         host = next(each for each in self.fleet.view_all() if each.host == name)

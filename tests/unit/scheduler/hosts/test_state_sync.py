@@ -89,7 +89,7 @@ def fleet() -> HostStore:
 def sync(conductors: Conductors, fleet: HostStore) -> Iterator[StateSync]:
     sync = StateSync(
         scheduling_conf(),
-        fleet=fleet,
+        host_store=fleet,
         super_conductor=conductors,  # type: ignore[arg-type]
         host_states=conductors,  # type: ignore[arg-type]
     )
@@ -209,7 +209,7 @@ def test_silent_cells_are_asked(conductors: Conductors) -> None:
     fleet = HostStore(scheduling_conf(), clock=lambda: seconds[0])
     sync = StateSync(
         scheduling_conf(),
-        fleet=fleet,
+        host_store=fleet,
         super_conductor=conductors,  # type: ignore[arg-type]
         host_states=conductors,  # type: ignore[arg-type]
     )

@@ -32,9 +32,9 @@ def test_what_was_settled_since_a_decision_began_is_shown_to_it() -> None:
     """Placement's answer may be older; a later decision has it from there."""
     unclaimed = AssumedPlacements()
     unclaimed.add([a_choice("a")])
-    watch = unclaimed.begin()
+    view = unclaimed.begin()
     unclaimed.settle(["a"])
-    assert instances(unclaimed.all_for(watch)) == ["a"]
+    assert instances(unclaimed.all_for(view)) == ["a"]
     assert instances(unclaimed.all_for(unclaimed.begin())) == []
 
 
@@ -42,25 +42,25 @@ def test_news_are_told_once() -> None:
     """Also such as came and went meanwhile."""
     unclaimed = AssumedPlacements()
     unclaimed.add([a_choice("a")])
-    watch = unclaimed.begin()
-    unclaimed.all_for(watch)
+    view = unclaimed.begin()
+    unclaimed.all_for(view)
     unclaimed.add([a_choice("b"), a_choice("c")])
     unclaimed.settle(["c"])
-    assert instances(unclaimed.news(watch)) == ["b", "c"]
-    assert instances(unclaimed.news(watch)) == []
+    assert instances(unclaimed.news(view)) == ["b", "c"]
+    assert instances(unclaimed.news(view)) == []
 
 
 def test_nothing_is_kept_for_nobody() -> None:
     """The last decision to end takes it along."""
     unclaimed = AssumedPlacements()
-    watches = [unclaimed.begin(), unclaimed.begin()]
+    views = [unclaimed.begin(), unclaimed.begin()]
     unclaimed.add([a_choice("a")])
     unclaimed.settle(["a"])
-    unclaimed.end(watches[0])
-    assert instances(unclaimed.all_for(watches[1])) == ["a"]
-    unclaimed.end(watches[1])
+    unclaimed.end(views[0])
+    assert instances(unclaimed.all_for(views[1])) == ["a"]
+    unclaimed.end(views[1])
     assert unclaimed._settled == []
-    assert unclaimed._watches == set()
+    assert unclaimed._views == set()
 
 
 def test_another_choice_takes_the_place_of_the_first() -> None:
