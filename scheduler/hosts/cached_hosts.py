@@ -1,4 +1,4 @@
-"""Hosts as of the last refresh, plus the instances placed since.
+"""Hosts as of the last refresh, and the instances placed since, by the hosts' own reports.
 
 Used by drivers that neither query placement nor follow each push from the cells.
 """
@@ -8,17 +8,22 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from oslo_config import cfg
 
 from objects import host_attributes
+from objects.flavor import Flavor
 from objects.request_spec import RequestSpec
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import Column, HostTable, Snapshot
 from scheduler.hosts.numa_usage import CellDemand
-from scheduler.hosts.reported_usage import ReportedUsage, changes_of
+from scheduler.hosts.usage import Positions, Usage
+
+Figures = dict[str, npt.NDArray[Any]]
 
 Placement = tuple[str, str]
 """A node and the instance placed on it."""
@@ -129,3 +134,55 @@ class CachedHosts:
         return row is not None and instance_uuid not in (
             self._snapshot.columns["instance_uuids"][row] or ()
         )
+
+
+def changes_of(flavor: Flavor) -> dict[str, int]:
+    """Return how an instance changes a host's reported amounts; swap is not counted."""
+    disk_mb = (flavor.root_gb + flavor.ephemeral_gb) * 1024
+    return {
+        "vcpus_used": flavor.vcpus,
+        "free_ram_mb": -flavor.memory_mb,
+        "free_disk_mb": -disk_mb,
+        "disk_mb_used": disk_mb,
+    }
+
+
+class ReportedUsage(Usage):
+    """The reported amounts of n hosts, owned by one decision.
+
+    There are no candidates: a position stands for itself. Every instance fits; filters check the
+    capacity of hosts (RamFilter, CoreFilter, DiskFilter).
+    """
+
+    def __init__(self, figures: Figures, changes: dict[str, int]) -> None:
+        # Does not call the base class, which needs inventories; this has reported amounts.
+        self._figures = {name: np.array(figures[name]) for name in changes}
+        self._changes = changes
+
+    def take(self, positions: Positions) -> ReportedUsage:
+        figures = {name: column[positions] for name, column in self._figures.items()}
+        return ReportedUsage(figures, self._changes)
+
+    def attributes(self) -> Figures:
+        return {name: column.copy() for name, column in self._figures.items()}
+
+    def attributes_at(self, position: int) -> dict[str, Any]:
+        return {name: column[position] for name, column in self._figures.items()}
+
+    def candidate_at(self, position: int) -> int:
+        return position
+
+    def add(self, position: int) -> int:
+        for name, change in self._changes.items():
+            self._figures[name][position] += change
+        return position
+
+    def subtract(self, position: int, candidate: int) -> None:
+        for name, change in self._changes.items():
+            self._figures[name][position] -= change
+
+    def refuse(self, position: int, candidate: int) -> bool:
+        return False
+
+    def fits(self, position: int) -> bool:
+        return True

@@ -15,9 +15,9 @@ from oslo_config import cfg
 from objects.host_states import HostStateBatch
 from scheduler.hosts import host_store_columns
 from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.hosts.host_store_columns import ReportedColumns
 from scheduler.hosts.host_table import HostTable, Numbers, Snapshot
 from scheduler.hosts.numa_usage import CellDemand
-from scheduler.hosts.reported_columns import ReportedColumns
 from scheduler.hosts.rows_by_id import NamedIds, RowsById
 from scheduler.hosts.tie_order import TieOrder
 from scheduler.hosts.usage import Positions

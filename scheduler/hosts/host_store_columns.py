@@ -1,13 +1,24 @@
-"""Columns of the host store: the host attributes, and those that the scheduler adds."""
+"""Columns of the host store: which there are, and their values in a batch of host states."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from armillary import exception
 from objects import host_attributes
-from scheduler.hosts.host_table import DTYPES, Column
+from objects.host_attributes import Collector, HostAttribute
+from objects.host_states import HostStateBatch
+from scheduler.hosts.host_table import DTYPES, Column, Numbers
+from scheduler.hosts.packed_uuids import PackedUUIDs
 
 _TEXTS = ("uuid", "host", "nodename")
+
+_EMPTY: dict[type, Any] = {list: [], dict: {}}
+"""Shared immutable values for empty lists and dicts."""
+
+_POOLED_MIN = 64
 
 
 def names() -> list[str]:
@@ -34,3 +45,84 @@ def doubled(name: str, column: Column) -> Column:
     if isinstance(column, np.ndarray):
         return np.concatenate([column, more])
     return [*column, *more]
+
+
+class ReportedColumns:
+    """Reads batches; shares one object between equal values, which are common."""
+
+    def __init__(self) -> None:
+        self._pools: dict[str, dict[str, Any]] = {}
+
+    def read(self, batch: HostStateBatch, *, nodes_known: int) -> dict[str, Any]:
+        """Return the names and all attributes, with one value per node of the batch.
+
+        Raises ``Invalid`` for columns of different lengths.
+        """
+        count = len(batch.node_uuids)
+        values: dict[str, Any] = {
+            "uuid": batch.node_uuids,
+            "host": batch.hosts,
+            "nodename": batch.nodes,
+        }
+        self._forget_unused(2 * nodes_known + _POOLED_MIN)
+        for attribute in host_attributes.HOST_ATTRIBUTES:
+            given = batch.attributes.get(attribute.name)  # None if an older cell does not send it
+            values[attribute.name] = (
+                [attribute.default] * count if given is None else self._converted(attribute, given)
+            )
+        for name, column in values.items():
+            if len(column) != count:
+                raise exception.Invalid(
+                    reason=f"host states of cell {batch.cell_uuid}: {count} nodes, but "
+                    f"{len(column)} values of {name}"
+                )
+        return values
+
+    def _converted(self, attribute: HostAttribute, values: list[Any]) -> Any:
+        if attribute.kind in DTYPES:
+            return _numbers(attribute, values)
+        if attribute.collector is Collector.DRIVER:
+            return [self._pooled(attribute, value) for value in values]
+        if attribute.name == "instance_uuids":
+            return [PackedUUIDs.of(value) if value else attribute.default for value in values]
+        return [_shared(attribute, value) for value in values]
+
+    def _pooled(self, attribute: HostAttribute, value: Any) -> Any:
+        """Return one object for equal values: drivers report the same on many hosts."""
+        if value is None:
+            return attribute.default
+        pool = self._pools.setdefault(attribute.name, {})
+        return pool.setdefault(value if isinstance(value, str) else repr(value), value)
+
+    def _forget_unused(self, size_max: int) -> None:
+        """Drop pools that grew too large with values that no host reports any more."""
+        self._pools = {
+            name: pool for name, pool in list(self._pools.items()) if len(pool) <= size_max
+        }
+
+
+def _shared(attribute: HostAttribute, value: Any) -> Any:
+    """Return one shared object for empty values."""
+    if value is None:
+        return attribute.default
+    if not value and isinstance(value, list | dict):
+        return _EMPTY[type(value)]
+    return value
+
+
+def _numbers(attribute: HostAttribute, values: list[Any]) -> Numbers:
+    dtype = DTYPES[attribute.kind]
+    try:
+        numbers: Numbers = np.array(values, dtype)
+    except (TypeError, ValueError, OverflowError):  # contains nulls or invalid values
+        numbers = np.array([_number(attribute, dtype, value) for value in values], dtype)
+    if dtype is np.float64:
+        numbers[~np.isfinite(numbers)] = attribute.default
+    return numbers
+
+
+def _number(attribute: HostAttribute, dtype: type, value: Any) -> Any:
+    try:
+        return dtype(value)
+    except (TypeError, ValueError, OverflowError):
+        return attribute.default

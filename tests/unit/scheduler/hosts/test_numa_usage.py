@@ -11,10 +11,10 @@ from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from scheduler.filters.pci_passthrough_filter import PciPassthroughFilter
+from scheduler.hosts.cached_hosts import ReportedUsage
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.numa_usage import CellDemand, host_topology, offered
-from scheduler.hosts.reported_usage import ReportedUsage
 from tests.fixtures.numa_fleets import a_guest, a_host_topology, a_pci_request, a_pool
 from tests.fleets import a_request_spec, scheduling_conf
 
