@@ -108,7 +108,6 @@ def _load(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
         ("quota", "cores"): -1,
         ("quota", "ram"): -1,
         ("cell", "uuid"): _cell_uuid(state_dir),
-        ("cell", "name"): CELL_NAME,
         ("cell", "transport_url"): CELL_URL,
         ("placement", "rest_bind_port"): 0,
     }

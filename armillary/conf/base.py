@@ -73,15 +73,6 @@ Whether periodic tasks run. Without them, work that a dead process left behind i
 Turn them off for debugging only.
 """,
         ),
-        cfg.IntOpt(
-            "periodic_fuzzy_delay",
-            default=10,
-            min=0,
-            help="""
-Maximum random delay, in seconds, before the first run of each periodic task, so that services that
-start together do not act together. 0 turns it off.
-""",
-        ),
     ],
 }
 

@@ -299,12 +299,6 @@ UUID of the cell that this conductor serves, as shown by ``armillary-manage cell
 """,
     ),
     cfg.StrOpt(
-        "name",
-        default="cell1",
-        max_length=255,
-        help="Display name of the cell.",
-    ),
-    cfg.StrOpt(
         "transport_url",
         secret=True,
         help="""

@@ -1,16 +1,28 @@
-"""Entry point for oslo-config-generator, which writes the sample configuration."""
+"""Entry points for oslo-config-generator, which writes the sample configuration of each program."""
 
 from __future__ import annotations
+
+import functools
 
 from oslo_config import cfg
 
 from armillary import conf
+from armillary.conf import roles
 
 
-def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """Return pairs of group and options; a group shared by two modules appears once."""
+def list_opts(program: str) -> list[tuple[str, list[cfg.Opt]]]:
+    """Return pairs of group and options that a program reads, each group once."""
     groups: dict[str, list[cfg.Opt]] = {}
     for module in conf.option_modules():
         for group, options in module.list_opts().items():
-            groups.setdefault(group, []).extend(options)
-    return list(groups.items())
+            groups.setdefault(group, []).extend(
+                each for each in options if program in roles.readers_of(group, each.dest)
+            )
+    return [(group, options) for group, options in groups.items() if options]
+
+
+list_api_opts = functools.partial(list_opts, roles.API)
+list_compute_opts = functools.partial(list_opts, roles.COMPUTE)
+list_conductor_opts = functools.partial(list_opts, roles.CONDUCTOR)
+list_placement_opts = functools.partial(list_opts, roles.PLACEMENT)
+list_scheduler_opts = functools.partial(list_opts, roles.SCHEDULER)

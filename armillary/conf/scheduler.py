@@ -23,7 +23,7 @@ child zones. All schedulers must have the same value.
             help="""
 Whether each super conductor runs a scheduler in its own process. If so, there is no scheduler
 service and no queue for one, and hosts are polled every pull_interval_seconds, since conductors
-cannot push them. All super conductors must have the same value.
+cannot push them. All super conductors must have the same value, and read the scheduler's options.
 """,
         ),
         cfg.IntOpt(

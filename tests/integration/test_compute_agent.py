@@ -32,7 +32,6 @@ transport_url = {url}
 host = {host}
 state_path = {state_path}
 report_interval = 1
-periodic_fuzzy_delay = 0
 graceful_shutdown_timeout = 5
 [compute]
 driver = process

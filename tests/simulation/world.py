@@ -370,7 +370,7 @@ class World:
     def _cell_conductor(self, process: Process) -> Any:
         cell = process.name.partition("-")[0]
         return CellConductorManager(
-            self._conf(process, cell__uuid=CELLS[cell], cell__name=cell),
+            self._conf(process, cell__uuid=CELLS[cell]),
             top_bus=self.bus(TOP, process),
             cell_bus=self.bus(cell, process),
             database=self._opened(process, cell),

@@ -10,14 +10,15 @@ import pytest
 from oslo_config import cfg, types
 
 from armillary import conf as armillary_conf
-from armillary.conf import opts
 
 MODULES = armillary_conf.OPTION_MODULES
-OPTIONS = [
-    pytest.param(group, option, id=f"{group}.{option.name}")
-    for group, options in opts.list_opts()
+DECLARED = [
+    (group, option)
+    for module in armillary_conf.option_modules()
+    for group, options in module.list_opts().items()
     for option in options
 ]
+OPTIONS = [pytest.param(group, option, id=f"{group}.{option.name}") for group, option in DECLARED]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -35,7 +36,7 @@ def test_a_module_registers_what_it_lists(name: str) -> None:
 
 def test_no_option_is_listed_twice() -> None:
     """Two modules may share a group, not an option."""
-    counted = Counter((group, o.dest) for group, options in opts.list_opts() for o in options)
+    counted = Counter((group, option.dest) for group, option in DECLARED)
     assert [name for name, count in counted.items() if count > 1] == []
 
 

@@ -1,0 +1,111 @@
+"""Programs that read each option: the table behind the sample configuration of each program.
+
+A test runs a deployment and compares what each program reads with this table, so an option that is
+new, or read in a new place, has to be entered here.
+"""
+
+from __future__ import annotations
+
+API, COMPUTE, CONDUCTOR = "api", "compute", "conductor"
+PLACEMENT, SCHEDULER = "placement", "scheduler"
+
+PROGRAMS = (API, COMPUTE, CONDUCTOR, PLACEMENT, SCHEDULER)
+"""Programs with a sample configuration, as in ``armillary-<program>``."""
+
+Readers = tuple[str, ...]
+
+_NOTIFYING: Readers = (COMPUTE, CONDUCTOR, SCHEDULER)
+
+GROUPS: dict[str, Readers] = {
+    "DEFAULT": PROGRAMS,
+    "api_database": (CONDUCTOR,),
+    "cell_database": (CONDUCTOR,),
+    "cell0_database": (CONDUCTOR,),
+    "placement_database": (PLACEMENT,),
+    "rpc": (API, COMPUTE, CONDUCTOR, SCHEDULER),
+    "upgrade_levels": (CONDUCTOR,),
+    "signing": PROGRAMS,
+    "api": (API,),
+    "scheduler": (SCHEDULER,),
+    "filter_scheduler": (SCHEDULER,),
+    "zones": (CONDUCTOR, SCHEDULER),
+    "trusted_computing": (SCHEDULER,),
+    "accelerators": (SCHEDULER,),
+    "workarounds": (SCHEDULER,),
+    "conductor": (CONDUCTOR,),
+    "cell": (CONDUCTOR,),
+    "compute": (COMPUTE,),
+    "pci": (COMPUTE,),
+    "process": (COMPUTE,),
+    "simulated": (COMPUTE,),
+    "libvirt": (COMPUTE,),
+    "quota": (CONDUCTOR,),
+    "placement": (PLACEMENT,),
+    "metrics": (SCHEDULER,),
+    "notifications": _NOTIFYING,
+}
+"""Group -> programs that read its options, other than those of ``OPTIONS``."""
+
+OPTIONS: dict[tuple[str, str], Readers] = {
+    ("DEFAULT", "workers"): (API, CONDUCTOR, PLACEMENT, SCHEDULER),
+    ("DEFAULT", "default_availability_zone"): (CONDUCTOR, SCHEDULER),
+    ("DEFAULT", "default_schedule_zone"): (CONDUCTOR,),
+    ("DEFAULT", "enable_new_services"): (CONDUCTOR,),
+    ("DEFAULT", "allow_resize_to_same_host"): (CONDUCTOR,),
+    ("DEFAULT", "resize_confirm_window"): (CONDUCTOR,),
+    ("DEFAULT", "reclaim_instance_interval"): (CONDUCTOR,),
+    ("DEFAULT", "shelved_offload_time"): (CONDUCTOR,),
+    ("DEFAULT", "my_ip"): (COMPUTE,),
+    ("DEFAULT", "reserved_host_cpus"): (COMPUTE,),
+    ("DEFAULT", "reserved_host_memory_mb"): (COMPUTE,),
+    ("DEFAULT", "reserved_host_disk_mb"): (COMPUTE,),
+    ("DEFAULT", "reserved_huge_pages"): (COMPUTE,),
+    ("DEFAULT", "cpu_allocation_ratio"): (COMPUTE,),
+    ("DEFAULT", "ram_allocation_ratio"): (COMPUTE,),
+    ("DEFAULT", "disk_allocation_ratio"): (COMPUTE,),
+    ("DEFAULT", "initial_cpu_allocation_ratio"): (COMPUTE,),
+    ("DEFAULT", "initial_ram_allocation_ratio"): (COMPUTE,),
+    ("DEFAULT", "initial_disk_allocation_ratio"): (COMPUTE,),
+    ("DEFAULT", "max_concurrent_builds"): (COMPUTE,),
+    ("DEFAULT", "max_concurrent_live_migrations"): (COMPUTE,),
+    ("DEFAULT", "update_resources_interval"): (COMPUTE,),
+    ("DEFAULT", "compute_monitors"): (COMPUTE,),
+    ("upgrade_levels", "cell_conductor"): (COMPUTE, CONDUCTOR),
+    ("upgrade_levels", "conductor"): (API, CONDUCTOR, SCHEDULER),
+    ("upgrade_levels", "placement"): (CONDUCTOR, SCHEDULER),
+    ("api", "auth_strategy"): (API, PLACEMENT),
+    ("api", "token_file"): (API, PLACEMENT),
+    ("api", "allowed_hosts"): (API, PLACEMENT),
+    ("api", "compute_link_prefix"): (API, PLACEMENT),
+    ("zones", "push_seconds"): (SCHEDULER,),
+    ("zones", "select_timeout_seconds"): (SCHEDULER,),
+    ("zones", "expiry_factor"): (SCHEDULER,),
+    ("zones", "offline_factor"): (SCHEDULER,),
+    ("zones", "weighing_profile"): (SCHEDULER,),
+    ("zones", "attempt_timeout_seconds"): (CONDUCTOR,),
+    ("zones", "reconcile_timeout_seconds"): (CONDUCTOR,),
+    ("zones", "forward_timeout_seconds"): (CONDUCTOR,),
+    ("rpc", "long_timeout_seconds"): (CONDUCTOR,),
+    ("signing", "push_seconds"): (CONDUCTOR,),
+    ("scheduler", "in_process"): (CONDUCTOR, SCHEDULER),
+    ("scheduler", "max_attempts"): (CONDUCTOR, SCHEDULER),
+    ("scheduler", "scheduler_instance_sync_interval"): (CONDUCTOR,),
+    ("scheduler", "trace_retention_hours"): (CONDUCTOR,),
+    ("filter_scheduler", "track_instance_changes"): (CONDUCTOR, SCHEDULER),
+    ("workarounds", "disable_compute_service_check_for_ffu"): (CONDUCTOR,),
+    ("workarounds", "disable_group_policy_check_upcall"): (COMPUTE,),
+    ("compute", "packing_host_numa_cells_allocation_strategy"): (COMPUTE, SCHEDULER),
+    ("pci", "alias"): (CONDUCTOR,),
+    ("metrics", "port"): PROGRAMS,
+    ("metrics", "listen"): PROGRAMS,
+    ("notifications", "notification_format"): (API, *_NOTIFYING),
+    ("notifications", "event_feed"): (API, *_NOTIFYING),
+    ("notifications", "followers_max"): (API,),
+    ("notifications", "follower_queue_size_max"): (API,),
+}
+"""Group and option -> programs that read it, where they are not those of the group."""
+
+
+def readers_of(group: str, option: str) -> Readers:
+    """Return the programs that read an option; ``option`` with underscores."""
+    return OPTIONS.get((group, option)) or GROUPS[group]
