@@ -10,7 +10,7 @@ from typing import Any
 from oslo_config import cfg
 
 import rpc
-from armillary import exception
+from armillary import exception, service_metrics
 from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
@@ -165,7 +165,12 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
             **shared,
         )
         self._leftover_copies = OrphanedCopies(top=top, **shared)
-        self._self_heal = OrphanedAllocations(conf, database=database, placement=placement)
+        self._self_heal = OrphanedAllocations(
+            conf,
+            database=database,
+            placement=placement,
+            count=service_metrics.allocations_looked_at,
+        )
         self._providers = Providers(conf, placement=placement, **shared)
         self._nodes = HostNodes(providers=self._providers, **shared)
         self._services = HostServices(

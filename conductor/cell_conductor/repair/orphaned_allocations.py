@@ -100,7 +100,7 @@ class OrphanedAllocations:
         *,
         database: Database,
         placement: PlacementAPI,
-        count: Callable[[Mapping[str, int]], None] = lambda counts: None,
+        count: Callable[[Mapping[str, int]], None],
     ) -> None:
         self._conf = conf
         self._database = database

@@ -1,0 +1,250 @@
+"""What programs make of the parts: everything that is declared or documented is there at run time.
+
+One deployment, whose programs have configurations of their own, and one story for all of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import fnmatch
+import functools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from armillary import conf as armillary_conf
+from armillary import service_metrics
+from armillary.conf import roles
+from tests.fixtures.asking import wait_for
+from tests.fixtures.composed import Composed, Option, composed_system
+from tests.fixtures.composed_story import Story
+
+ROOT = Path(__file__).parents[2]
+MANUAL = ROOT / "docs" / "operating" / "monitoring.md"
+ROOMS = ("armillary", "api", "compute_agent", "conductor", "objects", "placement", "programs",
+         "rpc", "scheduler")  # fmt: skip
+LATE_SECONDS = 10
+
+DECLARED = {
+    (group, option.dest)
+    for module in armillary_conf.option_modules()
+    for group, options in module.list_opts().items()
+    for option in options
+}
+
+UNREAD = {
+    "DEFAULT.concurrency_backend": "read before the configuration is loaded",
+    "DEFAULT.service_down_time": "compared with report_interval where the files are loaded",
+    "*.workers": "read by the launcher of worker processes",
+    "metrics.port": "read by the launcher of worker processes",
+    "metrics.listen": "read by the launcher of worker processes",
+    "conductor.role": "read by the program, to choose its manager",
+    "signing.*": "read where messages are signed: tests/integration/test_signed_messages.py",
+    "api.token_file": "read with auth_strategy = token_file",
+    "libvirt.*": "read by the driver libvirt",
+    "process.*": "read by the driver process",
+    "compute.cpu_*_set": "read by the drivers of real machines",
+    "pci.device_spec": "read by the drivers of real machines",
+    "compute.stray_guest_action": "read when a guest is found that is not expected",
+    "compute.packing_host_numa_cells_allocation_strategy": "read for a request of NUMA cells",
+    "upgrade_levels.conductor": "read when a server has moved to another cell",
+    "workarounds.disable_compute_service_check_for_ffu": "read when a service is too old",
+    "scheduler.pull_interval_seconds": "read with in_process",
+    "scheduler.placement_aggregate_required_for_tenants": "read where tenants are kept apart",
+    "trusted_computing.*": "read by the TrustedFilter",
+    "zones.*": "read with zone_scheduler: tests/integration/test_zones.py",
+    "placement.allocation_conflict_retry_count": "accepted for compatibility, without effect",
+}
+"""Pattern of options -> why a program of whose sample they are does not read them here."""
+
+UNUSED = {"allocation_conflict_retry_count"}
+
+STILL = {
+    "rpc_refused": "counts what signatures refuse",
+    "rpc_unsigned": "counts messages without a signature where signatures are accepted",
+    "zones_*": "count questions to child zones",
+    "scheduler_claim_conflicts": "needs two schedulers that choose the same host",
+    "works_taken_up": "needs a conductor that was killed",
+    "leases_lost": "needs a conductor that was too slow",
+    "reconciled": "needs an agent that was away",
+    "notifications_dropped": "needs a broker that is away",
+    "event_followers_dropped": "needs a client that reads too slowly",
+}
+"""Pattern of metrics -> why they do not move here; each has a caller all the same."""
+
+NOT_EMITTED = {
+    "virt_driver.connect.error": "needs a hypervisor that is gone",
+    **dict.fromkeys(
+        (
+            "instance.delete.error",
+            "instance.lock.error",
+            "instance.unlock.error",
+        ),
+        "cannot fail, as the manual says",
+    ),
+    **dict.fromkeys(
+        (
+            "instance.evacuate.error",
+            "instance.live_migration_abort.error",
+            "instance.live_migration_post.error",
+            "instance.live_migration_post_dest.error",
+            "instance.live_migration_rollback_dest.error",
+            "instance.rebuild.error",
+            "instance.resize_confirm.error",
+            "instance.resize_prep.error",
+            "instance.resize_revert.error",
+            "instance.shelve.error",
+            "instance.shelve_offload.error",
+            "instance.soft_delete.error",
+        ),
+        "fails in a way that the story leaves to the tests of operations",
+    ),
+}
+"""Documented event -> why it is not emitted here."""
+
+NOT_CALLED = {"object_action": "called by oslo.versionedobjects, for remotable methods"}
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory) -> Iterator[Composed]:
+    """Lend the deployment after the story."""
+    with composed_system(tmp_path_factory.mktemp("composed")) as composed:
+        Story(composed).play()
+        yield composed
+
+
+def is_stated(name: str, reasons: dict[str, str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in reasons)
+
+
+def sample_of(program: str) -> set[Option]:
+    return {option for option in DECLARED if program in roles.readers_of(*option)}
+
+
+@pytest.mark.parametrize("program", roles.PROGRAMS)
+def test_a_program_reads_no_option_outside_its_sample(system: Composed, program: str) -> None:
+    """An operator who sets an option in the file of its program finds it obeyed."""
+    outside = system.options_read(program) & DECLARED - sample_of(program)
+    assert not outside, f"enter {program} in armillary/conf/roles.py, or read it elsewhere"
+
+
+@pytest.mark.parametrize("program", roles.PROGRAMS)
+def test_a_program_reads_each_option_of_its_sample(system: Composed, program: str) -> None:
+    """But for those that need another deployment."""
+
+    def unread() -> set[Option]:
+        return {
+            (group, name)
+            for group, name in sample_of(program) - system.options_read(program)
+            if not is_stated(f"{group}.{name}", UNREAD)
+        }
+
+    with contextlib.suppress(AssertionError):
+        wait_for(lambda: not unread(), "all are read", LATE_SECONDS)
+    assert unread() == set()
+
+
+def test_no_option_is_only_declared() -> None:
+    """Those that are not read here have a reader, too."""
+    code = "\n".join(sources().values())
+    names = {name for group, name in DECLARED if is_stated(f"{group}.{name}", UNREAD)}
+    assert {name for name in names if not re.search(rf"\b{name}\b", code)} == UNUSED
+
+
+@pytest.mark.parametrize("metric", service_metrics.ALL, ids=lambda metric: metric.name)
+def test_a_metric_moves(system: Composed, metric: service_metrics.Counter) -> None:
+    """What the manual lists can be seen."""
+    if not is_stated(metric.name, STILL):
+        moves = functools.partial(lambda name: name in system.moved(), f"armillary_{metric.name}")
+        wait_for(moves, f"{metric.name} moves", LATE_SECONDS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, value in vars(service_metrics).items()
+        if callable(value) and value.__module__ == service_metrics.__name__
+        and not name.startswith("_") and not isinstance(value, type)
+    ],
+)  # fmt: skip
+def test_what_records_a_metric_has_a_caller(name: str) -> None:
+    """Also where no story moves it."""
+    assert any(
+        f"service_metrics.{name}" in text
+        for path, text in sources().items()
+        if path.name != "service_metrics.py"
+    )
+
+
+def documented_events() -> set[str]:
+    """Return the events of the manual's table, each written out."""
+    found = set()
+    section = MANUAL.read_text().partition("## Notifications")[2].partition("## Events")[0]
+    for row in re.findall(r"^\| (`.*?) \| (.*?) \|", section, re.MULTILINE):
+        event = ""
+        words = max(re.findall(r"\w+(?:, \w+)+", row[1]), key=len, default="").split(", ")
+        for name in re.findall(r"`([^`]+)`", row[0]):
+            event = event.rpartition(".")[0] + name if name.startswith(".") else name
+            found |= {re.sub(r"<\w+>", word, event) for word in words}
+    return found
+
+
+def test_each_documented_notification_is_emitted(system: Composed) -> None:
+    """Over the message bus, to a listener of oslo.messaging."""
+
+    def missing() -> set[str]:
+        lacking = documented_events() - system.notified.types
+        return lacking - set(NOT_EMITTED)
+
+    assert len(documented_events()) > 90
+    with contextlib.suppress(AssertionError):
+        wait_for(lambda: not missing(), "all are emitted", LATE_SECONDS)
+    assert missing() == set()
+
+
+def test_no_other_notification_is_emitted(system: Composed) -> None:
+    """An event that consumers may meet is in the manual."""
+    assert system.notified.types - documented_events() == set()
+
+
+@functools.cache
+def sources() -> dict[Path, str]:
+    """Return the product's modules, other than declarations of options."""
+    paths = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    declaring = ROOT / "armillary" / "conf"
+    return {
+        path: path.read_text()
+        for path in paths
+        if path.parent != declaring or path.name == "loader.py"
+    }
+
+
+def interfaces() -> list[Path]:
+    return [path for path in sources() if path.name in ("rpcapi.py", "interface.py")]
+
+
+@functools.cache
+def attributes(path: Path) -> frozenset[str]:
+    nodes = ast.walk(ast.parse(sources()[path]))
+    return frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute))
+
+
+@pytest.mark.parametrize("path", interfaces(), ids=lambda path: str(path.parent.relative_to(ROOT)))
+def test_each_rpc_method_has_a_caller(path: Path) -> None:
+    """Outside the room that serves it, where the endpoint has the same name."""
+    methods = {
+        method.name
+        for node in ast.walk(ast.parse(sources()[path]))
+        if isinstance(node, ast.ClassDef)
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and not method.name.startswith("_")
+    }
+    called: set[str] = set()
+    for caller in sources():
+        if caller not in interfaces() and path.parent not in caller.parents:
+            called |= attributes(caller)
+    assert methods - called - set(NOT_CALLED) == set()
