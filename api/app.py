@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 
-import falcon
 from oslo_config import cfg
 
 from api import errors, openapi, validation
@@ -21,14 +20,12 @@ from armillary.context import RequestContext
 from armillary.http.authentication import RouteAuthentication
 from armillary.http.bounds import Bounds
 from armillary.http.dispatch import Dialect, Endpoint
-from armillary.http.errors import ErrorHandlers
+from armillary.http.errors import App, answer_errors
 from armillary.http.microversion import Microversion
 from armillary.http.request_id import RequestId
 from armillary.http.server import is_loopback
 from armillary.policy import Enforcer
 from conductor.super_conductor.rpcapi import SuperConductorAPI
-
-App = falcon.App[falcon.Request, falcon.Response]
 
 
 def make_app(
@@ -54,7 +51,7 @@ def make_app(
             Body(),
         ]
     )
-    ErrorHandlers(errors.write, realm="armillary").add_to(app)
+    answer_errors(app, errors.write, realm="armillary")
     app.req_options.strip_url_path_trailing_slash = True
     site = AppState(
         conductor=conductor,

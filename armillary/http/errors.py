@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import falcon
 
@@ -32,21 +32,12 @@ STATUS_OF_FAMILY: tuple[tuple[type[exception.ArmillaryError], int], ...] = (
 RETRY_AFTER_SECONDS = 10
 
 
-class WriteError(Protocol):
-    """Writes status line and body of a response in the error format of an API.
+WriteError = Callable[[falcon.Request, falcon.Response, int, str | None, Exception], None]
+"""Writes status line and body of a response in the error format of an API.
 
-    ``detail`` None means that the API's sentence for the status is sent: the error has none, or
-    only the log may know it.
-    """
-
-    def __call__(
-        self,
-        req: falcon.Request,
-        resp: falcon.Response,
-        status: int,
-        detail: str | None,
-        error: Exception,
-    ) -> None: ...
+It gets the status and the detail of the error. None means that the API's sentence for the status is
+sent: the error has no detail, or only the log may know it.
+"""
 
 
 def status_of(error: exception.ArmillaryError) -> int:
@@ -62,60 +53,39 @@ def request_id(req: falcon.Request) -> str:
     return str(getattr(req.context, "request_id", "unknown"))
 
 
-class ErrorHandlers:
-    """Answers every error of an application by ``write``; ``realm`` is where tokens are valid."""
+def answer_errors(app: App, write: WriteError, *, realm: str) -> None:
+    """Make ``app`` answer every error by ``write``; ``realm`` is where tokens are valid."""
 
-    def __init__(self, write: WriteError, realm: str) -> None:
-        self._write = write
-        self._realm = realm
+    def answer(req: Any, resp: falcon.Response, status: int, detail: Any, error: Exception) -> None:
+        write(req, resp, status, detail, error)
+        if status == 401:
+            resp.set_header("WWW-Authenticate", f'X-Auth-Token realm="{realm}"')
+        if status == 503:
+            resp.set_header("Retry-After", str(RETRY_AFTER_SECONDS))
 
-    def add_to(self, app: App) -> None:
-        """Make ``app`` answer every error in this way."""
-        app.add_error_handler(Exception, self._handle_unexpected)
-        app.add_error_handler(falcon.HTTPError, self._handle_http_error)
-        app.add_error_handler(exception.ArmillaryError, self._handle_armillary_error)
+    def on_unexpected(req: falcon.Request, resp: Any, error: Exception, params: Any) -> None:
+        """Answer an unexpected error: the traceback is logged, the client learns nothing of it."""
+        LOG.exception("%s %s %s failed", request_id(req), req.method, req.path, exc_info=error)
+        answer(req, resp, 500, None, error)
 
-    def _handle_armillary_error(
-        self,
-        req: falcon.Request,
-        resp: falcon.Response,
-        error: exception.ArmillaryError,
-        params: Any,
-    ) -> None:
-        status = status_of(error)
-        if status == 500:
-            self._handle_unexpected(req, resp, error, params)
-        elif status > 500:
-            LOG.warning("%s was answered with %d: %s", request_id(req), status, error)
-            self._answer(req, resp, status, None, error)
-        else:
-            self._answer(req, resp, status, error.message, error)
-
-    def _handle_http_error(
-        self, req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, params: Any
-    ) -> None:
+    def on_http_error(req: Any, resp: Any, error: falcon.HTTPError, params: Any) -> None:
         """Answer an error of Falcon or a middleware: unknown path, invalid body."""
         headers = error.headers or {}
         resp.set_headers(headers if isinstance(headers, Mapping) else dict(headers))
-        self._answer(req, resp, error.status_code, error.description, error)
+        answer(req, resp, error.status_code, error.description, error)
 
-    def _handle_unexpected(
-        self, req: falcon.Request, resp: falcon.Response, error: Exception, params: Any
+    def on_armillary_error(
+        req: Any, resp: Any, error: exception.ArmillaryError, params: Any
     ) -> None:
-        """Answer an unexpected error: the traceback is logged, the client learns nothing of it."""
-        LOG.exception("%s %s %s failed", request_id(req), req.method, req.path, exc_info=error)
-        self._answer(req, resp, 500, None, error)
+        status = status_of(error)
+        if status == 500:
+            on_unexpected(req, resp, error, params)
+        elif status > 500:
+            LOG.warning("%s was answered with %d: %s", request_id(req), status, error)
+            answer(req, resp, status, None, error)
+        else:
+            answer(req, resp, status, error.message, error)
 
-    def _answer(
-        self,
-        req: falcon.Request,
-        resp: falcon.Response,
-        status: int,
-        detail: str | None,
-        error: Exception,
-    ) -> None:
-        self._write(req, resp, status, detail, error)
-        if status == 401:
-            resp.set_header("WWW-Authenticate", f'X-Auth-Token realm="{self._realm}"')
-        if status == 503:
-            resp.set_header("Retry-After", str(RETRY_AFTER_SECONDS))
+    app.add_error_handler(Exception, on_unexpected)
+    app.add_error_handler(falcon.HTTPError, on_http_error)
+    app.add_error_handler(exception.ArmillaryError, on_armillary_error)

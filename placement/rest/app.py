@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 
-import falcon
 from oslo_config import cfg
 
 from armillary.http import wsgi_middleware
 from armillary.http.authentication import PathAuthentication
 from armillary.http.dispatch import Endpoint, is_public
-from armillary.http.errors import ErrorHandlers
+from armillary.http.errors import App, answer_errors
 from armillary.http.microversion import Microversion
 from armillary.http.request_id import RequestId
 from armillary.policy import Enforcer
@@ -23,8 +22,6 @@ from placement.rest.dialect import make_dialect
 from placement.rest.policies import list_rules
 from placement.rest.routes import ROUTES
 from placement.rest.versions import MICROVERSIONS
-
-App = falcon.App[falcon.Request, falcon.Response]
 
 
 def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.WsgiApp:
@@ -49,7 +46,7 @@ def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.W
     )
     # Responses without a body have no media type; Falcon accepts None, its annotation does not.
     app.resp_options.default_media_type = None  # type: ignore[assignment]
-    ErrorHandlers(errors.write, realm="placement").add_to(app)
+    answer_errors(app, errors.write, realm="placement")
     site = AppState(
         engine=engine,
         policy=Enforcer(conf, list_rules()),
