@@ -25,7 +25,7 @@ from armillary.http.microversion import Microversion
 from armillary.http.request_id import RequestId
 from armillary.http.server import is_loopback
 from armillary.policy import Enforcer
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 
 
 def make_app(

@@ -12,7 +12,7 @@ from api.event_hub import EventHub
 from api.links import Links
 from armillary import exception
 from armillary.http import call
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

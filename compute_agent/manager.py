@@ -22,6 +22,7 @@ from compute_agent.host.host_topology import misplaced
 from compute_agent.host.node_identity import NodeIdentity
 from compute_agent.host.provider_config import ProviderConfig
 from compute_agent.host.resource_tracker import ResourceTracker
+from compute_agent.interface import ComputeAPI
 from compute_agent.journal.journal import Journal, Kind, Report
 from compute_agent.monitors import HostMonitors, load_plugins
 from compute_agent.reporting.conductor_lease import ConductorLease
@@ -29,13 +30,12 @@ from compute_agent.reporting.outbox import SENDERS, Outbox
 from compute_agent.reporting.reconcile import Reconciler
 from compute_agent.reporting.reporter import Reporter
 from compute_agent.reporting.staleness_check import StalenessCheck
-from compute_agent.rpcapi import ComputeAPI
 from compute_agent.virt.driver import ComputeDriver
 from compute_agent.work.build_commands import BuildCommands
 from compute_agent.work.command_execution import CommandExecution
 from compute_agent.work.instance_work import InstanceWork
 from compute_agent.work.work_queue import WorkQueue
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
 from objects.instance_order import InstanceOrder
 from objects.request_spec import RequestSpec

@@ -19,7 +19,7 @@ from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
 from objects.packed.provider_uuids import ProviderUUIDs
 from objects.resource_query import ResourceQuery
 from placement.engine import PlacementEngine
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from rpc.server import RpcServer
 from rpc.transport import Bus
 

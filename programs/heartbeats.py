@@ -13,7 +13,7 @@ from armillary.context import admin_context
 from armillary.outage_log import OutageLog
 from armillary.periodic import PeriodicTask
 from armillary.service_history import CURRENT_VERSION
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from rpc.transport import Bus
 from rpc.version_caps import OldestServices
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from api.event_hub import EventHub
     from programs.bus_factory import MakeBus
     from rpc.transport import Bus
-    from scheduler.rpcapi import SchedulerAPI
+    from scheduler.interface import SchedulerAPI
 
 
 def make_super_conductor(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> Manager:
@@ -170,7 +170,7 @@ def make_api(
     """Return the HTTP API; ``on_bound`` is called with its address."""
     from api import errors
     from api.app import make_app
-    from conductor.super_conductor.rpcapi import SuperConductorAPI
+    from conductor.super_conductor.interface import SuperConductorAPI
     from programs.heartbeats import HeartbeatSender
     from rpc.version_caps import ConfiguredCap, OldestServices
 

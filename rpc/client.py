@@ -24,7 +24,7 @@ _OUTCOMES: tuple[tuple[type[exception.ArmillaryError], str], ...] = (
 
 
 class RpcClient:
-    """Base of every ``rpcapi`` class, which sets ``TOPIC`` and ``VERSION``.
+    """Base of every ``interface`` class, which sets ``TOPIC`` and ``VERSION``.
 
     A method requests the version that introduced it, so that newer clients can call older servers;
     the default is the first version of ``VERSION``'s major part.

@@ -16,8 +16,8 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
-from conductor.cell_conductor.rpcapi import HostStatesAPI
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.cell_conductor.interface import HostStatesAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from objects.aggregate import Aggregate
 from objects.destinations import Destinations
 from objects.host_states import HostStateBatch
@@ -26,7 +26,7 @@ from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import DecisionTrace
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from rpc.server import RpcServer
 from rpc.transport import Bus
 from rpc.version_caps import ConfiguredCap, OldestServices
@@ -35,10 +35,10 @@ from scheduler.explain.trace import TraceBuilder
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.instance_updates import InstanceInfo
 from scheduler.hosts.state_sync import StateSync
+from scheduler.interface import OBJECTS_OF_1_0, SchedulerAPI
 from scheduler.plugins.plugin_timeouts import PluginTimedOut, PluginTimeouts
 from scheduler.request.expected_allocations import expected_allocations
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest
-from scheduler.rpcapi import OBJECTS_OF_1_0, SchedulerAPI
 from scheduler.selection import responses
 from scheduler.zones.links import MakeBus
 from scheduler.zones.service import NOTHING_KNOWN, make_zone_service

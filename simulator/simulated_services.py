@@ -13,7 +13,7 @@ from objects.destinations import Destinations
 from objects.fence import FIRST_FENCE
 from objects.host_states import HostStateBatch
 from objects.request_spec import RequestSpec
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from scheduler.drivers.base import SchedulerDriver, load_driver
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.host_store import HostStore

@@ -20,7 +20,7 @@ from compute_agent.host.reserved_topology import ReservedTopology
 from compute_agent.journal.journal import Entry, Journal, State
 from compute_agent.virt.driver import ComputeDriver
 from compute_agent.work.named_locks import NamedLocks
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
 from objects.instance_group import InstanceGroup
 from objects.pci import pci_claimed

@@ -15,7 +15,7 @@ from armillary.context import RequestContext, admin_context
 from armillary.outage_log import OutageLog
 from compute_agent.journal.journal import Journal, Kind, Report
 from compute_agent.work.wakeable_loop import WakeableLoop
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance_fault import InstanceFault
 
 LOG = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from compute_agent.reporting.outbox import Outbox
 from compute_agent.virt.driver import ComputeDriver, GuestInfo
 from compute_agent.work.instance_work import InstanceWork
 from compute_agent.work.wakeable_loop import WakeableLoop
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
 
 LOG = logging.getLogger(__name__)

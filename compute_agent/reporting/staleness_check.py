@@ -8,7 +8,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from compute_agent.journal.journal import Entry
 from compute_agent.reporting.conductor_lease import ConductorLease
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance_order import InstanceOrder
 
 LOG = logging.getLogger(__name__)

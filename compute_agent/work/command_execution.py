@@ -20,7 +20,7 @@ from compute_agent.reporting.outbox import Outbox
 from compute_agent.reporting.staleness_check import OUT_OF_REACH, StalenessCheck
 from compute_agent.virt.driver import ComputeDriver
 from compute_agent.work.work_queue import WorkQueue
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance_fault import InstanceFault
 from objects.instance_order import InstanceOrder, Verb
 

@@ -16,7 +16,7 @@ from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
-from compute_agent.rpcapi import ComputeAPI
+from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.builds.build_task import Build
 from conductor.cell_conductor.builds.delete_task import Delete
 from conductor.cell_conductor.builds.reports import Reports
@@ -29,26 +29,26 @@ from conductor.cell_conductor.hosts.host_updates import HostUpdates
 from conductor.cell_conductor.hosts.instance_updates import InstanceUpdates
 from conductor.cell_conductor.hosts.isolation_guard import IsolationGuard
 from conductor.cell_conductor.hosts.providers import Providers
+from conductor.cell_conductor.interface import CellConductorAPI, HostStatesAPI
 from conductor.cell_conductor.operations.engine import Operations
 from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
 from conductor.cell_conductor.operations.orphaned_copies import OrphanedCopies
 from conductor.cell_conductor.operations.periodic import PeriodicOperations
 from conductor.cell_conductor.repair.orphaned_allocations import OrphanedAllocations
 from conductor.cell_conductor.repair.purge import Purge
-from conductor.cell_conductor.rpcapi import CellConductorAPI, HostStatesAPI
 from conductor.common.cell_db import notify
 from conductor.common.clock import Clock
 from conductor.common.leased_work import Recovery
 from conductor.common.service_records import IN_CELL, ServiceRecords
 from conductor.common.service_versions import ServiceVersions
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from objects.host_states import HostStateBatch
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from rpc.server import RpcServer
 from rpc.signing.push import CELL_TOPICS, TrustPush
 from rpc.transport import Bus
 from rpc.version_caps import ConfiguredCap
-from scheduler.rpcapi import SchedulerAPI
+from scheduler.interface import SchedulerAPI
 
 LOG = logging.getLogger(__name__)
 

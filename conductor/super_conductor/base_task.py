@@ -15,8 +15,8 @@ from conductor.super_conductor.build.cell_handover import CellHandover
 from conductor.super_conductor.build.scheduling import Scheduling
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.zones.routes import Routes
-from placement.rpcapi import PlacementAPI
-from scheduler.rpcapi import SchedulerAPI
+from placement.interface import PlacementAPI
+from scheduler.interface import SchedulerAPI
 
 NO_VALID_HOST = "No valid host was found. There are not enough hosts available."
 REFUSED = "The request cannot be scheduled with these properties."

@@ -53,6 +53,7 @@ from conductor.super_conductor.hosts import discovery
 from conductor.super_conductor.hosts.cells import Cells, MakeBus
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.host_views import Hosts
+from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.move.cell_relay import CellRelay
 from conductor.super_conductor.move.move_task import Moves
 from conductor.super_conductor.move.resize_usage import ResizeUsage
@@ -60,27 +61,26 @@ from conductor.super_conductor.repair.aggregate_sync import AggregateSync
 from conductor.super_conductor.repair.missing_allocations import MissingAllocations
 from conductor.super_conductor.repair.orphaned_allocations import Orphans
 from conductor.super_conductor.repair.periodic_audit import PeriodicAudit
-from conductor.super_conductor.rpcapi import SuperConductorAPI
 from conductor.super_conductor.servers.cell_server_pages import CellServers
 from conductor.super_conductor.servers.rebuild_checks import RebuildChecks
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import Servers
 from conductor.super_conductor.zones.child_zones import ZoneLinks
 from conductor.super_conductor.zones.delegated_builds import DelegatedBuilds
+from conductor.super_conductor.zones.interface import ZoneAPI
 from conductor.super_conductor.zones.overview import Overview
 from conductor.super_conductor.zones.queries import ZoneQueries
 from conductor.super_conductor.zones.reconcile import Reconciler
 from conductor.super_conductor.zones.remote_servers import RemoteServers
 from conductor.super_conductor.zones.routes import Routes
-from conductor.super_conductor.zones.rpcapi import ZoneAPI
 from conductor.super_conductor.zones.zone_endpoint import LocalZone
 from objects.cell_mapping import CELL0_UUID
 from objects.pci import pci
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from rpc.server import RpcServer
 from rpc.signing.push import TOP_TOPICS, TrustPush
 from rpc.transport import Bus
-from scheduler.rpcapi import SchedulerAPI
+from scheduler.interface import SchedulerAPI
 
 LOG = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from oslo_config import cfg
 
 from armillary.context import RequestContext, admin_context
-from conductor.super_conductor.rpcapi import SuperConductorAPI
-from placement.rpcapi import PlacementAPI
+from conductor.super_conductor.interface import SuperConductorAPI
+from placement.interface import PlacementAPI
 from programs.bus_factory import bus_maker
 from rpc.transport import configured_url
 from rpc.version_caps import ConfiguredCap, OldestServices, is_auto

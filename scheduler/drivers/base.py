@@ -13,7 +13,7 @@ from oslo_config import cfg
 from armillary.context import RequestContext
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from scheduler.hosts.host_store import HostStore
 from scheduler.plugins import loading
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest

@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from objects.request_spec import RequestSpec
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts.cached_hosts import CachedHosts
 from scheduler.hosts.host_ledger import HostLedger

@@ -25,7 +25,7 @@ from armillary.context import RequestContext
 from objects.allocation_candidates import AllocationCandidates
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from scheduler import filters, request_filters, weights
 from scheduler.drivers.base import SchedulerDriver
 from scheduler.explain.trace import TraceBuilder

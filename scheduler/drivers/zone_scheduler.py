@@ -20,7 +20,7 @@ from objects.instance_group import AFFINITY
 from objects.packed import unchecked
 from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import DecisionTrace
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts.host_store import HostStore
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest

@@ -13,8 +13,8 @@ from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import admin_context
 from armillary.outage_log import OutageLog
-from conductor.cell_conductor.rpcapi import HostStatesAPI
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.cell_conductor.interface import HostStatesAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from objects.aggregate import Aggregate
 from objects.host_states import HostStateBatch
 from scheduler.hosts.cluster_metadata import ClusterMetadata

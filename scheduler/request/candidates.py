@@ -14,7 +14,7 @@ from armillary.context import RequestContext
 from objects.allocation_candidates import AllocationCandidates
 from objects.request_spec import RequestSpec
 from objects.resource_query import ResourceQuery
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from scheduler.hosts.host_store import HostStore
 from scheduler.request import resource_query
 from scheduler.request.merged_candidates import join

@@ -11,7 +11,7 @@ from armillary.context import RequestContext
 from armillary.group_commit import GroupCommit
 from objects.allocation import ClaimStatus
 from objects.packed.claim_batch import AnyResult, Claim, is_already_held
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from scheduler.selection.decision import Decision, Slot
 
 LOG = logging.getLogger(__name__)

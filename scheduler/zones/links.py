@@ -18,7 +18,7 @@ from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext, admin_context
 from armillary.outage_log import OutageLog
-from conductor.super_conductor.zones.rpcapi import ZoneAPI, ZoneSummariesAPI
+from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from objects.zones.zone_summary import ZoneSummary

@@ -14,11 +14,11 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.periodic import PeriodicTask
-from conductor.super_conductor.zones.rpcapi import ZoneSummariesAPI
+from conductor.super_conductor.zones.interface import ZoneSummariesAPI
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from objects.zones.zone_summary import ZoneSummary
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from rpc.transport import Bus
 from scheduler.drivers.base import SchedulerDriver
 from scheduler.drivers.filter_scheduler import FilterScheduler

@@ -19,7 +19,7 @@ from objects.request_spec import Destination, RequestSpec
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from objects.zones.zone_summary import ZoneSummary
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.host_store import HostStore

@@ -20,8 +20,8 @@ from armillary.conf import placement as placement_options
 from armillary.context import admin_context
 from armillary.db import Database
 from objects.fence import FENCE_FINAL
+from placement.interface import PlacementAPI
 from placement.manager import PlacementManager
-from placement.rpcapi import PlacementAPI
 from rpc.transport import Bus
 from tests.builders import a_uuid
 from tests.fixtures.databases import fresh_database

@@ -11,7 +11,7 @@ from typing import Any
 from armillary.context import admin_context
 from objects.allocation import AllocationClaim
 from objects.resource_query import RequestGroup, ResourceQuery
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from tests.bench.placement_fleet import RESOURCES, TRAIT_OF_HALF
 
 PROJECT, USER = str(uuid.UUID(int=1)), str(uuid.UUID(int=2))

@@ -18,7 +18,7 @@ from oslo_messaging import conffixture
 from armillary.conf import base as base_options
 from armillary.conf import signing as signing_options
 from armillary.db import Database
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from programs.bus_factory import bus_maker
 from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.databases import fresh_database

@@ -27,14 +27,14 @@ from armillary.conf import conductor as conductor_options
 from armillary.conf import rpc as rpc_options
 from armillary.conf import signing as signing_options
 from armillary.context import RequestContext, admin_context
-from conductor.cell_conductor.rpcapi import HostStatesAPI
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.cell_conductor.interface import HostStatesAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from objects.allocation import AllocationClaim
 from objects.host_states import HostStateBatch
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from programs.bus_factory import bus_maker
 from rpc.transport import Bus
-from scheduler.rpcapi import SchedulerAPI
+from scheduler.interface import SchedulerAPI
 from tests.bench import placement_fleet
 from tests.bench.placement_service import empty_database, running_service
 from tests.bench.signed import Enrolled, Signing

@@ -30,7 +30,7 @@ from objects.flavor import Flavor
 from objects.local_resources import local_resources_of
 from objects.request_spec import RequestSpec
 from programs.bus_factory import bus_maker
-from scheduler.rpcapi import SchedulerAPI
+from scheduler.interface import SchedulerAPI
 from tests.bench.markdown import machine, print_table
 from tests.bench.zones_tree import MEMORY_MB, Tree, Zone, running_tree
 from tests.fixtures.asking import wait_for

@@ -224,7 +224,7 @@ def sources() -> dict[Path, str]:
 
 
 def interfaces() -> list[Path]:
-    return [path for path in sources() if path.name in ("rpcapi.py", "interface.py")]
+    return [path for path in sources() if path.name == "interface.py"]
 
 
 @functools.cache

@@ -19,8 +19,8 @@ from kombu.connection import Connection
 import rpc
 from armillary import exception
 from armillary.context import admin_context
-from compute_agent.rpcapi import ComputeAPI
-from conductor.super_conductor.zones.rpcapi import ZoneAPI, ZoneSummariesAPI
+from compute_agent.interface import ComputeAPI
+from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
 from rpc import event_feed, topics
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for

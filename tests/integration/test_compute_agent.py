@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from armillary.context import admin_context
-from compute_agent.rpcapi import ComputeAPI
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from compute_agent.interface import ComputeAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
 from rpc.transport import Bus
 from tests import builders

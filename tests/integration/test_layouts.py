@@ -14,7 +14,7 @@ from sqlalchemy.engine import make_url
 
 from api.handlers.server import request_of
 from armillary.context import admin_context
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.configuration import messaging_conf

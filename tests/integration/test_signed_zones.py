@@ -11,7 +11,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from conductor.super_conductor.zones.rpcapi import ZoneSummariesAPI
+from conductor.super_conductor.zones.interface import ZoneSummariesAPI
 from objects.zones.zone_summary import ZoneSummary
 from rpc import authority
 from rpc.client import RpcClient

@@ -22,7 +22,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
-from conductor.super_conductor.zones.rpcapi import ZoneAPI
+from conductor.super_conductor.zones.interface import ZoneAPI
 from rpc.event_feed import connection_to
 from rpc.transport import Bus
 from tests.fixtures import forked_servers

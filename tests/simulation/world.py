@@ -28,8 +28,8 @@ from compute_agent.virt.simulated.simulated_store import SimulatedStore
 from conductor.cell_conductor.manager import CellConductorManager
 from conductor.common.clock import moment
 from conductor.super_conductor.db import cells, flavors, images
+from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.manager import SuperConductorManager
-from conductor.super_conductor.rpcapi import SuperConductorAPI
 from placement.manager import PlacementManager
 from scheduler.manager import SchedulerManager
 from tests import builders

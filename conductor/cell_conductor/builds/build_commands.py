@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from armillary import exception
 from armillary.context import RequestContext
-from compute_agent.rpcapi import ComputeAPI
+from compute_agent.interface import ComputeAPI
 from objects.instance import Instance
 from objects.pci import pci_claimed
 from objects.request_spec import RequestSpec, SchedulerRetries

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from compute_agent.rpcapi import ComputeAPI
+from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor import base_task
 from conductor.cell_conductor.builds import attempts, build_commands
 from conductor.cell_conductor.builds.build_commands import BuildCommand, BuildCommands
@@ -33,7 +33,7 @@ from objects.fence import FENCE_FINAL
 from objects.instance_fault import InstanceFault
 from objects.packed.claim_batch import AnyResult
 from objects.request_spec import RequestSpec
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext
 from armillary.db import Database
-from compute_agent.rpcapi import ComputeAPI
+from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor import base_task
 from conductor.cell_conductor.builds import attempts
 from conductor.common.cell_db import (
@@ -37,7 +37,7 @@ from conductor.common.clock import Clock
 from conductor.common.leases import Lease
 from objects.fence import FENCE_FINAL
 from objects.migration import MigrationStatus
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)
 

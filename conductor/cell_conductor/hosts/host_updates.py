@@ -24,7 +24,7 @@ from conductor.common.cell_db.compute_nodes import ChangedNode
 from conductor.common.cell_db.services import ServiceState
 from objects.host_attributes import HOST_ATTRIBUTES, HostAttribute
 from objects.host_states import HostStateBatch
-from scheduler.rpcapi import SchedulerAPI
+from scheduler.interface import SchedulerAPI
 
 LOG = logging.getLogger(__name__)
 

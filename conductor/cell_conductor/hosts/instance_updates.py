@@ -14,7 +14,7 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from conductor.common.cell_db import compute_nodes, instances, migrations, services
-from scheduler.rpcapi import SchedulerAPI
+from scheduler.interface import SchedulerAPI
 
 LOG = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from armillary.db import Database
 from armillary.outage_log import OutageLog
 from conductor.common.cell_db import compute_nodes, models, services
 from conductor.common.clock import Clock, moment
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
-from compute_agent.rpcapi import ComputeAPI
+from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.operations import commands
 from conductor.cell_conductor.operations.flow import AgentStage
 from conductor.cell_conductor.operations.other_cells import OtherCells

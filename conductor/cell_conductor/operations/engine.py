@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from compute_agent.rpcapi import ComputeAPI
+from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor import base_task
 from conductor.cell_conductor.operations import commands, pending_moves
 from conductor.cell_conductor.operations.answers import Answers
@@ -46,11 +46,11 @@ from conductor.common.cell_db import (
 from conductor.common.cell_db.flow_states import FlowState, Move
 from conductor.common.clock import Clock
 from conductor.common.leases import Lease
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance_fault import InstanceFault
 from objects.instance_order import InstanceOrder
 from objects.server_record import ServerRecord
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)
 

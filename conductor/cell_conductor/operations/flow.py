@@ -20,7 +20,7 @@ from conductor.cell_conductor.operations.other_cells import OtherCells
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
 from objects.instance_order import Verb
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 
 DONE = "done"
 UNDONE = "undone"

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from compute_agent.rpcapi import ComputeAPI
+from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.operations.resize import HANDED_OVER
 from conductor.common.cell_db import actions, instances, operations, services
 from conductor.common.clock import Clock, moment

@@ -14,7 +14,7 @@ from armillary.context import admin_context
 from armillary.db import Database
 from conductor.common.cell_db import copies
 from conductor.common.clock import Clock, moment
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 
 LOG = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.cell_db import actions, faults, instances, migrations, models
 from conductor.common.cell_db.flow_states import End, FinishedMove, Move
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault

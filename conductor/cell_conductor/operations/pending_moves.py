@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from armillary import exception
 from armillary.context import RequestContext
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance_fault import InstanceFault
 
 LOG = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
-from compute_agent.rpcapi import ComputeAPI
+from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.operations.evacuate import without
 from conductor.common.cell_db import compute_nodes, instances, migrations, models, services
 from conductor.common.cell_db.flow_states import Evacuated
@@ -26,7 +26,7 @@ from conductor.common.clock import Clock, moment
 from objects.allocation import AllocationClaim
 from objects.fence import Fence
 from objects.migration import MigrationStatus
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)
 

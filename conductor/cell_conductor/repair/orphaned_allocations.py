@@ -31,7 +31,7 @@ from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from armillary.outage_log import OutageLog
 from conductor.common.cell_db import compute_nodes, instances, migrations, models
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)
 

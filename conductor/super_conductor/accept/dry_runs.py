@@ -20,7 +20,7 @@ from conductor.super_conductor.zones import paths
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
-from scheduler.rpcapi import SchedulerAPI
+from scheduler.interface import SchedulerAPI
 
 _NAME = "dry-run"
 _LISTS = ("alternates", "alternate_zones")

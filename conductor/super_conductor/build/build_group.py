@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception, service_metrics
 from armillary.context import admin_context
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common import leased_work
 from conductor.common.clock import moment
 from conductor.common.leased_work import StepHook

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.backoff import Backoff
 from armillary.context import RequestContext, admin_context
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common import leased_work, stored_contexts
 from conductor.common.clock import moment
 from conductor.common.leased_work import LeaseLost, RowTask, Step, StepHook

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from armillary.context import admin_context
 from armillary.db import Database
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import (
     build_requests,
     instance_mappings,

@@ -11,7 +11,7 @@ from armillary.group_commit import GroupCommit
 from objects.destinations import Destinations
 from objects.packed.scheduling_batch import Answer, BatchedRequest
 from objects.request_spec import RequestSpec
-from scheduler.rpcapi import SchedulerAPI
+from scheduler.interface import SchedulerAPI
 
 _WAITING_MAX = 100_000
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from armillary.context import RequestContext
 from conductor.common.exposed import exposed
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 
 
 class AllocationsEndpoint:

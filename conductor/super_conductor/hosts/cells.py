@@ -18,7 +18,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.peer_link import Asked, Link
 from objects.cell_mapping import CellMapping

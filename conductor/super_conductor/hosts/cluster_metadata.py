@@ -12,8 +12,8 @@ from armillary.context import admin_context
 from armillary.db import Database
 from conductor.super_conductor.db import aggregates, cells, host_mappings, metadata_seq, zones
 from objects.aggregate import Aggregate
-from placement.rpcapi import PlacementAPI
-from scheduler.rpcapi import SchedulerAPI
+from placement.interface import PlacementAPI
+from scheduler.interface import SchedulerAPI
 
 LOG = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.db import host_mappings, instance_mappings, request_specs
 from conductor.super_conductor.hosts.cells import Answers, Cells

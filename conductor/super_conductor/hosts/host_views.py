@@ -22,7 +22,7 @@ from objects.cell_mapping import CELL0_UUID
 from objects.compute_node import ComputeNode
 from objects.instance import Instance
 from objects.service import Service
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 
 _CHANGEABLE = {"disabled", "disabled_reason", "forced_down"}
 _INSTANCES_MAX = 1000

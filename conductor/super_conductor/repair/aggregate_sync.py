@@ -10,7 +10,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.db import aggregates, host_mappings
 from objects.aggregate import Aggregate
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 
 _ROUNDS_MAX = 3
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from armillary.context import RequestContext
 from objects.fence import FENCE_FINAL
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 
 PAGE_SIZE = 500
 SERVER = "INSTANCE"

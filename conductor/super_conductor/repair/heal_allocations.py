@@ -16,7 +16,7 @@ from objects.compute_node import ComputeNode
 from objects.fence import Fence
 from objects.instance import Instance
 from objects.packed.claim_batch import AnyResult
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 
 Allocations = dict[str, dict[str, dict[str, int]]]
 """Provider UUID -> "resources" -> class -> amount."""

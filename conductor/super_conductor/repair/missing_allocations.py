@@ -21,8 +21,8 @@ from conductor.super_conductor.repair.heal_allocations import (
 from conductor.super_conductor.servers.cell_server_pages import CellServers
 from objects.instance import Instance
 from objects.request_spec import RequestSpec
-from placement.rpcapi import PlacementAPI
-from scheduler.rpcapi import SchedulerAPI
+from placement.interface import PlacementAPI
+from scheduler.interface import SchedulerAPI
 
 PAGE_SIZE = 200
 

@@ -9,7 +9,7 @@ from typing import Any
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.build.cell0 import Cell0
 from conductor.super_conductor.db import (
     build_requests,

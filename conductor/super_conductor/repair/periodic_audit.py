@@ -22,7 +22,7 @@ from conductor.super_conductor.repair.allocation_audit import (
 from conductor.super_conductor.repair.heal_allocations import HealResult
 from conductor.super_conductor.repair.missing_allocations import MissingAllocations
 from conductor.super_conductor.repair.orphaned_allocations import Orphans
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)
 

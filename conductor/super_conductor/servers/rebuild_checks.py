@@ -12,7 +12,7 @@ from objects.instance import Instance
 from objects.local_resources import local_resources_of
 from objects.pci import pci
 from objects.request_spec import REBUILD, Destination
-from scheduler.rpcapi import SchedulerAPI
+from scheduler.interface import SchedulerAPI
 
 
 class RebuildChecks:

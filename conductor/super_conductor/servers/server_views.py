@@ -13,7 +13,7 @@ from oslo_utils import uuidutils
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common.cell_db.actions import BUILD_EVENT, CLAIM_EVENT, CREATE, ERROR
 from conductor.super_conductor.build import decision_traces
 from conductor.super_conductor.build.cell0 import Cell0

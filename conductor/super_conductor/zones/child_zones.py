@@ -20,7 +20,7 @@ from armillary.db import Database
 from conductor.super_conductor.db import zones as zones_db
 from conductor.super_conductor.hosts.cells import MakeBus
 from conductor.super_conductor.peer_link import Asked, Link
-from conductor.super_conductor.zones.rpcapi import ZoneAPI
+from conductor.super_conductor.zones.interface import ZoneAPI
 from objects.zones.child_zone import ChildZone
 from rpc.transport import Bus
 

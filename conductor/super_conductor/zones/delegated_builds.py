@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common import stored_contexts
 from conductor.common.clock import moment
 from conductor.common.leases import Lease

@@ -13,7 +13,7 @@ from armillary.db import Database
 from conductor.super_conductor.db import zones as zones_db
 from objects.zones.child_zone import ChildZone
 from objects.zones.zone_summary import ZoneSummary
-from scheduler.rpcapi import SchedulerAPI
+from scheduler.interface import SchedulerAPI
 
 _COUNTS = {
     "hosts": "hosts",

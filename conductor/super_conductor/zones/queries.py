@@ -9,7 +9,7 @@ from conductor.super_conductor.build import group_members
 from conductor.super_conductor.hosts.cells import Cells
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
-from scheduler.rpcapi import SchedulerAPI
+from scheduler.interface import SchedulerAPI
 
 _TIMEOUT_FACTOR = 1.25
 """A scheduler uses its whole time limit when a child zone is late, and answers only after that. The

@@ -11,7 +11,7 @@ from oslo_config import cfg
 from armillary.context import RequestContext
 from conductor.super_conductor.hosts.cells import SILENT_TIMEOUT_SECONDS
 from conductor.super_conductor.zones.child_zones import ZoneLinks
-from conductor.super_conductor.zones.rpcapi import ZoneAPI
+from conductor.super_conductor.zones.interface import ZoneAPI
 from objects.zones.zone_query import ZoneOrder
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from api.app import make_app
 from armillary.conf import api as api_conf
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from tests.fixtures.http_api import Api
 from tests.fixtures.operated_servers import OperatedServers
 from tests.fixtures.stand_in import StandIn

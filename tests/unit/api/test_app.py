@@ -14,7 +14,7 @@ import rpc
 from api.app import make_app
 from armillary import exception
 from armillary.context import RequestContext
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from objects.flavor import Flavor
 from rpc.transport import Bus
 from tests import builders

@@ -15,7 +15,7 @@ from oslo_config import cfg
 from api.app import make_app
 from api.routes import ROUTES
 from armillary.conf import api as api_conf
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from tests import builders
 from tests.fixtures.examples import examples
 from tests.fixtures.http_api import ADMIN, MEMBER, Api

@@ -6,11 +6,11 @@ import pytest
 
 from armillary import service_history
 from armillary.service_history import HISTORY
-from compute_agent.rpcapi import ComputeAPI
-from conductor.cell_conductor.rpcapi import CellConductorAPI
-from conductor.super_conductor.rpcapi import SuperConductorAPI
-from placement.rpcapi import PlacementAPI
-from scheduler.rpcapi import SchedulerAPI
+from compute_agent.interface import ComputeAPI
+from conductor.cell_conductor.interface import CellConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
+from placement.interface import PlacementAPI
+from scheduler.interface import SchedulerAPI
 
 
 def test_the_last_row_is_what_this_release_serves() -> None:

@@ -12,10 +12,10 @@ import pytest
 from armillary import exception
 from armillary.context import admin_context
 from armillary.periodic import PeriodicRunner
+from compute_agent.interface import ComputeAPI
 from compute_agent.manager import ComputeManager
-from compute_agent.rpcapi import ComputeAPI
 from compute_agent.virt.loader import make_drivers
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
 from rpc.server import RpcServer
 from rpc.transport import Bus

@@ -15,8 +15,8 @@ from armillary.db import Database
 from objects.allocation import ClaimStatus
 from placement.db import tree_reports
 from placement.engine import PlacementEngine
+from placement.interface import PlacementAPI
 from placement.manager import SCHEMA, PlacementManager
-from placement.rpcapi import PlacementAPI
 from tests import builders
 from tests.fixtures.cell import Cell, a_node, node_uuid
 from tests.fixtures.direct_bus import Killed

@@ -14,9 +14,9 @@ from armillary.context import admin_context
 from armillary.db import Database
 from objects.allocation import ClaimStatus
 from objects.fence import FENCE_FINAL
+from placement.interface import PlacementAPI
 from placement.manager import PlacementManager
 from placement.providers.inventory import Inventory
-from placement.rpcapi import PlacementAPI
 from rpc.transport import Bus
 from tests.builders import a_claim, a_provider, a_query, a_uuid
 from tests.fixtures.placement import PlacementService, placement_conf

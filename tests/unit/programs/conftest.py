@@ -15,7 +15,7 @@ from api.app import make_app
 from armillary.conf import api as api_conf
 from armillary.context import RequestContext
 from armillary.http.server import HttpServer
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance import Instance
 from programs.commands.app import TOKEN_VARIABLE, URL_VARIABLE, ClientApp
 from programs.http_client import ApiClient

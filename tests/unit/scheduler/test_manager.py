@@ -14,20 +14,20 @@ from oslo_messaging import ExpectedException
 import rpc
 from armillary import exception
 from armillary.context import admin_context
-from conductor.cell_conductor.rpcapi import HostStatesAPI
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.cell_conductor.interface import HostStatesAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from objects.base import ArmillaryObject
 from objects.host_states import HostStateBatch
 from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
 from objects.packed.scheduling_batch import BatchedRequest
 from objects.traces.decision_trace import DecisionTrace
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from rpc.server import RpcServer
 from rpc.transport import Bus
 from scheduler.filters import BaseHostFilter
+from scheduler.interface import SchedulerAPI
 from scheduler.manager import SchedulerManager
 from scheduler.plugins import plugin_calls
-from scheduler.rpcapi import SchedulerAPI
 from tests.builders import a_flavor, a_uuid, an_aggregate
 from tests.fixtures.asking import wait_for
 from tests.fleets import (

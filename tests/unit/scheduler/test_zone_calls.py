@@ -12,20 +12,20 @@ import pytest
 import rpc
 from armillary import exception
 from armillary.context import admin_context
-from conductor.cell_conductor.rpcapi import HostStatesAPI
-from conductor.super_conductor.rpcapi import SuperConductorAPI
-from conductor.super_conductor.zones.rpcapi import ZoneAPI, ZoneSummariesAPI
+from conductor.cell_conductor.interface import HostStatesAPI
+from conductor.super_conductor.interface import SuperConductorAPI
+from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
 from objects.destinations import Destinations
 from objects.packed.scheduling_batch import BatchedRequest
 from objects.request_spec import Destination
 from objects.zones.zone_query import ZoneQuery
 from objects.zones.zone_summary import ZoneSummary
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from rpc.server import RpcServer
 from rpc.transport import Bus
 from scheduler.in_process import LocalScheduler
+from scheduler.interface import SchedulerAPI
 from scheduler.manager import SchedulerManager
-from scheduler.rpcapi import SchedulerAPI
 from tests.builders import a_flavor, a_uuid
 from tests.fixtures.asking import wait_for
 from tests.fixtures.zone_trees import Zone

@@ -14,7 +14,7 @@ from compute_agent.journal.command_log import CommandLog
 from compute_agent.journal.journal import Journal, State
 from compute_agent.work.command_execution import CommandExecution
 from compute_agent.work.work_queue import WorkQueue
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
 from objects.instance_order import InstanceOrder, Verb
 from tests.fixtures.agent import AGENT, HOSTS, Agent, an_order

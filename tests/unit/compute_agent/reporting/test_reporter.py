@@ -20,7 +20,7 @@ from compute_agent.reporting.reporter import (
     Reporter,
 )
 from compute_agent.virt.driver import Readings
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from objects.compute_node import ComputeNode
 from tests import builders
 from tests.fixtures.agent import AGENT, HOSTS, Agent, an_order

@@ -15,15 +15,15 @@ import rpc
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
-from compute_agent.rpcapi import ComputeAPI
+from compute_agent.interface import ComputeAPI
+from conductor.cell_conductor.interface import CellConductorAPI, HostStatesAPI
 from conductor.cell_conductor.manager import CellConductorManager
-from conductor.cell_conductor.rpcapi import CellConductorAPI, HostStatesAPI
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.request_spec import RequestSpec
-from placement.rpcapi import PlacementAPI
+from placement.interface import PlacementAPI
 from rpc.transport import Bus
-from scheduler.rpcapi import SchedulerAPI
+from scheduler.interface import SchedulerAPI
 from tests import builders
 from tests.fixtures.cell import (
     CELL_UUID,

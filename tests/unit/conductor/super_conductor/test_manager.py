@@ -14,8 +14,8 @@ from armillary.db import Database
 from conductor.common.leases import Leases
 from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.db import models
+from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.manager import SuperConductorManager
-from conductor.super_conductor.rpcapi import SuperConductorAPI
 from rpc.client import RpcClient
 from rpc.transport import Bus
 from tests import builders

@@ -10,8 +10,8 @@ from placement.candidates import find_candidates
 from placement.candidates.capabilities import summarize
 from placement.candidates.query import parse
 from placement.candidates.strategy import Strategy
+from placement.interface import PlacementAPI
 from placement.providers.provider_table import ProviderTable
-from placement.rpcapi import PlacementAPI
 from tests.builders import a_provider, a_query, a_uuid
 from tests.fixtures.placement import ANSWER_SECONDS_MAX, PlacementService
 from tests.fixtures.provider_tables import TableBuilder

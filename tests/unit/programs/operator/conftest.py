@@ -16,7 +16,7 @@ from oslo_config import cfg
 import rpc
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells
 from objects.cell_mapping import CellMapping
 from objects.compute_node import ComputeNode

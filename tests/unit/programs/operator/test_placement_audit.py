@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from armillary import exception
+from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.repair import allocation_audit
-from conductor.super_conductor.rpcapi import SuperConductorAPI
 from objects.migration import MigrationStatus
 from tests import builders
 from tests.fixtures.operated_servers import a_migration

@@ -11,9 +11,9 @@ from oslo_config import cfg
 
 import rpc
 from armillary.context import RequestContext
+from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.repair.allocation_audit import AuditResult
 from conductor.super_conductor.repair.heal_allocations import HealResult
-from conductor.super_conductor.rpcapi import SuperConductorAPI
 from objects.aggregate import Aggregate
 from programs import manage
 from programs.bus_factory import bus_maker

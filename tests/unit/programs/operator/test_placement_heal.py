@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from objects.fence import FENCE_FINAL, Fence, FenceStep
 from programs.operator import placement_heal
 from tests import builders

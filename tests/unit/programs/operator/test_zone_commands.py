@@ -12,7 +12,7 @@ import rpc
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.db import instance_mappings, zones
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 from programs.bus_factory import bus_maker
 from tests import builders
 from tests.unit.programs.operator.conftest import Ended, Run

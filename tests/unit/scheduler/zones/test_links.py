@@ -12,7 +12,7 @@ import pytest
 import rpc
 from armillary import exception
 from armillary.context import admin_context
-from conductor.super_conductor.zones.rpcapi import ZoneAPI, ZoneSummariesAPI
+from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from objects.zones.zone_summary import ZoneSummary

@@ -6,7 +6,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from compute_agent.rpcapi import ComputeAPI
+from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
 from conductor.common.cell_db import instances
 from objects.instance import Instance

@@ -5,8 +5,8 @@ from __future__ import annotations
 import rpc
 from armillary.context import RequestContext, admin_context
 from conductor.cell_conductor.operations import pending_moves
+from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.move import cell_relay
-from conductor.super_conductor.rpcapi import SuperConductorAPI
 from tests.fixtures.direct_bus import Breaker, DirectBus
 
 

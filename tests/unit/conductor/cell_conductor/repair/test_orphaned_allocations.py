@@ -23,8 +23,8 @@ from conductor.common.cell_db import instances, models
 from objects.instance import Instance
 from objects.migration import MigrationStatus, MigrationType
 from placement.engine import PlacementEngine
+from placement.interface import PlacementAPI
 from placement.manager import PlacementManager
-from placement.rpcapi import PlacementAPI
 from tests import builders
 from tests.fixtures.cell import Cell, a_node, node_uuid
 from tests.fixtures.placement import placement_conf

@@ -10,7 +10,7 @@ import pytest
 from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.hosts import cells as cells_module
 from conductor.super_conductor.hosts.cells import Cells

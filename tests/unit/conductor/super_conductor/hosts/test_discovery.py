@@ -6,7 +6,7 @@ import oslo_messaging
 import pytest
 
 from armillary import exception
-from conductor.cell_conductor.rpcapi import CellConductorAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.db import host_mappings, quotas, request_specs
 from conductor.super_conductor.hosts.discovery import Discovered, discover_hosts, map_instances

@@ -6,7 +6,7 @@ import pytest
 
 from armillary import exception
 from conductor.super_conductor.servers.rebuild_checks import RebuildChecks
-from scheduler.rpcapi import SchedulerAPI
+from scheduler.interface import SchedulerAPI
 from tests import builders
 from tests.fixtures.control_plane import ControlPlane, an_admin
 from tests.fixtures.told import Told

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from armillary.context import RequestContext, admin_context
-from conductor.super_conductor.rpcapi import SuperConductorAPI
+from conductor.super_conductor.interface import SuperConductorAPI
 
 
 class Recorded(SuperConductorAPI):

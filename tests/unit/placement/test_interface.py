@@ -14,8 +14,8 @@ from armillary.context import admin_context
 from objects.packed.claim_batch import Claim
 from objects.packed.provider_uuids import ProviderUUIDs
 from placement.engine import PlacementEngine
+from placement.interface import PlacementAPI
 from placement.providers.inventory import Inventory
-from placement.rpcapi import PlacementAPI
 from tests.builders import a_claim, a_provider, a_query, a_uuid
 from tests.fixtures.placement import ANSWER_SECONDS_MAX, PlacementService, engines
 

@@ -14,7 +14,7 @@ from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from rpc.transport import Bus
 from scheduler.drivers.chance_scheduler import ChanceScheduler
-from scheduler.rpcapi import SchedulerAPI
+from scheduler.interface import SchedulerAPI
 from tests.builders import a_uuid, an_aggregate
 from tests.fixtures.drivers import a_driver_of
 from tests.fleets import a_request_spec, scheduling_conf, some_hosts
