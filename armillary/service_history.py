@@ -31,13 +31,12 @@ class ServiceVersion:
     brings: str
 
 
+_AT_1_0 = dict.fromkeys(("scheduler", "conductor", "cell_conductor", "compute", "placement"), "1.0")
+
 HISTORY: tuple[ServiceVersion, ...] = (
     ServiceVersion(
         1,
-        {
-            "scheduler": "1.4", "conductor": "1.7", "cell_conductor": "1.5", "compute": "1.2",
-            "placement": "1.4",
-        },
+        _AT_1_0,
         "first release",
     ),
 )  # fmt: skip

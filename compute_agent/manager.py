@@ -9,7 +9,6 @@ from pathlib import Path
 
 from oslo_config import cfg
 
-import rpc
 from armillary import exception
 from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext
@@ -45,10 +44,6 @@ from rpc.version_caps import ConfiguredCap, OldestServices
 
 LOG = logging.getLogger(__name__)
 
-_expected = rpc.expected_exceptions(exception.ArmillaryError)
-
-REPORT_TIMEOUT_SECONDS = 15.0
-"""Timeout of reports. It is shorter than for other calls, because reports are idempotent."""
 RESUME_INTERVAL_SECONDS = 10.0
 PRUNE_INTERVAL_SECONDS = 3600.0
 NAMED_MAX = 10
@@ -95,7 +90,7 @@ class ComputeManager:
         )
         self._outbox = Outbox(
             journal=self._journal,
-            conductor=self._conductor_api(REPORT_TIMEOUT_SECONDS),
+            conductor=self._conductor,
             agent=agent,
             senders=WorkerPool(SENDERS, f"{agent}-outbox", queue_size_max=SENDERS),
             on_stale=self._note_stale,
@@ -178,7 +173,7 @@ class ComputeManager:
 
     def servers(self) -> list[RpcServer]:
         """Return the RPC server that receives commands under the agent's name."""
-        return [self._bus.server(ComputeAPI.TOPIC, self._agent, [self], version=ComputeAPI.VERSION)]
+        return [self._bus.server(ComputeAPI, self._agent, [self])]
 
     def periodic_tasks(self) -> list[PeriodicTask]:
         """Return the periodic tasks; ``start`` starts the agent's own threads."""
@@ -224,14 +219,12 @@ class ComputeManager:
 
     # Calls from the cell conductor ----------------------------------------------------------------
 
-    @rpc.expose
     def build_instance(
         self, context: RequestContext, instance: Instance, request_spec: RequestSpec
     ) -> None:
         """Queue a build and report its result; see ``ComputeAPI``."""
         self._orders.build(context, instance, request_spec)
 
-    @rpc.expose
     def build_instances(
         self,
         context: RequestContext,
@@ -241,32 +234,26 @@ class ComputeManager:
         """Queue several builds; see ``ComputeAPI``."""
         self._orders.build_all(context, list(zip(instances, request_specs, strict=True)))
 
-    @rpc.expose
     def delete_instance(self, context: RequestContext, instance_uuid: str, host: str) -> None:
         """Queue a delete and report it; see ``ComputeAPI``."""
         self._orders.delete(instance_uuid, host)
 
-    @rpc.expose
     def forget_attempt(
         self, context: RequestContext, instance_uuid: str, host: str, attempt: int
     ) -> None:
         """Queue the cleanup of an attempt, without a report; see ``ComputeAPI``."""
         self._orders.forget(instance_uuid, host, attempt)
 
-    @rpc.expose
     def carry_out(self, context: RequestContext, order: InstanceOrder) -> None:
         """Execute one step of an operation and send the answer; see ``ComputeAPI``."""
         self._order_work.take(context, order)
 
-    @rpc.expose
     def abort_order(
         self, context: RequestContext, instance_uuid: str, host: str, sequence: int
     ) -> None:
         """Abort a live migration; see ``ComputeAPI``."""
         self._order_work.abort(instance_uuid, host, sequence)
 
-    @rpc.expose
-    @_expected
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, host: str, lines: int | None
     ) -> str:

@@ -1,60 +1,62 @@
-"""Client of placement over RPC."""
+"""RPC interface of placement."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.context import RequestContext
-from objects.allocation import ClaimResult
 from objects.allocation_candidates import AllocationCandidates
-from objects.packed.claim_batch import AnyClaim, AnyResult, Claim, ClaimAnswers, ClaimBatch
+from objects.packed.claim_batch import AnyClaim, AnyResult, ClaimAnswers, ClaimBatch
 from objects.packed.provider_uuids import Ids, ProviderUUIDs, UUIDCache, complete
 from objects.resource_query import ResourceQuery
-from rpc.client import RpcClient
-from rpc.transport import Bus
-
-_FAMILY = frozenset({"children", "former_children"})
+from rpc.authority import CELL, CONDUCTOR, OPERATOR, SCHEDULER
+from rpc.interface import Interface, call
 
 
-class PlacementAPI(RpcClient):
-    """Client of placement on the top broker. Any process may answer, all from one database.
-
-    Version history: 1.0 initial; 1.1 get_allocation_candidates takes by_id and queries of trees,
-    adds explain_candidates, get_provider_uuids, get_aggregate_members, updated_at in
-    list_allocations; 1.2 claim_batch, replace and consumer_type in move_allocations, children and
-    former_children in set_providers, get_provider_allocations, release_unchanged; 1.3 get_summary;
-    1.4 reshape in set_providers.
-    """
+class PlacementAPI(Interface):
+    """Placement, on the top broker. Any process may answer, all from one database."""
 
     TOPIC = "placement"
-    VERSION = "1.4"
+    SERVED_BY = "placement"
 
-    def __init__(self, bus: Bus, **options: Any) -> None:
-        super().__init__(bus, **options)
-        self._book = UUIDCache()
+    @functools.cached_property
+    def _uuids(self) -> UUIDCache:
+        return UUIDCache()
 
     def get_allocation_candidates(
         self, context: RequestContext, query: ResourceQuery
     ) -> AllocationCandidates:
-        """Return the providers that fit a query; an empty result is not an error.
+        """Return the providers that fit a query, by UUID; an empty result is not an error.
 
         Raises InvalidResourceQuery.
         """
-        method = "get_allocation_candidates"
-        if not self.can_send("1.1"):
-            versions = {"ResourceQuery": "1.0", "RequestGroup": "1.0"}
-            older = query.obj_to_primitive("1.0", versions)
-            plain: AllocationCandidates = self._call(context, method, query=older)
-            plain.obj_set_defaults_quietly()
-            return plain
-        found: AllocationCandidates = self._call(
-            context, method, version="1.1", query=query, by_id=True
-        )
-        if not complete(found, self._book, lambda ids: self._uuids_of(context, ids)):
-            found = self._call(context, method, version="1.1", query=query, by_id=False)
-        return found
 
+        def uuids_of(ids: Ids) -> ProviderUUIDs:
+            return self.get_provider_uuids(context, ProviderUUIDs.from_values(ids=ids))
+
+        found = self.get_candidates(context, query, by_id=True)
+        if complete(found, self._uuids, uuids_of):
+            return found
+        return self.get_candidates(context, query, by_id=False)
+
+    @call(SCHEDULER)
+    def get_candidates(
+        self, context: RequestContext, query: ResourceQuery, *, by_id: bool
+    ) -> AllocationCandidates:
+        """Return the providers that fit a query, by the ids of placement's database or by UUID.
+
+        Raises InvalidResourceQuery.
+        """
+
+    @call(SCHEDULER)
+    def get_provider_uuids(
+        self, context: RequestContext, providers: ProviderUUIDs
+    ) -> ProviderUUIDs:
+        """Return the UUIDs of providers given by id; deleted ones are left out."""
+
+    @call(SCHEDULER)
     def explain_candidates(self, context: RequestContext, query: ResourceQuery) -> dict[str, Any]:
         """Explain why a query has no or few candidates; slower than the query itself.
 
@@ -67,18 +69,8 @@ class PlacementAPI(RpcClient):
         ``lacks``: dicts with ``kind`` and ``name``, for resources also ``asked``, ``free`` and
         ``short``. Raises InvalidResourceQuery.
         """
-        result: dict[str, Any] = self._call(
-            context, "explain_candidates", version="1.1", query=query
-        )
-        return result
 
-    def _uuids_of(self, context: RequestContext, ids: Ids) -> ProviderUUIDs:
-        asked = ProviderUUIDs.from_values(ids=ids)
-        result: ProviderUUIDs = self._call(
-            context, "get_provider_uuids", version="1.1", providers=asked
-        )
-        return result
-
+    @call(SCHEDULER)
     def get_summary(
         self,
         context: RequestContext,
@@ -86,42 +78,33 @@ class PlacementAPI(RpcClient):
         excluded: Sequence[str] = (),
         without_traits: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """Return the capabilities of all providers, for a zone summary. Since 1.3.
+        """Return the capabilities of all providers, for a zone summary.
 
         Returns {"resources": {class: most free on one provider}, "traits": [...], "providers": n},
         without the trees of ``excluded`` providers (UUIDs of roots; unknown ones are ignored) and
         those whose root has one of ``without_traits``.
         """
-        result: dict[str, Any] = self._call(
-            context,
-            "get_summary",
-            version="1.3",
-            excluded=list(excluded),
-            without_traits=list(without_traits),
-        )
-        return result
 
     def claim(self, context: RequestContext, claims: Sequence[AnyClaim]) -> Sequence[AnyResult]:
         """Write the claims in one transaction, each accepted or refused independently.
 
         Returns the results in order.
         """
-        if not self.can_send("1.2"):
-            older = [each.as_object() if isinstance(each, Claim) else each for each in claims]
-            results: list[ClaimResult] = self._call(context, "claim", claims=older)
-            return results
-        answers: ClaimAnswers = self._call(
-            context, "claim_batch", version="1.2", batch=ClaimBatch.of(claims)
-        )
+        answers = self.claim_batch(context, ClaimBatch.of(claims))
         return answers.unpacked([claim.consumer_uuid for claim in claims])
 
+    @call(SCHEDULER, CONDUCTOR, CELL, OPERATOR)
+    def claim_batch(self, context: RequestContext, batch: ClaimBatch) -> ClaimAnswers:
+        """Write packed claims as ``claim`` does. Raises Invalid for a malformed batch."""
+
+    @call(SCHEDULER, CONDUCTOR, CELL, OPERATOR)
     def release(self, context: RequestContext, consumers: dict[str, int]) -> None:
         """Delete all allocations of these consumers (UUID -> fence). Idempotent.
 
         Claims with a lower fence are refused from then on.
         """
-        self._call(context, "release", consumers=consumers)
 
+    @call(CONDUCTOR, CELL)
     def move_allocations(
         self,
         context: RequestContext,
@@ -135,79 +118,58 @@ class PlacementAPI(RpcClient):
         """Move all allocations of consumer ``source`` to ``target``, atomically.
 
         With ``replace``, existing allocations of ``target`` are deleted in the same step.
-        ``target`` gets the ``consumer_type`` (such as "MIGRATION"), or that of ``source`` (both
-        since 1.2).
+        ``target`` gets the ``consumer_type`` (such as "MIGRATION"), or that of ``source``.
 
         Idempotent. Raises ConsumerNotFound if neither has allocations, ConsumerGenerationConflict
-        if ``target`` has other allocations and ``replace`` is not set, RpcVersionTooOld if
-        placement is too old for the arguments.
+        if ``target`` has other allocations and ``replace`` is not set.
         """
-        arguments: dict[str, Any] = {"source": source, "target": target, "fence": fence}
-        if not replace and consumer_type is None:
-            self._call(context, "move_allocations", **arguments)
-            return
-        arguments |= {"replace": replace, "consumer_type": consumer_type}
-        self._call(context, "move_allocations", version="1.2", **arguments)
 
+    @call(CONDUCTOR, CELL, OPERATOR)
     def get_allocations(
         self, context: RequestContext, consumers: Sequence[str]
     ) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
         """Return consumer -> provider -> "resources" -> class -> amount, for consumers with any."""
-        result: dict[str, Any] = self._call(context, "get_allocations", consumers=list(consumers))
-        return result
 
+    @call(CELL)
     def get_provider_allocations(
         self, context: RequestContext, providers: Sequence[str]
     ) -> dict[str, dict[str, dict[str, Any]]]:
         """Return provider -> consumer -> allocations, for providers with any.
 
         Allocations are a dict with ``generation`` and ``consumer_type`` of the consumer and
-        ``resources`` (class -> amount). Since 1.2. Raises Invalid for more than 1000 providers.
+        ``resources`` (class -> amount). Raises Invalid for more than 1000 providers.
         """
-        result: dict[str, Any] = self._call(
-            context, "get_provider_allocations", version="1.2", providers=list(providers)
-        )
-        return result
 
+    @call(CELL)
     def release_unchanged(self, context: RequestContext, consumers: Mapping[str, int]) -> list[str]:
         """Delete all allocations of consumers (UUID -> generation) whose generation is unchanged.
 
-        Returns the consumers without allocations; others are left alone. Since 1.2.
+        Returns the consumers without allocations; others are left alone.
         """
-        result: list[str] = self._call(
-            context, "release_unchanged", version="1.2", consumers=dict(consumers)
-        )
-        return result
 
+    @call(CONDUCTOR, OPERATOR)
     def list_allocations(
         self, context: RequestContext, *, marker: str | None = None, limit: int = 1000
     ) -> list[dict[str, Any]]:
         """Return a page of all allocations, ordered by consumer, for audits.
 
         Each item is a dict with consumer_uuid, consumer_type, project_id, user_id, provider_uuid,
-        provider_name, updated_at (of the consumer, ISO text in UTC; since 1.1) and resources (class
+        provider_name, updated_at (of the consumer, ISO text in UTC) and resources (class
         -> amount). ``marker`` is the last consumer of the previous page; a consumer is never split
         over pages.
         """
-        result: list[dict[str, Any]] = self._call(
-            context, "list_allocations", marker=marker, limit=limit
-        )
-        return result
 
+    @call(CONDUCTOR, OPERATOR)
     def get_usage_totals(self, context: RequestContext) -> dict[str, Any]:
         """Return {"consumers": n, "providers": n, "resources": {class: {"used", "capacity"}}}."""
-        result: dict[str, Any] = self._call(context, "get_usage_totals")
-        return result
 
+    @call(CONDUCTOR)
     def get_provider_usages(
         self, context: RequestContext, providers: Sequence[str]
     ) -> dict[str, dict[str, dict[str, float]]]:
         """Return provider -> class -> {total, reserved, allocation_ratio, used, capacity}."""
-        result: dict[str, Any] = self._call(
-            context, "get_provider_usages", providers=list(providers)
-        )
-        return result
 
+    @call(CELL)
     def set_providers(
         self, context: RequestContext, providers: Sequence[dict[str, Any]]
     ) -> list[dict[str, Any]]:
@@ -220,31 +182,17 @@ class PlacementAPI(RpcClient):
         generation, the new inventories, and error (null or a sentence; then nothing was changed for
         this provider).
 
-        Since 1.2 it may have ``children`` (its descendants, parents before their children: dicts
+        It may have ``children`` (its descendants, parents before their children: dicts
         with uuid, name, parent_uuid, inventories, traits and managed_custom_traits) and
         ``former_children`` (UUIDs of some reported before; those that are no longer children are
-        deleted). A tree is accepted or refused as a whole. Children are not sent to an older
-        placement.
+        deleted). A tree is accepted or refused as a whole.
 
-        Since 1.4 it may have ``reshape``: true. If something to be removed has allocations, and the
+        It may have ``reshape``: true. If something to be removed has allocations, and the
         reported tree has room for them elsewhere, they move there in the same transaction;
-        otherwise the report is refused as it is without. An older placement refuses.
+        otherwise the report is refused as it is without.
         """
-        if not self.can_send("1.4"):
-            providers = [
-                {name: value for name, value in each.items() if name != "reshape"}
-                for each in providers
-            ]
-        version = "1.2" if any(not _FAMILY.isdisjoint(each) for each in providers) else None
-        if any("reshape" in each for each in providers):
-            version = "1.4"
-        elif version is not None and not self.can_send(version):
-            version, providers = None, [_without_family(each) for each in providers]
-        result: list[dict[str, Any]] = self._call(
-            context, "set_providers", version=version, providers=list(providers)
-        )
-        return result
 
+    @call(CELL)
     def set_trait(
         self, context: RequestContext, provider: str, trait: str, *, present: bool
     ) -> None:
@@ -252,12 +200,12 @@ class PlacementAPI(RpcClient):
 
         Raises ResourceProviderNotFound.
         """
-        self._call(context, "set_trait", provider=provider, trait=trait, present=present)
 
+    @call(CELL, CONDUCTOR)
     def delete_provider(self, context: RequestContext, provider: str) -> None:
         """Delete a provider. Idempotent. Raises ResourceProviderInUse."""
-        self._call(context, "delete_provider", provider=provider)
 
+    @call(CONDUCTOR)
     def set_aggregate_members(
         self, context: RequestContext, aggregate: str, providers: Sequence[str]
     ) -> None:
@@ -265,8 +213,8 @@ class PlacementAPI(RpcClient):
 
         Its sharing providers stay.
         """
-        self._call(context, "set_aggregate_members", aggregate=aggregate, providers=list(providers))
 
+    @call(CONDUCTOR)
     def get_aggregate_members(
         self, context: RequestContext, aggregate: str, providers: Sequence[str]
     ) -> dict[str, list[str]]:
@@ -274,15 +222,3 @@ class PlacementAPI(RpcClient):
 
         ``providers`` are those whose existence is checked.
         """
-        result: dict[str, list[str]] = self._call(
-            context,
-            "get_aggregate_members",
-            version="1.1",
-            aggregate=aggregate,
-            providers=list(providers),
-        )
-        return result
-
-
-def _without_family(provider: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in provider.items() if name not in _FAMILY}

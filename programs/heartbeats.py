@@ -19,8 +19,6 @@ from rpc.version_caps import OldestServices
 
 LOG = logging.getLogger(__name__)
 
-TIMEOUT_SECONDS = 15.0
-"""A heartbeat without a response is retried sooner than other calls."""
 FIRST_SECONDS = 1.0
 """Until the first heartbeat: in one process the super conductor starts to serve last."""
 
@@ -44,7 +42,7 @@ class HeartbeatSender:
         self._conf = conf
         self._manager = manager
         self._binary = binary
-        self._conductor = SuperConductorAPI(bus, timeout_seconds=TIMEOUT_SECONDS)
+        self._conductor = SuperConductorAPI(bus)
         self._oldest = oldest or OldestServices()
         self._outage = OutageLog(LOG, "The super conductor, for heartbeats,")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oslo_config import cfg
 
@@ -59,11 +59,12 @@ class _InProcessScheduler(NamedTuple):
 def _make_in_process_scheduler(
     conf: cfg.ConfigOpts, top_bus: Bus, make_bus: MakeBus
 ) -> _InProcessScheduler:
-    from scheduler.in_process import LocalScheduler
+    from rpc.local import local
+    from scheduler.interface import SchedulerAPI
     from scheduler.manager import SchedulerManager
 
     made = SchedulerManager(conf, top_bus=top_bus, make_bus=make_bus)
-    return _InProcessScheduler(made, cast("SchedulerAPI", LocalScheduler(made)))
+    return _InProcessScheduler(made, local(SchedulerAPI, made))
 
 
 def make_cell_conductor(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> Manager:
@@ -170,6 +171,7 @@ def make_api(
     """Return the HTTP API; ``on_bound`` is called with its address."""
     from api import errors
     from api.app import make_app
+    from api.interface import ApiAPI
     from conductor.super_conductor.interface import SuperConductorAPI
     from programs.heartbeats import HeartbeatSender
     from rpc.version_caps import ConfiguredCap, OldestServices
@@ -202,7 +204,7 @@ def make_api(
     )
     before: list[Server] = [] if events is None else [events]
     if bus.post is not None:  # only to receive new trust lists
-        before.append(bus.server("api", conf.host, [], version="1.0"))
+        before.append(bus.server(ApiAPI, conf.host, []))
     manager = HttpManager(server, on_bound, before=before)
     return HeartbeatSender(conf, manager, binary=service_history.API, bus=bus, oldest=oldest)
 

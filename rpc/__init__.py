@@ -1,11 +1,5 @@
-"""RPC between processes: transports, clients and servers, independent of any service.
+"""RPC between processes: declarations, transports, clients and servers; knows no service.
 
-The only package that imports oslo.messaging. A manager marks callable methods with :func:`expose`
-and the exceptions that they raise on purpose with :func:`expected_exceptions`.
+The only package that imports oslo.messaging. A service declares its interfaces with
+``rpc.interface``.
 """
-
-from __future__ import annotations
-
-from oslo_messaging import expected_exceptions, expose
-
-__all__ = ["expected_exceptions", "expose"]

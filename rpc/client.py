@@ -1,17 +1,22 @@
-"""RPC client base: call, cast, fanout, version caps, and errors a caller can handle."""
+"""Sending side of an interface: version caps, timeouts, and errors a caller can handle."""
 
 from __future__ import annotations
 
 import time
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import oslo_messaging
 
 from armillary import exception
 from armillary.context import RequestContext
+from rpc import authority
 from rpc.timing import ClientTimes
-from rpc.transport import Bus
 from rpc.version_caps import VersionCap, as_cap, fits
+
+if TYPE_CHECKING:
+    from rpc.interface import Interface, Method
+    from rpc.transport import Bus
 
 _REMOTE_SUFFIX = "_Remote"
 _TO_A_QUEUE = oslo_messaging.TransportOptions(at_least_once=True)
@@ -24,46 +29,31 @@ _OUTCOMES: tuple[tuple[type[exception.ArmillaryError], str], ...] = (
 
 
 class RpcClient:
-    """Base of every ``interface`` class, which sets ``TOPIC`` and ``VERSION``.
+    """Sends the messages of one interface over a bus, for an ``Interface``.
 
-    A method requests the version that introduced it, so that newer clients can call older servers;
-    the default is the first version of ``VERSION``'s major part.
-
-    A call raises ``RpcTimeout`` if no answer came (outcome unknown), ``RpcUnavailable`` if nothing
-    was sent, and the remote exception if its class is in ``armillary.exception``.
+    Its errors are those of ``Interface``.
     """
-
-    TOPIC: str
-    VERSION: str = "1.0"
 
     def __init__(
         self,
         bus: Bus,
+        interface: type[Interface],
         *,
-        version_cap: VersionCap | str | None = None,
-        timeout_seconds: float = 60.0,
+        version_cap: VersionCap | str | None,
+        timeout_seconds: float,
     ) -> None:
+        self._topic = interface.TOPIC
         self._cap = as_cap(version_cap)
-        self._version_first = f"{self.VERSION.partition('.')[0]}.0"
         self._timeout_seconds = timeout_seconds
-        self._times = ClientTimes(self.TOPIC)
+        self._times = ClientTimes(self._topic)
         self._client = bus.client(
-            self.TOPIC,
-            version=self.VERSION,
+            self._topic,
+            version=interface.VERSION,
             timeout_seconds=timeout_seconds,
+            may_answer=partial(authority.may_answer, interface),
         )
 
-    def can_send(self, version: str) -> bool:
-        """Return whether every peer may be sent this version under ``[upgrade_levels]``."""
-        return fits(self._cap.of(None), version)
-
-    def can_send_to(self, server: str, version: str) -> bool:
-        """Return whether this server may be sent this version."""
-        return fits(self._cap.of(server), version)
-
-    def ping(
-        self, context: RequestContext, *, server: str | None = None, timeout_seconds: float = 5.0
-    ) -> None:
+    def ping(self, context: RequestContext, *, server: str | None, timeout_seconds: float) -> None:
         """Raise ``RpcTimeout`` if no server answers, ``RpcUnavailable`` if none ever existed."""
         prepared = self._client.prepare(
             namespace="baseapi",
@@ -74,47 +64,39 @@ class RpcClient:
         )
         self._sent("ping", timeout_seconds, lambda: prepared.call(context, "ping", arg="ping"))
 
-    def _call(
+    def send(
         self,
         context: RequestContext,
-        method: str,
+        method: Method,
+        arguments: dict[str, Any],
         *,
-        version: str | None = None,
-        server: str | None = None,
-        timeout_seconds: float | None = None,
-        **arguments: Any,
+        server: str | None,
+        timeout_seconds: float | None,
     ) -> Any:
-        timeout = timeout_seconds or self._timeout_seconds
-        prepared = self._client.prepare(
-            version=self._checked(method, version, server),
-            server=server,
-            timeout=timeout,
-            transport_options=_TO_A_QUEUE,
+        """Send a message; return the answer to a call. Raises RpcVersionTooOld before sending."""
+        name, kind = method.name, method.kind
+        version = self._checked(name, method.needed_version(arguments), server)
+        if not kind.has_answer:
+            prepared = self._client.prepare(
+                version=version, server=server, fanout=kind.reaches_all or None
+            )
+            return self._sent(name, 0, lambda: prepared.cast(context, name, **arguments))
+        timeout = timeout_seconds or min(
+            self._timeout_seconds, method.timeout_seconds or self._timeout_seconds
         )
-        return self._sent(method, timeout, lambda: prepared.call(context, method, **arguments))
-
-    def _cast(
-        self,
-        context: RequestContext,
-        method: str,
-        *,
-        version: str | None = None,
-        server: str | None = None,
-        fanout: bool = False,
-        **arguments: Any,
-    ) -> None:
         prepared = self._client.prepare(
-            version=self._checked(method, version, server), server=server, fanout=fanout or None
+            version=version, server=server, timeout=timeout, transport_options=_TO_A_QUEUE
         )
-        self._sent(method, 0, lambda: prepared.cast(context, method, **arguments))
+        return self._sent(name, timeout, lambda: prepared.call(context, name, **arguments))
 
-    def _checked(self, method: str, version: str | None, server: str | None) -> str:
-        """Return the requested version. Raises RpcVersionTooOld if it exceeds the cap."""
-        asked = version or self._version_first
+    def _checked(self, method: str, needed: str, server: str | None) -> str:
+        """Return the needed version. Raises RpcVersionTooOld if it exceeds the cap."""
         cap = self._cap.of(server)
-        if not fits(cap, asked):
-            raise exception.RpcVersionTooOld(topic=self.TOPIC, method=method, needed=asked, cap=cap)
-        return asked
+        if not fits(cap, needed):
+            raise exception.RpcVersionTooOld(
+                topic=self._topic, method=method, needed=needed, cap=cap
+            )
+        return needed
 
     def _sent(self, method: str, timeout_seconds: float, send: Any) -> Any:
         started = time.perf_counter()
@@ -134,26 +116,26 @@ class RpcClient:
             raise _as_raised(error) from None
         except oslo_messaging.RemoteError as error:
             raise exception.RpcFailed(
-                method=method, topic=self.TOPIC, reason=f"{error.exc_type}: {error.value}"
+                method=method, topic=self._topic, reason=f"{error.exc_type}: {error.value}"
             ) from error
         except oslo_messaging.MessagingTimeout as error:
             raise exception.RpcTimeout(
-                method=method, topic=self.TOPIC, timeout_seconds=timeout_seconds
+                method=method, topic=self._topic, timeout_seconds=timeout_seconds
             ) from error
         except oslo_messaging.MessageUndeliverable as error:
             raise exception.RpcUnavailable(
-                method=method, topic=self.TOPIC, reason="no server ever served it on this broker"
+                method=method, topic=self._topic, reason="no server ever served it on this broker"
             ) from error
         except oslo_messaging.MessageDeliveryFailure as error:
             raise exception.RpcUnavailable(
-                method=method, topic=self.TOPIC, reason=type(error).__name__
+                method=method, topic=self._topic, reason=type(error).__name__
             ) from error
         except Exception as error:
             # oslo.messaging also rebuilds built-in exceptions: a remote bug must not look like one
             # of this process.
             raise exception.RpcFailed(
                 method=method,
-                topic=self.TOPIC,
+                topic=self._topic,
                 reason=type(error).__name__.removesuffix(_REMOTE_SUFFIX),
             ) from error
 

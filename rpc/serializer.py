@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import oslo_messaging
@@ -37,7 +38,7 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
             return entity.obj_to_primitive()
         if isinstance(entity, list | tuple | set):
             return [self.serialize_entity(context, item) for item in entity]
-        if isinstance(entity, dict):
+        if isinstance(entity, Mapping):
             return {key: self.serialize_entity(context, value) for key, value in entity.items()}
         return entity
 

@@ -1,12 +1,16 @@
-"""RPC server of a topic: explicit exposure, a ping, a bounded thread pool."""
+"""RPC server of an interface: its declared methods alone, a ping, a bounded thread pool."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import oslo_messaging
 from oslo_config import cfg
 
+from armillary import exception
+from rpc.endpoints import Handler, handlers_of
+from rpc.interface import Interface
 from rpc.signing import dispatch
 from rpc.signing.message_signer import MessageSigner
 from rpc.thread_pool import ReceivingServer
@@ -33,30 +37,49 @@ class _BaseEndpoint:
             self._post.take_over(kind, document)
 
 
+class _DeclaredMethods:
+    """What the dispatcher finds of the endpoints: the declared methods.
+
+    Their ArmillaryErrors go to the caller and are not logged.
+    """
+
+    def __init__(self, interface: type[Interface], endpoints: Iterable[Any]) -> None:
+        self.target = oslo_messaging.Target(version=interface.VERSION)
+        for name, handler in handlers_of(interface, endpoints).items():
+            setattr(self, name, _exposed(handler))
+
+
+def _exposed(handler: Handler) -> Handler:
+    answering = oslo_messaging.expected_exceptions(exception.ArmillaryError)(handler)
+    exposed: Handler = oslo_messaging.expose(answering)
+    return exposed
+
+
 class RpcServer:
-    """Server of one topic under one name; only methods marked ``rpc.expose`` can be called."""
+    """Server of one interface under one name.
+
+    Raises TypeError unless the endpoints implement each declared method exactly once.
+    """
 
     def __init__(
         self,
         conf: cfg.ConfigOpts,
         transport: oslo_messaging.RPCTransport,
         *,
-        topic: str,
+        interface: type[Interface],
         server: str,
-        endpoints: list[Any],
-        version: str,
+        endpoints: Iterable[Any],
         executor: str,
         serializer: oslo_messaging.Serializer,
         post: MessageSigner | None = None,
     ) -> None:
+        topic = interface.TOPIC
         self.topic = topic
         self.name = server
-        for endpoint in endpoints:
-            endpoint.target = oslo_messaging.Target(version=version)
         self._server = oslo_messaging.get_rpc_server(
             transport,
             oslo_messaging.Target(topic=topic, server=server),
-            [*endpoints, _BaseEndpoint(post)],
+            [_DeclaredMethods(interface, endpoints), _BaseEndpoint(post)],
             serializer=serializer,
             access_policy=oslo_messaging.ExplicitRPCAccessPolicy,
             **_server_options(executor),
@@ -66,7 +89,8 @@ class RpcServer:
         if post is None:
             dispatcher.dispatch = dispatch.unverified(topic, timed)
         else:
-            dispatcher.dispatch = dispatch.checked(post, post.address(topic, server), timed)
+            address = post.address(topic, server)
+            dispatcher.dispatch = dispatch.checked(post, address, interface, timed)
         self._conf = conf
 
     def start(self) -> None:

@@ -22,11 +22,13 @@ from rpc import (
     queue_types,
     rabbit,
 )
+from rpc.interface import Interface
 from rpc.queue_names import claim_process_name
 from rpc.serializer import ObjectSerializer
 from rpc.server import RpcServer
-from rpc.signing.message_signer import MessageSigner
+from rpc.signing.message_signer import MayAnswer, MessageSigner
 from rpc.signing.transport import SignedTransport
+from rpc.signing.trust import Identity
 
 _ALLOWED_EXCEPTION_MODULES = ["armillary.exception"]
 _URL_UNSET = "rabbit://"
@@ -133,6 +135,10 @@ def _transport_by(
     return RPCTransport(made)
 
 
+def _no_one(identity: Identity, server: str | None) -> bool:
+    return False
+
+
 class Bus:
     """One broker (``transport_url``) with everything needed to call and to serve on it.
 
@@ -168,20 +174,21 @@ class Bus:
                 "rabbit://user:password@host:port/vhost or kombu+memory:////name"
             ) from error
         self.post = post
-        if post is not None:
-            self.transport = SignedTransport(self.transport, post, _ALLOWED_EXCEPTION_MODULES)
 
     def server(
-        self, topic: str, server: str, endpoints: Iterable[Any], *, version: str = "1.0"
+        self, interface: type[Interface], server: str, endpoints: Iterable[Any]
     ) -> RpcServer:
-        """Return an unstarted server for one topic and one server name."""
+        """Return an unstarted server of an interface under one name.
+
+        Raises TypeError unless the endpoints implement each declared method exactly once, with the
+        declared parameters.
+        """
         return RpcServer(
             self._conf,
             self.transport,
-            topic=topic,
+            interface=interface,
             server=server,
-            endpoints=list(endpoints),
-            version=version,
+            endpoints=endpoints,
             executor=self._executor,
             serializer=self.serializer,
             post=self.post,
@@ -193,10 +200,19 @@ class Bus:
         *,
         version: str,
         timeout_seconds: float | None = None,
+        may_answer: MayAnswer = _no_one,
     ) -> oslo_messaging.RPCClient:
-        """Return oslo.messaging's client of a topic; services use :class:`rpc.client.RpcClient`."""
+        """Return oslo.messaging's client of a topic; services use interfaces.
+
+        ``may_answer`` tells whose signed replies count.
+        """
+        transport = self.transport
+        if self.post is not None:
+            transport = SignedTransport(
+                transport, self.post, _ALLOWED_EXCEPTION_MODULES, may_answer
+            )
         return oslo_messaging.get_rpc_client(
-            self.transport,
+            transport,
             oslo_messaging.Target(topic=topic, version=version),
             timeout=timeout_seconds,
             serializer=self.serializer,

@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from oslo_config import cfg
 
-import rpc
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.notifications import SILENT, Notifier
@@ -35,7 +34,7 @@ from scheduler.explain.trace import TraceBuilder
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.instance_updates import InstanceInfo
 from scheduler.hosts.state_sync import StateSync
-from scheduler.interface import OBJECTS_OF_1_0, SchedulerAPI
+from scheduler.interface import SchedulerAPI
 from scheduler.plugins.plugin_timeouts import PluginTimedOut, PluginTimeouts
 from scheduler.request.expected_allocations import expected_allocations
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest
@@ -54,7 +53,7 @@ class SchedulerManager:
 
     ``oldest`` tracks the oldest versions of the services called; ``make_bus`` creates a bus to a
     zone's broker. With ``[scheduler] in_process`` there is no RPC server, and the cells are polled
-    instead of pushing; see ``scheduler.in_process``.
+    instead of pushing; ``rpc.local`` makes its client.
     """
 
     def __init__(
@@ -123,11 +122,7 @@ class SchedulerManager:
     def servers(self) -> Sequence[RpcServer]:
         if self._conf.scheduler.in_process:
             return []
-        return [
-            self._bus.server(
-                SchedulerAPI.TOPIC, self._conf.host, [self], version=SchedulerAPI.VERSION
-            )
-        ]
+        return [self._bus.server(SchedulerAPI, self._conf.host, [self])]
 
     def periodic_tasks(self) -> Sequence[PeriodicTask]:
         options = self._conf.scheduler
@@ -153,14 +148,6 @@ class SchedulerManager:
 
     # Calls ----------------------------------------------------------------------------------------
 
-    @rpc.expose
-    @rpc.expected_exceptions(
-        exception.NoValidHost,
-        exception.UnsupportedPolicy,
-        exception.Invalid,
-        exception.Conflict,
-        exception.Unavailable,
-    )
     def select_destinations(
         self,
         context: RequestContext,
@@ -172,13 +159,17 @@ class SchedulerManager:
         takes_zones: bool = False,
     ) -> Destinations:
         """Implement ``SchedulerAPI``; shortly after startup, wait for the hosts."""
-        request = SchedulingRequest(
-            context, request_spec, instance_uuids, fences, return_alternates, dry_run, takes_zones
+        return self.decide(
+            SchedulingRequest(
+                context,
+                request_spec,
+                instance_uuids,
+                fences,
+                return_alternates,
+                dry_run,
+                takes_zones,
+            )
         )
-        try:
-            return _answer_as_asked(self.decide(request), request_spec)
-        except exception.NoValidHost as error:
-            raise _as_asked(error, request_spec) from error
 
     def decide(self, request: SchedulingRequest) -> Destinations:
         """Decide one request; shortly after startup, wait for the hosts. Raises as the API."""
@@ -196,9 +187,9 @@ class SchedulerManager:
         self._notify_end(request, found)
         return found
 
-    @rpc.expose
-    @rpc.expected_exceptions(exception.Invalid, exception.Unavailable)
-    def select_destinations_many(self, context: RequestContext, batch: SchedulingBatch) -> Any:
+    def select_destinations_many(
+        self, context: RequestContext, batch: SchedulingBatch
+    ) -> SchedulingAnswers:
         """Decide the requests of a batch, each with its own result."""
         asked = [
             SchedulingRequest(
@@ -211,7 +202,7 @@ class SchedulerManager:
             )
             for each in batch.unpacked()
         ]
-        return _answers_as_asked(self.decide_many(asked), batch)
+        return SchedulingAnswers.of(self.decide_many(asked))
 
     def decide_many(self, asked: Sequence[SchedulingRequest]) -> list[Outcome]:
         """Decide requests, each with its own result. Raises ``Invalid`` if any is malformed."""
@@ -228,7 +219,6 @@ class SchedulerManager:
             self._notify_end(request, outcome)
         return list(map(self._unless_premature, outcomes))
 
-    @rpc.expose
     def get_ways_to_hold(
         self, context: RequestContext, requests: Sequence[RequestSpec]
     ) -> list[list[dict[str, int]]] | None:
@@ -237,14 +227,8 @@ class SchedulerManager:
             return None
         return [expected_allocations(request) for request in requests]
 
-    @rpc.expose
-    @rpc.expected_exceptions(exception.Invalid, exception.Unavailable)
     def select_for_zone(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
         """Answer a parent zone's query, forwarded by this zone's super conductor."""
-        return self.answer_parent(context, query)
-
-    def answer_parent(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
-        """Return the best hosts of this zone's sub-tree. Raises as the API."""
         if self._zones is None:
             raise exception.Invalid(
                 reason="this deployment is not part of a tree of zones: [zones] name is not set, "
@@ -258,12 +242,10 @@ class SchedulerManager:
             raise exception.Unavailable(reason=str(stuck)) from stuck
         return answer
 
-    @rpc.expose
     def get_zones(self, context: RequestContext) -> dict[str, Any]:
         """Return what is known of this zone and its children."""
         return dict(NOTHING_KNOWN) if self._zones is None else self._zones.describe()
 
-    @rpc.expose
     def refresh_zones(self, context: RequestContext) -> None:
         """Push this zone's summary, and ask the children to push theirs."""
         if self._zones is not None:
@@ -326,42 +308,35 @@ class SchedulerManager:
                 f"{unknown or 'some'} hosts yet"
             ) from error
 
-    @rpc.expose
     def update_host_states(self, context: RequestContext, batch: HostStateBatch) -> None:
         """Apply a push from a cell."""
         self._sync.apply_batch(batch)
         self._note_change()
 
-    @rpc.expose
     def update_facts(self, context: RequestContext, facts: dict[str, Any]) -> None:
         """Apply a push from the super conductor."""
         self._sync.take_facts(facts)
 
-    @rpc.expose
     def update_aggregates(
         self, context: RequestContext, aggregates: list[Aggregate], seq: int | None = None
     ) -> None:
         """Apply changed aggregates."""
         self._sync.take_aggregates(aggregates, [], seq)
 
-    @rpc.expose
     def delete_aggregate(
         self, context: RequestContext, aggregate: str, seq: int | None = None
     ) -> None:
         """Remove an aggregate."""
         self._sync.take_aggregates([], [aggregate], seq)
 
-    @rpc.expose
     def update_instance_info(self, context: RequestContext, hosts: dict[str, list[str]]) -> None:
         """Apply instances added to hosts."""
         self._instance_info.update(hosts)
 
-    @rpc.expose
     def delete_instance_info(self, context: RequestContext, hosts: dict[str, list[str]]) -> None:
         """Apply instances removed from hosts."""
         self._instance_info.delete(hosts)
 
-    @rpc.expose
     def sync_instance_info(self, context: RequestContext, hosts: dict[str, list[str]]) -> None:
         """Compare complete instance lists with what is known."""
         self._instance_info.sync(hosts)
@@ -377,27 +352,3 @@ def _stuck(context: RequestContext, stuck: PluginTimedOut) -> exception.NoValidH
         choices_max=0,
     )
     return responses.no_valid_host(trace.failed(reason=str(stuck)))
-
-
-def _is_of_1_0(request_spec: RequestSpec) -> bool:
-    """Return whether the caller uses version 1.0 objects."""
-    return bool(request_spec.VERSION == "1.0")
-
-
-def _answer_as_asked(found: Destinations, request_spec: RequestSpec) -> Any:
-    if not _is_of_1_0(request_spec):
-        return found
-    return found.obj_to_primitive("1.0", OBJECTS_OF_1_0)
-
-
-def _answers_as_asked(outcomes: Iterable[Outcome], batch: SchedulingBatch) -> Any:
-    responses = SchedulingAnswers.of(outcomes)
-    return responses.obj_to_primitive("1.0") if batch.VERSION == "1.0" else responses
-
-
-def _as_asked(error: exception.NoValidHost, request_spec: RequestSpec) -> exception.NoValidHost:
-    if not _is_of_1_0(request_spec):
-        return error
-    trace = DecisionTrace.obj_from_primitive(error.kwargs["trace"])
-    older = trace.obj_to_primitive(OBJECTS_OF_1_0["DecisionTrace"])
-    return exception.NoValidHost(**{**error.kwargs, "trace": older})

@@ -96,8 +96,6 @@ class Outbox:
 
     def _batches(self, due: Sequence[Report]) -> list[list[Report]]:
         """Return the reports grouped by message, oldest first."""
-        if not self._conductor.can_send("1.3"):
-            return [[report] for report in due]
         successes = [report for report in due if report.kind is Kind.BUILD_SUCCEEDED]
         others = [[report] for report in due if report.kind is not Kind.BUILD_SUCCEEDED]
         with self._lock:

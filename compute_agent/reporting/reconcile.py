@@ -156,9 +156,7 @@ class Reconciler:
         return listed
 
     def _ask_moving(self, hosts: Sequence[str]) -> set[reconcile_plan.Key]:
-        """Return the instances being moved; a conductor before 1.2 has none."""
-        if not self._conductor.can_send("1.2"):
-            return set()
+        """Return the instances being moved."""
         moving: set[reconcile_plan.Key] = set()
         for first in range(0, len(hosts), HOSTS_PER_MESSAGE_MAX):
             found = self._conductor.list_moving(

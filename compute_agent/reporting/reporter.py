@@ -117,7 +117,7 @@ class Reporter:
                 self._agent,
                 sorted(self._trackers),
                 self._journal.builds_in_hand(),
-                version=CURRENT_VERSION,
+                service_version=CURRENT_VERSION,
             )
         except exception.ArmillaryError as error:
             self._outage.failed(error)

@@ -13,9 +13,6 @@ from objects.instance_order import InstanceOrder
 
 LOG = logging.getLogger(__name__)
 
-ASKED_SINCE = "1.3"
-"""Conductor API version with this check; with an older one, commands are always executed."""
-
 
 class StalenessCheck:
     """Checks whether builds and commands in the journal are still current.
@@ -31,7 +28,7 @@ class StalenessCheck:
 
     def is_build_wanted(self, context: RequestContext, entry: Entry) -> bool:
         """Return whether an attempt is current and still to be built."""
-        if not self._has_to_ask():
+        if not self._contact.is_in_doubt():
             return True
         return self._conductor.is_build_wanted(
             context, self._agent, entry.host, entry.instance_uuid, entry.attempt
@@ -39,14 +36,11 @@ class StalenessCheck:
 
     def is_order_wanted(self, context: RequestContext, order: InstanceOrder) -> bool:
         """Return whether the conductor still waits for a command's answer."""
-        if not self._has_to_ask():
+        if not self._contact.is_in_doubt():
             return True
         return self._conductor.is_order_wanted(
             context, self._agent, order.host, order.instance.uuid, order.sequence
         )
-
-    def _has_to_ask(self) -> bool:
-        return self._contact.is_in_doubt() and self._conductor.can_send(ASKED_SINCE)
 
 
 OUT_OF_REACH = (exception.Unavailable, exception.RpcFailed)

@@ -9,7 +9,6 @@ from typing import Any
 
 from oslo_config import cfg
 
-import rpc
 from armillary import exception, service_metrics
 from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext, admin_context
@@ -54,8 +53,6 @@ LOG = logging.getLogger(__name__)
 
 SCHEMA = "conductor.common.cell_db.schema"
 
-_expected = rpc.expected_exceptions(exception.ArmillaryError)
-
 
 class HostStatesEndpoint:
     """Requests of schedulers to a cell, on the top broker. See ``HostStatesAPI``."""
@@ -63,8 +60,6 @@ class HostStatesEndpoint:
     def __init__(self, host_updates: HostUpdates) -> None:
         self._host_updates = host_updates
 
-    @rpc.expose
-    @_expected
     def get_host_states(self, context: RequestContext, after_seq: int) -> HostStateBatch:
         return self._host_updates.get(after_seq)
 
@@ -202,14 +197,9 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
     def servers(self) -> list[RpcServer]:
         """Return the RPC servers on the cell's and the top broker, not started yet."""
         return [
-            self._cell_bus.server(
-                CellConductorAPI.TOPIC, self._conf.host, [self], version=CellConductorAPI.VERSION
-            ),
+            self._cell_bus.server(CellConductorAPI, self._conf.host, [self]),
             self._top_bus.server(
-                HostStatesAPI.TOPIC,
-                self._conf.cell.uuid,
-                [HostStatesEndpoint(self._host_updates)],
-                version=HostStatesAPI.VERSION,
+                HostStatesAPI, self._conf.cell.uuid, [HostStatesEndpoint(self._host_updates)]
             ),
         ]
 

@@ -1,4 +1,4 @@
-"""RPC client of the super conductor."""
+"""RPC interface of the super conductor."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ from objects.instance_group import InstanceGroup
 from objects.instance_order import InstanceOrder
 from objects.server_record import ServerRecord
 from objects.service import Service
-from rpc.client import RpcClient
+from rpc.authority import API, CELL, CELL_ITSELF, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER
+from rpc.interface import Interface, call
 
 
-class SuperConductorAPI(RpcClient):
-    """RPC client of the super conductor, on the top broker; used by the API and the schedulers.
+class SuperConductorAPI(Interface):
+    """The super conductor, on the top broker; used by the API and the schedulers.
 
     All methods are calls. Errors are the classes of ``armillary.exception`` named after each noun
     (XNotFound, XExists, QuotaExceeded, Invalid …). A caller without the admin role sees only the
-    servers and groups of its own project. Version history: 1.0 initial; 1.1 find_orphans,
-    sync_aggregate; 1.2 dry_run, with_hosts in explain_server; 1.3 operations on servers, their
-    console and migrations; 1.4 decision_of in explain_server, report_service, get_oldest_services;
-    1.5 zones, moves between cells; 1.6 list_cell_servers; 1.7 list_moves.
+    servers and groups of its own project.
     """
 
     TOPIC = "conductor"
-    VERSION = "1.7"
+    SERVED_BY = "conductor"
 
     # Servers
 
+    @call(API, is_repeatable=False)
     def create_servers(self, context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
         """Accept a request durably: once it is answered, it is never lost.
 
@@ -46,17 +45,15 @@ class SuperConductorAPI(RpcClient):
         Raises FlavorNotFound, ImageNotFound, AvailabilityZoneNotFound, ServerGroupNotFound,
         HostNotFound, QuotaExceeded, Invalid.
         """
-        result: dict[str, Any] = self._call(context, "create_servers", request=request)
-        return result
 
+    @call(API, OPERATOR)
     def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
         """Return an instance, whether it is a build request, in a cell or in cell0.
 
         Raises InstanceNotFound.
         """
-        result: Instance = self._call(context, "get_server", instance_uuid=instance_uuid)
-        return result
 
+    @call(API, OPERATOR)
     def list_servers(
         self,
         context: RequestContext,
@@ -71,18 +68,15 @@ class SuperConductorAPI(RpcClient):
         all_projects (admin). ``marker``: UUID of the last server of the previous page. A cell that
         does not answer is left out and listed in ``down_cells``.
         """
-        result: dict[str, Any] = self._call(
-            context, "list_servers", filters=filters, limit=limit, marker=marker
-        )
-        return result
 
+    @call(API)
     def delete_server(self, context: RequestContext, instance_uuid: str) -> None:
         """Accept the delete of a server in any state; once accepted, it will be carried out.
 
         Raises InstanceNotFound.
         """
-        self._call(context, "delete_server", instance_uuid=instance_uuid)
 
+    @call(API, is_repeatable=False)
     def operate_server(
         self,
         context: RequestContext,
@@ -90,7 +84,7 @@ class SuperConductorAPI(RpcClient):
         operation: str,
         arguments: Mapping[str, Any] | None = None,
     ) -> None:
-        """Accept an operation on a built server; since 1.3.
+        """Accept an operation on a built server.
 
         Once accepted, the operation is stored and will be executed, or undone with a recorded
         reason (actions, faults). ``arguments``, all optional unless stated otherwise:
@@ -100,77 +94,51 @@ class SuperConductorAPI(RpcClient):
         - reboot: is_hard; lock: reason; unlock: override (also removes an administrator's lock;
           default: for administrators);
         - rebuild: image (reference), name, metadata;
-        - resize: flavor (reference, required), is_cross_cell (it may go to another cell; since
-          1.5); migrate: host, is_cross_cell; unshelve: host, availability_zone;
+        - resize: flavor (reference, required), is_cross_cell (it may go to another cell);
+        - migrate: host, is_cross_cell; unshelve: host, availability_zone;
         - live_migrate: host; evacuate: host.
 
         Raises InstanceNotFound; InstanceInvalidState, InstanceLocked; FlavorNotFound,
         ImageNotFound, HostNotFound, QuotaExceeded; NoValidHost if that is known at once; Invalid;
         CellUnavailable.
         """
-        self._call(
-            context,
-            "operate_server",
-            version="1.3",
-            instance_uuid=instance_uuid,
-            operation=operation,
-            arguments=dict(arguments or {}),
-        )
 
+    @call(API)
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, *, lines: int | None = None
     ) -> str:
-        """Return a server's last console output; since 1.3.
+        """Return a server's last console output.
 
         Raises InstanceNotFound, InstanceInvalidState, OperationFailed, OperationUnsupported,
         CellUnavailable.
         """
-        result: str = self._call(
-            context,
-            "get_console_output",
-            version="1.3",
-            instance_uuid=instance_uuid,
-            lines=lines,
-        )
-        return result
 
+    @call(API)
     def list_migrations(
         self, context: RequestContext, *, filters: Mapping[str, Any], limit: int
     ) -> dict[str, Any]:
-        """Return {"migrations": [Migration], "down_cells": [names]}, newest first; since 1.3.
+        """Return {"migrations": [Migration], "down_cells": [names]}, newest first.
 
         ``filters``: uuid, instance_uuid, status, migration_type, source_host, dest_host, host.
         Raises Invalid for an unknown filter.
         """
-        result: dict[str, Any] = self._call(
-            context, "list_migrations", version="1.3", filters=dict(filters), limit=limit
-        )
-        return result
 
+    @call(API)
     def abort_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:
-        """Abort a running live migration; since 1.3.
+        """Abort a running live migration.
 
         Raises InstanceNotFound, MigrationNotFound, InstanceInvalidState, CellUnavailable.
         """
-        self._call(
-            context,
-            "abort_migration",
-            version="1.3",
-            instance_uuid=instance_uuid,
-            migration_uuid=migration_uuid,
-        )
 
+    @call(API)
     def list_server_actions(
         self, context: RequestContext, instance_uuid: str
     ) -> list[InstanceAction]:
         """Return the actions with their events, newest first. Raises InstanceNotFound."""
-        result: list[InstanceAction] = self._call(
-            context, "list_server_actions", instance_uuid=instance_uuid
-        )
-        return result
 
+    @call(API)
     def explain_server(
         self,
         context: RequestContext,
@@ -189,20 +157,11 @@ class SuperConductorAPI(RpcClient):
         last decision, or of the one made for the request ``decision_of``.
 
         Without ``with_hosts``, names of hosts and values that may contain them are left out. With
-        None, or with an older conductor, they are included for administrators only. Before 1.4
-        there are no decisions, the trace is that of the create, and ``decision_of`` raises
-        RpcVersionTooOld. Raises InstanceNotFound, DecisionNotFound, CellUnavailable.
+        None they are included for administrators only. Raises InstanceNotFound, DecisionNotFound,
+        CellUnavailable.
         """
-        newer: dict[str, Any] = {}
-        if with_hosts is not None and self.can_send("1.2"):
-            newer = {"version": "1.2", "with_hosts": with_hosts}
-        if decision_of is not None:
-            newer |= {"version": "1.4", "decision_of": decision_of}
-        result: dict[str, Any] = self._call(
-            context, "explain_server", instance_uuid=instance_uuid, **newer
-        )
-        return {"decisions": [], **result}
 
+    @call(API)
     def dry_run(
         self, context: RequestContext, request: dict[str, Any], *, with_hosts: bool
     ) -> dict[str, Any]:
@@ -211,89 +170,73 @@ class SuperConductorAPI(RpcClient):
         ``request`` has ``server``, a dict as for ``create_servers`` (the name may be left out;
         max_count applies), or ``request_spec``, a dict of RequestSpec's fields (see
         ``conductor.super_conductor.accept.plain_specs``). Returns {"hosts": for each instance a
-        dict with host, node,
-        availability_zone, allocations, alternates (hosts), zone (path of the zone below that has
-        the host), host_id, alternate_zones, "trace": primitive dict of DecisionTrace's fields}. If
-        no host fits, ``hosts`` is empty and the trace has a sentence. Hosts of other zones have no
-        name and no allocations here. Names of hosts and zones are left out without ``with_hosts``.
+        dict with host, node, availability_zone, allocations, alternates (hosts), zone (path of the
+        zone below that has the host), host_id, alternate_zones, "trace": primitive dict of
+        DecisionTrace's fields}. If no host fits, ``hosts`` is empty and the trace has a sentence.
+        Hosts of other zones have no name and no allocations here. Names of hosts and zones are left
+        out without ``with_hosts``.
         Raises as ``create_servers`` except QuotaExceeded, and UnsupportedPolicy, CellUnavailable,
         Unavailable.
         """
-        result: dict[str, Any] = self._call(
-            context, "dry_run", version="1.2", request=request, with_hosts=with_hosts
-        )
-        result["hosts"] = [_with_zone(each) for each in result["hosts"]]
-        return result
 
     # Flavors and images
 
+    @call(API, is_repeatable=False)
     def create_flavor(self, context: RequestContext, flavor: Flavor) -> Flavor:
         """Store a flavor; an empty flavorid gets a UUID. Raises FlavorExists."""
-        result: Flavor = self._call(context, "create_flavor", flavor=flavor)
-        return result
 
+    @call(API)
     def get_flavor(self, context: RequestContext, flavor: str) -> Flavor:
         """Return a flavor by ID, else by name. Raises FlavorNotFound."""
-        result: Flavor = self._call(context, "get_flavor", flavor=flavor)
-        return result
 
+    @call(API)
     def list_flavors(self, context: RequestContext) -> list[Flavor]:
         """Return all flavors, sorted by ID."""
-        result: list[Flavor] = self._call(context, "list_flavors")
-        return result
 
+    @call(API)
     def update_flavor(self, context: RequestContext, flavor: str, values: dict[str, Any]) -> Flavor:
         """Change ``description`` or ``extra_specs`` (the whole dict). Raises FlavorNotFound."""
-        result: Flavor = self._call(context, "update_flavor", flavor=flavor, values=values)
-        return result
 
+    @call(API)
     def delete_flavor(self, context: RequestContext, flavor: str) -> None:
         """Delete a flavor; instances keep their copy. Raises FlavorNotFound."""
-        self._call(context, "delete_flavor", flavor=flavor)
 
+    @call(API, is_repeatable=False)
     def create_image(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
         """Store an image record (its ID is set by the caller). Raises ImageExists."""
-        result: ImageMeta = self._call(context, "create_image", image=image)
-        return result
 
+    @call(API)
     def get_image(self, context: RequestContext, image: str) -> ImageMeta:
         """Return an image by ID, else by name.
 
         Raises ImageNotFound, Invalid for an ambiguous name.
         """
-        result: ImageMeta = self._call(context, "get_image", image=image)
-        return result
 
+    @call(API)
     def list_images(self, context: RequestContext) -> list[ImageMeta]:
         """Return all images, sorted by name and ID."""
-        result: list[ImageMeta] = self._call(context, "list_images")
-        return result
 
+    @call(API)
     def delete_image(self, context: RequestContext, image: str) -> None:
         """Delete an image record; instances keep their copy. Raises ImageNotFound."""
-        self._call(context, "delete_image", image=image)
 
     # Aggregates, zones, server groups
 
+    @call(API, is_repeatable=False)
     def create_aggregate(
         self, context: RequestContext, name: str, availability_zone: str | None
     ) -> Aggregate:
         """Create an aggregate without hosts. Raises AggregateExists, Invalid."""
-        result: Aggregate = self._call(
-            context, "create_aggregate", name=name, availability_zone=availability_zone
-        )
-        return result
 
+    @call(API, OPERATOR)
     def list_aggregates(self, context: RequestContext) -> list[Aggregate]:
         """Return all aggregates, sorted by ID."""
-        result: list[Aggregate] = self._call(context, "list_aggregates")
-        return result
 
+    @call(API)
     def get_aggregate(self, context: RequestContext, aggregate: str) -> Aggregate:
         """Return an aggregate by ID or UUID (as text). Raises AggregateNotFound."""
-        result: Aggregate = self._call(context, "get_aggregate", aggregate=aggregate)
-        return result
 
+    @call(API)
     def update_aggregate(
         self, context: RequestContext, aggregate: str, values: dict[str, Any]
     ) -> Aggregate:
@@ -301,136 +244,104 @@ class SuperConductorAPI(RpcClient):
 
         Raises AggregateNotFound, AggregateExists, HostInOtherZone.
         """
-        result: Aggregate = self._call(
-            context, "update_aggregate", aggregate=aggregate, values=values
-        )
-        return result
 
+    @call(API)
     def delete_aggregate(self, context: RequestContext, aggregate: str) -> None:
         """Delete an aggregate. Raises AggregateNotFound, AggregateInUse while it has hosts."""
-        self._call(context, "delete_aggregate", aggregate=aggregate)
 
+    @call(API)
     def add_aggregate_host(self, context: RequestContext, aggregate: str, host: str) -> Aggregate:
         """Add a host to an aggregate.
 
         Raises AggregateNotFound, HostNotFound, AggregateHostExists, HostInOtherZone.
         """
-        result: Aggregate = self._call(
-            context, "add_aggregate_host", aggregate=aggregate, host=host
-        )
-        return result
 
+    @call(API)
     def remove_aggregate_host(
         self, context: RequestContext, aggregate: str, host: str
     ) -> Aggregate:
         """Remove a host from an aggregate. Raises AggregateNotFound, AggregateHostNotFound."""
-        result: Aggregate = self._call(
-            context, "remove_aggregate_host", aggregate=aggregate, host=host
-        )
-        return result
 
+    @call(API)
     def list_availability_zones(self, context: RequestContext) -> list[dict[str, Any]]:
         """Return [{"name", "available": bool, "hosts": {host: {"up": bool, "disabled": bool}}}]."""
-        result: list[dict[str, Any]] = self._call(context, "list_availability_zones")
-        return result
 
+    @call(API, is_repeatable=False)
     def create_server_group(
         self, context: RequestContext, name: str, policy: str, rules: dict[str, str]
     ) -> InstanceGroup:
         """Create a server group without members. Raises Invalid, QuotaExceeded."""
-        result: InstanceGroup = self._call(
-            context, "create_server_group", name=name, policy=policy, rules=rules
-        )
-        return result
 
+    @call(API)
     def list_server_groups(
         self, context: RequestContext, *, all_projects: bool = False
     ) -> list[InstanceGroup]:
         """Return the project's groups, or all for an administrator."""
-        result: list[InstanceGroup] = self._call(
-            context, "list_server_groups", all_projects=all_projects
-        )
-        return result
 
+    @call(API)
     def get_server_group(self, context: RequestContext, group: str) -> InstanceGroup:
         """Return one group. Raises ServerGroupNotFound."""
-        result: InstanceGroup = self._call(context, "get_server_group", group=group)
-        return result
 
+    @call(API)
     def delete_server_group(self, context: RequestContext, group: str) -> None:
         """Delete a group; its members are not changed. Raises ServerGroupNotFound."""
-        self._call(context, "delete_server_group", group=group)
 
     # Hosts
 
+    @call(API)
     def list_services(self, context: RequestContext) -> dict[str, Any]:
         """Return {"services": [Service], "down_cells": [names]}, sorted by host and binary.
 
         Includes the services of all cells and those on the top broker, whose cell is cell0.
         """
-        result: dict[str, Any] = self._call(context, "list_services")
-        return result
 
+    @call(API)
     def update_service(
         self, context: RequestContext, service_uuid: str, values: dict[str, Any]
     ) -> Service:
         """Change disabled, disabled_reason, forced_down. Raises ServiceNotFound."""
-        result: Service = self._call(
-            context, "update_service", service_uuid=service_uuid, values=values
-        )
-        return result
 
+    @call(API)
     def delete_service(self, context: RequestContext, service_uuid: str) -> None:
         """Delete record, compute nodes, providers, mapping. Raises ServiceNotFound, InUse."""
-        self._call(context, "delete_service", service_uuid=service_uuid)
 
+    @call(API, CONDUCTOR, PLACEMENT, SCHEDULER, timeout_seconds=15.0)
     def report_service(
         self, context: RequestContext, host: str, binary: str, *, service_version: int
     ) -> dict[str, int]:
-        """Send the heartbeat of a service that has no other record; since 1.4.
+        """Send the heartbeat of a service that has no other record.
 
         Answers as ``get_oldest_services``. Raises ServiceTooOld, Invalid.
         """
-        result: dict[str, int] = self._call(
-            context,
-            "report_service",
-            version="1.4",
-            host=host,
-            binary=binary,
-            service_version=service_version,
-        )
-        return result
 
+    @call(API, CELL, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER)
     def get_oldest_services(self, context: RequestContext) -> dict[str, int]:
-        """Return the oldest service version by interface; since 1.4.
+        """Return the oldest service version by interface.
 
         Interfaces of the top broker, named as in ``[upgrade_levels]``; those without a living
         service record are left out.
         """
-        result: dict[str, int] = self._call(context, "get_oldest_services", version="1.4")
-        return result
 
+    @call(API, OPERATOR)
     def list_compute_nodes(self, context: RequestContext) -> dict[str, Any]:
         """Return all hypervisors with their usage, sorted by host and node.
 
         {"nodes": [ComputeNode], "services": {host: Service}, "usages": {node uuid: as
         PlacementAPI.get_provider_usages}, "down_cells": [names]}
         """
-        result: dict[str, Any] = self._call(context, "list_compute_nodes")
-        return result
 
+    @call(API)
     def get_compute_node(self, context: RequestContext, node: str) -> dict[str, Any]:
         """Return one compute node by UUID or node name.
 
         {"node", "service", "usages", "instances": [Instance]}. Raises ComputeNodeNotFound.
         """
-        result: dict[str, Any] = self._call(context, "get_compute_node", node=node)
-        return result
 
     # Zones
 
+    @call(API, OPERATOR)
     def list_zones(self, context: RequestContext) -> dict[str, Any]:
-        """Return {"own": zone or null, "zones": [child zones, sorted by name]}; since 1.5.
+        """Return {"own": zone or null, "zones": [child zones, sorted by name]}.
 
         ``own`` is null if this deployment is not part of a tree. A zone: {"name", "state" (own,
         online, stale, offline, disabled), "last_seen" (ISO 8601 or null), "zones": the zones below
@@ -438,34 +349,28 @@ class SuperConductorAPI(RpcClient):
         "hosts_up", "hosts_disabled", "own_hosts", "zones_total", "depth", "capabilities" (of its
         whole sub-tree, see ``ZoneSummary``).
         """
-        result: dict[str, Any] = self._call(context, "list_zones", version="1.5")
-        return result
 
+    @call(API, OPERATOR)
     def get_zone(self, context: RequestContext, zone: str) -> dict[str, Any]:
-        """Return this zone or a child zone by name; since 1.5. Raises ZoneNotFound."""
-        result: dict[str, Any] = self._call(context, "get_zone", version="1.5", zone=zone)
-        return result
+        """Return this zone or a child zone by name. Raises ZoneNotFound."""
 
+    @call(API, OPERATOR)
     def refresh_zones(self, context: RequestContext) -> None:
-        """Refresh and push the summaries of all zones in the tree; since 1.5."""
-        self._call(context, "refresh_zones", version="1.5")
+        """Refresh and push the summaries of all zones in the tree."""
 
     # Quotas, allocations, cells
 
+    @call(API)
     def get_quotas(self, context: RequestContext, project_id: str) -> dict[str, dict[str, int]]:
         """Return resource -> {"limit", "in_use"}; -1 is unlimited."""
-        result: dict[str, dict[str, int]] = self._call(context, "get_quotas", project_id=project_id)
-        return result
 
+    @call(API)
     def update_quotas(
         self, context: RequestContext, project_id: str, limits: dict[str, int]
     ) -> dict[str, dict[str, int]]:
         """Set limits of a project. Raises Invalid for an unknown resource or an invalid limit."""
-        result: dict[str, dict[str, int]] = self._call(
-            context, "update_quotas", project_id=project_id, limits=limits
-        )
-        return result
 
+    @call(API, OPERATOR)
     def list_allocations(
         self, context: RequestContext, *, marker: str | None = None, limit: int = 1000
     ) -> dict[str, Any]:
@@ -473,9 +378,8 @@ class SuperConductorAPI(RpcClient):
 
         As PlacementAPI.list_allocations and PlacementAPI.get_usage_totals return them.
         """
-        result: dict[str, Any] = self._call(context, "list_allocations", marker=marker, limit=limit)
-        return result
 
+    @call(OPERATOR)
     def find_orphans(
         self, context: RequestContext, consumers: Mapping[str, Sequence[str]]
     ) -> dict[str, Any]:
@@ -487,47 +391,28 @@ class SuperConductorAPI(RpcClient):
         be in a cell that did not answer, "down_cells": names}. A server that is being deleted
         exists until that is done.
         """
-        result: dict[str, Any] = self._call(
-            context,
-            "find_orphans",
-            version="1.1",
-            consumers={uuid: list(providers) for uuid, providers in consumers.items()},
-        )
-        return result
 
+    @call(OPERATOR)
     def find_orphan_migrations(
         self, context: RequestContext, consumers: Mapping[str, Sequence[str]]
     ) -> dict[str, Any]:
         """Return which of these consumers belong to no migration that is still running.
 
-        As ``find_orphans``, for consumers of the type MIGRATION; since 1.4.
+        As ``find_orphans``, for consumers of the type MIGRATION.
         """
-        result: dict[str, Any] = self._call(
-            context,
-            "find_orphan_migrations",
-            version="1.4",
-            consumers={uuid: list(providers) for uuid, providers in consumers.items()},
-        )
-        return result
 
+    @call(OPERATOR)
     def list_cell_servers(
         self, context: RequestContext, *, limit: int, marker: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Return a page of living servers as their cell has them; since 1.6.
+        """Return a page of living servers as their cell has them.
 
         {"instances", "marker": of the next page, null after the last, "down_cells"}. A page has
         servers of one cell. Each has the UUID of its consumer in placement. Servers in other zones,
         and those being built or deleted, are left out. Raises Invalid for a limit above 1000.
         """
-        result: dict[str, Any] = self._call(
-            context,
-            "list_cell_servers",
-            version="1.6",
-            limit=limit,
-            marker=None if marker is None else dict(marker),
-        )
-        return result
 
+    @call(OPERATOR)
     def sync_aggregate(
         self, context: RequestContext, aggregate: str, *, dry_run: bool
     ) -> dict[str, Any]:
@@ -538,24 +423,20 @@ class SuperConductorAPI(RpcClient):
         or a sentence, "failed": "read" or "write" with an error}. A dry run changes nothing. Raises
         AggregateNotFound.
         """
-        result: dict[str, Any] = self._call(
-            context, "sync_aggregate", version="1.1", aggregate=aggregate, dry_run=dry_run
-        )
-        return result
 
+    @call(SCHEDULER)
     def get_facts(self, context: RequestContext) -> dict[str, Any]:
         """Return the metadata that every scheduler needs.
 
         {"seq": int, "cells": [{"uuid", "name", "disabled"}], "aggregates": [Aggregate]}; ``seq``
         increases with every change.
         """
-        result: dict[str, Any] = self._call(context, "get_facts")
-        return result
 
-    # Between cells, called by the conductor of the cell ``cell_uuid``. All are since 1.5 and raise
+    # Between cells, called by the conductor of the cell ``cell_uuid``. They raise
     # CellUnavailable, and Conflict when the instance does not (or no longer) change cells in that
     # move.
 
+    @call(CELL_ITSELF)
     def order_in_other_cell(
         self,
         context: RequestContext,
@@ -565,17 +446,8 @@ class SuperConductorAPI(RpcClient):
         order: InstanceOrder,
     ) -> str | None:
         """Send an order to a host of the move's other cell; return why that failed, None if not."""
-        result: str | None = self._call(
-            context,
-            "order_in_other_cell",
-            version="1.5",
-            cell_uuid=cell_uuid,
-            to_cell_uuid=to_cell_uuid,
-            record=record,
-            order=order,
-        )
-        return result
 
+    @call(CELL_ITSELF)
     def answer_other_cell(
         self,
         context: RequestContext,
@@ -589,20 +461,8 @@ class SuperConductorAPI(RpcClient):
         fault: InstanceFault | None,
     ) -> str:
         """Send the other cell the answer to its order; return "accepted" or "stale"."""
-        result: str = self._call(
-            context,
-            "answer_other_cell",
-            version="1.5",
-            cell_uuid=cell_uuid,
-            host=host,
-            instance_uuid=instance_uuid,
-            migration_uuid=migration_uuid,
-            sequence=sequence,
-            answer=dict(answer),
-            fault=fault,
-        )
-        return result
 
+    @call(CELL_ITSELF)
     def is_wanted_by_other_cell(
         self,
         context: RequestContext,
@@ -613,61 +473,31 @@ class SuperConductorAPI(RpcClient):
         sequence: int,
     ) -> bool:
         """Return whether the other cell still waits for the answer to an order."""
-        result: bool = self._call(
-            context,
-            "is_wanted_by_other_cell",
-            version="1.5",
-            cell_uuid=cell_uuid,
-            host=host,
-            instance_uuid=instance_uuid,
-            migration_uuid=migration_uuid,
-            sequence=sequence,
-        )
-        return result
 
+    @call(CELL_ITSELF)
     def hand_over_instance(
         self, context: RequestContext, cell_uuid: str, record: ServerRecord
     ) -> None:
         """Hand an instance over to the other cell and map it there. Idempotent."""
-        self._call(context, "hand_over_instance", version="1.5", cell_uuid=cell_uuid, record=record)
 
+    @call(CELL_ITSELF)
     def end_cell_change(
         self, context: RequestContext, cell_uuid: str, instance_uuid: str, migration_uuid: str
     ) -> None:
         """Remove the copy in the other cell, soon. Idempotent; never raises Conflict."""
-        self._call(
-            context,
-            "end_cell_change",
-            version="1.5",
-            cell_uuid=cell_uuid,
-            instance_uuid=instance_uuid,
-            migration_uuid=migration_uuid,
-        )
 
+    @call(CELL)
     def list_cell_changes(
         self, context: RequestContext, migration_uuids: Sequence[str]
     ) -> list[str]:
-        """Return which of these migrations (at most 1,000) move between cells; since 1.5.
+        """Return which of these migrations (at most 1,000) move between cells.
 
         Raises Invalid.
         """
-        result: list[str] = self._call(
-            context, "list_cell_changes", version="1.5", migration_uuids=list(migration_uuids)
-        )
-        return result
 
+    @call(CELL)
     def list_moves(self, context: RequestContext, migration_uuids: Sequence[str]) -> list[str]:
-        """Return which of these moves (at most 1,000) are still being scheduled; since 1.7.
+        """Return which of these moves (at most 1,000) are still being scheduled.
 
         Raises Invalid.
         """
-        result: list[str] = self._call(
-            context, "list_moves", version="1.7", migration_uuids=list(migration_uuids)
-        )
-        return result
-
-
-def _with_zone(host: dict[str, Any]) -> dict[str, Any]:
-    """Return a host of a dry run in the current form; an older conductor omits zones."""
-    zones = [None] * len(host["alternates"])
-    return {"zone": None, "host_id": None, "alternate_zones": zones, **host}

@@ -183,24 +183,12 @@ class SuperConductorManager:
 
     def servers(self) -> list[RpcServer]:
         """Return the RPC servers of the topics ``conductor`` and, if this is a zone, ``zone``."""
-        servers = [
-            self._top_bus.server(
-                SuperConductorAPI.TOPIC,
-                self._conf.host,
-                self._endpoints,
-                version=SuperConductorAPI.VERSION,
-            )
-        ]
+        host = self._conf.host
+        servers = [self._top_bus.server(SuperConductorAPI, host, self._endpoints)]
         if self._conf.zones.name:
             questions = ZoneQueries(self._database, self._cells, self._parts.scheduler)
-            servers.append(
-                self._top_bus.server(
-                    ZoneAPI.TOPIC,
-                    self._conf.host,
-                    [ZoneEndpoint(self._zones, questions)],
-                    version=ZoneAPI.VERSION,
-                )
-            )
+            zone = ZoneEndpoint(self._zones, questions)
+            servers.append(self._top_bus.server(ZoneAPI, host, [zone]))
         return servers
 
     def periodic_tasks(self) -> list[PeriodicTask]:

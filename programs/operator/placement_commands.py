@@ -174,11 +174,11 @@ class PlacementAudit(_PlacementCommand):
 
 
 def _finders(found: Peers) -> dict[str, Find]:
-    """Return the lookups of servers and, unless the super conductor is older, of migrations."""
-    finders: dict[str, Find] = {SERVER: found.conductor.find_orphans}
-    if found.conductor.can_send("1.4"):
-        finders[MOVE] = found.conductor.find_orphan_migrations
-    return finders
+    """Return the lookups of servers and of migrations."""
+    return {
+        SERVER: found.conductor.find_orphans,
+        MOVE: found.conductor.find_orphan_migrations,
+    }
 
 
 def audit_code(result: AuditResult) -> int:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from armillary import exception
 from conductor.super_conductor.repair.heal_allocations import Heal, HealOptions, HealSources, Show
 from objects.instance import Instance
 from objects.request_spec import RequestSpec
@@ -32,10 +31,8 @@ def make_heal(
     def pages() -> Iterator[dict[str, Any]]:
         if instance is not None:
             yield {"instances": [_named(peers, instance)], "down_cells": []}
-        elif peers.conductor.can_send("1.6"):
-            yield from _pages(peers)
         else:
-            yield from _pages_of_older(peers)
+            yield from _pages(peers)
 
     sources = HealSources(
         nodes=lambda: peers.conductor.list_compute_nodes(peers.context),
@@ -57,29 +54,6 @@ def _pages(peers: Peers) -> Iterator[dict[str, Any]]:
         marker = page["marker"]
         if marker is None:
             return
-
-
-def _pages_of_older(peers: Peers) -> Iterator[dict[str, Any]]:
-    page = _page(peers, None)
-    while page["instances"]:
-        yield page
-        page = _page_after(peers, [one.uuid for one in page["instances"]])
-
-
-def _page_after(peers: Peers, seen: Sequence[str]) -> dict[str, Any]:
-    """Return the page after the last of these servers that still exists and is reachable."""
-    for marker in reversed(seen[1:]):
-        try:
-            return _page(peers, marker)
-        except (exception.Invalid, exception.CellUnavailable):
-            continue
-    return _page(peers, seen[0])
-
-
-def _page(peers: Peers, marker: str | None) -> dict[str, Any]:
-    return peers.conductor.list_servers(
-        peers.context, filters={"all_projects": True}, limit=PAGE_SIZE, marker=marker
-    )
 
 
 def _spec(instance: Instance) -> RequestSpec:

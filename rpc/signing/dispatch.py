@@ -9,6 +9,7 @@ import oslo_messaging
 
 from armillary import exception
 from rpc import authority
+from rpc.interface import Interface
 from rpc.signing import envelope
 from rpc.signing.envelope import Refused
 from rpc.signing.message_signer import Address, MessageSigner, Opened
@@ -17,7 +18,9 @@ from rpc.signing.refusal_log import note
 Dispatch = Callable[[Any], Any]
 
 
-def checked(post: MessageSigner, address: Address, dispatch: Dispatch) -> Dispatch:
+def checked(
+    post: MessageSigner, address: Address, interface: type[Interface], dispatch: Dispatch
+) -> Dispatch:
     """Wrap ``dispatch`` with verification: drop, count and log messages that fail it.
 
     Verified messages that are not authorised are answered with Forbidden.
@@ -35,7 +38,7 @@ def checked(post: MessageSigner, address: Address, dispatch: Dispatch) -> Dispat
         incoming.ctxt, incoming.message = opened.ctxt, opened.message
         if incoming.msg_id:  # a call, which needs a reply
             incoming.reply = _signed_replies(post, opened.nonce, incoming.reply)
-        _refuse_unauthorized(opened, address.topic)
+        _refuse_unauthorized(opened, interface)
         return dispatch(incoming)
 
     return checked_dispatch
@@ -60,14 +63,14 @@ def unverified(topic: str, dispatch: Dispatch) -> Dispatch:
 
 
 @oslo_messaging.expected_exceptions(exception.Forbidden)  # type: ignore[untyped-decorator]
-def _refuse_unauthorized(opened: Opened, topic: str) -> None:
+def _refuse_unauthorized(opened: Opened, interface: type[Interface]) -> None:
     message = opened.message
     why = authority.refusal_reason(
-        opened.identity, topic, message.get("namespace"), message["method"], message["args"]
+        opened.identity, interface, message.get("namespace"), message["method"], message["args"]
     )
     if why is None:
         return
-    note(Refused("unauthorized", why), topic, message["method"])
+    note(Refused("unauthorized", why), interface.TOPIC, message["method"])
     raise exception.Forbidden(reason=why)
 
 

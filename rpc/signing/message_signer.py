@@ -7,14 +7,14 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import oslo_messaging
 
 from armillary import exception, service_metrics
-from rpc import authority, oslo_internals
+from rpc import oslo_internals
 from rpc.signing import envelope
 from rpc.signing.envelope import Refused
 from rpc.signing.keys import SigningKey
@@ -26,6 +26,9 @@ from rpc.signing.verification import Clock, Verifier, refuse_replay
 LOG = logging.getLogger(__name__)
 
 _REQUEST, _REPLY = "request", "reply"
+
+MayAnswer = Callable[[Identity, str | None], bool]
+"""Returns whether an identity may answer a message to this server, or to any if None."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +133,7 @@ class MessageSigner:
         return Opened(identity, contents["nonce"], contents["ctxt"], contents["message"])
 
     def open_reply(
-        self, target: oslo_messaging.Target, nonce: str, answer: Any
+        self, target: oslo_messaging.Target, nonce: str, answer: Any, may_answer: MayAnswer
     ) -> dict[str, Any] | None:
         """Return the contents of a signed reply; None for an unsigned one. Raises Refused."""
         sealed = envelope.read(answer)
@@ -141,7 +144,7 @@ class MessageSigner:
         identity, contents = self._checker.opened(sealed)
         if contents.get("kind") != _REPLY or contents.get("to") != nonce:
             raise Refused("misdirected", "the reply is to another request")
-        if not authority.may_answer(identity, target.topic, target.server):
+        if not may_answer(identity, target.server):
             raise Refused("unauthorized", f"{identity.name} does not serve {target.topic}")
         return contents
 

@@ -1,4 +1,4 @@
-"""Sending side: sign requests, and accept replies only from servers of the topic."""
+"""Sending side: sign requests, and accept replies only from the interface's servers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from oslo_messaging.transport import RPCTransport
 from armillary import exception
 from rpc import oslo_internals
 from rpc.signing.envelope import Refused
-from rpc.signing.message_signer import MessageSigner
+from rpc.signing.message_signer import MayAnswer, MessageSigner
 from rpc.signing.refusal_log import note
 
 
@@ -18,11 +18,16 @@ class SignedTransport(oslo_internals.DriverTransport):
     """A transport that signs requests and verifies replies."""
 
     def __init__(
-        self, transport: RPCTransport, post: MessageSigner, allowed_modules: Sequence[str]
+        self,
+        transport: RPCTransport,
+        post: MessageSigner,
+        allowed_modules: Sequence[str],
+        may_answer: MayAnswer,
     ) -> None:
         super().__init__(transport)
         self._post = post
         self._allowed_modules = list(allowed_modules)
+        self._may_answer = may_answer
 
     def send(self, target: Any, ctxt: Any, message: Any, **how: Any) -> Any:
         sealed, nonce = self._post.request(target, ctxt, message)
@@ -30,7 +35,7 @@ class SignedTransport(oslo_internals.DriverTransport):
         if not how.get("wait_for_reply"):
             return None
         try:
-            contents = self._post.open_reply(target, nonce, answer)
+            contents = self._post.open_reply(target, nonce, answer, self._may_answer)
         except Refused as refused:
             note(refused, target.topic, f"the reply to {message['method']}")
             raise exception.RpcAnswerRefused(

@@ -13,7 +13,6 @@ from typing import Any
 
 from oslo_config import cfg
 
-import rpc
 from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext, admin_context
@@ -44,7 +43,6 @@ class SummaryEndpoint:
         self._name = name
         self._take = take
 
-    @rpc.expose
     def update_summary(self, context: RequestContext, summary: ZoneSummary) -> None:
         """Store the summary that the child pushed; log and drop an invalid one."""
         try:
@@ -122,10 +120,9 @@ class _Link:
         self._bus = bus
         self._api = ZoneAPI(bus)
         server = bus.server(
-            ZoneSummariesAPI.TOPIC,
+            ZoneSummariesAPI,
             f"{self._conf.zones.name}.{self._conf.host}",
             [SummaryEndpoint(self.name, self._take)],
-            version=ZoneSummariesAPI.VERSION,
         )
         server.start()
         with self._lock:

@@ -20,7 +20,6 @@ import psutil
 from oslo_config import cfg
 from oslo_messaging import conffixture
 
-import rpc
 from armillary import exception
 from armillary.conf import base as base_options
 from armillary.conf import conductor as conductor_options
@@ -39,6 +38,7 @@ from tests.bench import placement_fleet
 from tests.bench.placement_service import empty_database, running_service
 from tests.bench.signed import Enrolled, Signing
 from tests.builders import a_uuid
+from tests.fixtures.interfaces import an_rpc_server
 from tests.fleets import CELL, Host, a_batch
 
 CALL_SECONDS_MAX = 120.0
@@ -120,8 +120,8 @@ def deployed(
         cell_bus = bus_maker(cell_conf, "bench-cell")(service.transport_url)
         running.callback(cell_bus.close)
         for server in (
-            bus.server(SuperConductorAPI.TOPIC, "bench", [_Facts()]),
-            cell_bus.server(HostStatesAPI.TOPIC, CELL, [_HostStates(fleet_of(hosts))]),
+            an_rpc_server(bus, SuperConductorAPI, "bench", _Facts()),
+            an_rpc_server(cell_bus, HostStatesAPI, CELL, _HostStates(fleet_of(hosts))),
         ):
             server.start()
             running.callback(server.wait)
@@ -163,7 +163,6 @@ def _wait_until_it_answers(api: SchedulerAPI, server: str, folder: Path) -> None
 
 
 class _Facts:
-    @rpc.expose
     def get_facts(self, context: RequestContext) -> dict[str, Any]:
         cell = {"uuid": CELL, "name": "cell1", "disabled": False}
         return {"seq": 1, "cells": [cell], "aggregates": []}
@@ -173,7 +172,6 @@ class _HostStates:
     def __init__(self, hosts: Sequence[Host]) -> None:
         self._hosts = hosts
 
-    @rpc.expose
     def get_host_states(self, context: RequestContext, after_seq: int) -> HostStateBatch:
         if after_seq:
             return a_batch([], first_seq=after_seq, last_seq=after_seq)

@@ -9,6 +9,8 @@ import ast
 import contextlib
 import fnmatch
 import functools
+import importlib
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,7 @@ import pytest
 from armillary import conf as armillary_conf
 from armillary import service_metrics
 from armillary.conf import roles
+from rpc.interface import Interface
 from tests.fixtures.asking import wait_for
 from tests.fixtures.composed import Composed, Option, composed_system
 from tests.fixtures.composed_story import Story
@@ -104,8 +107,6 @@ NOT_EMITTED = {
     ),
 }
 """Documented event -> why it is not emitted here."""
-
-NOT_CALLED = {"object_action": "called by oslo.versionedobjects, for remotable methods"}
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +225,15 @@ def sources() -> dict[Path, str]:
 
 
 def interfaces() -> list[Path]:
-    return [path for path in sources() if path.name == "interface.py"]
+    return [path for path in sources() if path.name == "interface.py" and declared(path)]
+
+
+def declared(path: Path) -> set[str]:
+    """Return the RPC methods that a module declares."""
+    module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    classes = [each for each in vars(module).values() if inspect.isclass(each)]
+    ours = [each for each in classes if each.__module__ == module.__name__]
+    return {name for each in ours if issubclass(each, Interface) for name in each.METHODS}
 
 
 @functools.cache
@@ -235,16 +244,9 @@ def attributes(path: Path) -> frozenset[str]:
 
 @pytest.mark.parametrize("path", interfaces(), ids=lambda path: str(path.parent.relative_to(ROOT)))
 def test_each_rpc_method_has_a_caller(path: Path) -> None:
-    """Outside the room that serves it, where the endpoint has the same name."""
-    methods = {
-        method.name
-        for node in ast.walk(ast.parse(sources()[path]))
-        if isinstance(node, ast.ClassDef)
-        for method in node.body
-        if isinstance(method, ast.FunctionDef) and not method.name.startswith("_")
-    }
+    """In its own module or outside the package, whose endpoint has the same name."""
     called: set[str] = set()
     for caller in sources():
-        if caller not in interfaces() and path.parent not in caller.parents:
+        if caller == path or path.parent not in caller.parents:
             called |= attributes(caller)
-    assert methods - called - set(NOT_CALLED) == set()
+    assert declared(path) - called == set()

@@ -16,17 +16,19 @@ import amqp
 import pytest
 from kombu.connection import Connection
 
-import rpc
 from armillary import exception
 from armillary.context import admin_context
 from compute_agent.interface import ComputeAPI
+from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
 from rpc import event_feed, topics
+from rpc.interface import Interface
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.broker_accounts import AccountsDeployment
 from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.configuration import messaging_conf
+from tests.fixtures.interfaces import part_of
 from tests.fixtures.layouts import two_cells
 from tests.fixtures.ledger import (
     assert_all_active,
@@ -219,13 +221,13 @@ def test_an_agent_waits_for_its_conductor_to_make_what_it_needs(
             lent.callback(bus.close)
             return bus
 
-        agent = make_bus("compute", "host1").server("compute", "host1", [])
+        agent = make_bus("compute", "host1").server(part_of(ComputeAPI), "host1", [])
         starting = threading.Thread(target=agent.start)
         starting.start()
         starting.join(2)
         assert starting.is_alive()
         bus = make_bus("cell-conductor", "c1")
-        conductor = bus.server("cell_conductor", "c1", [])
+        conductor = bus.server(part_of(CellConductorAPI), "c1", [])
         conductor.start()
         starting.join(30)
         assert not starting.is_alive()
@@ -241,14 +243,8 @@ class _Parent:
     def __init__(self) -> None:
         self.heard: queue.Queue[str] = queue.Queue()
 
-    @rpc.expose
     def update_summary(self, context: Any, summary: str) -> None:
         self.heard.put(summary)
-
-
-class _AnySummaryAPI(ZoneSummariesAPI):
-    def push(self, summary: str) -> None:
-        self._cast(admin_context(), "update_summary", fanout=True, summary=summary)
 
 
 def test_a_parent_zones_account_asks_and_hears(
@@ -264,8 +260,8 @@ def test_a_parent_zones_account_asks_and_hears(
             lent.callback(bus.close)
             return bus
 
-        def serve(bus: Bus, topic: str, *endpoints: Any) -> None:
-            server = bus.server(topic, "one", endpoints)
+        def serve(bus: Bus, interface: type[Interface], *endpoints: Any) -> None:
+            server = bus.server(part_of(interface, *endpoints), "one", endpoints)
             server.start()
             lent.callback(server.wait)
             lent.callback(server.stop)
@@ -273,10 +269,11 @@ def test_a_parent_zones_account_asks_and_hears(
         child, parent, hearing = make_bus("conductor"), make_bus("parent-zone"), _Parent()
         with pytest.raises(exception.RpcUnavailable):  # at once: nobody made anything there yet
             ZoneAPI(parent, timeout_seconds=30).ping(admin_context())
-        serve(child, "zone")
-        serve(parent, "zone_summaries", hearing)
+        serve(child, ZoneAPI)
+        serve(parent, ZoneSummariesAPI, hearing)
         ZoneAPI(parent, timeout_seconds=30).ping(admin_context())
-        _AnySummaryAPI(child).push("all is well")
+        summary: Any = "all is well"
+        ZoneSummariesAPI(child).update_summary(admin_context(), summary)
         assert hearing.heard.get(timeout=30) == "all is well"
 
 

@@ -18,6 +18,7 @@ from rpc.transport import Bus
 from tests import builders
 from tests.fixtures.agent import Conductor, agent_conf, an_order
 from tests.fixtures.brokers import Broker
+from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.python_programs import Program, StartProgram, start_program
 
 __all__ = ["start_program"]
@@ -54,9 +55,7 @@ class Machine:
         self.state_path = state_path
         self._start = start
         self._compute = ComputeAPI(bus)
-        self._server = bus.server(
-            CellConductorAPI.TOPIC, "conductor", [self.conductor], version=CellConductorAPI.VERSION
-        )
+        self._server = an_rpc_server(bus, CellConductorAPI, "conductor", self.conductor)
         self._server.start()
 
     def start(self) -> Program:

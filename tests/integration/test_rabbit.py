@@ -17,10 +17,9 @@ import pytest
 from kombu.connection import Connection
 from oslo_config import cfg
 
-import rpc
 from armillary import exception
-from armillary.context import admin_context
-from rpc.client import RpcClient
+from armillary.context import RequestContext, admin_context
+from rpc.interface import Interface, call, cast
 from rpc.transport import Bus
 from tests.fixtures.brokers import Broker
 from tests.fixtures.configuration import messaging_conf
@@ -38,27 +37,24 @@ class Echo:
         self.begun = threading.Event()
         self.release = threading.Event()
 
-    @rpc.expose
     def echo(self, context: Any, value: int) -> int:
         return value
 
-    @rpc.expose
     def hang(self, context: Any) -> str:
         self.begun.set()
         self.release.wait(SECONDS_MAX)
         return "answered"
 
 
-class EchoAPI(RpcClient):
+class EchoAPI(Interface):
     TOPIC = "echo"
+    SERVED_BY = "placement"
 
-    def echo(self, value: int) -> int:
-        answer: int = self._call(admin_context(), "echo", value=value)
-        return answer
+    @call()
+    def echo(self, context: RequestContext, value: int) -> int: ...
 
-    def hang(self) -> str:
-        answer: str = self._call(admin_context(), "hang")
-        return answer
+    @call()
+    def hang(self, context: RequestContext) -> str: ...
 
 
 class StrangerAPI(EchoAPI):
@@ -71,24 +67,25 @@ class Heard:
     def __init__(self) -> None:
         self.values: queue.Queue[int] = queue.Queue()
 
-    @rpc.expose
     def tell(self, context: Any, value: int) -> None:
         self.values.put(value)
 
 
-class CastAPI(RpcClient):
+class CastAPI(Interface):
     TOPIC = "cell_conductor"
+    SERVED_BY = "cell_conductor"
 
-    def tell(self, value: int) -> None:
-        self._cast(admin_context(), "tell", value=value)
+    @cast()
+    def tell(self, context: RequestContext, value: int) -> None: ...
 
 
-class NamedAPI(RpcClient):
+class NamedAPI(Interface):
     TOPIC = "compute"
+    SERVED_BY = "compute"
+    ADDRESSED_BY = "host"
 
-    def echo_at(self, server: str | None, value: int) -> int:
-        answer: int = self._call(admin_context(), "echo", server=server, value=value)
-        return answer
+    @call()
+    def echo(self, context: RequestContext, host: str | None, value: int) -> int: ...
 
 
 @pytest.fixture
@@ -110,7 +107,7 @@ def make_bus(broker: Broker, tmp_path: Path) -> Iterator[MakeBus]:
 def echo(make_bus: MakeBus) -> Iterator[Echo]:
     """Return an endpoint that is served."""
     endpoint = Echo()
-    server = make_bus("server").server("echo", "one", [endpoint])
+    server = make_bus("server").server(EchoAPI, "one", [endpoint])
     server.start()
     yield endpoint
     endpoint.release.set()
@@ -130,7 +127,7 @@ def api(bus: Bus) -> EchoAPI:
 
 def test_answers_come_through_an_exclusive_queue(echo: Echo, api: EchoAPI, broker: Broker) -> None:
     """It is the only transient one, and nobody else can read it."""
-    assert api.echo(1) == 1
+    assert api.echo(admin_context(), 1) == 1
     replies = [each for each in queues_of(broker) if each["name"].startswith("replies_")]
     assert [(each["type"], each["durable"], each["exclusive"]) for each in replies] == [
         ("classic", False, True)
@@ -142,7 +139,7 @@ def test_an_answer_finds_the_queue_of_a_connection_made_anew(
 ) -> None:
     """A call outlives the loss of the connection that waits for its answer."""
     answers: list[str] = []
-    caller = threading.Thread(target=lambda: answers.append(api.hang()))
+    caller = threading.Thread(target=lambda: answers.append(api.hang(admin_context())))
     caller.start()
     assert echo.begun.wait(SECONDS_MAX)
     _cut(bus)
@@ -155,7 +152,7 @@ def test_a_queue_that_the_broker_holds_for_somebody_else_gets_another_name(
     echo: Echo, api: EchoAPI, bus: Bus, broker: Broker, make_bus: MakeBus
 ) -> None:
     """The broker may take a minute to see that a connection is lost: nobody waits for that."""
-    assert api.echo(1) == 1
+    assert api.echo(admin_context(), 1) == 1
     consumer = _waiting(bus).reply_consumer
     taken = _name_of_another(make_bus)
     consumer.queue_name = taken
@@ -164,7 +161,7 @@ def test_a_queue_that_the_broker_holds_for_somebody_else_gets_another_name(
         if consumer.queue_name != taken:
             break
         threading.Event().wait(1)
-    assert api.echo(2) == 2
+    assert api.echo(admin_context(), 2) == 2
     assert consumer.queue_name not in {taken, ""}
 
 
@@ -174,8 +171,8 @@ def test_a_call_of_what_was_never_served_fails_at_once(echo: Echo, api: EchoAPI,
     began = time.monotonic()
     for number in range(3):
         with pytest.raises(exception.RpcUnavailable, match="no server ever served"):
-            stranger.echo(number)
-        assert api.echo(number) == number
+            stranger.echo(admin_context(), number)
+        assert api.echo(admin_context(), number) == number
     assert time.monotonic() - began < SECONDS_MAX / 2
 
 
@@ -186,7 +183,7 @@ def test_a_peer_of_an_older_release_is_answered(
     monkeypatch.setattr(bus.transport._driver, "_get_reply_queue_name", lambda: "reply_a:b:c")
     monkeypatch.setattr("rpc.declarations.make_exchange", lambda channel, exchange: None)
     monkeypatch.setattr("rpc.topics.replies", lambda control_exchange: "")
-    assert api.echo(1) == 1
+    assert api.echo(admin_context(), 1) == 1
     assert _waiting(bus).reply_consumer.queue_name == "reply_a:b:c"
 
 
@@ -201,12 +198,12 @@ def test_servers_of_an_older_release_are_reached(
         channel.queue_declare("cell_conductor", durable=True, auto_delete=False, arguments=quorum)
         channel.queue_bind("cell_conductor", "armillary", "cell_conductor")
         caller = CastAPI(make_bus("client"))
-        caller.tell(1)
+        caller.tell(admin_context(), 1)
         assert "tell" in _next(channel, "cell_conductor").body
     endpoint = Heard()
-    server = make_bus("server").server("cell_conductor", "one", [endpoint])
+    server = make_bus("server").server(CastAPI, "one", [endpoint])
     server.start()
-    caller.tell(2)
+    caller.tell(admin_context(), 2)
     assert endpoint.values.get(timeout=SECONDS_MAX) == 2
     server.stop()
     server.wait()
@@ -214,12 +211,12 @@ def test_servers_of_an_older_release_are_reached(
 
 def test_a_topic_without_a_queue_of_all_is_served_by_name(make_bus: MakeBus) -> None:
     """What is sent to nobody in particular is nobody's."""
-    server = make_bus("server").server("compute", "host1", [Echo()])
+    server = make_bus("server").server(NamedAPI, "host1", [Echo()])
     server.start()
     api = NamedAPI(make_bus("client"), timeout_seconds=SECONDS_MAX)
-    assert api.echo_at("host1", 3) == 3
+    assert api.echo(admin_context(), "host1", 3) == 3
     with pytest.raises(exception.RpcUnavailable):
-        api.echo_at(None, 4)
+        api.echo(admin_context(), None, 4)
     server.stop()
     server.wait()
 
@@ -229,9 +226,9 @@ def test_nobody_looks_for_messages_that_nobody_sends(
 ) -> None:
     """Neither who serves nor who waits for answers; heartbeats take a look in many seconds."""
     looks = Looks(monkeypatch, Connection)
-    assert api.echo(1) == 1
+    assert api.echo(admin_context(), 1) == 1
     before = looks.wait_for_none()
-    assert api.echo(2) == 2
+    assert api.echo(admin_context(), 2) == 2
     one_for_each_message, heartbeats = 2, 2
     assert looks.wait_for_none() - before <= one_for_each_message + heartbeats
 
@@ -248,7 +245,7 @@ def _next(channel: Any, queue: str) -> Any:
 def _name_of_another(make_bus: MakeBus) -> str:
     """Return the name of a reply queue that another connection owns."""
     other = make_bus("another")
-    EchoAPI(other, timeout_seconds=SECONDS_MAX).echo(0)
+    EchoAPI(other, timeout_seconds=SECONDS_MAX).echo(admin_context(), 0)
     name: str = _waiting(other).reply_consumer.queue_name
     return name
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from armillary import exception
-from armillary.context import admin_context
-from rpc import authority
-from rpc.client import RpcClient
 from rpc.signing.trust import AGENTS
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.configuration import messaging_conf
+from tests.fixtures.interfaces import BY_TOPIC, Anything
 from tests.fixtures.layouts import two_cells
 from tests.fixtures.ledger import (
     assert_all_active,
@@ -42,17 +40,6 @@ SERVED_BY = {
 """Who is tried."""
 BETWEEN_ZONES = {"zone", "zone_summaries"}
 """Topics that only zones of a tree serve: see ``test_signed_zones``."""
-
-
-class AnyAPI(RpcClient):
-    """A client of whatever topic, as somebody makes it who has a key and an account."""
-
-    def __init__(self, topic, bus, timeout_seconds):
-        self.TOPIC = topic
-        super().__init__(bus, timeout_seconds=timeout_seconds)
-
-    def call(self, method, server=None, **arguments):
-        return self._call(admin_context(), method, server=server, **arguments)
 
 
 @pytest.fixture(scope="module")
@@ -107,11 +94,12 @@ def test_a_stolen_agents_key_opens_nothing_but_itself(deployment, stolen):
     signed without an answer.
     """
     for topic in SERVED_BY:
-        methods = authority.TABLE[topic]
+        methods = BY_TOPIC[topic].METHODS
         tried = sorted(set(methods) - {"object_backport_versions"})  # reads what it is sent, only
         assert tried or topic == "api"
         is_known = topic in HEARS_AGENTS
-        api = AnyAPI(topic, stolen(url_of(deployment, topic)), 10 if is_known else 0.2)
+        bus = stolen(url_of(deployment, topic))
+        api = Anything(bus, BY_TOPIC[topic], timeout_seconds=10 if is_known else 0.2)
         before = len(refusals(deployment, SERVED_BY[topic]))
         for method in tried:
             with pytest.raises(exception.Forbidden if is_known else exception.RpcTimeout):
@@ -136,7 +124,7 @@ def url_of(deployment, topic):
 
 def test_every_topic_is_tried():
     """A new one has to be named here."""
-    assert {*SERVED_BY, *BETWEEN_ZONES} == set(authority.TABLE)
+    assert {*SERVED_BY, *BETWEEN_ZONES} == set(BY_TOPIC)
 
 
 def test_a_revoked_agent_is_not_heard_any_more(deployment):

@@ -30,6 +30,7 @@ from tests.fixtures.asking import wait_for
 from tests.fixtures.authority import Certificate, CertificateAuthority
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.deployment import Cell, Deployment
+from tests.fixtures.interfaces import part_of
 from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
 from tests.fixtures.tls_stores import TlsBroker, TlsDatabases, tls_mariadb, tls_stores
 
@@ -232,7 +233,7 @@ def test_a_renewed_certificate_is_shown_to_the_broker(
     late = authority.issue("renewed", ends_in=datetime.timedelta(hours=-1))
     conf = conf_with(**broker_options(authority, late))
     bus = Bus(conf, broker.url(TOP), process_name="renewed", lock_directory=tmp_path)
-    server = bus.server("zone", "renewed", [])
+    server = bus.server(part_of(ZoneAPI), "renewed", [])
     starting = threading.Thread(target=server.start)
     starting.start()
     try:

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import oslo_messaging
-from oslo_messaging.rpc import dispatcher
 
 from armillary import exception
 from armillary.context import RequestContext
+from rpc.endpoints import handlers_of
+from rpc.interface import Interface
 from rpc.serializer import ObjectSerializer
 from rpc.transport import Bus
 from tests.simulation.hub import HUB, Process
@@ -79,11 +80,13 @@ class Broker:
 class SimServer:
     """Takes messages of one topic for one process, as many at a time as come."""
 
-    def __init__(self, bus: SimBus, topic: str, name: str, endpoints: list[Any]) -> None:
+    def __init__(
+        self, bus: SimBus, interface: type[Interface], name: str, endpoints: Iterable[Any]
+    ) -> None:
         self._bus = bus
-        self._topic = topic
+        self._topic = interface.TOPIC
         self._name = name
-        self._endpoints = endpoints
+        self._handlers = handlers_of(interface, endpoints)
 
     def start(self) -> None:
         self._bus.broker.servers.append(self)
@@ -109,8 +112,6 @@ class SimServer:
         HUB.effect(f"< {message.method}")
         try:
             result = self._run(message)
-        except dispatcher.ExpectedException as expected:
-            self._reply(message, None, expected.exc_info[1])
         except Exception as error:
             if not isinstance(error, exception.ArmillaryError):
                 HUB.failures.append(
@@ -123,12 +124,7 @@ class SimServer:
     def _run(self, message: Message) -> Any:
         if message.method == "ping":
             return None
-        (handler,) = (
-            getattr(endpoint, message.method)
-            for endpoint in self._endpoints
-            if hasattr(endpoint, message.method)
-        )
-        assert handler.exposed, f"{message.method} is not exposed"
+        handler = self._handlers[message.method]
         serializer = self._bus.serializer
         context = serializer.deserialize_context(json.loads(message.context))
         arguments = {
@@ -155,10 +151,8 @@ class SimBus(Bus):
         self.serializer = ObjectSerializer()
         self.post = None  # nobody signs here
 
-    def server(
-        self, topic: str, server: str, endpoints: Iterable[Any], *, version: str = "1.0"
-    ) -> Any:
-        return SimServer(self, topic, server, list(endpoints))
+    def server(self, interface: type[Interface], server: str, endpoints: Iterable[Any]) -> Any:
+        return SimServer(self, interface, server, endpoints)
 
     def client(self, topic: str, *, timeout_seconds: float | None = None, **_options: Any) -> Any:
         return _Client(self, topic, timeout_seconds or CALL_SECONDS)
@@ -193,9 +187,6 @@ class _Client:
         return _Client(
             self._bus, self._topic, timeout or self._timeout_seconds, server, bool(fanout)
         )
-
-    def can_send_version(self, version: str) -> bool:
-        return True
 
     def cast(self, context: RequestContext, method: str, **arguments: Any) -> None:
         self._send(context, method, arguments, None, lambda *answer: None)

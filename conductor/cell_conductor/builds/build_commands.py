@@ -1,4 +1,4 @@
-"""Build commands for agents, batched per agent if its version allows that."""
+"""Build commands for agents, batched per agent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import dataclasses
 import logging
 from collections.abc import Sequence
 
-from armillary import exception
 from armillary.context import RequestContext
 from compute_agent.interface import ComputeAPI
 from objects.instance import Instance
@@ -35,18 +34,13 @@ class BuildCommands:
     def __init__(self, compute: ComputeAPI) -> None:
         self._compute = compute
 
-    def send(self, context: RequestContext, orders: Sequence[BuildCommand]) -> dict[str, str]:
-        """Send builds; return instance -> why its agent, of an older release, cannot be sent it.
-
-        Raises Unavailable or RpcFailed after sending some but not all.
-        """
-        refused: dict[str, str] = {}
+    def send(self, context: RequestContext, orders: Sequence[BuildCommand]) -> None:
+        """Send builds. Raises Unavailable or RpcFailed after sending some but not all."""
         for agent, theirs in _by_agent(orders).items():
-            if len(theirs) > 1 and self._compute.can_send_to(agent, "1.2"):
+            if len(theirs) > 1:
                 self._send_together(context, agent, theirs)
             else:
-                refused.update(self._send_alone(context, agent, theirs))
-        return refused
+                self._send_alone(context, theirs[0])
 
     def _send_together(
         self, context: RequestContext, agent: str, orders: Sequence[BuildCommand]
@@ -61,20 +55,12 @@ class BuildCommands:
                 [order.request_spec for order in part],
             )
 
-    def _send_alone(
-        self, context: RequestContext, agent: str, orders: Sequence[BuildCommand]
-    ) -> dict[str, str]:
-        refused = {}
-        for order in orders:
-            instance = order.instance
-            LOG.info("%s: attempt %d on %s", instance.uuid, instance.attempt, instance.host)
-            try:
-                self._compute.build_instance(
-                    context.for_instance(instance.uuid), agent, instance, order.request_spec
-                )
-            except exception.Invalid as error:
-                refused[instance.uuid] = error.message
-        return refused
+    def _send_alone(self, context: RequestContext, order: BuildCommand) -> None:
+        instance = order.instance
+        LOG.info("%s: attempt %d on %s", instance.uuid, instance.attempt, instance.host)
+        self._compute.build_instance(
+            context.for_instance(instance.uuid), order.agent, instance, order.request_spec
+        )
 
 
 def for_host(spec: RequestSpec, tried: Sequence[Selection], *, attempt: int) -> RequestSpec:

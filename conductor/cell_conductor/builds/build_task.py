@@ -193,8 +193,7 @@ class Build(base_task.Task[models.InstanceBuild]):
                 orders.append(self._order_of(work, service))
             else:
                 whys[work.uuid] = "has no service in this cell" if service is None else "is down"
-        for uuid, why in self._orders.send(context, orders).items():
-            whys[uuid] = f"cannot be reached: {why}"
+        self._orders.send(context, orders)
         lost = [work for work in works if work.uuid in whys]
         return self._fail_unreachable(context, lost, found, whys) if lost else []
 
@@ -210,7 +209,8 @@ class Build(base_task.Task[models.InstanceBuild]):
                 orders.append(self._first_order_of(request, service))
             else:
                 left.add(request.instance_uuid)
-        return left.union(self._orders.send(context, orders))
+        self._orders.send(context, orders)
+        return left
 
     def _find_services(self, hosts: Sequence[str | None]) -> dict[str, models.Service]:
         with self._database.reader() as session:

@@ -18,7 +18,6 @@ from conductor.cell_conductor.hosts.host_services import HostServices
 from conductor.cell_conductor.hosts.instance_updates import InstanceUpdates
 from conductor.cell_conductor.operations.engine import Operations
 from conductor.common.cell_db import instances, services
-from conductor.common.exposed import exposed
 from conductor.common.service_records import ServiceRecords
 from objects.compute_node import ComputeNode
 from objects.instance import Instance
@@ -38,7 +37,6 @@ class AgentEndpoints(BackgroundTasks):
     _reports: Reports
     _services: HostServices
 
-    @exposed
     def order_answered(
         self,
         context: RequestContext,
@@ -55,7 +53,6 @@ class AgentEndpoints(BackgroundTasks):
         self._begin(self._operations, context, leases)
         return found
 
-    @exposed
     def migration_progress(
         self,
         context: RequestContext,
@@ -70,25 +67,21 @@ class AgentEndpoints(BackgroundTasks):
             agent, host, instance_uuid, sequence, total_mb=total_mb, remaining_mb=remaining_mb
         )
 
-    @exposed
     def is_build_wanted(
         self, context: RequestContext, agent: str, host: str, instance_uuid: str, attempt: int
     ) -> bool:
         return self._reports.is_build_wanted(agent, host, instance_uuid, attempt)
 
-    @exposed
     def is_order_wanted(
         self, context: RequestContext, agent: str, host: str, instance_uuid: str, sequence: int
     ) -> bool:
         return self._operations.answers.is_expected(agent, host, instance_uuid, sequence)
 
-    @exposed
     def list_moving(
         self, context: RequestContext, agent: str, hosts: Sequence[str]
     ) -> list[dict[str, str]]:
         return self._reports.list_moving(agent, hosts)
 
-    @exposed
     def report_services(
         self,
         context: RequestContext,
@@ -100,7 +93,6 @@ class AgentEndpoints(BackgroundTasks):
         self._services.report(agent, hosts, builds, version=service_version)
         return self._records.oldest_cached()
 
-    @exposed
     def report_compute_nodes(
         self,
         context: RequestContext,
@@ -110,7 +102,6 @@ class AgentEndpoints(BackgroundTasks):
     ) -> list[dict[str, Any]]:
         return self._nodes.report(context, agent, nodes, reshape)
 
-    @exposed
     def build_succeeded(
         self,
         context: RequestContext,
@@ -123,13 +114,11 @@ class AgentEndpoints(BackgroundTasks):
         report = BuiltReport(host, instance_uuid, attempt, power_state)
         return self._builds_succeeded(agent, [report])[0]
 
-    @exposed
     def builds_succeeded(
         self, context: RequestContext, agent: str, built: Sequence[dict[str, Any]]
     ) -> list[str]:
         return self._builds_succeeded(agent, [BuiltReport(**each) for each in built])
 
-    @exposed
     def build_failed(
         self,
         context: RequestContext,
@@ -146,7 +135,6 @@ class AgentEndpoints(BackgroundTasks):
         self._begin(self._build, context, leases)
         return answer
 
-    @exposed
     def instance_deleted(
         self, context: RequestContext, agent: str, host: str, instance_uuid: str
     ) -> str:
@@ -154,7 +142,6 @@ class AgentEndpoints(BackgroundTasks):
         self._begin(self._delete, context, leases)
         return answer
 
-    @exposed
     def instance_ended(
         self,
         context: RequestContext,
@@ -168,13 +155,11 @@ class AgentEndpoints(BackgroundTasks):
             agent, host, instance_uuid, attempt, exit_code=exit_code
         )
 
-    @exposed
     def list_host_instances(
         self, context: RequestContext, agent: str, hosts: Sequence[str]
     ) -> list[Instance]:
         return self._reports.list_host_instances(agent, hosts)
 
-    @exposed
     def list_group_members(
         self, context: RequestContext, agent: str, group_uuid: str
     ) -> dict[str, str]:
@@ -185,7 +170,6 @@ class AgentEndpoints(BackgroundTasks):
 
     # Objects
 
-    @exposed
     def object_backport_versions(
         self, context: RequestContext, objinst: Any, object_versions: dict[str, str]
     ) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from conductor.cell_conductor.operations.engine import Operations
 from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
 from conductor.cell_conductor.operations.rows import as_stored
 from conductor.common.cell_db import actions, compute_nodes, faults, instances, migrations, services
-from conductor.common.exposed import exposed
 from conductor.common.service_records import ServiceRecords
 from objects.build_request import BuildRequest
 from objects.compute_node import ComputeNode
@@ -43,7 +42,6 @@ class SuperConductorEndpoints(BackgroundTasks):
     _records: ServiceRecords
     _services: HostServices
 
-    @exposed
     def build_instances(
         self, context: RequestContext, build_requests: Sequence[BuildRequest]
     ) -> None:
@@ -51,12 +49,10 @@ class SuperConductorEndpoints(BackgroundTasks):
         begin = partial(self._build.begin, context, build_requests, leases)
         self._submit(self._build, begin, leases)
 
-    @exposed
     def get_instance(self, context: RequestContext, instance_uuid: str) -> Instance:
         with self._database.reader() as session:
             return instances.get(session, instance_uuid, cell_uuid=self._conf.cell.uuid)
 
-    @exposed
     def list_instances(
         self,
         context: RequestContext,
@@ -70,68 +66,56 @@ class SuperConductorEndpoints(BackgroundTasks):
                 cell_uuid=self._conf.cell.uuid,
             )  # fmt: skip
 
-    @exposed
     def delete_instance(self, context: RequestContext, instance_uuid: str) -> None:
         self._begin(self._delete, context, self._delete.store(context, instance_uuid))
 
-    @exposed
     def list_instance_actions(
         self, context: RequestContext, instance_uuid: str
     ) -> list[InstanceAction]:
         with self._database.reader() as session:
             return actions.list_of(session, instance_uuid)
 
-    @exposed
     def list_instance_faults(
         self, context: RequestContext, instance_uuid: str
     ) -> list[InstanceFault]:
         with self._database.reader() as session:
             return faults.list_of(session, instance_uuid)
 
-    @exposed
     def find_living_migrations(
         self, context: RequestContext, migration_uuids: Sequence[str]
     ) -> list[str]:
         with self._database.reader() as session:
             return migrations.living(session, migration_uuids)
 
-    @exposed
     def find_instance_hosts(
         self, context: RequestContext, instance_uuids: Sequence[str]
     ) -> dict[str, str]:
         with self._database.reader() as session:
             return instances.hosts_of(session, instance_uuids)
 
-    @exposed
     def list_services(self, context: RequestContext) -> list[Service]:
         return self._services.list_all()
 
-    @exposed
     def get_oldest_services(self, context: RequestContext) -> dict[str, int]:
         return self._records.oldest_cached()
 
-    @exposed
     def update_service(
         self, context: RequestContext, service_uuid: str, values: dict[str, Any]
     ) -> Service:
         return self._services.update(context, service_uuid, values)
 
-    @exposed
     def delete_service(self, context: RequestContext, service_uuid: str) -> str:
         return self._services.delete(context, service_uuid)
 
-    @exposed
     def list_compute_nodes(self, context: RequestContext) -> list[ComputeNode]:
         with self._database.reader() as session:
             return compute_nodes.list_all(session, cell_uuid=self._conf.cell.uuid)
 
-    @exposed
     def list_known_hosts(self, context: RequestContext) -> dict[str, list[str]]:
         with self._database.reader() as session:
             nodes = compute_nodes.uuids_by_host(session)
             return {host: nodes.get(host, []) for host in {*services.list_hosts(session), *nodes}}
 
-    @exposed
     def begin_operation(
         self,
         context: RequestContext,
@@ -143,7 +127,6 @@ class SuperConductorEndpoints(BackgroundTasks):
         self._begin(self._operations, context, stored.leases)
         return stored.fence
 
-    @exposed
     def go_on_with_operation(
         self,
         context: RequestContext,
@@ -157,7 +140,6 @@ class SuperConductorEndpoints(BackgroundTasks):
         )
         self._begin(self._operations, context, leases)
 
-    @exposed
     def fail_operation(
         self,
         context: RequestContext,
@@ -168,19 +150,16 @@ class SuperConductorEndpoints(BackgroundTasks):
         leases = self._operations.fail(instance_uuid, migration_uuid, fault)
         self._begin(self._operations, context, leases)
 
-    @exposed
     def set_lock(
         self, context: RequestContext, instance_uuid: str, locked: bool, reason: str | None
     ) -> None:
         self._locks_and_consoles.set_lock(context, instance_uuid, locked=locked, reason=reason)
 
-    @exposed
     def abort_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:
         self._operations.answers.abort(context, instance_uuid, migration_uuid)
 
-    @exposed
     def list_migrations(
         self, context: RequestContext, filters: dict[str, Any], limit: int
     ) -> list[Migration]:
@@ -189,7 +168,6 @@ class SuperConductorEndpoints(BackgroundTasks):
                 session, filters=filters, limit=limit, cell_uuid=self._conf.cell.uuid
             )
 
-    @exposed
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, lines: int | None
     ) -> str:
@@ -197,13 +175,11 @@ class SuperConductorEndpoints(BackgroundTasks):
 
     # From the super conductor, on behalf of another cell
 
-    @exposed
     def order_for_other_cell(
         self, context: RequestContext, record: ServerRecord, order: InstanceOrder
     ) -> str | None:
         return self._operations.send_for_other_cell(context, record, order)
 
-    @exposed
     def order_answered_elsewhere(
         self,
         context: RequestContext,
@@ -220,7 +196,6 @@ class SuperConductorEndpoints(BackgroundTasks):
         self._begin(self._operations, context, leases)
         return found
 
-    @exposed
     def is_order_wanted_elsewhere(
         self,
         context: RequestContext,
@@ -233,10 +208,8 @@ class SuperConductorEndpoints(BackgroundTasks):
             host, instance_uuid, migration_uuid, sequence
         )
 
-    @exposed
     def take_over_instance(self, context: RequestContext, record: ServerRecord) -> None:
         self._operations.take_over(record)
 
-    @exposed
     def drop_copy(self, context: RequestContext, instance_uuid: str, migration_uuid: str) -> None:
         self._operations.drop_copy(instance_uuid, migration_uuid)

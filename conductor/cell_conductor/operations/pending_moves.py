@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection
 
-from armillary import exception
 from armillary.context import RequestContext
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance_fault import InstanceFault
-
-LOG = logging.getLogger(__name__)
 
 ASKED_MAX = 1000
 """Maximum number of moves asked about in one call."""
@@ -21,17 +17,13 @@ def known_moves(
 ) -> set[str]:
     """Return those of these moves that the super conductor still works on.
 
-    Returns all if it is too old to be asked. A request that this cell refused, and that was then
+    A request that this cell refused, and that was then
     withdrawn, may be delivered again and be accepted; nothing would ever continue it. Raises what
     an unanswered call raises.
     """
     uuids = sorted(migration_uuids)
     parts = [uuids[start : start + ASKED_MAX] for start in range(0, len(uuids), ASKED_MAX)]
-    try:
-        return {uuid for part in parts for uuid in top.list_moves(context, part)}
-    except exception.RpcVersionTooOld as error:
-        LOG.debug("Cannot look up moves (%d): %s", len(migration_uuids), error)
-        return set(migration_uuids)
+    return {uuid for part in parts for uuid in top.list_moves(context, part)}
 
 
 def withdrawn_fault(instance_uuid: str) -> InstanceFault:

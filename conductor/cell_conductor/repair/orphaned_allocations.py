@@ -121,7 +121,7 @@ class OrphanedAllocations:
         for part in _parts(nodes):
             try:
                 released += self._check_part(context, part)
-            except (*_OUTCOME_UNKNOWN, exception.RpcVersionTooOld) as error:
+            except _OUTCOME_UNKNOWN as error:
                 self._outage.failed(error)
                 return released  # the next call starts with this part
             self._outage.succeeded()

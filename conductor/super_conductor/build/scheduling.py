@@ -9,7 +9,7 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.group_commit import GroupCommit
 from objects.destinations import Destinations
-from objects.packed.scheduling_batch import Answer, BatchedRequest
+from objects.packed.scheduling_batch import Answer, BatchedRequest, SchedulingBatch
 from objects.request_spec import RequestSpec
 from scheduler.interface import SchedulerAPI
 
@@ -55,11 +55,6 @@ class Scheduling:
         A message waits as long as the longest timeout of its requests. After a timeout the outcome
         of all its requests is unknown: each raises RpcTimeout.
         """
-        if not self._scheduler.can_send("1.1"):
-            return self._scheduler.select_destinations(
-                context, request_spec, instance_uuids, fences=fences,
-                timeout_seconds=timeout_seconds,
-            )  # fmt: skip
         request = BatchedRequest(request_spec, instance_uuids, fences, context.request_id)
         asked = _Asked(context, request, timeout_seconds)
         answer = self._combiner.submit(asked, len(instance_uuids))
@@ -78,8 +73,6 @@ class Scheduling:
             _Asked(admin_context(request.request_id), request, timeout_seconds)
             for request in requests
         ]
-        if not self._scheduler.can_send("1.1"):
-            return [self._ask_alone(each) for each in asked]
         return [answer for group in self._groups(asked) for answer in self._ask_or_fail(group)]
 
     def _groups(self, asked: Sequence[_Asked]) -> Iterator[list[_Asked]]:
@@ -105,13 +98,14 @@ class Scheduling:
         if len(group) == 1:
             return [self._ask_alone(group[0])]
         try:
-            return self._scheduler.select_destinations_many(
+            answers = self._scheduler.select_destinations_many(
                 admin_context(),
-                [each.request for each in group],
+                SchedulingBatch.of(each.request for each in group),
                 timeout_seconds=max(each.timeout_seconds for each in group),
             )
         except exception.Invalid:
             return [self._ask_alone(each) for each in group]  # one of them is invalid
+        return answers.unpacked()
 
     def _ask_alone(self, asked: _Asked) -> Answer:
         request = asked.request

@@ -13,7 +13,6 @@ from armillary.db import Database
 from armillary.notifications import SILENT, Notifier
 from armillary.notifications.notifier import START
 from conductor.common.clock import Clock, moment
-from conductor.common.exposed import exposed
 from conductor.super_conductor.db import aggregates
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from objects.aggregate import Aggregate
@@ -30,7 +29,6 @@ class AggregatesEndpoint:
         self._metadata = facts
         self._now = now
 
-    @exposed
     def create_aggregate(
         self, context: RequestContext, name: str, availability_zone: str | None
     ) -> Aggregate:
@@ -45,17 +43,14 @@ class AggregatesEndpoint:
             ),
         )
 
-    @exposed
     def list_aggregates(self, context: RequestContext) -> list[Aggregate]:
         with self._database.reader() as session:
             return aggregates.list_aggregates(session)
 
-    @exposed
     def get_aggregate(self, context: RequestContext, aggregate: str) -> Aggregate:
         with self._database.reader() as session:
             return aggregates.get_aggregate(session, aggregate)
 
-    @exposed
     def update_aggregate(
         self, context: RequestContext, aggregate: str, values: dict[str, Any]
     ) -> Aggregate:
@@ -68,7 +63,6 @@ class AggregatesEndpoint:
             lambda session: aggregates.update_aggregate(session, aggregate, values, now=now),
         )
 
-    @exposed
     def delete_aggregate(self, context: RequestContext, aggregate: str) -> None:
         self._begins(context, "delete", aggregate)
         self._change(
@@ -78,7 +72,6 @@ class AggregatesEndpoint:
             is_gone=True,
         )
 
-    @exposed
     def add_aggregate_host(self, context: RequestContext, aggregate: str, host: str) -> Aggregate:
         now = moment(self._now())
         self._begins(context, "add_host", aggregate)
@@ -88,7 +81,6 @@ class AggregatesEndpoint:
             lambda session: aggregates.add_host(session, aggregate, host, now=now),
         )
 
-    @exposed
     def remove_aggregate_host(
         self, context: RequestContext, aggregate: str, host: str
     ) -> Aggregate:

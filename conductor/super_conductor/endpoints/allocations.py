@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.context import RequestContext
-from conductor.common.exposed import exposed
 from placement.interface import PlacementAPI
 
 
@@ -15,7 +14,6 @@ class AllocationsEndpoint:
     def __init__(self, placement: PlacementAPI) -> None:
         self._placement = placement
 
-    @exposed
     def list_allocations(
         self, context: RequestContext, marker: str | None = None, limit: int = 1000
     ) -> dict[str, Any]:

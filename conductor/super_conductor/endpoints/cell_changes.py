@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from armillary.context import RequestContext
-from conductor.common.exposed import exposed
 from conductor.super_conductor.move.cell_relay import CellRelay
 from objects.instance_fault import InstanceFault
 from objects.instance_order import InstanceOrder
@@ -19,7 +18,6 @@ class CellChangesEndpoint:
     def __init__(self, changes: CellRelay) -> None:
         self._changes = changes
 
-    @exposed
     def order_in_other_cell(
         self,
         context: RequestContext,
@@ -30,7 +28,6 @@ class CellChangesEndpoint:
     ) -> str | None:
         return self._changes.order(context, cell_uuid, to_cell_uuid, record, order)
 
-    @exposed
     def answer_other_cell(
         self,
         context: RequestContext,
@@ -47,7 +44,6 @@ class CellChangesEndpoint:
             answer=answer, fault=fault,
         )  # fmt: skip
 
-    @exposed
     def is_wanted_by_other_cell(
         self,
         context: RequestContext,
@@ -61,24 +57,20 @@ class CellChangesEndpoint:
             context, cell_uuid, host, instance_uuid, migration_uuid, sequence
         )
 
-    @exposed
     def hand_over_instance(
         self, context: RequestContext, cell_uuid: str, record: ServerRecord
     ) -> None:
         self._changes.hand_over(context, cell_uuid, record)
 
-    @exposed
     def end_cell_change(
         self, context: RequestContext, cell_uuid: str, instance_uuid: str, migration_uuid: str
     ) -> None:
         self._changes.end(context, cell_uuid, instance_uuid, migration_uuid)
 
-    @exposed
     def list_cell_changes(
         self, context: RequestContext, migration_uuids: Sequence[str]
     ) -> list[str]:
         return self._changes.known(migration_uuids)
 
-    @exposed
     def list_moves(self, context: RequestContext, migration_uuids: Sequence[str]) -> list[str]:
         return self._changes.being_scheduled(migration_uuids)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.context import RequestContext
-from conductor.common.exposed import exposed
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 
 
@@ -15,6 +14,5 @@ class ClusterMetadataEndpoint:
     def __init__(self, facts: MetadataPublisher) -> None:
         self._metadata = facts
 
-    @exposed
     def get_facts(self, context: RequestContext) -> dict[str, Any]:
         return self._metadata.get_facts()

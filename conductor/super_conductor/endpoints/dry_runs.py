@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.context import RequestContext
-from conductor.common.exposed import exposed
 from conductor.super_conductor.accept.dry_runs import DryRuns
 
 
@@ -15,7 +14,6 @@ class DryRunsEndpoint:
     def __init__(self, dry_runs: DryRuns) -> None:
         self._dry_runs = dry_runs
 
-    @exposed
     def dry_run(
         self, context: RequestContext, request: dict[str, Any], with_hosts: bool
     ) -> dict[str, Any]:

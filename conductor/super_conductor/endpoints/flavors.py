@@ -7,7 +7,6 @@ from typing import Any
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.clock import Clock, moment
-from conductor.common.exposed import exposed
 from conductor.super_conductor.db import flavors
 from objects.flavor import Flavor
 
@@ -19,30 +18,25 @@ class FlavorsEndpoint:
         self._database = database
         self._now = now
 
-    @exposed
     def create_flavor(self, context: RequestContext, flavor: Flavor) -> Flavor:
         now = moment(self._now())
         return self._database.run_in_writer(
             lambda session: flavors.create_flavor(session, flavor, now=now)
         )
 
-    @exposed
     def get_flavor(self, context: RequestContext, flavor: str) -> Flavor:
         with self._database.reader() as session:
             return flavors.get_flavor(session, flavor)
 
-    @exposed
     def list_flavors(self, context: RequestContext) -> list[Flavor]:
         with self._database.reader() as session:
             return flavors.list_flavors(session)
 
-    @exposed
     def update_flavor(self, context: RequestContext, flavor: str, values: dict[str, Any]) -> Flavor:
         now = moment(self._now())
         return self._database.run_in_writer(
             lambda session: flavors.update_flavor(session, flavor, values, now=now)
         )
 
-    @exposed
     def delete_flavor(self, context: RequestContext, flavor: str) -> None:
         self._database.run_in_writer(lambda session: flavors.delete_flavor(session, flavor))

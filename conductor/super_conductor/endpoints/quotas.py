@@ -6,7 +6,6 @@ from oslo_config import cfg
 
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.common.exposed import exposed
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.db import quotas as quotas_db
 
@@ -18,7 +17,6 @@ class QuotasEndpoint:
         self._conf = conf
         self._database = database
 
-    @exposed
     def get_quotas(self, context: RequestContext, project_id: str) -> dict[str, dict[str, int]]:
         with self._database.reader() as session:
             limits = quotas_db.get_limits(session, project_id)
@@ -28,7 +26,6 @@ class QuotasEndpoint:
             for name in quotas.RESOURCES
         }
 
-    @exposed
     def update_quotas(
         self, context: RequestContext, project_id: str, limits: dict[str, int]
     ) -> dict[str, dict[str, int]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.context import RequestContext
-from conductor.common.exposed import exposed
 from conductor.super_conductor.repair.aggregate_sync import AggregateSync
 from conductor.super_conductor.repair.orphaned_allocations import Orphans
 from conductor.super_conductor.servers.cell_server_pages import CellServers
@@ -19,25 +18,21 @@ class RepairEndpoint:
         self._servers = servers
         self._aggregates = aggregates
 
-    @exposed
     def find_orphans(
         self, context: RequestContext, consumers: dict[str, list[str]]
     ) -> dict[str, Any]:
         return self._orphans.find(context, consumers)
 
-    @exposed
     def find_orphan_migrations(
         self, context: RequestContext, consumers: dict[str, list[str]]
     ) -> dict[str, Any]:
         return self._orphans.find_migrations(context, consumers)
 
-    @exposed
     def list_cell_servers(
         self, context: RequestContext, limit: int, marker: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         return self._servers.page(context, limit=limit, marker=marker)
 
-    @exposed
     def sync_aggregate(
         self, context: RequestContext, aggregate: str, dry_run: bool
     ) -> dict[str, Any]:

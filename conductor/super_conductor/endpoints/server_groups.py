@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from armillary.context import RequestContext
 from armillary.notifications import SILENT, Notifier
-from conductor.common.exposed import exposed
 from conductor.super_conductor.accept.server_groups import Groups
 from objects.instance_group import InstanceGroup
 
@@ -16,7 +15,6 @@ class ServerGroupsEndpoint:
         self._groups = groups
         self._notifier = notifier
 
-    @exposed
     def create_server_group(
         self, context: RequestContext, name: str, policy: str, rules: dict[str, str]
     ) -> InstanceGroup:
@@ -24,17 +22,14 @@ class ServerGroupsEndpoint:
         self._notifier.server_group(context, "create", made)
         return made
 
-    @exposed
     def list_server_groups(
         self, context: RequestContext, all_projects: bool = False
     ) -> list[InstanceGroup]:
         return self._groups.list(context, all_projects=all_projects)
 
-    @exposed
     def get_server_group(self, context: RequestContext, group: str) -> InstanceGroup:
         return self._groups.get(context, group)
 
-    @exposed
     def delete_server_group(self, context: RequestContext, group: str) -> None:
         gone = None if self._notifier.is_silent else self._groups.get(context, group)
         self._groups.delete(context, group)

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from armillary.context import RequestContext
-from conductor.common.exposed import exposed
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.zones.remote_servers import RemoteServers
@@ -22,7 +21,6 @@ class ServerOperationsEndpoint:
         self._deletes = deletes
         self._remote_servers = remote_servers
 
-    @exposed
     def operate_server(
         self,
         context: RequestContext,
@@ -39,7 +37,6 @@ class ServerOperationsEndpoint:
         here = partial(self._operations.operate, context, instance_uuid, **asked)
         self._remote_servers.ask(context, instance_uuid, "operate_server", here, **asked)
 
-    @exposed
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, lines: int | None
     ) -> str:
@@ -48,7 +45,6 @@ class ServerOperationsEndpoint:
             context, instance_uuid, "get_console_output", here, lines=lines
         )
 
-    @exposed
     def list_migrations(
         self, context: RequestContext, filters: dict[str, Any], limit: int
     ) -> dict[str, Any]:
@@ -56,7 +52,6 @@ class ServerOperationsEndpoint:
         here = partial(self._operations.list_migrations, context, **asked)
         return self._remote_servers.list_migrations(context, here=here, **asked)
 
-    @exposed
     def abort_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from armillary.context import RequestContext
-from conductor.common.exposed import exposed
 from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.build.build_workers import Builds
 from conductor.super_conductor.delete.delete_task import Deletes
@@ -36,18 +35,15 @@ class ServersEndpoint:
         self._operations = operations
         self._remote_servers = remote_servers
 
-    @exposed
     def create_servers(self, context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
         accepted = self._acceptance.accept(context, request)
         self._builds.begin(accepted.lease)
         return {"reservation_id": accepted.lease.key, "instances": accepted.instances}
 
-    @exposed
     def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
         here = partial(self._servers.get_server, context, instance_uuid)
         return self._remote_servers.get_server(context, instance_uuid, here)
 
-    @exposed
     def list_servers(
         self,
         context: RequestContext,
@@ -57,21 +53,18 @@ class ServersEndpoint:
     ) -> dict[str, Any]:
         return self._servers.list_servers(context, filters=filters, limit=limit, marker=marker)
 
-    @exposed
     def delete_server(self, context: RequestContext, instance_uuid: str) -> None:
         self._servers.check_deletable(context, instance_uuid)
         here = partial(self._operations.soft_delete, context, instance_uuid)
         if not self._remote_servers.soft_delete(context, instance_uuid, here):
             self._deletes.delete(context, instance_uuid)
 
-    @exposed
     def list_server_actions(
         self, context: RequestContext, instance_uuid: str
     ) -> list[InstanceAction]:
         here = partial(self._servers.list_actions, context, instance_uuid)
         return self._remote_servers.ask(context, instance_uuid, "list_server_actions", here)
 
-    @exposed
     def explain_server(
         self,
         context: RequestContext,

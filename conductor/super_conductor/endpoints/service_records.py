@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from armillary.context import RequestContext
-from conductor.common.exposed import exposed
 from conductor.common.service_records import ServiceRecords
 
 
@@ -13,13 +12,11 @@ class ServiceRecordsEndpoint:
     def __init__(self, records: ServiceRecords) -> None:
         self._records = records
 
-    @exposed
     def report_service(
         self, context: RequestContext, host: str, binary: str, service_version: int
     ) -> dict[str, int]:
         self._records.record_heartbeat(host, binary, service_version)
         return self._records.oldest_cached()
 
-    @exposed
     def get_oldest_services(self, context: RequestContext) -> dict[str, int]:
         return self._records.oldest_cached()

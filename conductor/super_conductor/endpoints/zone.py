@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.context import RequestContext
-from conductor.common.exposed import exposed
 from conductor.super_conductor.zones.queries import ZoneQueries
 from conductor.super_conductor.zones.routes import Attempts, Routes
 from objects.zones.zone_answer import ZoneAnswer
@@ -19,32 +18,26 @@ class ZoneEndpoint:
         self._zones = zones
         self._questions = questions
 
-    @exposed
     def select_hosts(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
         return self._questions.select_hosts(context, query)
 
-    @exposed
     def create(self, context: RequestContext, path: list[str], order: ZoneOrder) -> None:
         self._zones.create(context, path, order).wait()
 
-    @exposed
     def get_attempts(
         self, context: RequestContext, path: list[str], instance_uuids: list[str]
     ) -> Attempts:
         return self._zones.get_attempts(context, path, instance_uuids).wait()
 
-    @exposed
     def cancel(
         self, context: RequestContext, path: list[str], attempts: dict[str, int]
     ) -> Attempts:
         return self._zones.cancel(context, path, attempts).wait()
 
-    @exposed
     def forward(
         self, context: RequestContext, path: list[str], operation: str, arguments: dict[str, Any]
     ) -> Any:
         return self._zones.forward(context, path, operation, arguments).wait()
 
-    @exposed
     def refresh(self, context: RequestContext) -> None:
         self._questions.refresh(context)

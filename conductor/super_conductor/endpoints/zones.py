@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from armillary.context import RequestContext
-from conductor.common.exposed import exposed
 from conductor.super_conductor.zones.overview import Overview
 
 
@@ -15,14 +14,11 @@ class ZonesEndpoint:
     def __init__(self, overview: Overview) -> None:
         self._overview = overview
 
-    @exposed
     def list_zones(self, context: RequestContext) -> dict[str, Any]:
         return self._overview.list_zones(context)
 
-    @exposed
     def get_zone(self, context: RequestContext, zone: str) -> dict[str, Any]:
         return self._overview.get_zone(context, zone)
 
-    @exposed
     def refresh_zones(self, context: RequestContext) -> None:
         self._overview.refresh(context)

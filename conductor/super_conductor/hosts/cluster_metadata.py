@@ -69,9 +69,6 @@ class MetadataPublisher:
 
         A scheduler that missed the change before this one fetches all metadata.
         """
-        if not self._scheduler.can_send("1.1"):
-            self.aggregates_changed([changed])
-            return
         self._update_placement(changed)
         with self._database.reader() as session:
             seq = metadata_seq.get_seq(session)

@@ -46,12 +46,10 @@ class MissingAllocations:
     def heal(
         self, context: RequestContext, *, say: Callable[[str], None], tell: Callable[[str], None]
     ) -> HealResult | None:
-        """Heal all servers; return None if none needs allocations or the scheduler is too old.
+        """Heal all servers; return None if none needs allocations.
 
         Raises Unavailable and RpcFailed.
         """
-        if not self._scheduler.can_send("1.4"):
-            return None
         if self._scheduler.get_ways_to_hold(context, []) is None:
             return None  # its driver claims nothing
         sources = HealSources(

@@ -43,7 +43,7 @@ class Overview:
         try:
             heard = self._scheduler.get_zones(context)
             unheard = _OFFLINE
-        except (exception.Unavailable, exception.RpcVersionTooOld):
+        except exception.Unavailable:
             heard, unheard = {"own": None, "zones": []}, _UNKNOWN
         by_name = {zone["name"]: zone for zone in heard["zones"]}
         own = {"name": name, "state": _OWN, "last_seen": None, "summary": heard["own"]}

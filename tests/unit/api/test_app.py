@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
-import rpc
 from api.app import make_app
 from armillary import exception
 from armillary.context import RequestContext
@@ -20,6 +19,7 @@ from rpc.transport import Bus
 from tests import builders
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.http_api import Api
+from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.super_conductor import SuperConductorClient
 
 
@@ -122,8 +122,6 @@ class FlavorsOnly:
     def __init__(self) -> None:
         self.release = threading.Event()
 
-    @rpc.expose
-    @rpc.expected_exceptions(exception.FlavorNotFound)
     def get_flavor(self, context: RequestContext, flavor: str) -> Flavor:
         if flavor == "broken":
             raise KeyError("inner detail")
@@ -139,7 +137,7 @@ def over_a_bus(conf: cfg.ConfigOpts) -> Iterator[Api]:
     """Return an API whose super conductor is behind a broker."""
     endpoint = FlavorsOnly()
     bus = Bus(messaging_conf(), f"kombu+memory:////{uuid.uuid4()}")
-    server = bus.server("conductor", "here", [endpoint])
+    server = an_rpc_server(bus, SuperConductorAPI, "here", endpoint)
     server.start()
     yield Api(make_app(conf, conductor=SuperConductorAPI(bus, timeout_seconds=1)))
     endpoint.release.set()

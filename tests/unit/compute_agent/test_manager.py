@@ -21,6 +21,7 @@ from rpc.server import RpcServer
 from rpc.transport import Bus
 from tests import builders
 from tests.fixtures.agent import AGENT, Conductor, agent_conf, an_order
+from tests.fixtures.interfaces import an_rpc_server
 
 HOSTS = ["sim-1", "sim-2", "sim-3"]
 SECONDS_MAX = 10.0
@@ -42,8 +43,8 @@ class Cell:
         self.conductor = Conductor()
         self.bus = Bus(self.conf, self.url)
         self.compute = ComputeAPI(self.bus)
-        self._conductor_server = self.bus.server(
-            CellConductorAPI.TOPIC, "conductor", [self.conductor], version=CellConductorAPI.VERSION
+        self._conductor_server = an_rpc_server(
+            self.bus, CellConductorAPI, "conductor", self.conductor
         )
         self._is_serving = False
         self._agents: dict[str, tuple[ComputeManager, list[RpcServer], PeriodicRunner, Bus]] = {}

@@ -15,7 +15,6 @@ from armillary.db import Database
 from objects.allocation import ClaimStatus
 from placement.db import tree_reports
 from placement.engine import PlacementEngine
-from placement.interface import PlacementAPI
 from placement.manager import SCHEMA, PlacementManager
 from tests import builders
 from tests.fixtures.cell import Cell, a_node, node_uuid
@@ -197,17 +196,6 @@ def test_placement_that_dies_in_the_middle_has_done_nothing(
             reshaped(cell, *in_cells(2))
     assert (held(engine), tree(engine)) == (stood, {"a": None})
     assert reshaped(cell, *in_cells(2)) is None
-
-
-def test_an_older_placement_is_asked_for_no_move(
-    cell: Cell, engine: PlacementEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It would not know the word; the tree keeps its shape."""
-    report(cell, inventories=a_node_with(**SLOTS))
-    hold_slots(engine, 2)
-    monkeypatch.setattr(PlacementAPI, "can_send", lambda self, version: version != "1.4")
-    assert SLOT in str(reshaped(cell, *in_cells(2)))
-    assert set(tree(engine)) == {"a"}
 
 
 def test_claims_that_come_meanwhile_lose_nothing(

@@ -17,7 +17,11 @@ from oslo_service import opts as service_opts
 from armillary.conf import register_all
 
 ROOT = Path(__file__).parents[3]
-PAGES = sorted([ROOT / "README.md", *ROOT.joinpath("docs").rglob("*.md")])
+PAGES = sorted(
+    page
+    for page in (ROOT / "README.md", *ROOT.joinpath("docs").rglob("*.md"))
+    if not page.name.endswith(".removal.md")
+)
 
 GROUP = r"\[(?P<group>[A-Za-z_]+)\]"
 NAME = r"[a-z][a-z0-9_]+"

@@ -1,4 +1,4 @@
-"""The client's own work: it puts UUIDs in the place of ids, and serves older and newer peers."""
+"""The conveniences of placement's interface: UUIDs in the place of ids, and packed claims."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary import exception
 from armillary.context import admin_context
 from objects.packed.claim_batch import Claim
 from objects.packed.provider_uuids import ProviderUUIDs
@@ -122,60 +121,15 @@ def test_a_provider_that_goes_in_between_costs_one_more_question(
     assert sorted(uuids_of(api)) == sorted(uuids)
 
 
-def test_a_capped_client_speaks_as_the_older_release_did(
-    placement: PlacementService, questions: _Questions
-) -> None:
-    """No ids, no question for UUIDs, a query without what 1.0 does not know."""
-    uuids = set_providers(placement.manager.engine, 2)
-    bus = placement.manager._top_bus
-    capped = PlacementAPI(bus, version_cap="1.0", timeout_seconds=ANSWER_SECONDS_MAX)
-    answer = capped.get_allocation_candidates(CONTEXT, QUERY)
-    assert sorted(answer.provider_uuids) == sorted(uuids)
-    assert answer.allocation_request(uuids[0]) == {uuids[0]: {"resources": {"VCPU": 1}}}
-    assert questions.asked == []
-
-
-def test_an_older_client_gets_the_object_that_it_knows(placement: PlacementService) -> None:
-    """Who does not say how providers are to be named is of 1.0."""
-    set_providers(placement.manager.engine, 1)
-    answer = placement.manager.get_allocation_candidates(CONTEXT, QUERY)
-    assert isinstance(answer, dict)
-    assert answer["armillary_object.version"] == "1.0"
-
-
-@pytest.fixture
-def older_api(placement: PlacementService) -> PlacementAPI:
-    """Return a client that speaks to a placement of 1.1."""
-    bus = placement.manager._top_bus
-    return PlacementAPI(bus, version_cap="1.1", timeout_seconds=ANSWER_SECONDS_MAX)
-
-
-@pytest.mark.parametrize("which", ["api", "older_api"])
-def test_claims_are_answered_in_their_order(
-    placement: PlacementService, which: str, request: pytest.FixtureRequest
-) -> None:
-    """As columns, or as the objects that older peers know, whatever they are given as."""
-    client: PlacementAPI = request.getfixturevalue(which)
+def test_claims_are_answered_in_their_order(placement: PlacementService, api: PlacementAPI) -> None:
+    """As columns, whatever they are given as."""
     (provider,) = set_providers(placement.manager.engine, 1)
     fits = Claim(a_uuid(), "p1", "u1", {provider: {"resources": {"VCPU": 5}}}, fence=1)
     too_much = a_claim(provider, vcpus=6)
-    results = client.claim(CONTEXT, [fits, too_much])
+    results = api.claim(CONTEXT, [fits, too_much])
     assert [each.consumer_uuid for each in results] == [fits.consumer_uuid, too_much.consumer_uuid]
     assert [each.is_claimed for each in results] == [True, False]
     assert "free" in (results[1].reason or "")
-
-
-def test_an_older_placement_is_not_asked_for_a_move_that_it_cannot_make(
-    placement: PlacementService, older_api: PlacementAPI
-) -> None:
-    """A move without more is what it always was."""
-    (provider,) = set_providers(placement.manager.engine, 1)
-    source, target = a_uuid(), a_uuid()
-    placement.manager.engine.claims.claim([a_claim(provider, consumer_uuid=source)])
-    with pytest.raises(exception.RpcVersionTooOld):
-        older_api.move_allocations(CONTEXT, source, target, fence=1, consumer_type="MIGRATION")
-    older_api.move_allocations(CONTEXT, source, target, fence=1)
-    assert list(placement.manager.engine.allocations.get([source, target])) == [target]
 
 
 def test_a_move_may_replace_over_rpc(placement: PlacementService, api: PlacementAPI) -> None:
@@ -190,18 +144,3 @@ def test_a_move_may_replace_over_rpc(placement: PlacementService, api: Placement
     (row,) = engine.allocations.list(marker=None, limit=10)
     assert (row["consumer_uuid"], row["consumer_type"]) == (target, "MIGRATION")
     assert row["provider_uuid"] == first
-
-
-def test_an_older_placement_is_not_told_of_children(
-    placement: PlacementService, older_api: PlacementAPI, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The provider itself is."""
-    told: list[dict[str, Any]] = []
-
-    def note(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        told.extend(given)
-        return []
-
-    monkeypatch.setattr(placement.manager.engine.providers, "set_providers", note)
-    older_api.set_providers(CONTEXT, [{"uuid": "u", "children": [], "former_children": ["c"]}])
-    assert told == [{"uuid": "u"}]

@@ -14,7 +14,6 @@ from armillary.context import admin_context
 from armillary.db import Database
 from objects.allocation import ClaimStatus
 from objects.fence import FENCE_FINAL
-from placement.interface import PlacementAPI
 from placement.manager import PlacementManager
 from placement.providers.inventory import Inventory
 from rpc.transport import Bus
@@ -29,13 +28,6 @@ def set_one(placement: PlacementService, **values: Any) -> str:
     result = placement.api.set_providers(CONTEXT, [provider])[0]
     assert result["error"] is None
     return str(provider["uuid"])
-
-
-def test_every_method_of_the_client_is_exposed() -> None:
-    """What a client may send, a server takes."""
-    methods = {name for name in vars(PlacementAPI) if not name.startswith("_") and name.islower()}
-    exposed = {name for name in methods if getattr(PlacementManager, name).exposed}
-    assert exposed == methods
 
 
 def test_a_provider_is_a_candidate_for_what_it_has(placement: PlacementService) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-import rpc
 from armillary import conf as armillary_conf
 from armillary import exception
 from armillary.periodic import PeriodicTask
@@ -37,8 +36,6 @@ class Conductor:
         self.reports: list[tuple[str, str, int]] = []
         self.error: Exception | None = None
 
-    @rpc.expose
-    @rpc.expected_exceptions(exception.ArmillaryError)
     def report_service(
         self, context: Any, host: str, binary: str, service_version: int
     ) -> dict[str, int]:

@@ -1,72 +1,54 @@
-"""The table of who may call what: whole, and closed for what it does not name."""
+"""Who may call what: as declared, and closed for what is not."""
 
 from __future__ import annotations
 
 import pytest
 
-from compute_agent.manager import ComputeManager
-from conductor.cell_conductor import manager
-from conductor.super_conductor import endpoints
-from conductor.super_conductor.endpoints.zone import ZoneEndpoint
-from placement.manager import PlacementManager
+from compute_agent.interface import ComputeAPI
+from conductor.cell_conductor.interface import CellConductorAPI, HostStatesAPI
+from conductor.super_conductor.interface import SuperConductorAPI
+from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
+from placement.interface import PlacementAPI
 from rpc import authority
 from rpc.signing.trust import ROLES, Identity
-from scheduler.manager import SchedulerManager
-from scheduler.zones.links import SummaryEndpoint
+from scheduler.interface import SchedulerAPI
+from tests.fixtures.interfaces import BY_TOPIC
 from tests.fixtures.signing import SCOPES
-from tests.unit.rpc.exposed import exposed_by, exposed_by_modules
 
-SERVED = {
-    "api": set(),
-    "compute": exposed_by(ComputeManager),
-    "scheduler": exposed_by(SchedulerManager),
-    "placement": exposed_by(PlacementManager),
-    "cell_conductor": exposed_by(manager.CellConductorManager),
-    "host_states": exposed_by(manager.HostStatesEndpoint),
-    "conductor": exposed_by_modules(endpoints) - exposed_by(ZoneEndpoint),
-    "zone": exposed_by(ZoneEndpoint),
-    "zone_summaries": exposed_by(SummaryEndpoint),
-}
-OF_AGENTS = {
-    method
-    for method, allowed in authority.TABLE["cell_conductor"].items()
-    if authority.AGENT_ITSELF in allowed
-}
+INTERFACES = tuple(BY_TOPIC.values())
 
 
 def identity(role, scope=None):
     return Identity(role, role, scope or SCOPES.get(role))
 
 
-@pytest.mark.parametrize("topic", SERVED)
-def test_each_method_that_is_served_has_its_row(topic):
-    """And none has a row that is not served: a method without one is nobody's."""
-    assert SERVED[topic] or topic == "api"
-    assert set(authority.TABLE[topic]) == SERVED[topic]
-
-
-def test_the_services_are_all_in_the_table():
-    assert set(authority.TABLE) == set(authority.SERVED_BY) == set(SERVED)
-    assert set(authority.SERVED_BY.values()) <= set(ROLES)
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_each_method_has_callers_of_known_roles(interface):
+    """A method without a caller could be removed."""
+    assert interface.SERVED_BY in ROLES
+    for method in interface.METHODS.values():
+        assert {caller.role for caller in method.callers} <= set(ROLES)
+        assert method.callers
 
 
 def test_no_scheduler_asks_a_host():
     """BZ-20: hosts push their states; who decides by these has no way to ask for more."""
-    for method in SERVED["compute"]:
-        assert authority.refusal_reason(identity("scheduler"), "compute", "host1", method, {})
+    for method in ComputeAPI.METHODS:
+        assert authority.refusal_reason(identity("scheduler"), ComputeAPI, None, method, {})
 
 
-@pytest.mark.parametrize("topic", SERVED)
-def test_an_agent_may_nothing_but_report_of_itself(topic):
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_an_agent_may_nothing_but_report_of_itself(interface):
     """With its own name as the argument nothing else opens; with another's not even that."""
     agent = identity("compute")
-    for method in SERVED[topic]:
-        own = authority.refusal_reason(agent, topic, None, method, {"agent": agent.scope})
-        others = authority.refusal_reason(agent, topic, None, method, {"agent": "host2"})
-        if topic == "cell_conductor" and method in OF_AGENTS:
+    for name, method in interface.METHODS.items():
+        own = authority.refusal_reason(agent, interface, None, name, {"agent": agent.scope})
+        others = authority.refusal_reason(agent, interface, None, name, {"agent": "host2"})
+        if authority.AGENT_ITSELF in method.callers:
+            assert interface is CellConductorAPI
             assert own is None
             assert others is not None
-        elif method == "object_backport_versions":
+        elif name == "object_backport_versions":
             assert own is None
         else:
             assert own is not None
@@ -78,7 +60,7 @@ def test_a_zone_pushes_its_own_summary_alone():
     def refusal_reason(zone):
         summary = {"armillary_object.data": {"zone": zone}}
         return authority.refusal_reason(
-            identity("child_zone"), "zone_summaries", None, "update_summary", {"summary": summary}
+            identity("child_zone"), ZoneSummariesAPI, None, "update_summary", {"summary": summary}
         )
 
     assert refusal_reason(SCOPES["child_zone"]) is None
@@ -88,19 +70,19 @@ def test_a_zone_pushes_its_own_summary_alone():
 def test_a_parent_reaches_the_border_and_nothing_behind_it():
     parent = identity("parent_zone")
     allowed = {
-        (topic, method)
-        for topic, methods in authority.TABLE.items()
-        for method in methods
-        if authority.refusal_reason(parent, topic, None, method, {}) is None
+        (interface, method)
+        for interface in INTERFACES
+        for method in interface.METHODS
+        if authority.refusal_reason(parent, interface, None, method, {}) is None
     }
-    assert allowed == {("zone", method) for method in SERVED["zone"]}
+    assert allowed == {(ZoneAPI, method) for method in ZoneAPI.METHODS}
 
 
 def test_a_cell_conductor_pushes_the_hosts_of_its_own_cell():
     def refusal_reason(cell_uuid):
         batch = {"armillary_object.data": {"cell_uuid": cell_uuid}}
         return authority.refusal_reason(
-            identity("cell_conductor"), "scheduler", None, "update_host_states", {"batch": batch}
+            identity("cell_conductor"), SchedulerAPI, None, "update_host_states", {"batch": batch}
         )
 
     assert refusal_reason(SCOPES["cell_conductor"]) is None
@@ -112,7 +94,7 @@ def test_a_cell_conductor_speaks_to_another_cell_for_its_own(method):
     def refusal_reason(cell_uuid):
         arguments = {"cell_uuid": cell_uuid}
         return authority.refusal_reason(
-            identity("cell_conductor"), "conductor", None, method, arguments
+            identity("cell_conductor"), SuperConductorAPI, None, method, arguments
         )
 
     assert refusal_reason(SCOPES["cell_conductor"]) is None
@@ -122,28 +104,30 @@ def test_a_cell_conductor_speaks_to_another_cell_for_its_own(method):
 @pytest.mark.parametrize("arguments", [{}, {"batch": None}, {"batch": {}}, {"batch": 7}])
 def test_arguments_out_of_shape_are_of_no_cell(arguments):
     assert authority.refusal_reason(
-        identity("cell_conductor"), "scheduler", None, "update_host_states", arguments
+        identity("cell_conductor"), SchedulerAPI, None, "update_host_states", arguments
     )
 
 
-def test_what_the_table_does_not_name_is_nobodys():
+def test_what_is_not_declared_is_nobodys():
     for role in ROLES:
-        assert authority.refusal_reason(identity(role), "placement", None, "drop_everything", {})
-        assert authority.refusal_reason(identity(role), "nowhere", None, "claim", {})
-        assert authority.refusal_reason(identity(role), "placement", "baseapi", "claim", {})
-        assert authority.refusal_reason(identity(role), "placement", "baseapi", "ping", {}) is None
+        who = identity(role)
+        assert authority.refusal_reason(who, PlacementAPI, None, "drop_everything", {})
+        assert authority.refusal_reason(who, PlacementAPI, None, "claim", {})  # a convenience
+        assert authority.refusal_reason(who, PlacementAPI, "baseapi", "claim_batch", {})
+        assert authority.refusal_reason(who, PlacementAPI, "baseapi", "ping", {}) is None
 
 
 @pytest.mark.parametrize(
-    ("role", "topic", "server", "is_believed"),
+    ("role", "interface", "server", "is_believed"),
     [
-        ("placement", "placement", None, True),
-        ("scheduler", "placement", None, False),
-        ("compute", "placement", None, False),
-        ("compute", "compute", "host1", True),
-        ("compute", "compute", "host2", False),
-        ("placement", "nowhere", None, False),
+        ("placement", PlacementAPI, None, True),
+        ("scheduler", PlacementAPI, None, False),
+        ("compute", PlacementAPI, None, False),
+        ("compute", ComputeAPI, "host1", True),
+        ("compute", ComputeAPI, "host2", False),
+        ("cell_conductor", HostStatesAPI, SCOPES["cell_conductor"], True),
+        ("cell_conductor", HostStatesAPI, "another", False),
     ],
 )
-def test_an_answer_is_of_who_serves(role, topic, server, is_believed):
-    assert authority.may_answer(identity(role), topic, server) is is_believed
+def test_an_answer_is_of_who_serves(role, interface, server, is_believed):
+    assert authority.may_answer(interface, identity(role), server) is is_believed

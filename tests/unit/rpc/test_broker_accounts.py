@@ -1,4 +1,4 @@
-"""What each role's account may do: from one table, which fits the table of methods."""
+"""What each role's account may do: from one table, which fits the declared methods."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 
 from armillary import exception
-from rpc import authority, broker_accounts, event_feed
+from rpc import broker_accounts, event_feed
 from rpc.broker_accounts import (
     ACCOUNT_SCOPES,
     CELL,
@@ -18,6 +18,7 @@ from rpc.broker_accounts import (
     Permissions,
     permissions,
 )
+from tests.fixtures.interfaces import BY_TOPIC
 
 ACCOUNTS = {"child_zone": "conductor"}
 NEVER_SENT = {
@@ -25,7 +26,7 @@ NEVER_SENT = {
     ("cell_conductor", "api"),
     ("cell_conductor", "operator"),
 }
-"""Topic and role: allowed by the table of methods, over a connection by another role's account."""
+"""Topic and role: allowed by a declaration, over a connection by another role's account."""
 IN_CELL = ("cell_conductor", "compute")
 ALL = [(role, broker) for role, parts in TABLE.items() for broker in parts]
 
@@ -38,11 +39,12 @@ def agent(host: str) -> Permissions:
     return permissions("compute", CELL, scope=host)
 
 
-@pytest.mark.parametrize("topic", authority.TABLE)
+@pytest.mark.parametrize("topic", BY_TOPIC)
 def test_who_may_call_a_topic_has_an_account_that_reaches_it(topic: str) -> None:
-    """Whatever role the table of methods lets in, on the broker where the topic is served."""
+    """Whatever role a declaration lets in, on the broker where the topic is served."""
     broker = CELL if topic in IN_CELL else TOP
-    roles = {allowed.role for each in authority.TABLE[topic].values() for allowed in each}
+    methods = BY_TOPIC[topic].METHODS.values()
+    roles = {caller.role for method in methods for caller in method.callers}
     for role in sorted(roles):
         account = ACCOUNTS.get(role, role.replace("_", "-"))
         part = TABLE[account].get(broker, BrokerUse())

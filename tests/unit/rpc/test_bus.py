@@ -8,14 +8,14 @@ import uuid
 import pytest
 from kombu.transport import get_transport_cls, memory
 
-import rpc
 from armillary import exception
 from armillary.context import admin_context
 from objects.flavor import Flavor
 from rpc import memory_transport
-from rpc.client import RpcClient
+from rpc.interface import Interface, call, cast, fanout
 from rpc.transport import Bus
 from tests.fixtures.configuration import messaging_conf
+from tests.fixtures.interfaces import Anything
 from tests.fixtures.looks import Looks
 
 
@@ -27,26 +27,23 @@ class Echo:
         self.changed = threading.Condition()
         self.release = threading.Event()
 
-    @rpc.expose
     def echo(self, context, value):
         return {"value": value, "request_id": context.request_id}
 
-    @rpc.expose
     def hear(self, context, value):
         with self.changed:
             self.heard.append(value)
             self.changed.notify_all()
 
-    @rpc.expose
-    @rpc.expected_exceptions(exception.NoValidHost)
+    def hear_all(self, context, value):
+        self.hear(context, value)
+
     def refuse(self, context):
         raise exception.NoValidHost(reason="none left", trace={"filters": [1]})
 
-    @rpc.expose
     def break_down(self, context):
         raise KeyError("inner detail")
 
-    @rpc.expose
     def hang(self, context):
         self.release.wait(30)
 
@@ -58,9 +55,38 @@ class Echo:
             assert self.changed.wait_for(lambda: len(self.heard) >= count, 10)
 
 
-class EchoAPI(RpcClient):
+class EchoAPI(Interface):
     TOPIC = "echo"
-    VERSION = "1.0"
+    SERVED_BY = "placement"
+
+    @call()
+    def echo(self, context, value): ...
+
+    @cast()
+    def hear(self, context, value): ...
+
+    @fanout()
+    def hear_all(self, context, value): ...
+
+    @call()
+    def refuse(self, context): ...
+
+    @call()
+    def break_down(self, context): ...
+
+    @call()
+    def hang(self, context, *, timeout_seconds): ...
+
+
+class NamedEchoAPI(Interface):
+    """The same, by name."""
+
+    TOPIC = "echo"
+    SERVED_BY = "placement"
+    ADDRESSED_BY = "name"
+
+    @cast()
+    def hear(self, context, name, value): ...
 
 
 @pytest.fixture
@@ -92,7 +118,7 @@ def serve(make_bus, url):
 
     def start(name="one"):
         endpoint = Echo()
-        server = make_bus(url).server("echo", name, [endpoint])
+        server = make_bus(url).server(EchoAPI, name, [endpoint])
         server.start()
         servers.append((server, endpoint))
         return endpoint
@@ -113,7 +139,7 @@ def test_a_call_carries_values_and_the_request_id(serve, api):
     """The other side sees the caller's context and answers."""
     serve()
     context = admin_context()
-    answer = api._call(context, "echo", value=[1, "two", None])
+    answer = api.echo(context, [1, "two", None])
     assert answer == {"value": [1, "two", None], "request_id": context.request_id}
 
 
@@ -121,7 +147,7 @@ def test_objects_inside_containers_cross_the_wire(serve, api):
     """A versioned object in a list in a dict arrives as an object."""
     serve()
     flavor = Flavor.from_values(flavorid="1", name="small", vcpus=2, memory_mb=512)
-    answer = api._call(admin_context(), "echo", value={"flavors": [flavor]})
+    answer = api.echo(admin_context(), {"flavors": [flavor]})
     assert answer["value"]["flavors"][0].vcpus == 2
 
 
@@ -129,7 +155,7 @@ def test_our_errors_arrive_as_their_own_class_with_their_facts(serve, api):
     """The caller can catch the leaf and read the facts; no traceback in the message."""
     serve()
     with pytest.raises(exception.NoValidHost) as caught:
-        api._call(admin_context(), "refuse")
+        api.refuse(admin_context())
     assert type(caught.value) is exception.NoValidHost
     assert caught.value.kwargs["trace"] == {"filters": [1]}
     assert str(caught.value) == "No valid host was found. none left"
@@ -139,36 +165,36 @@ def test_an_unexpected_error_is_told_apart(serve, api):
     """A bug of the other side is not mistaken for a refusal."""
     serve()
     with pytest.raises(exception.RpcFailed, match="KeyError"):
-        api._call(admin_context(), "break_down")
+        api.break_down(admin_context())
 
 
-def test_what_is_not_exposed_cannot_be_called(serve, api):
-    """Exposure is explicit."""
+def test_what_is_not_declared_cannot_be_called(serve, make_bus, url):
+    """A method of an endpoint is not yet one of the interface."""
     serve()
     with pytest.raises(exception.RpcFailed, match="hidden"):
-        api._call(admin_context(), "hidden")
+        Anything(make_bus(url), EchoAPI).call("hidden")
 
 
 def test_no_answer_is_a_timeout_of_unknown_outcome(serve, api):
     """The caller learns that it does not know."""
     serve()
     with pytest.raises(exception.RpcTimeout, match="outcome unknown"):
-        api._call(admin_context(), "hang", timeout_seconds=0.2)
+        api.hang(admin_context(), timeout_seconds=0.2)
 
 
 def test_a_fanout_reaches_every_server(serve, api):
     """Two servers of a topic both hear it."""
     endpoints = [serve("one"), serve("two")]
-    api._cast(admin_context(), "hear", fanout=True, value=7)
+    api.hear_all(admin_context(), 7)
     for endpoint in endpoints:
         endpoint.wait_for(1)
     assert [endpoint.heard for endpoint in endpoints] == [[7], [7]]
 
 
-def test_a_cast_to_a_name_reaches_that_server_only(serve, api):
+def test_a_cast_to_a_name_reaches_that_server_only(serve, make_bus, url):
     """A compute agent gets its own messages."""
     one, two = serve("one"), serve("two")
-    api._cast(admin_context(), "hear", server="two", value=1)
+    NamedEchoAPI(make_bus(url)).hear(admin_context(), "two", 1)
     two.wait_for(1)
     assert one.heard == []
 
@@ -178,16 +204,16 @@ def test_virtual_hosts_of_the_embedded_broker_are_apart(serve, make_bus):
     serve()
     elsewhere = EchoAPI(make_bus(f"kombu+memory:////{uuid.uuid4()}"), timeout_seconds=0.3)
     with pytest.raises(exception.RpcTimeout):
-        elsewhere._call(admin_context(), "echo", value=1)
+        elsewhere.echo(admin_context(), 1)
 
 
 def test_nobody_looks_for_messages_that_nobody_sends(serve, api, monkeypatch):
     """Each look takes more than a message does, and there are dozens of consumers."""
     looks = Looks(monkeypatch, memory_transport.Transport)
     serve()
-    assert api._call(admin_context(), "echo", value=1)["value"] == 1
+    assert api.echo(admin_context(), 1)["value"] == 1
     looks.wait_for_none()
-    assert api._call(admin_context(), "echo", value=2)["value"] == 2
+    assert api.echo(admin_context(), 2)["value"] == 2
     looks.wait_for_none()
 
 
@@ -201,14 +227,6 @@ def test_ping_of_nobody_raises(api):
     """A topic that nobody serves does not answer."""
     with pytest.raises(exception.RpcTimeout):
         api.ping(admin_context(), timeout_seconds=0.2)
-
-
-def test_a_version_cap_stops_newer_methods(make_bus, url):
-    """What an older peer cannot do is refused before it is sent."""
-    capped = EchoAPI(make_bus(url), version_cap="1.0")
-    with pytest.raises(exception.RpcVersionTooOld, match=r"1\.5"):
-        capped._call(admin_context(), "echo", version="1.5", value=1)
-    assert not capped.can_send("1.1")
 
 
 def test_an_unusable_url_is_a_configuration_error(conf):

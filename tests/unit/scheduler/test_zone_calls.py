@@ -9,25 +9,24 @@ from typing import Any
 
 import pytest
 
-import rpc
 from armillary import exception
 from armillary.context import admin_context
 from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
 from objects.destinations import Destinations
-from objects.packed.scheduling_batch import BatchedRequest
-from objects.request_spec import Destination
+from objects.packed.scheduling_batch import BatchedRequest, SchedulingBatch
 from objects.zones.zone_query import ZoneQuery
 from objects.zones.zone_summary import ZoneSummary
 from placement.interface import PlacementAPI
+from rpc.local import local
 from rpc.server import RpcServer
 from rpc.transport import Bus
-from scheduler.in_process import LocalScheduler
 from scheduler.interface import SchedulerAPI
 from scheduler.manager import SchedulerManager
 from tests.builders import a_flavor, a_uuid
 from tests.fixtures.asking import wait_for
+from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.zone_trees import Zone
 from tests.fleets import (
     CELL,
@@ -45,7 +44,6 @@ from tests.unit.scheduler.test_manager import (
 
 
 class Placement(PlacementEndpoint):
-    @rpc.expose
     def get_summary(self, context: Any, excluded: Any, without_traits: Any) -> dict[str, Any]:
         return {"resources": {"VCPU": 16}, "traits": ["CUSTOM_A"], "providers": 3}
 
@@ -56,7 +54,6 @@ class Parent:
     def __init__(self) -> None:
         self.heard: list[ZoneSummary] = []
 
-    @rpc.expose
     def update_summary(self, context: Any, summary: ZoneSummary) -> None:
         self.heard.append(summary)
 
@@ -69,7 +66,6 @@ class Conductor(ConductorEndpoint):
         self._zones = zones
         self._dead = [{"uuid": uuid, "name": uuid, "disabled": False} for uuid in dead_cells]
 
-    @rpc.expose
     def get_facts(self, context: object) -> dict[str, Any]:
         facts = super().get_facts(context)
         return {**facts, "cells": [*facts["cells"], *self._dead], "zones": self._zones}
@@ -83,11 +79,9 @@ class Child:
         self.url = f"kombu+memory:////{uuid.uuid4()}"
         self.bus = Bus(zone.conf, self.url)
 
-    @rpc.expose
     def select_hosts(self, context: Any, query: ZoneQuery) -> Any:
         return self.zone.search.answer(context, query)
 
-    @rpc.expose
     def refresh(self, context: Any) -> None:
         ZoneSummariesAPI(self.bus).update_summary(context, self.zone.summary())
 
@@ -109,10 +103,10 @@ class Deployment:
         self.parent = Parent()
         placement = Placement(self.placement)
         self.servers: list[RpcServer] = [
-            self.bus.server(PlacementAPI.TOPIC, "p", [placement], version=PlacementAPI.VERSION),
-            self.bus.server(SuperConductorAPI.TOPIC, "c", [conductor]),
-            self.bus.server(HostStatesAPI.TOPIC, CELL, [HostStatesEndpoint(conductor)]),
-            self.bus.server(ZoneSummariesAPI.TOPIC, "above", [self.parent]),
+            an_rpc_server(self.bus, PlacementAPI, "p", placement),
+            an_rpc_server(self.bus, SuperConductorAPI, "c", conductor),
+            an_rpc_server(self.bus, HostStatesAPI, CELL, HostStatesEndpoint(conductor)),
+            an_rpc_server(self.bus, ZoneSummariesAPI, "above", self.parent),
         ]
         self.manager = SchedulerManager(
             self.conf, top_bus=self.bus, make_bus=lambda url: Bus(self.conf, url)
@@ -238,7 +232,7 @@ def test_a_push_can_be_asked_for(deploy: MakeDeployment) -> None:
 @pytest.fixture
 def child() -> Iterator[Child]:
     made = Child(Zone("leaf", some_hosts(2)))
-    server = made.bus.server(ZoneAPI.TOPIC, "border", [made])
+    server = an_rpc_server(made.bus, ZoneAPI, "border", made)
     server.start()
     yield made
     server.stop()
@@ -265,29 +259,17 @@ def test_a_child_is_found_by_the_facts_and_asked(deploy: MakeDeployment, child: 
     ]  # fmt: skip
     assert [zone["outcome"] for zone in found.trace.zones] == ["own", "asked", "own"]
     batched = root.api.select_destinations_many(
-        admin_context(), [BatchedRequest(a_request_spec(), [a_uuid()], [1000], "req-2")]
-    )
+        admin_context(),
+        SchedulingBatch.of([BatchedRequest(a_request_spec(), [a_uuid()], [1000], "req-2")]),
+    ).unpacked()
     assert not isinstance(batched[0], Exception)
     assert len(batched[0].zone_entries) == 5
     assert len(batched[0].trace.zones) == 3
     assert select(root.api).zone_entries == []
 
 
-def test_a_node_by_its_uuid_is_asked_only_of_schedulers_that_know_that(
-    deploy: MakeDeployment,
-) -> None:
-    """An older one would take any host."""
-    zone = deploy(zones__name="leaf")
-    wanted = Destination.from_values(node_uuid=zone.hosts[1].uuid, own_zone_only=True)
-    spec = a_request_spec(requested_destination=wanted)
-    assert select(zone.api, spec=spec).hosts[0].service_host == zone.hosts[1].name
-    older = SchedulerAPI(zone.bus, version_cap="1.2")
-    with pytest.raises(exception.Invalid, match="by its UUID"):
-        select(older, spec=spec)
-    with pytest.raises(exception.Invalid, match="by its UUID"):
-        older.select_destinations_many(
-            admin_context(), [BatchedRequest(spec, [a_uuid()], [1], "req-2")]
-        )
+def a_batch(request_id: str) -> SchedulingBatch:
+    return SchedulingBatch.of([BatchedRequest(a_request_spec(), [a_uuid()], [1000], request_id)])
 
 
 # In the caller's process --------------------------------------------------------------------------
@@ -297,8 +279,8 @@ def test_a_scheduler_in_the_callers_process_serves_no_queue(deploy: MakeDeployme
     """BZ-02: and decides as any other, by hosts that it asks for."""
     here = deploy(scheduler__in_process=True)
     assert list(here.manager.servers()) == []
-    local = LocalScheduler(here.manager)
-    found = select(local)
+    here_api = local(SchedulerAPI, here.manager)
+    found = select(here_api)
     assert len(found.selections()[0]) == 3
     assert len(here.placement.consumers) == 1
     with pytest.raises(exception.Unavailable):
@@ -316,27 +298,28 @@ def test_hosts_are_asked_for_when_nobody_can_push_them(deploy: MakeDeployment) -
 
 def test_in_process_errors_are_those_of_the_interface(deploy: MakeDeployment) -> None:
     """BZ-10: the same as over RPC."""
-    local = LocalScheduler(deploy(scheduler__in_process=True).manager)
+    here_api = local(SchedulerAPI, deploy(scheduler__in_process=True).manager)
     with pytest.raises(exception.NoValidHost) as caught:
-        select(local, spec=a_request_spec(flavor=a_flavor("big", memory_mb=10**6)))
+        select(here_api, spec=a_request_spec(flavor=a_flavor("big", memory_mb=10**6)))
     assert caught.value.kwargs["reason"]
     with pytest.raises(exception.Invalid):
-        local.select_destinations(admin_context(), a_request_spec(), [], fences=[])
+        here_api.select_destinations(admin_context(), a_request_spec(), [], fences=[])
 
 
 def test_in_process_zones_and_news_are_taken_as_over_rpc(deploy: MakeDeployment) -> None:
     """BZ-10: every method of the interface that a super conductor calls is there."""
     here = deploy(scheduler__in_process=True, zones__name="leaf")
-    local = LocalScheduler(here.manager)
+    here_api = local(SchedulerAPI, here.manager)
     wait_for(lambda: here.manager._sync.is_complete, "the hosts are known", 15)
-    assert len(local.select_for_zone(admin_context(), here.query()).host_ids) == 3
-    local.refresh_zones(admin_context())
-    assert local.get_zones(admin_context())["own"].zone == "leaf"
-    local.delete_aggregate(
+    assert len(here_api.select_for_zone(admin_context(), here.query()).host_ids) == 3
+    here_api.refresh_zones(admin_context())
+    assert here_api.get_zones(admin_context())["own"].zone == "leaf"
+    here_api.delete_aggregate(
         admin_context(), here.manager._host_store.facts.aggregates[0].uuid, seq=2
     )
     assert here.manager._host_store.facts.aggregates == ()
-    answers = local.select_destinations_many(
-        admin_context(), [BatchedRequest(a_request_spec(), [a_uuid()], [1000], "req-1")]
-    )
+    answers = here_api.select_destinations_many(
+        admin_context(),
+        SchedulingBatch.of([BatchedRequest(a_request_spec(), [a_uuid()], [1000], "req-1")]),
+    ).unpacked()
     assert not isinstance(answers[0], Exception)

@@ -103,7 +103,6 @@ def test_a_build_that_came_after_the_question_is_not_touched(
         agent.settle()
         return known
 
-    late.exposed = True  # type: ignore[attr-defined]
     monkeypatch.setattr(agent.conductor, "list_host_instances", late)
     reconcile_all(agent)
     assert agent.guests() == {(HOST, instance.uuid)}
@@ -124,7 +123,6 @@ def test_what_changed_since_the_question_is_left_alone(
         agent.settle()
         return known
 
-    late.exposed = True  # type: ignore[attr-defined]
     monkeypatch.setattr(agent.conductor, "list_host_instances", late)
     reconcile_all(agent)
     assert (agent.states(), agent.guests()) == ({}, set())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from pathlib import Path
 
@@ -14,9 +13,7 @@ from armillary.db import Database
 from conductor.common.leases import Leases
 from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.db import models
-from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.manager import SuperConductorManager
-from rpc.client import RpcClient
 from rpc.transport import Bus
 from tests import builders
 from tests.fixtures.asking import wait_for
@@ -26,12 +23,6 @@ from tests.fixtures.control_plane import (
     an_admin,
     control_plane_conf,
 )
-
-METHODS = [
-    name
-    for name, _ in inspect.getmembers(SuperConductorAPI, inspect.isfunction)
-    if not name.startswith("_") and not hasattr(RpcClient, name)
-]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -44,19 +35,6 @@ def create(running: RunningConductor) -> str:
     answer = running.api.create_servers(a_user(), request)
     uuid: str = answer["instances"][0].uuid
     return uuid
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_of_the_client_is_answered(running: RunningConductor, method: str) -> None:
-    """Whatever is wrong with the arguments: the method is there and may be called."""
-    (server,) = running.manager.servers()
-    endpoints = server._server.dispatcher.endpoints
-    found = [getattr(endpoint, method) for endpoint in endpoints if hasattr(endpoint, method)]
-    assert [one.exposed for one in found] == [True]
-    client, endpoint = getattr(SuperConductorAPI, method), found[0]
-    assert set(inspect.signature(client).parameters) - {"self"} == set(
-        inspect.signature(endpoint).parameters
-    )
 
 
 def test_a_server_goes_from_request_to_cell_and_away(running: RunningConductor) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-import rpc
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
@@ -26,6 +25,7 @@ from programs import manage, status
 from programs.bus_factory import bus_maker
 from programs.operator.application import OperatorApp
 from tests import builders
+from tests.fixtures.interfaces import an_rpc_server
 
 CELL_UUID = "11111111-1111-4111-8111-111111111111"
 
@@ -117,20 +117,16 @@ class CellConductor:
         self.nodes.append(builders.a_compute_node(host))
         self.services.append(builders.a_service(host, **values))
 
-    @rpc.expose
     def list_services(self, context: RequestContext) -> list[Service]:
         return self.services
 
-    @rpc.expose
     def list_compute_nodes(self, context: RequestContext) -> list[ComputeNode]:
         return self.nodes
 
-    @rpc.expose
     def list_known_hosts(self, context: RequestContext) -> dict[str, list[str]]:
         nodes = {node.host: [node.uuid] for node in self.nodes}
         return {service.host: nodes.get(service.host, []) for service in self.services}
 
-    @rpc.expose
     def list_instances(
         self, context: RequestContext, filters: dict[str, Any], limit: int,
         marker: dict[str, str] | None,
@@ -157,9 +153,7 @@ def cell_conductor(api_database: Database) -> Iterator[CellConductor]:
     register(api_database, url=url, cell_uuid=CELL_UUID)
     bus = bus_maker(cfg.CONF, "armillary-conductor")(url)
     conductor = CellConductor()
-    server = bus.server(
-        CellConductorAPI.TOPIC, "host", [conductor], version=CellConductorAPI.VERSION
-    )
+    server = an_rpc_server(bus, CellConductorAPI, "host", conductor)
     server.start()
     yield conductor
     server.stop()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from armillary import exception
-from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.repair import allocation_audit
 from objects.migration import MigrationStatus
 from tests import builders
@@ -87,17 +86,6 @@ def test_a_move_that_is_over_holds_nothing(cloud: Cloud, run_placement: RunPlace
     code, out, _ = run_placement("audit", "--delete", NOW)
     assert (code, summary(out)) == (4, "3 consumers checked: 1 orphaned, 1 of them released")
     assert set(cloud.held()) == {server.uuid, living.uuid}
-
-
-def test_an_older_conductor_is_not_asked_about_moves(
-    cloud: Cloud, run_placement: RunPlacement, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It knows of none: they are left alone."""
-    monkeypatch.setattr(SuperConductorAPI, "can_send", lambda self, version: version < "1.4")
-    cloud.hold(builders.a_uuid(), consumer_type="MIGRATION")
-    code, out, _ = run_placement("audit", "--delete", "--verbose", NOW)
-    assert code == 0
-    assert "1 skipped: of another type" in out
 
 
 def test_servers_that_are_being_built_are_left_alone(

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
-import rpc
 from armillary.context import RequestContext
 from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.repair.allocation_audit import AuditResult
@@ -20,6 +19,7 @@ from programs.bus_factory import bus_maker
 from programs.operator.placement_commands import audit_code, heal_code, sync_code
 from programs.operator.placement_sync import SyncResult
 from tests import builders
+from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.placement import placement_template, placement_url
 from tests.fixtures.placement_repair import Cloud, RunPlacement, cloud, run_placement
 from tests.unit.programs.operator.conftest import Run
@@ -30,7 +30,6 @@ __all__ = ["cloud", "placement_template", "placement_url", "run_placement"]
 class Conductor:
     """Answers on a broker that there are no aggregates."""
 
-    @rpc.expose
     def list_aggregates(self, context: RequestContext) -> list[Aggregate]:
         assert context.is_admin
         return []
@@ -42,9 +41,7 @@ def test_services_are_asked_over_the_broker(run_manage: Run, tmp_path: Path) -> 
     conf_file = tmp_path / "manage.conf"
     conf_file.write_text(f"[DEFAULT]\ntransport_url = {url}\nstate_path = {tmp_path}\n")
     bus = bus_maker(cfg.CONF, "armillary-conductor")(url)
-    server = bus.server(
-        SuperConductorAPI.TOPIC, "host", [Conductor()], version=SuperConductorAPI.VERSION
-    )
+    server = an_rpc_server(bus, SuperConductorAPI, "host", Conductor())
     server.start()
     try:
         ended = run_manage("placement", "sync-aggregates", conf_file=conf_file)

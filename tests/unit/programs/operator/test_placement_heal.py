@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from conductor.super_conductor.interface import SuperConductorAPI
 from objects.fence import FENCE_FINAL, Fence, FenceStep
 from programs.operator import placement_heal
 from tests import builders
@@ -217,19 +216,6 @@ def test_all_pages_are_looked_at(
     cloud.bus.meanwhile("claim_batch", lambda: cloud.cell.instances.pop(last), when_done=True)
     code, _, _ = run_placement("heal-allocations")
     assert code == 0
-    assert set(cloud.held()) == {server.uuid for server in servers}
-
-
-def test_an_older_conductor_is_asked_as_before(
-    cloud: Cloud, run_placement: RunPlacement, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It lists servers for everybody, newest first."""
-    monkeypatch.setattr(placement_heal, "PAGE_SIZE", 2)
-    monkeypatch.setattr(SuperConductorAPI, "can_send", lambda self, version: version != "1.6")
-    servers = [cloud.add_server() for _ in range(5)]
-    last = sorted(server.uuid for server in servers)[3]
-    cloud.bus.meanwhile("claim_batch", lambda: cloud.cell.instances.pop(last), when_done=True)
-    assert run_placement("heal-allocations")[0] == 0
     assert set(cloud.held()) == {server.uuid for server in servers}
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
-import rpc
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.db import instance_mappings, zones
 from conductor.super_conductor.interface import SuperConductorAPI
 from programs.bus_factory import bus_maker
 from tests import builders
+from tests.fixtures.interfaces import an_rpc_server
 from tests.unit.programs.operator.conftest import Ended, Run
 
 URL = "rabbit://world:geheim@broker:5671/top"
@@ -177,7 +177,6 @@ class RefreshedConductor:
     def __init__(self) -> None:
         self.asked = 0
 
-    @rpc.expose
     def refresh_zones(self, context: RequestContext) -> None:
         assert context.is_admin
         self.asked += 1
@@ -189,9 +188,7 @@ def test_summaries_are_asked_for(run_manage: Run, tmp_path: Path) -> None:
     path = tmp_path / "top.conf"
     path.write_text(f"[DEFAULT]\ntransport_url = {url}\nstate_path = {tmp_path}\n")
     bus, conductor = bus_maker(cfg.CONF, "armillary-conductor")(url), RefreshedConductor()
-    server = bus.server(
-        SuperConductorAPI.TOPIC, "host", [conductor], version=SuperConductorAPI.VERSION
-    )
+    server = an_rpc_server(bus, SuperConductorAPI, "host", conductor)
     server.start()
     try:
         assert run_manage("zone", "refresh", conf_file=path).code == 0

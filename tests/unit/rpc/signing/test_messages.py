@@ -10,11 +10,11 @@ import uuid
 import oslo_messaging
 import pytest
 
-import rpc
 from armillary import exception
 from armillary.context import admin_context
 from armillary.metrics import process_metrics
-from rpc.client import RpcClient
+from rpc.authority import AGENT_ITSELF, CONDUCTOR, SCHEDULER
+from rpc.interface import Interface, call, cast, fanout
 from rpc.signing import envelope, keys
 from rpc.signing.push import TrustPush
 from rpc.signing.trust import AGENTS, SERVICES
@@ -31,8 +31,6 @@ class Ledger:
         self.heard = []
         self.changed = threading.Condition()
 
-    @rpc.expose
-    @rpc.expected_exceptions(exception.CapacityExceeded)
     def claim(self, context, claims):
         with self.changed:
             self.heard.append((claims, context.request_id))
@@ -41,7 +39,9 @@ class Ledger:
             raise exception.CapacityExceeded(reason="nothing is left")
         return f"claimed {claims}"
 
-    @rpc.expose
+    def claim_everywhere(self, context, claims):
+        self.claim(context, claims)
+
     def build_failed(self, context, agent, host):
         self.heard.append(agent)
         return "noted"
@@ -54,21 +54,56 @@ class Ledger:
             assert self.changed.wait_for(lambda: claims in self.claims(), 10)
 
 
-class PlacementAPI(RpcClient):
+class LedgerAPI(Interface):
     TOPIC = "placement"
+    SERVED_BY = "placement"
 
-    def claim(self, claims, **how):
-        return self._call(admin_context(), "claim", claims=claims, **how)
+    @call(SCHEDULER, CONDUCTOR)
+    def claim(self, context, claims): ...
 
-    def cast(self, claims, **how):
-        self._cast(admin_context(), "claim", claims=claims, **how)
+    @fanout(SCHEDULER)
+    def claim_everywhere(self, context, claims): ...
 
 
-class CellAPI(RpcClient):
+class LedgerOfAPI(Interface):
+    """The same, by name."""
+
+    TOPIC = "placement"
+    SERVED_BY = "placement"
+    ADDRESSED_BY = "server"
+
+    @cast(SCHEDULER)
+    def claim(self, context, server, claims): ...
+
+
+class CellAPI(Interface):
     TOPIC = "cell_conductor"
+    SERVED_BY = "cell_conductor"
 
-    def build_failed(self, agent):
-        return self._call(admin_context(), "build_failed", agent=agent, host="h")
+    @call(AGENT_ITSELF)
+    def build_failed(self, context, agent, host): ...
+
+
+class HostStatesAPI(Interface):
+    TOPIC = "host_states"
+    SERVED_BY = "cell_conductor"
+
+
+class PlacementAPI:
+    """A client in fewer words."""
+
+    def __init__(self, bus, **options):
+        self._api = LedgerAPI(bus, **options)
+        self._by_name = LedgerOfAPI(bus, **options)
+
+    def claim(self, claims):
+        return self._api.claim(admin_context(), claims)
+
+    def claim_everywhere(self, claims):
+        self._api.claim_everywhere(admin_context(), claims)
+
+    def claim_at(self, server, claims):
+        self._by_name.claim(admin_context(), server, claims)
 
 
 @pytest.fixture
@@ -101,9 +136,9 @@ def make_bus(url):
 def serve(make_bus):
     servers = []
 
-    def start(post=None, *, topic="placement", name="one"):
+    def start(post=None, *, interface=LedgerAPI, name="one"):
         endpoint = Ledger()
-        server = make_bus(post).server(topic, name, [endpoint])
+        server = make_bus(post).server(interface, name, [endpoint])
         server.start()
         servers.append(server)
         return endpoint
@@ -154,10 +189,10 @@ def test_casts_and_fanouts_reach_each_server(authority, serve, make_bus):
     post = authority.post("placement")
     endpoints = [serve(post), serve(post, name="two"), serve(authority.post("placement"), name="3")]
     api = PlacementAPI(make_bus(authority.post("scheduler")))
-    api.cast("to all", fanout=True)
+    api.claim_everywhere("to all")
     for endpoint in endpoints:
         endpoint.wait_for("to all")
-    api.cast("to two", server="two")
+    api.claim_at("two", "to two")
     endpoints[1].wait_for("to two")
 
 
@@ -265,7 +300,8 @@ def test_a_message_to_one_is_not_taken_by_another(authority, serve, make_bus):
     bus = make_bus()
     send_raw(bus, sealed_claim(sender, server="one"), server="two")
     send_raw(bus, sealed_claim(sender, topic="scheduler"), server="two")
-    PlacementAPI(make_bus(sender), timeout_seconds=10).claim("true", server="two")
+    PlacementAPI(make_bus(sender), timeout_seconds=10).claim_at("two", "true")
+    endpoint.wait_for("true")
     assert endpoint.claims() == ["true"]
     assert refused("placement", "misdirected") == before + 2
 
@@ -306,11 +342,11 @@ def test_a_role_may_do_what_the_table_says(authority, serve, make_bus):
 
 
 def test_an_agent_speaks_for_itself_only(authority, serve, make_bus):
-    endpoint = serve(authority.post("cell_conductor"), topic="cell_conductor")
+    endpoint = serve(authority.post("cell_conductor"), interface=CellAPI)
     api = CellAPI(make_bus(authority.post("compute")), timeout_seconds=10)
-    assert api.build_failed(SCOPES["compute"]) == "noted"
+    assert api.build_failed(admin_context(), SCOPES["compute"], "h") == "noted"
     with pytest.raises(exception.Forbidden, match="compute has the scope host1; "):
-        api.build_failed("host2")
+        api.build_failed(admin_context(), "host2", "h")
     assert endpoint.heard == ["host1"]
 
 
@@ -336,7 +372,7 @@ def test_a_revoked_key_is_refused_after_one_push(authority, serve, make_bus):
 def test_the_list_of_the_agents_is_pushed_to_who_hears_them(authority, serve, make_bus):
     """The others are spared it: it may be long."""
     conductor, placement = authority.post("cell_conductor"), authority.post("placement")
-    serve(conductor, topic="host_states")
+    serve(conductor, interface=HostStatesAPI)
     serve(placement)
     before = {one.kind: one.current().serial for one in conductor.trusted}
     authority.enrol("compute", name="compute-2", scope="host2")

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import rpc
 from armillary import exception
 from armillary.context import admin_context
 from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
@@ -20,6 +19,7 @@ from rpc.transport import Bus
 from scheduler.zones.links import RpcLinks
 from tests.builders import a_uuid
 from tests.fixtures.asking import wait_for
+from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.zone_trees import Zone
 from tests.fleets import some_hosts
 
@@ -33,12 +33,10 @@ class LocalZone:
         self.is_open = threading.Event()
         self.is_open.set()
 
-    @rpc.expose
     def select_hosts(self, context: Any, query: ZoneQuery) -> ZoneAnswer:
         self.is_open.wait(5.0)
         return self._zone.search.answer(context, query)
 
-    @rpc.expose
     def refresh(self, context: Any) -> None:
         self._parents.update_summary(context, self._zone.summary())
 
@@ -52,7 +50,7 @@ class Deployment:
         self.url = f"kombu+memory:////{uuid.uuid4()}"
         self.bus = Bus(self.leaf.conf, self.url)
         self.border = LocalZone(self.leaf, self.bus)
-        self._server = self.bus.server(ZoneAPI.TOPIC, "border", [self.border])
+        self._server = an_rpc_server(self.bus, ZoneAPI, "border", self.border)
         self._server.start()
         self.taken: list[tuple[str, ZoneSummary]] = []
         self.made = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import rpc
 from armillary.context import RequestContext, admin_context
 from conductor.cell_conductor.operations import pending_moves
 from conductor.super_conductor.interface import SuperConductorAPI
@@ -16,7 +15,6 @@ class EverySecond:
     def __init__(self) -> None:
         self.asked: list[int] = []
 
-    @rpc.expose
     def list_moves(self, context: RequestContext, migration_uuids: list[str]) -> list[str]:
         self.asked.append(len(migration_uuids))
         return [uuid for uuid in migration_uuids if int(uuid) % 2]

@@ -150,15 +150,6 @@ def test_a_service_whose_parts_are_in_use_is_not_deleted(
     assert set(tree(engine)) == {"a", "a_NUMA0", "a_card"}
 
 
-def test_an_older_placement_is_told_of_the_host_alone(cell: Cell) -> None:
-    """So hosts do not wait for its upgrade."""
-    cell.add_agent("a")
-    placement = cell.providers._placement
-    placement.can_send = lambda version: version != "1.2"  # type: ignore[method-assign]
-    assert report(cell, CARD) is None
-    assert "children" not in cell.placement.providers[node_uuid("a")]
-
-
 @pytest.mark.parametrize(
     ("child", "reason"),
     [

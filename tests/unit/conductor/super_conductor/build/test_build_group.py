@@ -250,17 +250,6 @@ def test_one_that_was_taken_over_before_the_cell_is_asked_is_not_handed_over(
     assert sum(size for cell in the_cells(plane) for size in cell.batch_sizes) == len(uuids)
 
 
-def test_an_older_scheduler_is_asked_one_by_one(
-    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The answers are used together all the same."""
-    monkeypatch.setattr(plane.parts.scheduler, "can_send", lambda version: version == "1.0")
-    uuids = some(plane)
-    plane.workers.work()
-    plane.check(*uuids)
-    assert plane.scheduler.batch_sizes == []
-
-
 def test_no_lease_is_kept_when_all_is_done(plane: ControlPlane) -> None:
     """Neither of those that went together nor of one that went alone in the end."""
     uuids = some(plane)

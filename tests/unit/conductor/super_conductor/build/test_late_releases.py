@@ -9,7 +9,6 @@ from typing import Any
 import oslo_messaging
 import pytest
 
-import rpc
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
@@ -38,8 +37,6 @@ class Placement(PlacementManager):
             [a_provider(node.host, uuid=node.uuid) for node in nodes]
         )
 
-    @rpc.expose
-    @rpc.expected_exceptions(exception.Invalid, exception.Unavailable)
     def release(self, context: RequestContext, consumers: dict[str, int]) -> None:
         self.releases.append(dict(consumers))
         self.engine.claims.release(consumers)

@@ -8,13 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import pytest
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from conductor.super_conductor.build.scheduling import Scheduling
 from objects.destinations import Destinations
-from objects.packed.scheduling_batch import Answer, BatchedRequest
+from objects.packed.scheduling_batch import (
+    BatchedRequest,
+    SchedulingAnswers,
+    SchedulingBatch,
+)
 from objects.traces.decision_trace import DecisionTrace
 from tests.builders import a_uuid
 from tests.fleets import a_request_spec
@@ -31,17 +34,13 @@ def some_destinations() -> Destinations:
 class Scheduler:
     """Answers like a scheduler's client; the first call waits until it may go on."""
 
-    def __init__(self, *, cap: str = "1.1") -> None:
+    def __init__(self) -> None:
         self.alone: list[str] = []
         self.together: list[list[str]] = []
         self.timeouts: list[float] = []
         self.answers: dict[str, Exception] = {}
         self.error: Exception | None = None
         self.began, self.go_on = threading.Event(), threading.Event()
-        self._cap = cap
-
-    def can_send(self, version: str) -> bool:
-        return version <= self._cap
 
     def select_destinations(
         self,
@@ -62,14 +61,14 @@ class Scheduler:
         return some_destinations()
 
     def select_destinations_many(
-        self, context: RequestContext, requests: Sequence[BatchedRequest], *, timeout_seconds: float
-    ) -> list[Answer]:
-        uuids = [each.instance_uuids[0] for each in requests]
+        self, context: RequestContext, batch: SchedulingBatch, *, timeout_seconds: float
+    ) -> SchedulingAnswers:
+        uuids = [each.instance_uuids[0] for each in batch.unpacked()]
         self.together.append(uuids)
         self.timeouts.append(timeout_seconds)
         if self.error is not None:
             raise self.error
-        return [self.answers.get(uuid) or some_destinations() for uuid in uuids]
+        return SchedulingAnswers.of(self.answers.get(uuid) or some_destinations() for uuid in uuids)
 
 
 def ask(scheduler: Scheduler, uuids: Sequence[str], **options: int) -> list[object]:
@@ -148,28 +147,6 @@ def test_a_message_has_no_more_than_allowed() -> None:
     assert [len(each) for each in scheduler.together] == [2, 2]
 
 
-def test_an_older_scheduler_is_asked_one_by_one() -> None:
-    """As its cap says."""
-    scheduler = Scheduler(cap="1.0")
-    scheduler.began.set()
-    scheduling = Scheduling(
-        scheduler,  # type: ignore[arg-type]  # as far as asked
-        messages_max=1,
-        instances_max=9,
-    )
-    for _ in range(2):
-        scheduling.select_destinations(
-            admin_context(), a_request_spec(), [a_uuid()], fences=[1000], timeout_seconds=1.0
-        )
-    assert len(scheduler.alone) == 2
-    uuid = a_uuid()
-    scheduler.answers[uuid] = exception.NoValidHost(reason="full")
-    with pytest.raises(exception.NoValidHost):
-        scheduling.select_destinations(
-            admin_context(), a_request_spec(), [uuid], fences=[1000], timeout_seconds=1.0
-        )
-
-
 def many(scheduler: Scheduler, uuids: Sequence[str], instances_max: int) -> list[object]:
     """Ask for requests that belong together already."""
     scheduling = Scheduling(
@@ -200,12 +177,3 @@ def test_a_message_that_was_not_answered_is_the_answer_to_those_in_it() -> None:
     scheduler.error = exception.RpcTimeout(method="m", topic="scheduler", timeout_seconds=1)
     found = many(scheduler, uuids, instances_max=2)
     assert [type(each).__name__ for each in found] == ["RpcTimeout", "RpcTimeout", "Destinations"]
-
-
-def test_an_older_scheduler_is_asked_for_each_of_them() -> None:
-    """A no is an answer like the others."""
-    scheduler, uuids = Scheduler(cap="1.0"), [a_uuid() for _ in range(2)]
-    scheduler.began.set()
-    scheduler.answers[uuids[0]] = exception.NoValidHost(reason="full")
-    found = many(scheduler, uuids, instances_max=9)
-    assert [type(each).__name__ for each in found] == ["NoValidHost", "Destinations"]

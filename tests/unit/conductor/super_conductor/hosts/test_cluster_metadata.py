@@ -120,15 +120,3 @@ def test_one_changed_aggregate_is_told_alone(plane: ControlPlane, facts: Metadat
     assert plane.scheduler.facts == []
     facts.push_to_schedulers_if_changed()
     assert plane.scheduler.facts == []
-
-
-def test_an_older_scheduler_is_told_all_of_them(
-    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It takes facts only."""
-    monkeypatch.setattr(plane.parts.scheduler, "can_send", lambda version: version == "1.0")
-    facts = MetadataPublisher(plane.database, plane.parts.scheduler, plane.parts.placement)
-    made = an_aggregate(plane)
-    facts.aggregate_changed(made)
-    assert plane.scheduler.news == []
-    assert [one.uuid for one in plane.scheduler.facts[-1]["aggregates"]] == [made.uuid]

@@ -6,7 +6,6 @@ import oslo_messaging
 import pytest
 
 from armillary import exception
-from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.db import host_mappings, quotas, request_specs
 from conductor.super_conductor.hosts.discovery import Discovered, discover_hosts, map_instances
@@ -35,21 +34,6 @@ def test_new_hosts_are_mapped_once(plane: ControlPlane) -> None:
     with plane.database.reader() as session:
         nodes = host_mappings.list_node_uuids(session, the_cell(plane).uuid)
     assert nodes["cell1-host1"] == [the_cell(plane).nodes[0].uuid]
-
-
-def test_an_older_cell_is_asked_for_all_it_knows(
-    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A conductor of before 1.5 does not know the question for names alone."""
-    monkeypatch.setattr(CellConductorAPI, "can_send", lambda self, version: version != "1.5")
-    cell = the_cell(plane)
-    add_conductor(cell)
-    cell.nodes.remove(cell.add_host("late"))
-    found = discover(plane)
-    assert found.new_hosts == {"cell1": ["cell1-host1", "cell1-host2", "late"]}
-    with plane.database.reader() as session:
-        nodes = host_mappings.list_node_uuids(session, cell.uuid)
-    assert (nodes["cell1-host1"], nodes["late"]) == ([cell.nodes[0].uuid], [])
 
 
 def test_a_host_is_known_before_its_first_node(plane: ControlPlane) -> None:

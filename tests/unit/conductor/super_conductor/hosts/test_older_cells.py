@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-import rpc
-from armillary import exception
 from armillary.db import Database
 from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.hosts import cells as cells_module
@@ -26,8 +24,6 @@ class Conductor:
     def __init__(self) -> None:
         self.oldest = NEW
 
-    @rpc.expose
-    @rpc.expected_exceptions(exception.ArmillaryError)
     def get_oldest_services(self, context: Any) -> Any:
         return {"cell_conductor": self.oldest}
 

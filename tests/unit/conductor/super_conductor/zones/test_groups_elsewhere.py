@@ -13,7 +13,7 @@ from objects.fence import FIRST_FENCE
 from objects.instance_group import InstanceGroup
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import a_user
-from tests.fixtures.zones import Zone, asked, root
+from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_walk import child, show
 
 __all__ = ["root"]
@@ -202,7 +202,7 @@ def test_when_the_member_is_deleted_nothing_is_waited_for(
     """Then there is no host, as before."""
     group, uuid = first
     second = another(root, group)
-    asked(root.servers_endpoint.delete_server, a_user(), uuid)
+    root.servers_endpoint.delete_server(a_user(), uuid)
     for _ in range(3):
         root.look_again()
     fault = show(root, second).fault
@@ -214,7 +214,7 @@ def test_one_that_waits_may_be_deleted(root: Zone, first: tuple[InstanceGroup, s
     """Nothing is left of it."""
     group, uuid = first
     second = another(root, group)
-    asked(root.servers_endpoint.delete_server, a_user(), second)
+    root.servers_endpoint.delete_server(a_user(), second)
     root.look_again()
     with pytest.raises(exception.InstanceNotFound):
         show(root, second)

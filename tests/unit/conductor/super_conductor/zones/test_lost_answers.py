@@ -11,7 +11,7 @@ from objects.cell_mapping import CELL0_UUID
 from objects.zones.zone_query import ZoneOrder
 from tests.fixtures.control_plane import a_user
 from tests.fixtures.direct_bus import Killed, moments
-from tests.fixtures.zones import Zone, asked, root
+from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show
 
 __all__ = ["root"]
@@ -45,12 +45,11 @@ def test_an_order_that_comes_after_its_cancel_is_refused(root: Zone) -> None:
         late.append(order)
         raise TIMEOUT
 
-    keep.exposed = True  # type: ignore[attr-defined]
     us.border.create = keep  # type: ignore[method-assign]
     (uuid,) = create(root, "us:cell1-host1", "eu:cell1-host1")
     root.walk()
     with pytest.raises(exception.StaleZoneAttempt):
-        asked(create_there, a_user(), [], late[0])
+        create_there(a_user(), [], late[0])
     root.settle_all()
     assert root.living(uuid) == [("eu", "active")]
 
@@ -214,8 +213,8 @@ def _work_until_killed(root: Zone, eu: Zone) -> None:
 def test_a_final_cancel_is_for_ever(root: Zone) -> None:
     """A zone that is told to delete what never came takes no attempt afterwards."""
     us = child(root, "us")
-    answers = asked(
-        us.border.cancel, a_user(), [], {"11111111-1111-4111-8111-111111111111": ATTEMPT_FINAL}
+    answers = us.border.cancel(
+        a_user(), [], {"11111111-1111-4111-8111-111111111111": ATTEMPT_FINAL}
     )
     (answer,) = answers.values()
     assert answer["state"] == AttemptState.GONE

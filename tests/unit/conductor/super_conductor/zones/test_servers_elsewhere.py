@@ -16,7 +16,7 @@ from tests.builders import a_uuid
 from tests.fixtures.control_plane import PROJECT, a_user, an_admin
 from tests.fixtures.direct_bus import moments
 from tests.fixtures.operated_servers import a_migration
-from tests.fixtures.zones import Zone, asked, root
+from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show
 
 __all__ = ["root"]
@@ -31,18 +31,18 @@ def uuid(root: Zone) -> str:
 
 
 def delete(root: Zone, uuid: str) -> None:
-    asked(root.servers_endpoint.delete_server, a_user(), uuid)
+    root.servers_endpoint.delete_server(a_user(), uuid)
 
 
-def listed(root: Zone, **arguments: object) -> list[str]:
-    given: dict[str, object] = {"filters": {}, "limit": 100, **arguments}
-    answer = asked(root.servers_endpoint.list_servers, a_user(), **given)
+def listed(root: Zone, **arguments: Any) -> list[str]:
+    given: dict[str, Any] = {"filters": {}, "limit": 100, **arguments}
+    answer = root.servers_endpoint.list_servers(a_user(), **given)
     return [one.uuid for one in answer["instances"]]
 
 
 def test_an_operation_is_done_where_the_server_is(root: Zone, uuid: str) -> None:
     """Its origin and the zone between have nothing to do with it."""
-    asked(root.operations_endpoint.operate_server, a_user(), uuid, "stop", {})
+    root.operations_endpoint.operate_server(a_user(), uuid, "stop", {})
     assert [begun[:2] for begun in child(root, "eu-1").cell().begun] == [(uuid, "stop")]
 
 
@@ -50,7 +50,7 @@ def test_a_flavor_is_that_of_the_origin(root: Zone, uuid: str) -> None:
     """The zone has none by that name; the one that its user means travels."""
     root.add_flavor("larger", vcpus=4)
     resize = {"flavor": "larger"}
-    asked(root.operations_endpoint.operate_server, a_user(), uuid, "resize", resize)
+    root.operations_endpoint.operate_server(a_user(), uuid, "resize", resize)
     root.work_all()
     begun = child(root, "eu-1").cell().begun
     assert [(operation, move["new_flavor"].vcpus) for _uuid, operation, move in begun] == [
@@ -61,13 +61,13 @@ def test_a_flavor_is_that_of_the_origin(root: Zone, uuid: str) -> None:
 def test_a_bad_operation_is_refused_as_here(root: Zone, uuid: str) -> None:
     """The answer of the zone is the answer."""
     with pytest.raises(exception.Invalid):
-        asked(root.operations_endpoint.operate_server, a_user(), uuid, "paint", {})
+        root.operations_endpoint.operate_server(a_user(), uuid, "paint", {})
 
 
 def test_its_console_and_actions_come_from_there(root: Zone, uuid: str) -> None:
     """The console is that of its cell."""
-    assert asked(root.operations_endpoint.get_console_output, a_user(), uuid, None) == "hello\n"
-    assert asked(root.servers_endpoint.list_server_actions, a_user(), uuid) == []
+    assert root.operations_endpoint.get_console_output(a_user(), uuid, None) == "hello\n"
+    assert root.servers_endpoint.list_server_actions(a_user(), uuid) == []
 
 
 # Migrations
@@ -82,7 +82,7 @@ def moved(root: Zone, uuid: str) -> Migration:
 
 def migrations(root: Zone, server: str, **filters: str) -> dict[str, Any]:
     asked_for = {"instance_uuid": server, **filters}
-    return asked(root.operations_endpoint.list_migrations, an_admin(), asked_for, 10)
+    return root.operations_endpoint.list_migrations(an_admin(), asked_for, 10)
 
 
 def test_its_migrations_are_those_that_its_zone_shows(root: Zone, uuid: str) -> None:
@@ -101,11 +101,11 @@ def test_its_migrations_are_those_that_its_zone_shows(root: Zone, uuid: str) -> 
 def test_its_migration_is_ended_where_it_is(root: Zone, uuid: str) -> None:
     """One that is none is refused as there."""
     move = moved(root, uuid)
-    asked(root.operations_endpoint.abort_migration, an_admin(), uuid, move.uuid)
+    root.operations_endpoint.abort_migration(an_admin(), uuid, move.uuid)
     begun = child(root, "eu-1").cell().begun
     assert begun == [(uuid, "abort", {"migration_uuid": move.uuid})]
     with pytest.raises(exception.MigrationNotFound):
-        asked(root.operations_endpoint.abort_migration, an_admin(), uuid, a_uuid())
+        root.operations_endpoint.abort_migration(an_admin(), uuid, a_uuid())
 
 
 def test_migrations_go_by_the_name_that_a_server_has_here(root: Zone) -> None:
@@ -119,7 +119,7 @@ def test_migrations_go_by_the_name_that_a_server_has_here(root: Zone) -> None:
     cell.migrations = [a_migration(local_uuid)]
     (found,) = migrations(root, uuid)["migrations"]
     assert found.instance_uuid == uuid
-    asked(root.operations_endpoint.abort_migration, an_admin(), uuid, found.uuid)
+    root.operations_endpoint.abort_migration(an_admin(), uuid, found.uuid)
     assert cell.begun == [(local_uuid, "abort", {"migration_uuid": found.uuid})]
 
 
@@ -134,9 +134,9 @@ def test_a_cell_there_that_is_silent_is_named_with_its_zone(root: Zone, uuid: st
 def test_others_do_not_see_it(root: Zone, uuid: str) -> None:
     """Another project's user, here and there."""
     with pytest.raises(exception.InstanceNotFound):
-        asked(root.servers_endpoint.get_server, a_user("p2"), uuid)
+        root.servers_endpoint.get_server(a_user("p2"), uuid)
     with pytest.raises(exception.InstanceNotFound):
-        asked(root.operations_endpoint.operate_server, a_user("p2"), uuid, "stop", {})
+        root.operations_endpoint.operate_server(a_user("p2"), uuid, "stop", {})
 
 
 def test_a_server_of_a_silent_zone_is_there_all_the_same(root: Zone, uuid: str) -> None:
@@ -169,7 +169,7 @@ def test_a_zone_that_does_not_answer_is_named(root: Zone, uuid: str) -> None:
     (other,) = create(root, "us:cell1-host1")
     root.walk()
     root.bus_to(child(root, "eu")).is_down = True
-    answer = asked(root.servers_endpoint.list_servers, a_user(), {}, 10)
+    answer = root.servers_endpoint.list_servers(a_user(), {}, 10)
     assert [one.uuid for one in answer["instances"]] == [other]
     assert answer["down_cells"] == ["zone eu/eu-1"]
 
@@ -181,7 +181,7 @@ def test_a_zone_shows_its_own_servers_to_nobody_above(root: Zone, uuid: str) -> 
     assert len(listed(own)) == 3
     assert listed(root) == [uuid]
     with pytest.raises(exception.InstanceNotFound):
-        asked(root.servers_endpoint.get_server, an_admin(), listed(own)[0])
+        root.servers_endpoint.get_server(an_admin(), listed(own)[0])
 
 
 def test_a_server_counts_once_against_the_quota(root: Zone, uuid: str) -> None:
@@ -213,7 +213,7 @@ def limit_cores(zone: Zone, cores: int) -> None:
 
 
 def resize(root: Zone, uuid: str, flavor: str = "large") -> None:
-    asked(root.operations_endpoint.operate_server, a_user(), uuid, "resize", {"flavor": flavor})
+    root.operations_endpoint.operate_server(a_user(), uuid, "resize", {"flavor": flavor})
 
 
 def settle_sizes(root: Zone) -> int:
@@ -410,7 +410,7 @@ def test_a_delete_may_be_killed_at_any_effect(root: Zone) -> None:
 
 def test_a_server_that_its_zone_deleted_is_gone_here(root: Zone, uuid: str) -> None:
     """The origin finds out by itself, and counts it no more."""
-    asked(child(root, "eu-1").servers_endpoint.delete_server, a_user(), uuid)
+    child(root, "eu-1").servers_endpoint.delete_server(a_user(), uuid)
     child(root, "eu-1").settle_all()
     root.settling.reconcile_deleted()
     root.settle_all()

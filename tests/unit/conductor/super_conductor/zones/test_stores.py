@@ -17,7 +17,7 @@ from placement.db.models import Base as PlacementBase
 from tests.fixtures.control_plane import API_SCHEMA, a_user
 from tests.fixtures.services import POSTGRESQL
 from tests.fixtures.synced_databases import SyncedDatabases
-from tests.fixtures.zones import Zone, asked, root, zone_tree
+from tests.fixtures.zones import Zone, root, zone_tree
 from tests.unit.conductor.super_conductor.zones.test_servers_elsewhere import delete, listed
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show
 
@@ -46,7 +46,7 @@ def test_a_central_server_is_possible_and_not_needed(anywhere: Zone) -> None:
     (uuid,) = create(anywhere, "eu:cell1-host1", "eu/eu-1:cell1-host1", "us:cell1-host1")
     anywhere.walk()
     assert (show(anywhere, uuid).vm_state, show(anywhere, uuid).zone) == ("active", "eu/eu-1")
-    asked(anywhere.operations_endpoint.operate_server, a_user(), uuid, "stop", {})
+    anywhere.operations_endpoint.operate_server(a_user(), uuid, "stop", {})
     assert [begun[:2] for begun in child(anywhere, "eu-1").cell().begun] == [(uuid, "stop")]
     delete(anywhere, uuid)
     anywhere.settle_all()

@@ -19,7 +19,7 @@ from rpc.serializer import ObjectSerializer
 from tests.builders import a_uuid
 from tests.fixtures.control_plane import CellConductor, a_user, an_admin
 from tests.fixtures.operated_servers import a_migration
-from tests.fixtures.zones import Zone, asked, root
+from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show
 
 __all__ = ["root"]
@@ -50,7 +50,7 @@ class Renamed:
         return told.value
 
     def operate(self, operation: str) -> None:
-        asked(self.root.operations_endpoint.operate_server, a_user(), self.uuid, operation, {})
+        self.root.operations_endpoint.operate_server(a_user(), self.uuid, operation, {})
 
     def break_down(self, reason: str) -> None:
         """Have it in ERROR, with a fault."""
@@ -105,7 +105,7 @@ def test_an_error_names_the_server_that_was_asked_for(renamed: Renamed) -> None:
 
 def test_an_error_that_was_found_at_the_border_does(renamed: Renamed) -> None:
     """Such as that of a lock, which no cell was asked about."""
-    asked(renamed.root.operations_endpoint.operate_server, an_admin(), renamed.uuid, "lock", {})
+    renamed.root.operations_endpoint.operate_server(an_admin(), renamed.uuid, "lock", {})
     with pytest.raises(exception.InstanceLocked) as told:
         renamed.operate("stop")
     assert told.value.message == f"Server {renamed.uuid} is locked; unlock it first."
@@ -129,8 +129,8 @@ def test_its_fault_names_it(renamed: Renamed) -> None:
     endpoint = renamed.root.servers_endpoint
     for answer in (
         show(renamed.root, renamed.uuid),
-        asked(endpoint.list_servers, a_user(), {}, 10),
-        asked(endpoint.explain_server, an_admin(), renamed.uuid),
+        endpoint.list_servers(a_user(), {}, 10),
+        endpoint.explain_server(an_admin(), renamed.uuid),
     ):
         assert f"instance {renamed.uuid} failed" in text_of(answer)
         assert local not in text_of(answer)
@@ -146,8 +146,8 @@ def test_its_actions_and_migrations_name_it(renamed: Renamed) -> None:
     renamed.cell.migrations = [a_migration(renamed.local_uuid)]
     asked_for: dict[str, Any] = {"instance_uuid": renamed.uuid}
     for answer in (
-        asked(renamed.root.servers_endpoint.list_server_actions, a_user(), renamed.uuid),
-        asked(renamed.root.operations_endpoint.list_migrations, an_admin(), asked_for, 10),
+        renamed.root.servers_endpoint.list_server_actions(a_user(), renamed.uuid),
+        renamed.root.operations_endpoint.list_migrations(an_admin(), asked_for, 10),
     ):
         assert_speaks_of(answer, renamed)
 
@@ -165,7 +165,7 @@ def test_its_own_zones_lists_name_it(renamed: Renamed) -> None:
     )  # fmt: skip
     node = next(node for node in cell.nodes if node.host == "cell1-host2")
     for answer in (
-        asked(zone.operations_endpoint.list_migrations, an_admin(), {}, 10),
+        zone.operations_endpoint.list_migrations(an_admin(), {}, 10),
         hosts.get_compute_node(an_admin(), node.uuid)["instances"],
     ):
         assert_speaks_of(answer, renamed)
@@ -176,7 +176,7 @@ def test_the_zone_of_a_guest_names_it_as_it_knows_it(renamed: Renamed) -> None:
     """To its own administrators: the other name is its origin's."""
     renamed.cell.migrations = [a_migration(renamed.local_uuid)]
     there = child(renamed.root, "us").operations_endpoint
-    (found,) = asked(there.list_migrations, an_admin(), {}, 10)["migrations"]
+    (found,) = there.list_migrations(an_admin(), {}, 10)["migrations"]
     assert found.instance_uuid == renamed.local_uuid
 
 
@@ -194,9 +194,7 @@ def test_what_failed_on_the_way_names_it(root: Zone, path: str) -> None:
     assert fault.details is not None
     assert fault.details.count(f"Build of instance {uuid} failed on cell1-host") == 2
     assert "2 attempts failed" in fault.details
-    assert "Build of instance" in text_of(
-        asked(root.servers_endpoint.explain_server, an_admin(), uuid)
-    )
+    assert "Build of instance" in text_of(root.servers_endpoint.explain_server(an_admin(), uuid))
 
 
 def test_notifications_of_its_zone_can_be_told_to_be_of_it(renamed: Renamed) -> None:

@@ -8,13 +8,13 @@ from armillary import exception
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
 from tests.fixtures.control_plane import a_user
-from tests.fixtures.zones import Zone, asked, root
+from tests.fixtures.zones import Zone, root
 
 __all__ = ["root"]
 
 
 def show(root: Zone, uuid: str) -> Instance:
-    return asked(root.servers_endpoint.get_server, a_user(), uuid)
+    return root.servers_endpoint.get_server(a_user(), uuid)
 
 
 def child(root: Zone, name: str) -> Zone:

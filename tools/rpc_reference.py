@@ -1,0 +1,141 @@
+"""Write docs/rpc-reference.md from the RPC declarations; with --check, say if it is old."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from rpc.authority import Caller
+from rpc.interface import Interface, Method
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = Path("docs/rpc-reference.md")
+SERVICES = ("api", "compute_agent", "conductor", "placement", "scheduler")
+"""Packages with declarations, in modules named ``interface``."""
+
+HEAD = """\
+# RPC interfaces
+
+<!-- Generated from the declarations in `interface.py` of each service by `make samples`. -->
+
+Who may send what to whom. A *call* is answered by one server, a *cast* goes to one without an
+answer, a *fanout* goes to all servers of the topic; casts and fanouts may be lost. Every message
+may arrive twice. A caller that does not know the outcome of a call may repeat it, unless the call
+is marked as not repeatable. How to add a method: [checklist](contributing/checklist-rpc-method.md).
+"""
+
+_ROLE = re.compile(r":\w+:`~?(?P<name>[^`]+)`")
+
+
+def interfaces() -> list[type[Interface]]:
+    """Return all declared interfaces, by topic."""
+    found = {each.TOPIC: each for module in _modules() for each in _declared_in(module)}
+    return [found[topic] for topic in sorted(found)]
+
+
+def _modules() -> Iterator[str]:
+    for service in SERVICES:
+        for path in sorted((ROOT / service).rglob("interface.py")):
+            yield ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def _declared_in(module: str) -> Iterator[type[Interface]]:
+    for member in vars(importlib.import_module(module)).values():
+        if (
+            inspect.isclass(member)
+            and issubclass(member, Interface)
+            and member.__module__ == module
+        ):
+            yield member
+
+
+def page() -> str:
+    """Return the whole page."""
+    return "\n".join([HEAD, *map(_section, interfaces())])
+
+
+def _section(interface: type[Interface]) -> str:
+    facts = (
+        f"Topic `{interface.TOPIC}`, version {interface.VERSION}, served by {interface.SERVED_BY}"
+    )
+    if interface.ADDRESSED_BY is not None:
+        facts += f"; `{interface.ADDRESSED_BY}` names the server"
+    lines = [
+        f"## {interface.__name__}",
+        "",
+        f"*{facts}.* Declared in `{interface.__module__.replace('.', '/')}.py`.",
+        "",
+        _markdown(inspect.getdoc(interface) or ""),
+        "",
+    ]
+    return "\n".join([*lines, *map(_entry, interface.METHODS.values())])
+
+
+def _entry(method: Method) -> str:
+    return "\n".join(
+        [
+            f"### {method.name}",
+            "",
+            f"`{method.name}({_parameters(method)}) -> {method.signature.return_annotation}`",
+            "",
+            f"*{'; '.join(_facts(method))}.*",
+            "",
+            _markdown(method.contract),
+            "",
+        ]
+    )
+
+
+def _parameters(method: Method) -> str:
+    parameters = list(method.signature.parameters.values())[2:]  # after self and context
+    return str(inspect.Signature(parameters)).strip("()").replace("'", "")
+
+
+def _facts(method: Method) -> Iterator[str]:
+    yield method.kind.value.capitalize()
+    yield f"by {', '.join(map(_caller, method.callers))}"
+    if method.since != "1.0":
+        yield f"since {method.since}"
+    for name, since in method.newer_arguments.items():
+        yield f"`{name}` since {since}"
+    if method.timeout_seconds is not None:
+        yield f"times out after {method.timeout_seconds:g} s"
+    if not method.is_repeatable:
+        yield "not repeatable"
+
+
+def _caller(caller: Caller) -> str:
+    if caller.argument is None:
+        return caller.role
+    where = caller.argument if caller.field is None else f"{caller.argument}.{caller.field}"
+    return f"{caller.role} (`{where}` is its scope)"
+
+
+def _markdown(text: str) -> str:
+    return _ROLE.sub(lambda match: f"`{match['name']}`", text).replace("``", "`")
+
+
+def main() -> int:
+    """Return 0 when the page is, or has been brought, up to date."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, only compare")
+    warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
+    fresh = page()
+    path = ROOT / PAGE
+    if not parser.parse_args().check:
+        path.write_text(fresh, encoding="utf-8")
+        return 0
+    if path.is_file() and path.read_text(encoding="utf-8") == fresh:
+        return 0
+    print(f"{PAGE} is out of date: run `make samples`", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
