@@ -61,15 +61,15 @@ class ComputeAPI(Interface):
         """
 
     @cast(CELL)
-    def carry_out(self, context: RequestContext, agent: str, order: InstanceOrder) -> None:
-        """Execute one step of an operation on ``order.host``; the agent sends order_answered.
+    def execute(self, context: RequestContext, agent: str, order: InstanceOrder) -> None:
+        """Execute one step of an operation on ``order.host``; the agent sends command_answered.
 
         A repeated command is executed once and answered again; one with a lower sequence number
         than already seen for the instance on that host is ignored.
         """
 
     @cast(CELL)
-    def abort_order(
+    def abort_command(
         self, context: RequestContext, agent: str, instance_uuid: str, host: str, sequence: int
     ) -> None:
         """Abort a live migration if still possible; its own command is answered."""

@@ -244,11 +244,11 @@ class ComputeManager:
         """Queue the cleanup of an attempt, without a report; see ``ComputeAPI``."""
         self._orders.forget(instance_uuid, host, attempt)
 
-    def carry_out(self, context: RequestContext, order: InstanceOrder) -> None:
+    def execute(self, context: RequestContext, order: InstanceOrder) -> None:
         """Execute one step of an operation and send the answer; see ``ComputeAPI``."""
         self._order_work.take(context, order)
 
-    def abort_order(
+    def abort_command(
         self, context: RequestContext, instance_uuid: str, host: str, sequence: int
     ) -> None:
         """Abort a live migration; see ``ComputeAPI``."""

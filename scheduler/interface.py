@@ -64,7 +64,7 @@ class SchedulerAPI(Interface):
         """
 
     @call(CONDUCTOR)
-    def get_ways_to_hold(
+    def get_expected_allocations(
         self, context: RequestContext, requests: Sequence[RequestSpec]
     ) -> list[list[dict[str, int]]] | None:
         """Return the allocations that an instance of each request may have in placement.
@@ -108,8 +108,8 @@ class SchedulerAPI(Interface):
         """Push changed host states; a sequence gap reveals losses."""
 
     @fanout(CONDUCTOR)
-    def update_facts(self, context: RequestContext, facts: dict[str, Any]) -> None:
-        """Push cells and aggregates; see ``SuperConductorAPI.get_facts``."""
+    def update_cluster_metadata(self, context: RequestContext, metadata: dict[str, Any]) -> None:
+        """Push cells and aggregates; see ``SuperConductorAPI.get_cluster_metadata``."""
 
     # Incremental updates
 

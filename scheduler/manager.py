@@ -219,7 +219,7 @@ class SchedulerManager:
             self._notify_end(request, outcome)
         return list(map(self._unless_premature, outcomes))
 
-    def get_ways_to_hold(
+    def get_expected_allocations(
         self, context: RequestContext, requests: Sequence[RequestSpec]
     ) -> list[list[dict[str, int]]] | None:
         """Return the allocations that instances may have; None if the driver does not claim."""
@@ -313,9 +313,9 @@ class SchedulerManager:
         self._sync.apply_batch(batch)
         self._note_change()
 
-    def update_facts(self, context: RequestContext, facts: dict[str, Any]) -> None:
+    def update_cluster_metadata(self, context: RequestContext, metadata: dict[str, Any]) -> None:
         """Apply a push from the super conductor."""
-        self._sync.take_facts(facts)
+        self._sync.take_facts(metadata)
 
     def update_aggregates(
         self, context: RequestContext, aggregates: list[Aggregate], seq: int | None = None

@@ -178,7 +178,7 @@ class Outbox:
                 )
             case Kind.ORDER_ANSWERED:
                 fault = payload["fault"]
-                return self._conductor.order_answered(
+                return self._conductor.command_answered(
                     context,
                     *where,
                     report.attempt,

@@ -159,7 +159,7 @@ class Reconciler:
         """Return the instances being moved."""
         moving: set[reconcile_plan.Key] = set()
         for first in range(0, len(hosts), HOSTS_PER_MESSAGE_MAX):
-            found = self._conductor.list_moving(
+            found = self._conductor.list_migrating_instances(
                 admin_context(), self._agent, hosts[first : first + HOSTS_PER_MESSAGE_MAX]
             )
             moving |= {(each["host"], each["instance_uuid"]) for each in found}

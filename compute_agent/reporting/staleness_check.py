@@ -34,11 +34,11 @@ class StalenessCheck:
             context, self._agent, entry.host, entry.instance_uuid, entry.attempt
         )
 
-    def is_order_wanted(self, context: RequestContext, order: InstanceOrder) -> bool:
+    def is_command_wanted(self, context: RequestContext, order: InstanceOrder) -> bool:
         """Return whether the conductor still waits for a command's answer."""
         if not self._contact.is_in_doubt():
             return True
-        return self._conductor.is_order_wanted(
+        return self._conductor.is_command_wanted(
             context, self._agent, order.host, order.instance.uuid, order.sequence
         )
 

@@ -132,7 +132,7 @@ class CommandExecution:
             if order is not None:
                 self._start(admin_context().for_instance(uuid), order)
 
-    def carry_out(self, context: RequestContext, host: str, uuid: str) -> None:
+    def execute(self, context: RequestContext, host: str, uuid: str) -> None:
         """Execute the pending command for an instance on a host, if any."""
         order = self._book.find_open(host, uuid)
         if order is None:
@@ -158,7 +158,7 @@ class CommandExecution:
         """Return whether to continue a command; drop an obsolete one."""
         host, uuid = order.host, order.instance.uuid
         try:
-            if self._thoughts.is_order_wanted(context, order):
+            if self._thoughts.is_command_wanted(context, order):
                 return True
         except OUT_OF_REACH as error:
             LOG.info("%s: command %d waits for the conductor: %s",
@@ -197,7 +197,7 @@ class CommandExecution:
         host, uuid = order.host, order.instance.uuid
         is_copy = order.verb == Verb.LIVE_MIGRATE and not self._book.is_aborted(order)
         start = self._queue.copy if is_copy else self._queue.chore
-        start((host, uuid), lambda: self.carry_out(context, host, uuid))
+        start((host, uuid), lambda: self.execute(context, host, uuid))
 
     def _refuse(self, order: InstanceOrder, reason: str) -> None:
         LOG.warning("%s: command %d is rejected: %s", order.instance.uuid, order.sequence, reason)

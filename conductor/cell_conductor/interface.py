@@ -81,17 +81,17 @@ class CellConductorAPI(Interface):
 
         ``operation`` is a name of ``conductor.cell_conductor.operations.flows``. Operations that
         move an instance take ``migration_uuid`` and are idempotent; they wait for
-        :meth:`go_on_with_operation`. Returns the first fence of the operation's writes to
+        :meth:`continue_operation`. Returns the first fence of the operation's writes to
         placement. Raises InstanceNotFound, InstanceInvalidState, Invalid.
         """
 
     @call(CONDUCTOR)
-    def go_on_with_operation(
+    def continue_operation(
         self,
         context: RequestContext,
         instance_uuid: str,
         migration_uuid: str,
-        facts: Mapping[str, Any],
+        destination: Mapping[str, Any],
     ) -> None:
         """Give a move its destination: "selections", "request_spec" (wire forms).
 
@@ -106,7 +106,7 @@ class CellConductorAPI(Interface):
         migration_uuid: str,
         fault: InstanceFault,
     ) -> None:
-        """Undo a move for which no host was found. As ``go_on_with_operation``."""
+        """Undo a move for which no host was found. As ``continue_operation``."""
 
     @call(CONDUCTOR)
     def set_lock(
@@ -163,7 +163,7 @@ class CellConductorAPI(Interface):
     # Between cells, relayed by the super conductor
 
     @call(CONDUCTOR)
-    def order_for_other_cell(
+    def execute_for_other_cell(
         self, context: RequestContext, record: ServerRecord, order: InstanceOrder
     ) -> str | None:
         """Store a copy of another cell's instance, and send an order to one of this cell's hosts.
@@ -174,7 +174,7 @@ class CellConductorAPI(Interface):
         """
 
     @call(CONDUCTOR)
-    def order_answered_elsewhere(
+    def other_cell_command_answered(
         self,
         context: RequestContext,
         host: str,
@@ -188,7 +188,7 @@ class CellConductorAPI(Interface):
         """Process the answer of another cell's host to an order; return "accepted" or "stale"."""
 
     @call(CONDUCTOR)
-    def is_order_wanted_elsewhere(
+    def is_other_cell_command_wanted(
         self,
         context: RequestContext,
         host: str,
@@ -364,7 +364,7 @@ class CellConductorAPI(Interface):
         """
 
     @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
-    def order_answered(
+    def command_answered(
         self,
         context: RequestContext,
         agent: str,
@@ -401,13 +401,13 @@ class CellConductorAPI(Interface):
         """Return whether the agent still has to build this attempt on its host."""
 
     @call(AGENT_ITSELF)
-    def is_order_wanted(
+    def is_command_wanted(
         self, context: RequestContext, agent: str, host: str, instance_uuid: str, sequence: int
     ) -> bool:
         """Return whether the agent's answer to this order is still expected."""
 
     @call(AGENT_ITSELF)
-    def list_moving(
+    def list_migrating_instances(
         self, context: RequestContext, agent: str, hosts: Sequence[str]
     ) -> list[dict[str, str]]:
         """Return {"instance_uuid", "host"} of moves from or to these hosts.

@@ -425,7 +425,7 @@ class SuperConductorAPI(Interface):
         """
 
     @call(SCHEDULER)
-    def get_facts(self, context: RequestContext) -> dict[str, Any]:
+    def get_cluster_metadata(self, context: RequestContext) -> dict[str, Any]:
         """Return the metadata that every scheduler needs.
 
         {"seq": int, "cells": [{"uuid", "name", "disabled"}], "aggregates": [Aggregate]}; ``seq``
@@ -437,7 +437,7 @@ class SuperConductorAPI(Interface):
     # move.
 
     @call(CELL_ITSELF)
-    def order_in_other_cell(
+    def execute_in_other_cell(
         self,
         context: RequestContext,
         cell_uuid: str,
@@ -448,7 +448,7 @@ class SuperConductorAPI(Interface):
         """Send an order to a host of the move's other cell; return why that failed, None if not."""
 
     @call(CELL_ITSELF)
-    def answer_other_cell(
+    def report_to_other_cell(
         self,
         context: RequestContext,
         cell_uuid: str,
@@ -463,7 +463,7 @@ class SuperConductorAPI(Interface):
         """Send the other cell the answer to its order; return "accepted" or "stale"."""
 
     @call(CELL_ITSELF)
-    def is_wanted_by_other_cell(
+    def is_command_wanted_by_other_cell(
         self,
         context: RequestContext,
         cell_uuid: str,

@@ -80,7 +80,7 @@ _Numbered = Sequence[tuple[int, Facts | None, Facts]]
 """The id of a provider, its stored facts (None: it is new), and its new facts."""
 
 
-def get_facts(session: Session, uuids: Collection[str]) -> dict[str, Facts]:
+def get_cluster_metadata(session: Session, uuids: Collection[str]) -> dict[str, Facts]:
     """Return the stored facts of the existing ones of these providers."""
     providers = list(rows_in(session, _PROVIDERS, uuids))
     ids = [row.id for row in providers]

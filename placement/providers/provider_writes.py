@@ -80,7 +80,7 @@ class ProviderWriter:
 
         def write(session: Session) -> None:
             epoch = epochs.lock(session)
-            old = queries.get_facts(session, [provider]).get(provider)
+            old = queries.get_cluster_metadata(session, [provider]).get(provider)
             if old is None:
                 raise exception.ResourceProviderNotFound(provider=provider)
             traits = old.traits | {trait} if present else old.traits - {trait}
@@ -138,7 +138,9 @@ def _reshape(
     """
     epoch = epochs.lock(session)
     named = set(named_in(report))
-    before = families.get_stored(session, queries.get_facts(session, named), families=named)
+    before = families.get_stored(
+        session, queries.get_cluster_metadata(session, named), families=named
+    )
     lost = tree_reshape.removed_classes(report, before)
     if not lost:
         return None
@@ -188,7 +190,7 @@ def _plan(session: Session, reports: Sequence[Mapping[str, Any]]) -> _Plan:
     }
     stored = families.get_stored(
         session,
-        queries.get_facts(session, uuids),
+        queries.get_cluster_metadata(session, uuids),
         families={
             uuid
             for report in reports

@@ -41,7 +41,7 @@ class ClusterMetadata:
 
     @classmethod
     def from_plain(cls, facts: Mapping[str, Any]) -> Self:
-        """Create the object from the response of ``SuperConductorAPI.get_facts``."""
+        """Create the object from the response of ``SuperConductorAPI.get_cluster_metadata``."""
         return cls(
             seq=facts["seq"],
             cells=facts["cells"],

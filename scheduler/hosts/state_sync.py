@@ -177,7 +177,7 @@ class StateSync:
 
     def _fetch_facts(self) -> None:
         seq = self._host_store.facts.seq
-        facts = self._super_conductor.get_facts(admin_context())
+        facts = self._super_conductor.get_cluster_metadata(admin_context())
         # A lower number than before means that the super conductor's database was restored.
         self._set_facts(facts, is_newest=facts["seq"] < seq)
 

@@ -163,7 +163,7 @@ def _wait_until_it_answers(api: SchedulerAPI, server: str, folder: Path) -> None
 
 
 class _Facts:
-    def get_facts(self, context: RequestContext) -> dict[str, Any]:
+    def get_cluster_metadata(self, context: RequestContext) -> dict[str, Any]:
         cell = {"uuid": CELL, "name": "cell1", "disabled": False}
         return {"seq": 1, "cells": [cell], "aggregates": []}
 

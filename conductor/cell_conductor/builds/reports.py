@@ -216,7 +216,7 @@ class Reports:
 
         return self._database.run_in_writer(look)
 
-    def list_moving(self, agent: str, hosts: Sequence[str]) -> list[dict[str, str]]:
+    def list_migrating_instances(self, agent: str, hosts: Sequence[str]) -> list[dict[str, str]]:
         """Return instances that are moving to or from these hosts of the agent, or wait there.
 
         Raises Conflict for another agent's host.

@@ -37,7 +37,7 @@ class AgentEndpoints(BackgroundTasks):
     _reports: Reports
     _services: HostServices
 
-    def order_answered(
+    def command_answered(
         self,
         context: RequestContext,
         agent: str,
@@ -72,15 +72,15 @@ class AgentEndpoints(BackgroundTasks):
     ) -> bool:
         return self._reports.is_build_wanted(agent, host, instance_uuid, attempt)
 
-    def is_order_wanted(
+    def is_command_wanted(
         self, context: RequestContext, agent: str, host: str, instance_uuid: str, sequence: int
     ) -> bool:
         return self._operations.answers.is_expected(agent, host, instance_uuid, sequence)
 
-    def list_moving(
+    def list_migrating_instances(
         self, context: RequestContext, agent: str, hosts: Sequence[str]
     ) -> list[dict[str, str]]:
-        return self._reports.list_moving(agent, hosts)
+        return self._reports.list_migrating_instances(agent, hosts)
 
     def report_services(
         self,

@@ -127,14 +127,14 @@ class SuperConductorEndpoints(BackgroundTasks):
         self._begin(self._operations, context, stored.leases)
         return stored.fence
 
-    def go_on_with_operation(
+    def continue_operation(
         self,
         context: RequestContext,
         instance_uuid: str,
         migration_uuid: str,
-        facts: dict[str, Any],
+        destination: dict[str, Any],
     ) -> None:
-        found = as_stored(facts)
+        found = as_stored(destination)
         leases = self._operations.go_on(
             instance_uuid, migration_uuid, found["selections"], found["request_spec"]
         )
@@ -175,12 +175,12 @@ class SuperConductorEndpoints(BackgroundTasks):
 
     # From the super conductor, on behalf of another cell
 
-    def order_for_other_cell(
+    def execute_for_other_cell(
         self, context: RequestContext, record: ServerRecord, order: InstanceOrder
     ) -> str | None:
         return self._operations.send_for_other_cell(context, record, order)
 
-    def order_answered_elsewhere(
+    def other_cell_command_answered(
         self,
         context: RequestContext,
         host: str,
@@ -196,7 +196,7 @@ class SuperConductorEndpoints(BackgroundTasks):
         self._begin(self._operations, context, leases)
         return found
 
-    def is_order_wanted_elsewhere(
+    def is_other_cell_command_wanted(
         self,
         context: RequestContext,
         host: str,

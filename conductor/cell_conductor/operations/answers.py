@@ -229,7 +229,7 @@ class Answers:
         agent, host, sequence = self._database.run_in_writer(
             lambda session: self._to_abort(session, instance_uuid, migration_uuid)
         )
-        self._compute.abort_order(
+        self._compute.abort_command(
             context.for_instance(instance_uuid), agent, instance_uuid, host, sequence
         )
 

@@ -365,7 +365,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
     def _tell(self, context: RequestContext, work: WorkItem, agent: str) -> None:
         order = self._make_command(work)
         LOG.info("%s: command %d, %s on %s", work.uuid, order.sequence, order.verb, order.host)
-        self._compute.carry_out(context.for_instance(work.uuid), agent, order)
+        self._compute.execute(context.for_instance(work.uuid), agent, order)
 
     def _make_command(self, work: WorkItem) -> InstanceOrder:
         return commands.make(
@@ -390,9 +390,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
             "%s: command %d of another cell, %s on %s",
             record.instance.uuid, order.sequence, order.verb, host,
         )  # fmt: skip
-        self._compute.carry_out(
-            context.for_instance(record.instance.uuid), str(service.agent), order
-        )
+        self._compute.execute(context.for_instance(record.instance.uuid), str(service.agent), order)
         return None
 
     def take_over(self, record: ServerRecord) -> None:

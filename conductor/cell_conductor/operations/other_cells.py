@@ -46,7 +46,9 @@ class OtherCells:
         """Have a command sent; return why it cannot be sent to its host."""
         with self._database.reader() as session:
             record = self._record(session, operation)
-        return self._top.order_in_other_cell(context, self._cell_uuid, to_cell_uuid, record, order)
+        return self._top.execute_in_other_cell(
+            context, self._cell_uuid, to_cell_uuid, record, order
+        )
 
     def answer(
         self,
@@ -60,7 +62,7 @@ class OtherCells:
         fault: InstanceFault | None,
     ) -> str:
         """Send the cell that has the instance the answer to its command."""
-        return self._top.answer_other_cell(
+        return self._top.report_to_other_cell(
             context, self._cell_uuid, host, instance_uuid, migration_uuid, sequence,
             answer=answer, fault=fault,
         )  # fmt: skip
@@ -74,7 +76,7 @@ class OtherCells:
         sequence: int,
     ) -> bool:
         """Ask the cell that has the instance whether it expects the answer to a command."""
-        return self._top.is_wanted_by_other_cell(
+        return self._top.is_command_wanted_by_other_cell(
             context, self._cell_uuid, host, instance_uuid, migration_uuid, sequence
         )
 

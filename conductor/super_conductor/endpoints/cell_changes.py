@@ -18,7 +18,7 @@ class CellChangesEndpoint:
     def __init__(self, changes: CellRelay) -> None:
         self._changes = changes
 
-    def order_in_other_cell(
+    def execute_in_other_cell(
         self,
         context: RequestContext,
         cell_uuid: str,
@@ -28,7 +28,7 @@ class CellChangesEndpoint:
     ) -> str | None:
         return self._changes.order(context, cell_uuid, to_cell_uuid, record, order)
 
-    def answer_other_cell(
+    def report_to_other_cell(
         self,
         context: RequestContext,
         cell_uuid: str,
@@ -44,7 +44,7 @@ class CellChangesEndpoint:
             answer=answer, fault=fault,
         )  # fmt: skip
 
-    def is_wanted_by_other_cell(
+    def is_command_wanted_by_other_cell(
         self,
         context: RequestContext,
         cell_uuid: str,

@@ -14,5 +14,5 @@ class ClusterMetadataEndpoint:
     def __init__(self, facts: MetadataPublisher) -> None:
         self._metadata = facts
 
-    def get_facts(self, context: RequestContext) -> dict[str, Any]:
-        return self._metadata.get_facts()
+    def get_cluster_metadata(self, context: RequestContext) -> dict[str, Any]:
+        return self._metadata.get_cluster_metadata()

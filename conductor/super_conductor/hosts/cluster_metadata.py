@@ -32,16 +32,16 @@ class MetadataPublisher:
         self._placement = placement
         self._seq_pushed = -1
 
-    def get_facts(self) -> dict[str, Any]:
-        """Return what ``SuperConductorAPI.get_facts`` promises."""
+    def get_cluster_metadata(self) -> dict[str, Any]:
+        """Return what ``SuperConductorAPI.get_cluster_metadata`` promises."""
         with self._database.reader() as session:
             return self._read(session)
 
     def push_to_schedulers(self) -> None:
         """Push the metadata to all schedulers."""
-        facts = self.get_facts()
+        facts = self.get_cluster_metadata()
         try:
-            self._scheduler.update_facts(admin_context(), facts)
+            self._scheduler.update_cluster_metadata(admin_context(), facts)
         except Exception as error:
             LOG.warning("Cannot push metadata change %d to the schedulers: %s", facts["seq"], error)
         else:

@@ -59,7 +59,7 @@ class CellRelay:
                 reason=f"migration {migration_uuid} goes to cell {other}, not to {to_cell_uuid}"
             )
         return self._cells.call(
-            other, lambda cell: cell.order_for_other_cell(context, record, order)
+            other, lambda cell: cell.execute_for_other_cell(context, record, order)
         )
 
     def answer(
@@ -78,7 +78,7 @@ class CellRelay:
         other = self._other(migration_uuid, instance_uuid, cell_uuid)
         return self._cells.call(
             other,
-            lambda cell: cell.order_answered_elsewhere(
+            lambda cell: cell.other_cell_command_answered(
                 context, host, instance_uuid, migration_uuid, sequence, answer=answer, fault=fault
             ),
         )
@@ -96,7 +96,7 @@ class CellRelay:
         other = self._other(migration_uuid, instance_uuid, cell_uuid)
         return self._cells.call(
             other,
-            lambda cell: cell.is_order_wanted_elsewhere(
+            lambda cell: cell.is_other_cell_command_wanted(
                 context, host, instance_uuid, migration_uuid, sequence
             ),
         )

@@ -237,7 +237,7 @@ class MoveTask(RowTask):
         try:
             self._parts.cells.call(
                 move.cell_uuid,
-                lambda cell: cell.go_on_with_operation(
+                lambda cell: cell.continue_operation(
                     self._context, move.instance_uuid, move.migration_uuid, facts
                 ),
             )

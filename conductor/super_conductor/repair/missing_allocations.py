@@ -50,7 +50,7 @@ class MissingAllocations:
 
         Raises Unavailable and RpcFailed.
         """
-        if self._scheduler.get_ways_to_hold(context, []) is None:
+        if self._scheduler.get_expected_allocations(context, []) is None:
             return None  # its driver claims nothing
         sources = HealSources(
             nodes=lambda: self._nodes(context),
@@ -74,7 +74,7 @@ class MissingAllocations:
             RequestSpec.from_values(project_id="", user_id="", flavor=one.flavor, image=one.image)
             for one in unlike.values()
         ]
-        found = self._scheduler.get_ways_to_hold(context, asked) or [[] for _ in asked]
+        found = self._scheduler.get_expected_allocations(context, asked) or [[] for _ in asked]
         ways = dict(zip(unlike, found, strict=True))
         return [ways[key] for key in keys]
 

@@ -89,7 +89,9 @@ def test_a_cell_conductor_pushes_the_hosts_of_its_own_cell():
     assert refusal_reason("another") is not None
 
 
-@pytest.mark.parametrize("method", ["order_in_other_cell", "hand_over_instance", "end_cell_change"])
+@pytest.mark.parametrize(
+    "method", ["execute_in_other_cell", "hand_over_instance", "end_cell_change"]
+)
 def test_a_cell_conductor_speaks_to_another_cell_for_its_own(method):
     def refusal_reason(cell_uuid):
         arguments = {"cell_uuid": cell_uuid}

@@ -66,7 +66,7 @@ class ConductorEndpoint:
         self.hosts = some_hosts(3)
         self.aggregates = [an_aggregate(hosts=["host1"])]
 
-    def get_facts(self, context: object) -> dict[str, Any]:
+    def get_cluster_metadata(self, context: object) -> dict[str, Any]:
         cells = [{"uuid": CELL, "name": "cell1", "disabled": False}]
         return {"seq": 1, "cells": cells, "aggregates": self.aggregates}
 
@@ -149,13 +149,15 @@ def test_what_servers_may_hold_is_told_by_drivers_that_claim(
     """Pinned CPUs in two ways; without claims nobody need hold anything."""
     pinned = a_flavor(extra_specs={"hw:cpu_policy": "dedicated"})
     asked = [a_request_spec(), a_request_spec(flavor=pinned)]
-    plain, ways = api.get_ways_to_hold(admin_context(), asked) or []
+    plain, ways = api.get_expected_allocations(admin_context(), asked) or []
     assert plain == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
     assert [sorted(way) for way in ways] == [
         ["DISK_GB", "MEMORY_MB", "PCPU"], ["DISK_GB", "MEMORY_MB", "VCPU"]
     ]  # fmt: skip
     conf.set_override("driver", "chance_scheduler", "scheduler")
-    assert SchedulerManager(conf, top_bus=bus).get_ways_to_hold(admin_context(), asked) is None
+    assert (
+        SchedulerManager(conf, top_bus=bus).get_expected_allocations(admin_context(), asked) is None
+    )
 
 
 def test_no_valid_host_arrives_with_its_sentence_and_trace(api: SchedulerAPI) -> None:
@@ -203,7 +205,7 @@ def test_pushed_states_and_facts_count(
     manager.update_host_states(context, a_batch(conductor.hosts, first_seq=1, last_seq=2))
     zone = an_aggregate(hosts=["host3"], metadata={"availability_zone": "north"})
     cells = [{"uuid": CELL, "name": "cell1", "disabled": False}]
-    manager.update_facts(context, {"seq": 2, "cells": cells, "aggregates": [zone]})
+    manager.update_cluster_metadata(context, {"seq": 2, "cells": cells, "aggregates": [zone]})
     found = api.select_destinations(context, a_request_spec(), [a_uuid()], fences=[1])
     ((selection,),) = found.selections()
     assert (selection.service_host, selection.availability_zone) == ("host3", "north")

@@ -66,8 +66,8 @@ class Conductor(ConductorEndpoint):
         self._zones = zones
         self._dead = [{"uuid": uuid, "name": uuid, "disabled": False} for uuid in dead_cells]
 
-    def get_facts(self, context: object) -> dict[str, Any]:
-        facts = super().get_facts(context)
+    def get_cluster_metadata(self, context: object) -> dict[str, Any]:
+        facts = super().get_cluster_metadata(context)
         return {**facts, "cells": [*facts["cells"], *self._dead], "zones": self._zones}
 
 

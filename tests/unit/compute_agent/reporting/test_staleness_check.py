@@ -71,7 +71,7 @@ def test_an_order_that_was_given_up_is_not_carried_out(agent: Agent) -> None:
     agent.order_work.take(admin_context(), ordered(instance, spec, Verb.POWER_OFF, 4))
     agent.settle()
     assert agent.states() == {(HERE, instance.uuid): "running"}
-    assert agent.conductor.reported("order_answered") == []
+    assert agent.conductor.reported("command_answered") == []
     assert agent.reconciler.step() is not None
 
 

@@ -102,7 +102,7 @@ def tell(agent: Agent, step: InstanceOrder) -> None:
 def answers(agent: Agent) -> dict[int, list[Any]]:
     """Return sequence -> the answers to it, each once."""
     found: dict[int, list[Any]] = {}
-    for _host, _uuid, sequence, answer, fault in agent.conductor.reported("order_answered"):
+    for _host, _uuid, sequence, answer, fault in agent.conductor.reported("command_answered"):
         of_it = found.setdefault(sequence, [])
         if (answer, fault) not in of_it:
             of_it.append((answer, fault))
@@ -171,7 +171,7 @@ def test_an_order_that_comes_again_is_answered_again(agent: Agent, path: str) ->
     agent.settle()
     assert (set(answers(agent)), agent.states()) == (set(last.values()), before[1])
     assert all(before[0][sequence] == given for sequence, given in answers(agent).items())
-    assert set(agent.breaker.names) <= {"journal", "order_answered"}
+    assert set(agent.breaker.names) <= {"journal", "command_answered"}
 
 
 def test_a_failure_is_answered_with_its_reason(

@@ -36,7 +36,7 @@ class Conductors:
         self.is_down = False
         self.on_ask: Callable[[], None] = lambda: None
 
-    def get_facts(self, context: object) -> dict[str, Any]:
+    def get_cluster_metadata(self, context: object) -> dict[str, Any]:
         self._note("facts", 0)
         return self.facts
 

@@ -28,12 +28,12 @@ STEPS_MAX = 60
 NEVER = float("inf")
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 BETWEEN = [
-    "order_in_other_cell",
-    "answer_other_cell",
+    "execute_in_other_cell",
+    "report_to_other_cell",
     "hand_over_instance",
     "end_cell_change",
-    "order_for_other_cell",
-    "order_answered_elsewhere",
+    "execute_for_other_cell",
+    "other_cell_command_answered",
     "take_over_instance",
     "drop_copy",
 ]
@@ -73,7 +73,7 @@ def assert_other_is_gone(plane: TwoCells, cell: MemberCell) -> None:
     row = plane.row(other)
     assert row is None or (row.hidden and row.deleted_at is not None and row.host is None)
     for agent in other.agents.values():
-        assert other.reports.list_moving(agent.name, agent.hosts) == []
+        assert other.reports.list_migrating_instances(agent.name, agent.hosts) == []
 
 
 def assert_deleted(plane: TwoCells) -> None:
@@ -491,7 +491,7 @@ def test_messages_may_come_twice(two_cells: TwoCells, name: str) -> None:
     if before is not None:
         before(plane)
     for bus in plane.buses:
-        bus.repeated = {*BETWEEN, "go_on_with_operation", "carry_out"}
+        bus.repeated = {*BETWEEN, "continue_operation", "execute"}
     act(plane)
     check(plane)
 
@@ -549,14 +549,14 @@ def test_an_order_of_a_move_that_is_over_is_refused(two_cells: TwoCells) -> None
     """It comes once more when the server is back."""
     plane = two_cells
     endpoint = plane.target.cell_bus.endpoints["cell_conductor", None][0]
-    order = endpoint.order_for_other_cell
+    order = endpoint.execute_for_other_cell
     told: list[Callable[[], object]] = []
 
     def keep(*args: object, **kwargs: object) -> object:
         told.append(lambda: order(*args, **kwargs))
         return order(*args, **kwargs)
 
-    endpoint.order_for_other_cell = keep
+    endpoint.execute_for_other_cell = keep
     came_back(plane)
     for again in told:
         with pytest.raises(exception.Conflict):
@@ -572,13 +572,13 @@ def test_a_late_message_leaves_nothing(two_cells: TwoCells) -> None:
     plane.ask("resize")
     late: list[Callable[[], object]] = []
     endpoint = plane.target.cell_bus.endpoints["cell_conductor", None][0]
-    order = endpoint.order_for_other_cell
+    order = endpoint.execute_for_other_cell
 
     def hold_back(*args: object, **kwargs: object) -> None:
         late.append(lambda: order(*args, **kwargs))
         raise TIMEOUT
 
-    endpoint.order_for_other_cell = hold_back
+    endpoint.execute_for_other_cell = hold_back
     while plane.step():
         pass
     plane.delete(plane.uuid)

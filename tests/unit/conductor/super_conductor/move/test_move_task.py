@@ -450,7 +450,7 @@ def test_a_cell_that_was_told_and_did_not_say_so_is_told_once(
     """What comes after the end of its operation is void."""
     uuid = an_instance(plane)
     plane.scheduler.error = error
-    method = "go_on_with_operation" if error is None else "fail_operation"
+    method = "continue_operation" if error is None else "fail_operation"
     plane.bus_of(the_cell(plane)).fail(method, TIMEOUT, when_done=True)
     start(plane, uuid, "live_migrate")
     plane.settle()

@@ -186,7 +186,7 @@ def test_a_cell_or_scheduler_that_is_silent_makes_no_finding(
 ) -> None:
     """The next look goes on."""
     cloud.add_server()
-    cloud.bus.fail("get_ways_to_hold", AWAY)
+    cloud.bus.fail("get_expected_allocations", AWAY)
     assert watch.look_at_servers() is None
     cloud.lose()
     watch.run()
