@@ -227,7 +227,8 @@ class FilterScheduler(SchedulerDriver):
         with self._lock, decision.trace.stage("hosts"):
             ledger = ledger_for(candidates, self._host_store, self._ties, demand)
             decision.trace.known(len(ledger))
-            return self._without_assumed(decision, ledger, view), candidates.request_builder()
+            ledger = self._without_assumed(decision, ledger, view)
+        return ledger, candidates.request_builder()
 
     def _ask_placement(self, decision: Decision) -> AllocationCandidates:
         trace, spec, store = decision.trace, decision.spec, self._host_store
@@ -435,9 +436,7 @@ class FilterScheduler(SchedulerDriver):
         for decision in decisions:
             self._fail(decision, failure, like=first)
 
-    def _fail(
-        self, decision: Decision, reason: GivenUp, *, like: Decision | None = None
-    ) -> exception.NoValidHost:
+    def _fail(self, decision: Decision, reason: GivenUp, *, like: Decision | None = None) -> None:
         """Record why a request has no host; ``like`` is the decision whose trace it shares."""
         if like is not None and like is not decision:
             decision.trace.adopt(like.trace)
@@ -449,8 +448,7 @@ class FilterScheduler(SchedulerDriver):
             reason=reason.reason,
         )
         LOG.info("%s: no valid host: %s", decision.slots[0].instance_uuid, trace.sentence)
-        decision.error = error = responses.no_valid_host(trace)
-        return error
+        decision.error = responses.no_valid_host(trace)
 
     # Queries from other zones ---------------------------------------------------------------------
 
