@@ -75,6 +75,10 @@ PollStyleListenerAdapter = _find_in_messaging(
     "oslo_messaging._drivers.base.PollStyleListenerAdapter",
     "holds the listener to poll",
 )
+IncomingMessage = _find_in_messaging(
+    "oslo_messaging._drivers.base.RpcIncomingMessage",
+    "is what the dispatcher of a server gets",
+)
 DestinationNotFound = _find_in_messaging(
     "oslo_messaging._drivers.amqp.AMQPDestinationNotFound",
     "raised for a missing queue or exchange, which the caller must learn",
@@ -181,6 +185,12 @@ MEMBERS = (
         RPCServer,
         "_create_listener _on_incoming _process_incoming conf",
         "handles a message in the thread that received it",
+    ),
+    Members(
+        "oslo.messaging",
+        IncomingMessage,
+        "ctxt message msg_id reply",
+        "verifies a message and signs its reply, in place of the dispatcher",
     ),
     Members("oslo.messaging", RPCTransport, "_driver _send", "signs what is sent"),
     Members(
