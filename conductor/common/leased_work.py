@@ -183,13 +183,17 @@ class PooledWork(LeasedWork, Generic[TaskT]):
         try:
             task.run()
         except LeaseLost:
-            service_metrics.lease_lost()
-            LOG.warning("%s: taken over by another conductor", lease.key)
+            self._note_lost(lease)
         except Exception as error:
             self._put_off({lease: error}, task.retry_in_seconds)
         finally:
             if not task.is_waiting:
                 self._keeper.drop(lease)
+
+    def _note_lost(self, lease: Lease) -> None:
+        """Record that a lease was lost."""
+        service_metrics.lease_lost()
+        LOG.warning("%s: taken over by another conductor", lease.key)
 
     def _submit(self, work: Callable[..., None], *args: Any) -> bool:
         try:

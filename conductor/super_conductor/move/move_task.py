@@ -396,6 +396,9 @@ class Moves(PooledWork[MoveTask]):
             raise
         self.start(lease)
 
+    def _note_lost(self, lease: Lease) -> None:
+        LOG.debug("%s: another conductor has taken the move, or it is over", lease.key)
+
     def renew_leases(self) -> None:
         """Renew the leases of all moves in progress."""
         self._keeper.renew_all()
