@@ -21,9 +21,10 @@ from armillary import exception
 from armillary.backoff import Backoff
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
+from conductor.common import leased_work
 from conductor.common.cell_db import instances, models, services
 from conductor.common.clock import Clock, moment
-from conductor.common.leased_work import LeasedWork, Release
+from conductor.common.leased_work import LeasedWork, Release, Step
 from conductor.common.leases import Lease, Leases
 
 LOG = logging.getLogger(__name__)
@@ -48,6 +49,18 @@ class WorkItem(Generic[Row]):
         return self.row.instance_uuid
 
 
+@dataclasses.dataclass(frozen=True)
+class Batch(Generic[Row]):
+    """Work items at the same stage, which are processed together."""
+
+    context: RequestContext
+    works: list[WorkItem[Row]]
+
+
+StageStep = Step[Batch[Row], list[Lease]]
+"""Step of a stage; it returns the leases of items that can continue now."""
+
+
 class Task(LeasedWork, Generic[Row]):
     """A kind of leased work, with its rows in one table."""
 
@@ -70,8 +83,8 @@ class Task(LeasedWork, Generic[Row]):
 
     @property
     @abc.abstractmethod
-    def steps(self) -> Mapping[str, Callable[[RequestContext, list[WorkItem[Row]]], list[Lease]]]:
-        """Return stage -> step; a step returns the leases of items that can continue now."""
+    def steps(self) -> Mapping[str, StageStep[Row]]:
+        """Return stage -> step."""
 
     @abc.abstractmethod
     def _stage(self, row: Row) -> str:
@@ -128,24 +141,21 @@ class Task(LeasedWork, Generic[Row]):
         for stage, step in self.steps.items():
             at_stage = [work for work in works if self._stage(work.row) == stage]
             if at_stage:
-                going_on += self._run_step(step, context, at_stage)
+                going_on += self._run_step(step, Batch(context, at_stage))
         return going_on
 
-    def _run_step(
-        self,
-        step: Callable[[RequestContext, list[WorkItem[Row]]], list[Lease]],
-        context: RequestContext,
-        works: list[WorkItem[Row]],
-    ) -> list[Lease]:
+    def _run_step(self, step: StageStep[Row], batch: Batch[Row]) -> list[Lease]:
+        works = batch.works
         try:
-            return step(context, works)
+            return leased_work.run_step(batch, step)
         except UNKNOWN_OUTCOME_ERRORS as error:
             LOG.warning("%s: step postponed: %s", _names(works), error)
             self._release_with_backoff(works)
         except Exception:
             LOG.exception("%s: step failed unexpectedly", _names(works))
             if len(works) > 1:  # one item may be the cause: retry each alone
-                return [lease for work in works for lease in self._run_step(step, context, [work])]
+                alone = [Batch(batch.context, [work]) for work in works]
+                return [lease for each in alone for lease in self._run_step(step, each)]
             self._release_with_backoff(works)
         return []
 

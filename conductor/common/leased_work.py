@@ -25,6 +25,7 @@ from conductor.common.leases import Lease, LeaseKeeper, Leases
 
 LOG = logging.getLogger(__name__)
 
+R = TypeVar("R")
 T = TypeVar("T")
 W = TypeVar("W")
 TaskT = TypeVar("TaskT", bound="RowTask")
@@ -34,11 +35,11 @@ StepHook = Callable[[str], None]
 
 
 @dataclasses.dataclass(frozen=True)
-class Step(Generic[W]):
+class Step(Generic[W, R]):
     """One step of a kind of work and its undo. Either may run twice, or not at all."""
 
     name: str
-    do: Callable[[W], None]
+    do: Callable[[W], R]
     undo: Callable[[W], None] | None = None
 
 
@@ -50,14 +51,19 @@ def no_hook(_step: str) -> None:
     """Do nothing before a step."""
 
 
-def run(work: W, steps: Sequence[Step[W]], watch: StepHook = no_hook) -> None:
-    """Run the steps in order. An error leaves everything as it is, to be resumed or unwound."""
+def run_step(work: W, step: Step[W, R], watch: StepHook = no_hook) -> R:
+    """Run one step. An error leaves everything as it is, to be resumed or unwound."""
+    watch(step.name)
+    return step.do(work)
+
+
+def run(work: W, steps: Sequence[Step[W, None]], watch: StepHook = no_hook) -> None:
+    """Run the steps in order, up to the first that fails."""
     for step in steps:
-        watch(step.name)
-        step.do(work)
+        run_step(work, step, watch)
 
 
-def unwind(work: W, steps: Sequence[Step[W]]) -> None:
+def unwind(work: W, steps: Sequence[Step[W, None]]) -> None:
     """Undo all steps in reverse order, whether they ran or not."""
     for step in reversed(steps):
         if step.undo is not None:

@@ -26,6 +26,7 @@ from conductor.cell_conductor.builds.build_commands import BuildCommand, BuildCo
 from conductor.common.cell_db import actions, builds, host_seq, instances, models, services
 from conductor.common.cell_db.builds import Stage
 from conductor.common.clock import Clock
+from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
 from objects.allocation import AllocationClaim
 from objects.build_request import BuildRequest
@@ -38,6 +39,7 @@ from placement.interface import PlacementAPI
 LOG = logging.getLogger(__name__)
 
 WorkItem = base_task.WorkItem[models.InstanceBuild]
+Batch = base_task.Batch[models.InstanceBuild]
 
 HOST_LOST = "The host could not be reached while the server was being built."
 
@@ -68,12 +70,13 @@ class Build(base_task.Task[models.InstanceBuild]):
         self._orders = BuildCommands(compute)
 
     @property
-    def steps(self) -> Mapping[str, Callable[[RequestContext, list[WorkItem]], list[Lease]]]:
+    def steps(self) -> Mapping[str, base_task.StageStep[models.InstanceBuild]]:
+        give_up = Step("give up build", self._give_up)
         return {
-            Stage.CLAIM: self._claim,
-            Stage.BUILD: self._cast,
-            Stage.EXHAUSTED: self._give_up,
-            Stage.ABORTED: self._give_up,
+            Stage.CLAIM: Step("claim alternate", self._claim),
+            Stage.BUILD: Step("cast build", self._cast),
+            Stage.EXHAUSTED: give_up,
+            Stage.ABORTED: give_up,
         }
 
     def store(self, context: RequestContext, requests: Sequence[BuildRequest]) -> list[Lease]:
@@ -156,17 +159,19 @@ class Build(base_task.Task[models.InstanceBuild]):
 
     # Steps
 
-    def _claim(self, context: RequestContext, works: list[WorkItem]) -> list[Lease]:
+    def _claim(self, batch: Batch) -> list[Lease]:
         """Claim the alternates of these builds, replacing what their instances hold.
 
         Nothing is claimed if the scheduler's driver makes no claims.
         """
-        claims = [claim for claim in map(_claim_of, works) if claim.allocations]
-        results = self._placement.claim(context, claims) if claims else []
+        claims = [claim for claim in map(_claim_of, batch.works) if claim.allocations]
+        results = self._placement.claim(batch.context, claims) if claims else []
         by_uuid = {
             claim.consumer_uuid: result for claim, result in zip(claims, results, strict=True)
         }
-        return self._database.run_in_writer(lambda session: self._claimed(session, works, by_uuid))
+        return self._database.run_in_writer(
+            lambda session: self._claimed(session, batch.works, by_uuid)
+        )
 
     def _claimed(
         self, session: Session, works: Sequence[WorkItem], results: Mapping[str, AnyResult]
@@ -183,8 +188,9 @@ class Build(base_task.Task[models.InstanceBuild]):
             leases.append(self._take_lease(build))
         return leases
 
-    def _cast(self, context: RequestContext, works: list[WorkItem]) -> list[Lease]:
+    def _cast(self, batch: Batch) -> list[Lease]:
         """Cast builds to the agents; an attempt whose agent cannot be reached has failed."""
+        context, works = batch.context, batch.works
         found = self._find_services([work.instance.host for work in works])
         orders, whys = [], {}
         for work in works:
@@ -268,9 +274,10 @@ class Build(base_task.Task[models.InstanceBuild]):
         except base_task.UNKNOWN_OUTCOME_ERRORS as error:
             LOG.debug("%s: cannot notify %s: %s", work.uuid, service.host, error)
 
-    def _give_up(self, context: RequestContext, works: list[WorkItem]) -> list[Lease]:
+    def _give_up(self, batch: Batch) -> list[Lease]:
         """Release the instances' allocations for good, then end them in ERROR."""
-        self._placement.release(context, {work.uuid: FENCE_FINAL for work in works})
+        works = batch.works
+        self._placement.release(batch.context, {work.uuid: FENCE_FINAL for work in works})
 
         def end(session: Session) -> None:
             for work, instance, build in self._lock_ours(session, works):

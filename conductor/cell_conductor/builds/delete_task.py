@@ -34,6 +34,7 @@ from conductor.common.cell_db import (
 )
 from conductor.common.cell_db.flow_states import Move
 from conductor.common.clock import Clock
+from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
 from objects.fence import FENCE_FINAL
 from objects.migration import MigrationStatus
@@ -42,6 +43,7 @@ from placement.interface import PlacementAPI
 LOG = logging.getLogger(__name__)
 
 WorkItem = base_task.WorkItem[models.InstanceDelete]
+Batch = base_task.Batch[models.InstanceDelete]
 
 GUEST = "guest"
 RECORDS = "records"
@@ -74,8 +76,11 @@ class Delete(base_task.Task[models.InstanceDelete]):
         self._on_gone = on_gone
 
     @property
-    def steps(self) -> Mapping[str, Callable[[RequestContext, list[WorkItem]], list[Lease]]]:
-        return {GUEST: self._destroy, RECORDS: self._release_and_delete}
+    def steps(self) -> Mapping[str, base_task.StageStep[models.InstanceDelete]]:
+        return {
+            GUEST: Step("destroy guest", self._destroy),
+            RECORDS: Step("release and delete", self._release_and_delete),
+        }
 
     def store(self, context: RequestContext, instance_uuid: str) -> list[Lease]:
         """Store the delete and end a build in progress; return a lease for :meth:`run`.
@@ -153,8 +158,9 @@ class Delete(base_task.Task[models.InstanceDelete]):
 
     # Steps
 
-    def _destroy(self, context: RequestContext, works: list[WorkItem]) -> list[Lease]:
+    def _destroy(self, batch: Batch) -> list[Lease]:
         """Ask the agents to destroy guests; do not wait for hosts that are down."""
+        context, works = batch.context, batch.works
         hosts = {work.instance.host for work in works if work.instance.host is not None}
         with self._database.reader() as session:
             moves = migrations.find_unfinished(session, [work.uuid for work in works])
@@ -214,13 +220,14 @@ class Delete(base_task.Task[models.InstanceDelete]):
             leases.append(self._on_to_records(row))
         return leases
 
-    def _release_and_delete(self, context: RequestContext, works: list[WorkItem]) -> list[Lease]:
+    def _release_and_delete(self, batch: Batch) -> list[Lease]:
         """Release the allocations for good, then mark the instances as deleted.
 
         The allocation of a hidden copy is released by the cell that has the instance. Other hosts
         are told once more: they send no report, and a lost message would leave a guest there until
         the agent's next comparison.
         """
+        context, works = batch.context, batch.works
         ours = [work.uuid for work in works if not work.instance.hidden]
         with self._database.reader() as session:
             moves = migrations.find_unfinished(session, [work.uuid for work in works])

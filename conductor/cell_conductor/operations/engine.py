@@ -45,6 +45,7 @@ from conductor.common.cell_db import (
 )
 from conductor.common.cell_db.flow_states import FlowState, Move
 from conductor.common.clock import Clock
+from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance_fault import InstanceFault
@@ -55,6 +56,7 @@ from placement.interface import PlacementAPI
 LOG = logging.getLogger(__name__)
 
 WorkItem = base_task.WorkItem[models.InstanceOperation]
+Batch = base_task.Batch[models.InstanceOperation]
 
 COMMAND = "order"
 ACT = "act"
@@ -118,8 +120,12 @@ class Operations(base_task.Task[models.InstanceOperation]):
         )
 
     @property
-    def steps(self) -> Mapping[str, Callable[[RequestContext, list[WorkItem]], list[Lease]]]:
-        return {COMMAND: self._order, ACT: self._act, WAIT: self._check_pending}
+    def steps(self) -> Mapping[str, base_task.StageStep[models.InstanceOperation]]:
+        return {
+            COMMAND: Step("command agent", self._order),
+            ACT: Step("act", self._act),
+            WAIT: Step("check pending", self._check_pending),
+        }
 
     # Requests
 
@@ -299,11 +305,12 @@ class Operations(base_task.Task[models.InstanceOperation]):
 
     # Steps
 
-    def _order(self, context: RequestContext, works: list[WorkItem]) -> list[Lease]:
+    def _order(self, batch: Batch) -> list[Lease]:
         """Send commands to the agents; if a host is down, continue without it or wait for it."""
+        context = batch.context
         leases: list[Lease] = []
         here = []
-        for work in works:
+        for work in batch.works:
             to_cell_uuid = commands.cell_at(work.row, self._agent_stage(work).at)
             if to_cell_uuid is None:
                 here.append(work)
@@ -424,13 +431,13 @@ class Operations(base_task.Task[models.InstanceOperation]):
 
         return self._database.run_in_writer(write)
 
-    def _act(self, context: RequestContext, works: list[WorkItem]) -> list[Lease]:
+    def _act(self, batch: Batch) -> list[Lease]:
         leases: list[Lease] = []
-        for work in works:
+        for work in batch.works:
             stage = self._transitions.stage_of(work.row)
             assert isinstance(stage, OwnStage)
             try:
-                following = stage.do(self._parts, context, work.instance, work.row)
+                following = stage.do(self._parts, batch.context, work.instance, work.row)
             except (exception.CellUnavailable, exception.Conflict) as error:
                 if not Move.of(work.row).is_between_cells:
                     raise
@@ -453,10 +460,11 @@ class Operations(base_task.Task[models.InstanceOperation]):
             self._on_idle(work.uuid)
         return leases
 
-    def _check_pending(self, context: RequestContext, works: list[WorkItem]) -> list[Lease]:
+    def _check_pending(self, batch: Batch) -> list[Lease]:
         """Keep waiting where the super conductor still looks for hosts; undo the rest."""
+        works = batch.works
         moves = {str(work.row.migration_uuid) for work in works}
-        known_moves = pending_moves.known_moves(self._top, context, moves)
+        known_moves = pending_moves.known_moves(self._top, batch.context, moves)
         self._release_with_backoff(
             [work for work in works if work.row.migration_uuid in known_moves]
         )

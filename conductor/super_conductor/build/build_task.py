@@ -492,7 +492,7 @@ STORE_IN_CELL0 = (
     Step("map to cell0", BuildTask.map_to_cell0),
     Step("close after burial", BuildTask.close),
 )
-STEPS: dict[str, Sequence[Step[BuildTask]]] = {
+STEPS: dict[str, Sequence[Step[BuildTask, None]]] = {
     Stage.SCHEDULING: SCHEDULE,
     Stage.HANDING_OVER: HAND_OVER,
     Stage.WALKING: WALK,

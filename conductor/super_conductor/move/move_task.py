@@ -334,7 +334,7 @@ class MoveTask(RowTask):
         return self._parts.database.run_in_writer(ours)
 
 
-STEPS: Sequence[Step[MoveTask]] = (
+STEPS: Sequence[Step[MoveTask, None]] = (
     Step("check deadline of move", MoveTask.check_deadline),
     Step("read instance", MoveTask.read_instance),
     Step("hold source", MoveTask.hold),

@@ -88,10 +88,11 @@ def test_a_release_without_a_database_is_left_to_the_lease(
 def test_steps_are_undone_backwards_whether_they_ran_or_not() -> None:
     """A step without an undo has changed nothing."""
     seen: list[str] = []
+    undo_first, undo_third = (lambda to: to.append("undo 1")), (lambda to: to.append("undo 3"))
     steps = [
-        Step[list[str]]("first", lambda to: to.append("do 1"), undo=lambda to: to.append("undo 1")),
-        Step[list[str]]("second", lambda to: to.append("do 2")),
-        Step[list[str]]("third", lambda to: to.append("do 3"), undo=lambda to: to.append("undo 3")),
+        Step[list[str], None]("first", lambda to: to.append("do 1"), undo=undo_first),
+        Step[list[str], None]("second", lambda to: to.append("do 2")),
+        Step[list[str], None]("third", lambda to: to.append("do 3"), undo=undo_third),
     ]
     leased_work.run(seen, steps[:2], lambda name: seen.append(name))
     leased_work.unwind(seen, steps)

@@ -9,7 +9,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from conductor.cell_conductor.builds.build_task import HOST_LOST
+from conductor.cell_conductor.builds.build_task import HOST_LOST, Batch
 from conductor.common.cell_db import models
 from conductor.common.cell_db.builds import Stage
 from objects.build_request import BuildRequest
@@ -224,7 +224,7 @@ def test_an_attempt_that_was_reported_meanwhile_is_not_forgotten(cell: Cell) -> 
     cell.build.begin(admin_context(), [request], leases)
     cell.agents["a"].work()
     cell.silence("a")
-    cell.build._cast(admin_context(), as_read)
+    cell.build._cast(Batch(admin_context(), as_read))
     assert [order.kind for order in cell.agents["a"].orders] == []
 
 

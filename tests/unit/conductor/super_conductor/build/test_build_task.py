@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection
 
 import oslo_messaging
 import pytest
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from conductor.common import leased_work
 from conductor.common.clock import moment
-from conductor.super_conductor.base_task import PermanentFailure
 from conductor.super_conductor.build import build_task
 from conductor.super_conductor.db import host_mappings, instance_mappings, server_groups, traces
 from objects.cell_mapping import CELL0_UUID
-from objects.fence import FENCE_FINAL, Fence
+from objects.fence import Fence
 from objects.instance import Instance
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import CellConductor, ControlPlane, a_user
@@ -222,62 +219,7 @@ def test_a_policy_that_nobody_can_keep_is_final(plane: ControlPlane) -> None:
     assert len(plane.scheduler.specs) == 1
 
 
-@pytest.mark.parametrize("step", SCHEDULE_STEPS)
-def test_giving_up_at_any_step_takes_everything_back(plane: ControlPlane, step: str) -> None:
-    """Whatever was claimed is released for good and the instances are in cell0."""
-
-    def give_up() -> None:
-        raise PermanentFailure("It cannot be done.", "because")
-
-    plane.before_step = once(step, give_up)
-    uuids = plane.build(2)
-    plane.check(*uuids)
-    assert [plane.places(uuid) for uuid in uuids] == [[CELL0_UUID]] * 2
-    assert {plane.placement.fences[uuid] for uuid in uuids} == {FENCE_FINAL}
-
-
 # Something breaks
-
-
-@pytest.mark.parametrize("step", BUILD_STEPS)
-def test_a_failure_at_any_step_is_resumed(plane: ControlPlane, step: str) -> None:
-    """The request is taken up again and ends as if nothing had been."""
-    plane.before_step = once(step, failing)
-    uuids = plane.build(3)
-    plane.settle()
-    plane.check(*uuids)
-    assert {shown(plane, uuid).vm_state for uuid in uuids} == {"active"}
-
-
-@pytest.mark.parametrize("step", BURY_STEPS)
-def test_a_failure_at_any_step_of_a_burial_is_resumed(plane: ControlPlane, step: str) -> None:
-    """What was given up stays given up, and ends in cell0."""
-    plane.scheduler.error = no_valid_host()
-    plane.before_step = once(step, failing)
-    uuids = plane.build(3)
-    plane.settle()
-    plane.check(*uuids)
-    assert {shown(plane, uuid).vm_state for uuid in uuids} == {"error"}
-
-
-@pytest.mark.parametrize("error", [None, no_valid_host()], ids=["build", "burial"])
-def test_every_step_may_be_done_twice(
-    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch, error: Exception | None
-) -> None:
-    """The outcome is that of doing each once."""
-
-    def run_twice(
-        task: Any, steps: Sequence[leased_work.Step[Any]], watch: leased_work.StepHook
-    ) -> None:
-        for step in steps:
-            step.do(task)
-            step.do(task)
-
-    monkeypatch.setattr(leased_work, "run", run_twice)
-    plane.scheduler.error = error
-    uuids = plane.build(3)
-    plane.settle()
-    plane.check(*uuids)
 
 
 @pytest.mark.parametrize("error", [None, no_valid_host()], ids=["build", "burial"])

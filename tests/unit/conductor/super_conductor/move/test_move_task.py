@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import oslo_messaging
 import pytest
 import sqlalchemy as sa
 
 from armillary import exception
-from conductor.common import leased_work
 from conductor.super_conductor.db import models, move_traces, moves
 from conductor.super_conductor.move import move_task
 from objects.fence import TRIES_MAX, Fence, FenceStep
-from objects.instance import Instance
 from objects.instance_fault import InstanceFault
-from tests.fixtures.control_plane import CellConductor, ControlPlane, a_user, an_admin
+from tests.fixtures.control_plane import ControlPlane
 from tests.fixtures.direct_bus import moments
+from tests.fixtures.moves import (
+    an_instance,
+    assert_as_before,
+    assert_moved,
+    migration_of,
+    node_of,
+    start,
+    the_cell,
+)
 
 STEPS = [step.name for step in move_task.STEPS]
 EFFECTS_MAX = 40
@@ -25,17 +31,6 @@ TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 OPERATIONS = ["resize", "migrate", "live_migrate", "evacuate", "unshelve"]
 WAYS = ["resize", "evacuate", "unshelve"]
 """One of each way: its migration holds the source; its cell claims; it holds nothing."""
-HELD = ["resize", "migrate"]
-"""Those after which the migration still holds the source here, as nobody confirms."""
-
-
-def the_cell(plane: ControlPlane) -> CellConductor:
-    (cell,) = plane.cells.values()
-    return cell
-
-
-def node_of(plane: ControlPlane, host: str) -> str:
-    return next(node.uuid for node in the_cell(plane).nodes if node.host == host)
 
 
 def no_valid_host() -> exception.NoValidHost:
@@ -56,70 +51,6 @@ def once(step: str, act: Callable[[], object]) -> Callable[[str], None]:
 
 def failing() -> None:
     raise RuntimeError("the step fails")
-
-
-def an_instance(plane: ControlPlane, operation: str = "migrate") -> str:
-    """Have an instance on the first host, in the state that an operation wants."""
-    (uuid,) = plane.build()
-    cell = the_cell(plane)
-    plane.scheduler.specs.clear()
-    cell.begun.clear()
-    host = cell.nodes[0].host
-    cell.instances[uuid] = cell.instances[uuid].with_values(host=host)
-    plane.placement.held[uuid] = {node_of(plane, host)}
-    if operation == "evacuate":
-        cell.services[0] = cell.services[0].with_values(up=False)
-    if operation == "unshelve":
-        state = {"vm_state": "shelved_offloaded", "host": None, "node": None}
-        cell.instances[uuid] = cell.instances[uuid].with_values(**state)
-        del plane.placement.held[uuid]
-    return uuid
-
-
-def start(plane: ControlPlane, uuid: str, operation: str) -> None:
-    arguments = {"flavor": "large"} if operation == "resize" else {}
-    plane.operate(uuid, operation, context=an_admin(), **arguments)
-
-
-def shown(plane: ControlPlane, uuid: str) -> Instance:
-    return plane.servers.get_server(a_user(), uuid)
-
-
-def migration_of(plane: ControlPlane) -> str:
-    """Return the one migration that its cell was told of."""
-    (migration,) = the_cell(plane).outcomes
-    return migration
-
-
-def assert_moved(plane: ControlPlane, uuid: str, operation: str) -> None:
-    """It is on the second host, and who holds what is the table of the specification."""
-    plane.check(uuid)
-    migration = migration_of(plane)
-    source, destination = (node.uuid for node in the_cell(plane).nodes[:2])
-    after = shown(plane, uuid)
-    if operation == "unshelve":
-        assert plane.placement.held == {uuid: plane.placement.held[uuid]}
-        assert after.vm_state == "active"
-        return
-    assert after.host == "cell1-host2"
-    expected = {uuid: {destination}}
-    if operation == "evacuate":
-        expected = {uuid: {source, destination}}
-    elif operation in HELD:
-        expected[migration] = {source}
-    assert plane.placement.held == expected
-
-
-def assert_as_before(plane: ControlPlane, uuid: str, operation: str) -> None:
-    """It is where it was and holds what it held."""
-    plane.check(uuid)
-    after = shown(plane, uuid)
-    assert after.task_state is None
-    if operation == "unshelve":
-        assert (after.vm_state, plane.placement.held) == ("shelved_offloaded", {})
-        return
-    assert (after.vm_state, after.host) == ("active", "cell1-host1")
-    assert plane.placement.held == {uuid: {node_of(plane, "cell1-host1")}}
 
 
 @pytest.fixture(autouse=True)
@@ -262,43 +193,6 @@ def test_a_move_that_cannot_be_scheduled_is_given_up(plane: ControlPlane) -> Non
 
 
 # Something breaks
-
-
-@pytest.mark.parametrize("operation", WAYS)
-@pytest.mark.parametrize("step", STEPS)
-def test_a_failure_at_any_step_is_resumed(plane: ControlPlane, step: str, operation: str) -> None:
-    """The move is taken up again and ends as if nothing had been."""
-    uuid = an_instance(plane, operation)
-    plane.before_step = once(step, failing)
-    start(plane, uuid, operation)
-    plane.settle()
-    assert_moved(plane, uuid, operation)
-
-
-@pytest.mark.parametrize("operation", WAYS)
-@pytest.mark.parametrize("error", [None, no_valid_host()], ids=["moved", "no host"])
-def test_every_step_may_be_done_twice(
-    plane: ControlPlane,
-    monkeypatch: pytest.MonkeyPatch,
-    operation: str,
-    error: Exception | None,
-) -> None:
-    """The outcome is that of doing each once."""
-    uuid = an_instance(plane, operation)
-
-    def run_twice(
-        task: Any, steps: Sequence[leased_work.Step[Any]], watch: leased_work.StepHook
-    ) -> None:
-        for step in steps:
-            step.do(task)
-            if step.name != "select destinations of move":  # a repetition is a new take
-                step.do(task)
-
-    monkeypatch.setattr(leased_work, "run", run_twice)
-    plane.scheduler.error = error
-    start(plane, uuid, operation)
-    plane.settle()
-    (assert_moved if error is None else assert_as_before)(plane, uuid, operation)
 
 
 @pytest.mark.parametrize("operation", WAYS)

@@ -1,0 +1,263 @@
+"""Every step of every kind of leased work: it fails, its conductor is killed, it runs twice.
+
+A step that is added to a table is covered at once, or ``test_every_step_is_in_a_story`` fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from armillary import exception
+from conductor.cell_conductor.base_task import Task
+from conductor.super_conductor.base_task import PermanentFailure
+from conductor.super_conductor.build import build_task
+from conductor.super_conductor.move import move_task
+from objects.cell_mapping import CELL0_UUID
+from objects.fence import FENCE_FINAL
+from tests.fixtures.cell import Cell, a_build_request
+from tests.fixtures.control_plane import ControlPlane
+from tests.fixtures.direct_bus import Killed
+from tests.fixtures.leased_steps import Played, StepHarness, Story
+from tests.fixtures.moves import an_instance, assert_as_before, assert_moved, start
+from tests.fixtures.operated_cell import OperatedCell
+from tests.fixtures.operation_stories import STORIES as OPERATIONS
+from tests.fixtures.operation_stories import Stage
+
+NO_HOST = exception.NoValidHost(reason="2 of 2 hosts lack VCPU")
+
+
+def names(*tables: Any) -> tuple[str, ...]:
+    return tuple(step.name for table in tables for step in table)
+
+
+# The super conductor
+
+
+def a_build(plane: ControlPlane, *, has_host: bool = True) -> Played:
+    if not has_host:
+        plane.scheduler.error = NO_HOST
+    uuids = plane.create(3)
+
+    def check(*, is_built: bool) -> None:
+        plane.check(*uuids)
+        cells = {cell.uuid for cell in plane.cells.values()} if is_built else {CELL0_UUID}
+        assert {place for uuid in uuids for place in plane.places(uuid)} == cells
+
+    def check_undone() -> None:
+        check(is_built=False)
+        assert {plane.placement.fences[uuid] for uuid in uuids} == {FENCE_FINAL}
+
+    return Played(
+        plane.workers.work, plane.start, plane.settle, partial(check, is_built=has_host),
+        check_undone,
+    )  # fmt: skip
+
+
+def a_move(plane: ControlPlane, operation: str, *, has_host: bool = True) -> Played:
+    plane.add_flavor("large", vcpus=4, memory_mb=2048)
+    plane.map_hosts()
+    uuid = an_instance(plane, operation)
+    if not has_host:
+        plane.scheduler.error = NO_HOST
+    start(plane, uuid, operation)
+    check_undone = partial(assert_as_before, plane, uuid, operation)
+    check = partial(assert_moved, plane, uuid, operation) if has_host else check_undone
+    return Played(plane.workers.work, plane.start, plane.settle, check, check_undone)
+
+
+BUILT = names(build_task.SCHEDULE, build_task.HAND_OVER)
+BURIED = names(build_task.SCHEDULE[:-1], build_task.STORE_IN_CELL0)
+MOVED = names(move_task.STEPS)
+SELECT = "select destinations of move"
+TO_SELECT = MOVED[: MOVED.index(SELECT) + 1]
+
+# A cell conductor
+
+
+def a_build_in_cell(cell: Cell, *, failing: str, vm_state: str, host: str | None) -> Played:
+    for name in "abc":
+        cell.add_agent(name)
+    cell.failing.update(dict.fromkeys(failing, True))
+    request = a_build_request("a", "b", "c")
+    return Played(
+        lambda: cell.hand_over(request), cell.restart, cell.settle,
+        lambda: cell.check(request.instance_uuid, vm_state, host),
+    )  # fmt: skip
+
+
+def a_delete_in_cell(cell: Cell) -> Played:
+    cell.add_agent("a")
+    request = a_build_request("a")
+    cell.hand_over(request)
+    cell.settle()
+    uuid = request.instance_uuid
+    return Played(
+        lambda: cell.ask_delete(uuid), cell.restart, cell.settle,
+        lambda: cell.check(uuid, "deleted"),
+    )  # fmt: skip
+
+
+def an_operation(stage: Stage, name: str) -> Played:
+    story = OPERATIONS[name]
+    cell = stage.set(story)
+
+    def work() -> None:
+        begin, *others = story.acts()
+        begin(cell)
+        cell.recover()  # while the super conductor looks for hosts
+        for act in others:
+            act(cell)
+
+    def restart() -> None:
+        cell.restart()
+        work()
+
+    return Played(work, restart, cell.settle, lambda: story.check(cell))
+
+
+@pytest.fixture
+def stage(tmp_path: Any) -> Iterator[Stage]:
+    """Return where stories of operations are played."""
+    cell = OperatedCell(tmp_path)
+    yield Stage(cell)
+    cell.close()
+
+
+STORIES = [
+    Story("build", "plane", BUILT, a_build, {"select destinations"}),
+    Story("no host", "plane", BURIED, partial(a_build, has_host=False)),
+    Story("resize", "plane", MOVED, partial(a_move, operation="resize"), {SELECT}),
+    Story(
+        "resize without a host", "plane", TO_SELECT,
+        partial(a_move, operation="resize", has_host=False), {SELECT},
+    ),
+    Story("evacuate", "plane", MOVED, partial(a_move, operation="evacuate"), {SELECT}),
+    Story("unshelve", "plane", MOVED, partial(a_move, operation="unshelve"), {SELECT}),
+    Story(
+        "alternate in a cell", "cell", ("claim alternate", "cast build"),
+        partial(a_build_in_cell, failing="a", vm_state="active", host="b"),
+    ),
+    Story(
+        "no alternate in a cell", "cell", ("claim alternate", "cast build", "give up build"),
+        partial(a_build_in_cell, failing="abc", vm_state="error", host=None),
+    ),
+    Story("delete in a cell", "cell", ("destroy guest", "release and delete"), a_delete_in_cell),
+    Story(
+        "resize in a cell", "stage", ("command agent", "act", "check pending"),
+        partial(an_operation, name="resize"),
+    ),
+    Story("stop in a cell", "stage", ("command agent",), partial(an_operation, name="stop")),
+]  # fmt: skip
+EACH_STORY = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
+EACH_STEP = pytest.mark.parametrize(
+    ("story", "step"),
+    [
+        pytest.param(story, step, id=f"{story.name}: {step}")
+        for story in STORIES
+        for step in story.steps
+    ],
+)
+EACH_END = pytest.mark.parametrize("when_done", [False, True], ids=["before", "after"])
+Begin = Callable[[Story], Played]
+
+
+@pytest.fixture
+def begin(request: pytest.FixtureRequest) -> Begin:
+    """Return what begins a story."""
+    return lambda story: story.begin(request.getfixturevalue(story.world))
+
+
+@pytest.fixture
+def harness(monkeypatch: pytest.MonkeyPatch) -> StepHarness:
+    return StepHarness(monkeypatch)
+
+
+def test_every_step_is_in_a_story(cell: Cell) -> None:
+    """But those of walks through zones: ``test_lost_answers`` has their kills."""
+    tables = [table for stage, table in build_task.STEPS.items() if table is not build_task.WALK]
+    works: list[Task[Any]] = [cell.build, cell.delete, cell.operations]
+    in_cell = {step.name for work in works for step in work.steps.values()}
+    known = {*names(*tables, move_task.STEPS), *in_cell}
+    assert {step for story in STORIES for step in story.steps} == known
+
+
+@EACH_STORY
+def test_work_runs_its_steps_to_its_end(harness: StepHarness, begin: Begin, story: Story) -> None:
+    """Nothing fails."""
+    played = begin(story)
+    played.work()
+    played.settle()
+    played.check()
+    assert set(story.steps) <= set(harness.ran)
+
+
+@EACH_STORY
+def test_every_step_may_run_twice(harness: StepHarness, begin: Begin, story: Story) -> None:
+    """The end is that of running each once."""
+    played = begin(story)
+    harness.run_twice(but=story.runs_anew)
+    played.work()
+    played.settle()
+    played.check()
+
+
+@EACH_END
+@EACH_STEP
+def test_a_step_that_fails_is_run_again(
+    harness: StepHarness, begin: Begin, story: Story, step: str, *, when_done: bool
+) -> None:
+    """Its outcome is unknown, so it waits for its backoff; the end is as if nothing had been."""
+    played = begin(story)
+    harness.interrupt(step, RuntimeError("the step fails"), when_done=when_done)
+    played.work()
+    played.settle()
+    played.check()
+    assert step in harness.ran
+
+
+def work_and_settle(played: Played) -> None:
+    played.work()
+    played.settle()
+
+
+@EACH_END
+@EACH_STEP
+def test_another_conductor_goes_on_after_a_kill_at_a_step(
+    harness: StepHarness, begin: Begin, story: Story, step: str, *, when_done: bool
+) -> None:
+    """The lease runs out, and what is stored says what to do."""
+    played = begin(story)
+    harness.interrupt(step, Killed(step), when_done=when_done)
+    with pytest.raises(Killed):
+        work_and_settle(played)
+    played.restart()
+    played.settle()
+    played.check()
+
+
+@pytest.mark.parametrize(
+    ("story", "step"),
+    [
+        pytest.param(story, step, id=f"{story.name}: {step}")
+        for story, steps in [
+            (STORIES[0], names(build_task.SCHEDULE)),
+            *((story, TO_SELECT) for story in STORIES if story.steps == MOVED),
+        ]
+        for step in steps
+    ],
+)
+def test_work_that_is_given_up_at_a_step_is_undone(
+    harness: StepHarness, begin: Begin, story: Story, step: str
+) -> None:
+    """Whatever was claimed is released."""
+    played = begin(story)
+    failure = PermanentFailure("It cannot be done.", "because")
+    harness.interrupt(step, failure, when_done=False)
+    played.work()
+    played.settle()
+    assert played.check_undone is not None
+    played.check_undone()
