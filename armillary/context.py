@@ -26,12 +26,6 @@ class RequestContext(oslo_context.RequestContext):
         """Return a copy whose log lines carry the instance's UUID."""
         return RequestContext.from_dict({**self.to_dict(), "instance_uuid": instance_uuid})
 
-    def elevated(self) -> RequestContext:
-        """Return a copy with administrator rights, for a service's internal work."""
-        values = self.to_dict()
-        roles = sorted({*values.get("roles", ()), "admin"})
-        return RequestContext.from_dict({**values, "roles": roles, "is_admin": True})
-
 
 def admin_context(request_id: str | None = None) -> RequestContext:
     """Return the context of work without a user request (periodic tasks, recovery)."""

@@ -47,8 +47,6 @@ CURRENT_VERSION = HISTORY[-1].number
 OLDEST_SUPPORTED = 1
 """Services of older versions are rejected, and a service refuses to start next to them."""
 
-INTERFACES: tuple[str, ...] = tuple(HISTORY[-1].interfaces)
-
 
 def rpc_version(interface: str, service_version: int) -> str:
     """Return the RPC version of a service version; unknown numbers map to the nearest known."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from oslo_versionedobjects import base as ovo
@@ -252,8 +252,3 @@ def _are_equal(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_are_equal, one, other))
     return bool(one == other)
-
-
-def by_key(objects: Iterable[Any], key: str) -> dict[Any, Any]:
-    """Index objects by one of their fields."""
-    return {getattr(item, key): item for item in objects}

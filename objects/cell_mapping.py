@@ -24,8 +24,3 @@ class CellMapping(base.ArmillaryObject):
     name: str
     transport_url: str
     disabled: bool
-
-    @property
-    def is_cell0(self) -> bool:
-        """Whether this is the cell of requests that found no host."""
-        return self.uuid == CELL0_UUID

@@ -100,7 +100,6 @@ STRING: Schema = {"type": "string"}
 STRING_OR_NULL: Schema = {"type": ["string", "null"]}
 NUMBER: Schema = {"type": "integer"}
 NUMBER_OR_NULL: Schema = {"type": ["integer", "null"]}
-TIME: Schema = {"type": "string", "format": "date-time"}
 TIME_OR_NULL: Schema = {"type": ["string", "null"], "format": "date-time"}
 STRINGS = listed(STRING)
 STRING_MAP: Schema = {"type": "object", "additionalProperties": STRING}

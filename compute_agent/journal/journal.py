@@ -34,10 +34,6 @@ class Journal(JournalRows):
 
     # Commands from the cell conductor -------------------------------------------------------------
 
-    def accept_build(self, instance: Instance, request_spec: RequestSpec) -> Acceptance:
-        """Record a command to build an instance on its host, as its attempt."""
-        return self.accept_builds([(instance, request_spec)])[0]
-
     def accept_builds(self, builds: Sequence[tuple[Instance, RequestSpec]]) -> list[Acceptance]:
         """Record several build commands at once; return whether each was accepted."""
         with self.transaction() as cursor:

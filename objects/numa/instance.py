@@ -10,7 +10,8 @@ from armillary import exception
 
 SHARED, DEDICATED, MIXED = CPU_POLICIES = ("shared", "dedicated", "mixed")
 PREFER, ISOLATE, REQUIRE = THREAD_POLICIES = ("prefer", "isolate", "require")
-SHARE, ISOLATE_EMULATOR = EMULATOR_POLICIES = ("share", "isolate")
+ISOLATE_EMULATOR = "isolate"
+EMULATOR_POLICIES = ("share", ISOLATE_EMULATOR)
 SMALL, LARGE, ANY = PAGE_WORDS = ("small", "large", "any")
 
 

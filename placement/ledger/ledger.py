@@ -96,11 +96,6 @@ class Ledger:
         holdings = self.holdings.items()
         self.stored_consumers = frozenset(uuid for uuid, holding in holdings if holding is not None)
 
-    @property
-    def changed_providers(self) -> set[str]:
-        """Providers whose generation was incremented."""
-        return {uuid for uuid, provider in self.providers.items() if provider.steps}
-
     def claim(self, claim: AnyClaim) -> Claimed:
         """Write the allocations of one claim, or return why not."""
         amounts = _amounts(claim)

@@ -91,10 +91,6 @@ class ProviderTable:
         """Return the row of a provider, or None."""
         return self._row_of_uuid.get(provider_uuid)
 
-    def rows_of_tree(self, root_row: int) -> Rows:
-        """Return the rows of a tree, the root first."""
-        return self.trees.rows_of(root_row)
-
     def resource_classes(self) -> Iterable[str]:
         """Return the classes that providers have, or had, inventories of."""
         return self._classes.keys()

@@ -22,14 +22,6 @@ class ProviderTrees:
         start = self._starts[root_row]
         return self.order[start : start + self._counts[root_row]]
 
-    def rows_of_many(self, root_rows: Rows) -> Rows:
-        """Return the rows of several trees, one after the other."""
-        counts = self._counts[root_rows]
-        ends = np.cumsum(counts)
-        total = int(ends[-1]) if len(ends) else 0
-        jumps = np.repeat(self._starts[root_rows] - ends + counts, counts)
-        return self.order[jumps + np.arange(total)]
-
 
 def _depths(parent_rows: Rows) -> Numbers:
     depths = np.zeros(len(parent_rows), np.int64)

@@ -1,8 +1,8 @@
 """Counts by zone, so that a zone with several parents is counted once.
 
 Counts travel up with the summaries, zone by zone; each parent merges the entries of the same zone
-and sums the rest. A zone that reports nothing about the zones below it, because its release is
-older or because there are too many, counts as one zone with all their hosts.
+and sums the rest. A zone that reports nothing about the zones below it, because there are too
+many, counts as one zone with all their hosts.
 """
 
 from __future__ import annotations

@@ -139,13 +139,6 @@ def update_walk(session: Session, instance_uuid: str, values: dict[str, Any]) ->
     )
 
 
-def failures_of(session: Session, instance_uuids: Collection[str]) -> list[dict[str, Any]]:
-    """Return the failures of these instances, in request order."""
-    row = models.ZoneWalk
-    query = sa.select(row.failures).where(row.instance_uuid.in_(instance_uuids))
-    return [failure for failures in session.scalars(query) for failure in failures]
-
-
 def _to_walk(row: models.ZoneWalk, is_deleting: bool) -> Walk:
     names = [field.name for field in dataclasses.fields(Walk) if field.name != "is_deleting"]
     return Walk(**{name: getattr(row, name) for name in names}, is_deleting=is_deleting)

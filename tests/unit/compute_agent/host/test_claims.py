@@ -20,7 +20,7 @@ HOST, OTHER_HOST = HOSTS
 def ordered(agent: Agent, order: tuple[Instance, RequestSpec]) -> tuple[Instance, RequestSpec]:
     """Write an order down without working on it."""
     assert agent.journal is not None
-    agent.journal.accept_build(*order)
+    agent.journal.accept_builds([order])
     return order
 
 

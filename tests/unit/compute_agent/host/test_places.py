@@ -72,7 +72,7 @@ def devices(vendor_id: str, count: int = 1, policy: str | None = None) -> dict[s
 
 def claim(agent: Agent, order: Order) -> InstancePlacement:
     assert agent.journal is not None
-    agent.journal.accept_build(*order)
+    agent.journal.accept_builds([order])
     place = agent.claims.claim(admin_context(), *order)
     assert place is not None
     return place

@@ -54,7 +54,7 @@ def journal(tmp_path: Path, clock: Clock) -> Iterator[Journal]:
 def running(journal: Journal, host: str = HOST, **values: object) -> Instance:
     """Return an instance that the journal has as built, and whose report was answered."""
     instance, spec = an_order(host, **values)
-    journal.accept_build(instance, spec)
+    accept(journal, instance, spec)
     journal.claim(host, instance.uuid, instance.attempt)
     journal.finish_build(host, instance.uuid, instance.attempt, power_state="running")
     answer_all(journal)
@@ -75,7 +75,8 @@ def entry(journal: Journal, instance: Instance) -> Entry | None:
 
 
 def accept(journal: Journal, instance: Instance, spec: RequestSpec) -> Acceptance:
-    return journal.accept_build(instance, spec)
+    (acceptance,) = journal.accept_builds([(instance, spec)])
+    return acceptance
 
 
 def fail(journal: Journal, instance: Instance, *, is_counted: bool = True) -> bool:
@@ -88,7 +89,7 @@ def fail(journal: Journal, instance: Instance, *, is_counted: bool = True) -> bo
 def test_an_order_survives_closing_the_file(journal: Journal, tmp_path: Path) -> None:
     """Another process reads the same instance and request spec."""
     instance, spec = an_order(image=builders.an_image(properties={"os_type": "linux"}))
-    journal.accept_build(instance, spec)
+    accept(journal, instance, spec)
     journal.close()
     again = Journal(tmp_path / "journal.sqlite")
     again.open()
@@ -104,7 +105,7 @@ def test_an_entry_knows_what_the_instance_takes(journal: Journal) -> None:
     image = builders.an_image(properties={"os_type": "linux"})
     flavor = builders.a_flavor(vcpus=3, memory_mb=700, root_gb=5, ephemeral_gb=2)
     instance, spec = an_order(image=image, flavor=flavor, instance_group=group)
-    journal.accept_build(instance, spec)
+    accept(journal, instance, spec)
     found = entry(journal, instance)
     assert found == Entry(
         host=HOST, instance_uuid=instance.uuid, attempt=1, state=State.BUILDING, is_claimed=False,
@@ -132,7 +133,7 @@ def test_the_same_order_again_is_repeated(journal: Journal) -> None:
 def test_an_order_that_failed_is_over(journal: Journal) -> None:
     """Nothing is left of it, and it is not built again."""
     instance, spec = an_order()
-    journal.accept_build(instance, spec)
+    accept(journal, instance, spec)
     fail(journal, instance)
     answer_all(journal)
     assert accept(journal, instance, spec) is Acceptance.OVER
@@ -141,7 +142,7 @@ def test_an_order_that_failed_is_over(journal: Journal) -> None:
 def test_a_lower_attempt_is_ignored_on_every_host_of_the_agent(journal: Journal) -> None:
     """The second attempt went to another host; the first order comes late."""
     second, spec = an_order(OTHER_HOST, attempt=2)
-    journal.accept_build(second, spec)
+    accept(journal, second, spec)
     first, spec = an_order(uuid=second.uuid, attempt=1)
     assert accept(journal, first, spec) is Acceptance.IGNORED
 
@@ -220,7 +221,7 @@ def test_old_fences_are_dropped_and_needed_ones_stay(journal: Journal, clock: Cl
 def test_a_success_is_noted_and_reported_in_one_step(journal: Journal) -> None:
     """Whoever dies right after it has said it, or will."""
     instance, spec = an_order()
-    journal.accept_build(instance, spec)
+    accept(journal, instance, spec)
     assert journal.finish_build(HOST, instance.uuid, 1, power_state="running")
     (report,) = journal.next_reports(5)
     assert (report.kind, report.attempt, report.payload) == (
@@ -231,7 +232,7 @@ def test_a_success_is_noted_and_reported_in_one_step(journal: Journal) -> None:
 def test_a_guest_that_ended_already_is_reported_as_built_then_as_ended(journal: Journal) -> None:
     """The conductor learns both, in this order, with the exit code."""
     instance, spec = an_order()
-    journal.accept_build(instance, spec)
+    accept(journal, instance, spec)
     journal.finish_build(HOST, instance.uuid, 1, power_state="shutdown", exit_code=0)
     found = entry(journal, instance)
     assert found is not None
@@ -243,13 +244,13 @@ def test_a_guest_that_ended_already_is_reported_as_built_then_as_ended(journal: 
 def test_a_build_that_was_overtaken_reports_nothing(journal: Journal, overtake: str) -> None:
     """Its end is of no interest any more, good or bad."""
     instance, spec = an_order()
-    journal.accept_build(instance, spec)
+    accept(journal, instance, spec)
     if overtake == "delete":
         journal.begin_delete(HOST, instance.uuid)
     elif overtake == "forget":
         journal.begin_forget(HOST, instance.uuid, 1)
     else:
-        journal.accept_build(*an_order(uuid=instance.uuid, attempt=2))
+        accept(journal, *an_order(uuid=instance.uuid, attempt=2))
     assert not journal.claim(HOST, instance.uuid, 1)
     assert not journal.finish_build(HOST, instance.uuid, 1, power_state="running")
     assert not fail(journal, instance)
@@ -259,7 +260,7 @@ def test_a_build_that_was_overtaken_reports_nothing(journal: Journal, overtake: 
 def test_a_failure_removes_the_entry_and_keeps_the_fault(journal: Journal) -> None:
     """The resources are free, the conductor gets the fault."""
     instance, spec = an_order()
-    journal.accept_build(instance, spec)
+    accept(journal, instance, spec)
     assert fail(journal, instance)
     (report,) = journal.next_reports(5)
     assert entry(journal, instance) is None
@@ -271,7 +272,7 @@ def test_failed_builds_are_counted_in_a_row(journal: Journal) -> None:
     """Those that say something about the host; a success starts anew; other hosts count apart."""
     for is_counted in (True, True, False):
         instance, spec = an_order()
-        journal.accept_build(instance, spec)
+        accept(journal, instance, spec)
         fail(journal, instance, is_counted=is_counted)
     assert (journal.failed_builds(HOST), journal.failed_builds(OTHER_HOST)) == (2, 0)
     running(journal)
@@ -297,7 +298,7 @@ def test_a_delete_of_what_is_not_here_is_reported_too(journal: Journal) -> None:
 def test_a_delete_drops_reports_that_nobody_needs(journal: Journal) -> None:
     """The conductor does not hear of a success after it ordered the delete."""
     instance, spec = an_order()
-    journal.accept_build(instance, spec)
+    accept(journal, instance, spec)
     journal.finish_build(HOST, instance.uuid, 1, power_state="running")
     journal.begin_delete(HOST, instance.uuid)
     assert journal.next_reports(5) == []
@@ -346,11 +347,11 @@ def test_reports_come_in_order_one_for_each_instance(journal: Journal) -> None:
 def test_builds_in_hand_are_those_whose_end_was_not_answered(journal: Journal) -> None:
     """Running or waiting to be told; an attempt that is over does not hide the current one."""
     building, spec = an_order()
-    journal.accept_build(building, spec)
+    accept(journal, building, spec)
     told, spec = an_order()
-    journal.accept_build(told, spec)
+    accept(journal, told, spec)
     fail(journal, told)
-    journal.accept_build(*an_order(OTHER_HOST, uuid=told.uuid, attempt=2))
+    accept(journal, *an_order(OTHER_HOST, uuid=told.uuid, attempt=2))
     running(journal)
     assert journal.builds_in_hand() == {building.uuid: 1, told.uuid: 2}
 
@@ -519,7 +520,7 @@ def test_a_closed_journal_takes_nothing(journal: Journal) -> None:
     """What still works after the stop fails, and goes on at the next start."""
     journal.close()
     with pytest.raises(exception.Unavailable):
-        journal.accept_build(*an_order())
+        accept(journal, *an_order())
 
 
 def test_only_the_agent_s_user_may_read_it(journal: Journal, tmp_path: Path) -> None:

@@ -204,12 +204,12 @@ def test_the_rows_of_a_tree_follow_its_providers() -> None:
     table = a_tree()
     root = table.row_of(a_uuid(0))
     assert root is not None
-    assert table.ids[table.rows_of_tree(root)].tolist() == [0, 1, 2, 3]
+    assert table.ids[table.trees.rows_of(root)].tolist() == [0, 1, 2, 3]
     moved = [a_provider(2, parent=4, root=4), a_provider(3, parent=2, root=4)]
     table.apply(ProviderChanges(epoch=2, providers=moved))
-    assert table.ids[table.rows_of_tree(root)].tolist() == [0, 1]
+    assert table.ids[table.trees.rows_of(root)].tolist() == [0, 1]
     table.apply(ProviderChanges(epoch=3, gone=[1]))
-    assert table.ids[table.rows_of_tree(root)].tolist() == [0]
+    assert table.ids[table.trees.rows_of(root)].tolist() == [0]
     assert table.has_trees
     table.apply(ProviderChanges(epoch=4, gone=[2, 3]))
     assert not table.has_trees

@@ -20,10 +20,3 @@ def test_rows_of_a_tree_come_from_the_root_down() -> None:
     assert trees.rows_of(3).tolist() == [3, 0, 4, 1]
     assert trees.rows_of(5).tolist() == [5]
     assert trees.depths.tolist() == [1, 2, 0, 0, 1, 0]
-
-
-def test_rows_of_several_trees_come_one_after_the_other() -> None:
-    """In the order asked for, also of none."""
-    trees = a_forest()
-    assert trees.rows_of_many(np.array([5, 3])).tolist() == [5, 3, 0, 4, 1]
-    assert trees.rows_of_many(np.empty(0, np.intp)).tolist() == []

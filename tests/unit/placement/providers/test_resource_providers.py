@@ -56,7 +56,7 @@ def tree_of(engine: PlacementEngine, root: ProviderRecord) -> list[str]:
     with engine._table_cache.table() as table:
         row = table.row_of(root.uuid)
         assert row is not None
-        members = table.rows_of_tree(int(table.root_rows[row]))
+        members = table.trees.rows_of(int(table.root_rows[row]))
         uuids = {str(uuid) for uuid in table.uuids[members]}
     listed = engine.resource_providers.list(ProviderFilters(in_tree=root.uuid))
     assert uuids == {item.uuid for item in listed}

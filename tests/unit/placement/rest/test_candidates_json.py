@@ -28,7 +28,7 @@ def obvious(
             requests.append(_request(table, batch, providers, version))
     if version >= (1, 29):
         roots = {int(table.root_rows[row]) for row in mentioned}
-        mentioned = {row for root in roots for row in table.rows_of_tree(root).tolist()}
+        mentioned = {row for root in roots for row in table.trees.rows_of(root).tolist()}
     return {
         "allocation_requests": requests,
         "provider_summaries": {
