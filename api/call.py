@@ -25,7 +25,7 @@ class AppState(call.Site):
     events: EventHub | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Call(call.Call[AppState]):
     """A request to the Compute API."""
 

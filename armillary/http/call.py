@@ -31,7 +31,7 @@ class Site:
 SiteT = TypeVar("SiteT", bound=Site)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: it is filled in two steps, once a request
 class Call(Generic[SiteT]):
     """An authenticated request whose parts match their schemas.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -162,8 +162,10 @@ class _ReadyAction(Generic[CallT]):
         self._action = action
         self._dialect = dialect
         self._allowed = allowed
-        self._queries = self._checks(action.query)
-        self._bodies = self._checks(action.body)
+        queries, bodies = self._checks(action.query), self._checks(action.body)
+        self._checks_for = functools.cache(  # at most one entry for each supported version
+            lambda version: (entry_for(version, queries), entry_for(version, bodies))
+        )
 
     def _checks(self, schemas: Versioned | None) -> dict[Version, Check | None]:
         make_check = self._dialect.make_check
@@ -176,19 +178,18 @@ class _ReadyAction(Generic[CallT]):
         action, dialect = self._action, self._dialect
         version: Version = req.context.version
         self._require_version(version)
-        body_check = entry_for(version, self._bodies)
+        query_check, body_check = self._checks_for(version)
         dialect.check_headers(req, action, body_check is not None)
         dialect.check_path(path)
         query = dialect.read_query(req)
         call = dialect.make_call(
             req, site=dialect.site, context=_context(req), version=version, path=path, query=query
         )
-        subject = self._authorized_subject(call)
-        query_check = entry_for(version, self._queries)
+        self._authorize(call)
         if query_check is not None:
-            query = query_check.query(query)
-        body = dialect.read_body(req, body_check)
-        answer = action.handler(dataclasses.replace(call, query=query, body=body, subject=subject))
+            call.query = query_check.query(query)
+        call.body = dialect.read_body(req, body_check)
+        answer = action.handler(call)
         _send(resp, action, answer)
         dialect.set_headers(resp, version, answer)
 
@@ -199,14 +200,13 @@ class _ReadyAction(Generic[CallT]):
             raise falcon.HTTPMethodNotAllowed(self._allowed)
         raise falcon.HTTPError(self._action.too_old_status)
 
-    def _authorized_subject(self, call: CallT) -> Any:
-        action, subject = self._action, None
+    def _authorize(self, call: CallT) -> None:
+        action = self._action
         if action.rule is not None:
-            subject = action.subject(call)
-            call.authorize(action.rule, _target(subject))
+            call.subject = action.subject(call)
+            call.authorize(action.rule, _target(call.subject))
         if action.exists is not None:
             action.exists(call)
-        return subject
 
 
 def _context(req: falcon.Request) -> RequestContext:

@@ -20,7 +20,7 @@ class AppState(call.Site):
     incomplete_consumer_user_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Call(call.Call[AppState]):
     """A request to the Placement API.
 

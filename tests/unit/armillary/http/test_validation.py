@@ -1,0 +1,51 @@
+"""What both APIs check before their own words begin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+
+from armillary.http.validation import ERRORS_MAX, CompiledSchema, by_version, check_clean
+
+OLD, NEW = {"type": "string"}, {"type": "integer"}
+
+
+@pytest.mark.parametrize(
+    ("schemas", "table"),
+    [
+        (None, {}),
+        (OLD, {(0, 0): OLD}),
+        ({}, {(0, 0): {}}),
+        ({(2, 1): OLD, (2, 19): NEW, (2, 30): None}, {(2, 1): OLD, (2, 19): NEW, (2, 30): None}),
+    ],
+    ids=["none", "one", "any-value", "several"],
+)
+def test_schemas_are_found_by_version(schemas: Any, table: Any) -> None:
+    """A single schema applies to every version."""
+    assert by_version(schemas) == table
+
+
+def test_infinity_is_refused_unless_schemas_refuse_it() -> None:
+    """The error names the field."""
+    value = {"a": [float("inf")]}
+    check_clean(value, allow_infinity=True)
+    with pytest.raises(ValueError, match=r"'a\.0'"):
+        check_clean(value)
+
+
+def test_the_search_for_errors_ends() -> None:
+    """A body with very many errors costs no more than one with a hundred."""
+    checked = 0
+    formats = jsonschema.FormatChecker(formats=())
+
+    @formats.checks("never")
+    def is_never(value: object) -> bool:
+        nonlocal checked
+        checked += 1
+        return False
+
+    schema = CompiledSchema({"items": {"format": "never"}}, formats)
+    assert schema.find_error(["x"] * (10 * ERRORS_MAX)) is not None
+    assert checked == ERRORS_MAX
