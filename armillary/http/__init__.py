@@ -1,1 +1,1 @@
-"""HTTP servers: a WSGI application on a port, TLS with reloaded files, and the token file."""
+"""HTTP: servers with TLS, and the layer under both APIs from request ID to OpenAPI document."""
