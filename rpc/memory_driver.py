@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rpc import oslo_internals, polling
+from rpc.replies import VerifiesReplies
 
 _WAIT_SECONDS_MAX = 60.0
 
@@ -41,7 +42,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         self.connection.transport.waiter.call()
 
 
-class Driver(oslo_internals.RabbitDriver):  # type: ignore[misc]
+class Driver(VerifiesReplies):
     """The RabbitMQ driver with these connections."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

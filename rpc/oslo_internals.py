@@ -59,6 +59,10 @@ RabbitDriver = _find_in_messaging(
     "oslo_messaging._drivers.impl_rabbit.RabbitDriver",
     "sends, listens and replies; both drivers are this one with other connections",
 )
+ReplyWaiter = _find_in_messaging(
+    "oslo_messaging._drivers.amqpdriver.ReplyWaiter",
+    "hands the messages of the reply queue to the calls that wait; signed ones verify them first",
+)
 ConnectionPool = _find_in_messaging(
     "oslo_messaging._drivers.pool.ConnectionPool",
     "makes a driver's connections",
@@ -161,10 +165,11 @@ MEMBERS = (
     Members(
         "oslo.messaging",
         RabbitDriver,
-        "_get_reply_queue_name _get_reply_q _reply_q _reply_q_conn _get_connection _url conf "
-        "_q_manager",
-        "names and declares the queue for replies",
+        "_get_reply_queue_name _get_reply_q _reply_q _reply_q_conn _reply_q_lock _waiter "
+        "_get_connection _allowed_remote_exmods _url conf _q_manager",
+        "names and declares the queue for replies, and makes the waiter for it",
     ),
+    Members("oslo.messaging", ReplyWaiter, "wait waiters", "waits for the reply to a call"),
     Members("oslo.messaging", RabbitDriver, "_connection_pool", "makes connections of our classes"),
     Members("oslo.messaging", ConnectionPool, "connection_cls", "makes connections of our classes"),
     Members("oslo.messaging", Listener, "start stop cleanup", "receives in a thread pool of ours"),
@@ -189,7 +194,7 @@ MEMBERS = (
     Members(
         "oslo.messaging",
         IncomingMessage,
-        "ctxt message msg_id reply",
+        "ctxt message msg_id reply client_timeout",
         "verifies a message and signs its reply, in place of the dispatcher",
     ),
     Members("oslo.messaging", RPCTransport, "_driver _send", "signs what is sent"),
@@ -216,6 +221,11 @@ class DriverTransport(RPCTransport):  # type: ignore[misc]
     def __init__(self, transport: RPCTransport) -> None:
         super().__init__(transport._driver)
 
+    @property
+    def driver(self) -> Any:
+        """The driver."""
+        return self._driver
+
     def send(self, target: Any, ctxt: Any, message: Any, **how: Any) -> Any:
         """Send a message; return the reply if ``how`` asks to wait for it."""
         return super()._send(target, ctxt, message, **how)
@@ -241,6 +251,11 @@ class PolledServer(RPCServer):  # type: ignore[misc]
 def set_connection_class(driver: Any, connection_class: type) -> None:
     """Make the driver's connections from this class."""
     driver._connection_pool.connection_cls = connection_class
+
+
+def driver_of(transport: RPCTransport) -> Any:
+    """Return a transport's driver."""
+    return transport._driver
 
 
 def has_buffered_data(broker_socket: Any) -> bool:

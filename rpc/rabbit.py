@@ -27,6 +27,7 @@ from oslo_messaging import MessageUndeliverable, TransportOptions, TransportURL
 
 from rpc import broker_tls, declarations, oslo_internals, polling, topics
 from rpc.queue_names import FanoutNames
+from rpc.replies import VerifiesReplies
 
 LOG = logging.getLogger(__name__)
 
@@ -298,7 +299,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
             super().declare_fanout_consumer(topic, callback)
 
 
-class Driver(oslo_internals.RabbitDriver):  # type: ignore[misc]
+class Driver(VerifiesReplies):
     """The RabbitMQ driver with these connections."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

@@ -24,6 +24,7 @@ from rpc import (
 )
 from rpc.interface import Interface
 from rpc.queue_names import claim_process_name
+from rpc.replies import VerifiesReplies
 from rpc.serializer import ObjectSerializer
 from rpc.server import RpcServer
 from rpc.signing.message_signer import MayAnswer, MessageSigner
@@ -174,6 +175,12 @@ class Bus:
                 "rabbit://user:password@host:port/vhost or kombu+memory:////name"
             ) from error
         self.post = post
+        driver = oslo_internals.driver_of(self.transport)
+        if post is not None and not isinstance(driver, VerifiesReplies):
+            raise exception.ConfigurationError(
+                reason="[signing] needs a transport_url with rabbit:// or kombu+memory:////; "
+                "replies over other brokers could not be verified"
+            )
 
     def server(
         self, interface: type[Interface], server: str, endpoints: Iterable[Any]

@@ -27,17 +27,19 @@ def checked(
     """
 
     def checked_dispatch(incoming: Any) -> Any:
+        reply, incoming.reply = incoming.reply, _no_reply  # also to what fails in the check itself
         try:
             opened = post.open_request(address, incoming.message)
         except Refused as refused:
             note(refused, address.topic, "a message")
-            incoming.reply = _no_reply
             return None
         if opened is None:
+            incoming.reply = reply
             return dispatch(incoming)
         incoming.ctxt, incoming.message = opened.ctxt, opened.message
+        incoming.client_timeout = None  # was not signed, and asks for heartbeats, which are not
         if incoming.msg_id:  # a call, which needs a reply
-            incoming.reply = _signed_replies(post, opened.nonce, incoming.reply)
+            incoming.reply = _signed_replies(post, opened.nonce, reply)
         _refuse_unauthorized(opened, interface)
         return dispatch(incoming)
 

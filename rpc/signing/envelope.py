@@ -11,6 +11,7 @@ import base64
 import binascii
 import dataclasses
 import json
+import re
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -21,6 +22,7 @@ from rpc.signing.keys import PublicKey, SigningKey
 from rpc.signing.nonces import NONCE_BYTES
 
 _TEXT, _SIGNATURE, _KEY = "sealed", "signature", "key"
+_KEY_ID = re.compile("[0-9a-f]{16}").fullmatch
 
 
 class Refused(Exception):
@@ -71,9 +73,10 @@ def read(message: Any) -> SignedMessage | None:
     if not isinstance(message, Mapping) or _TEXT not in message:
         return None
     text, key_id = message[_TEXT], message.get(_KEY)
-    if not isinstance(text, str) or not isinstance(key_id, str):
+    if not isinstance(text, str) or not isinstance(key_id, str) or not _KEY_ID(key_id):
         raise Refused("malformed")
     try:
+        text.encode()  # not of lone surrogates, which JSON can contain and nobody can sign
         signature = base64.b64decode(message.get(_SIGNATURE, ""), validate=True)
     except (binascii.Error, TypeError, ValueError) as error:
         raise Refused("malformed") from error

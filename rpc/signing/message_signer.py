@@ -135,7 +135,10 @@ class MessageSigner:
     def open_reply(
         self, target: oslo_messaging.Target, nonce: str, answer: Any, may_answer: MayAnswer
     ) -> dict[str, Any] | None:
-        """Return the contents of a signed reply; None for an unsigned one. Raises Refused."""
+        """Return the contents of a signed reply; None for an unsigned one.
+
+        Raises Refused, also for an unsigned reply if signatures are required.
+        """
         sealed = envelope.read(answer)
         if sealed is None:
             if self.is_required:
@@ -144,6 +147,8 @@ class MessageSigner:
         identity, contents = self._checker.opened(sealed)
         if contents.get("kind") != _REPLY or contents.get("to") != nonce:
             raise Refused("misdirected", "the reply is to another request")
+        if not isinstance(contents.get("failure"), str | None) or "result" not in contents:
+            raise Refused("malformed")
         if not may_answer(identity, target.server):
             raise Refused("unauthorized", f"{identity.name} does not serve {target.topic}")
         return contents

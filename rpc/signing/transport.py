@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import oslo_messaging
 from oslo_messaging.transport import RPCTransport
 
 from armillary import exception
 from rpc import oslo_internals
+from rpc.replies import ReplyRefused, SignedCaller, unsigned_result
 from rpc.signing.envelope import Refused
 from rpc.signing.message_signer import MayAnswer, MessageSigner
 from rpc.signing.refusal_log import note
 
 
 class SignedTransport(oslo_internals.DriverTransport):
-    """A transport that signs requests and verifies replies."""
+    """A transport that signs requests and verifies replies, failures included.
+
+    A reply that is refused is no reply: the call waits for another one until it times out.
+    """
 
     def __init__(
         self,
@@ -25,24 +30,63 @@ class SignedTransport(oslo_internals.DriverTransport):
         may_answer: MayAnswer,
     ) -> None:
         super().__init__(transport)
+        self._caller: SignedCaller = self.driver
         self._post = post
         self._allowed_modules = list(allowed_modules)
         self._may_answer = may_answer
 
     def send(self, target: Any, ctxt: Any, message: Any, **how: Any) -> Any:
         sealed, nonce = self._post.request(target, ctxt, message)
-        answer = super().send(target, {}, sealed, **how)
         if not how.get("wait_for_reply"):
+            super().send(target, {}, sealed, **how)
             return None
+        method = message["method"]
+        call = _SignedCall(
+            self._post, self._allowed_modules, target, nonce, method, self._may_answer
+        )
         try:
-            contents = self._post.open_reply(target, nonce, answer, self._may_answer)
-        except Refused as refused:
-            note(refused, target.topic, f"the reply to {message['method']}")
+            with self._caller.verifying(call.open_reply):
+                return super().send(target, {}, sealed, **how)
+        except oslo_messaging.MessagingTimeout:
+            if call.last_refused is None:
+                raise
             raise exception.RpcAnswerRefused(
-                method=message["method"], topic=target.topic, reason=str(refused)
+                method=method, topic=target.topic, reason=str(call.last_refused)
             ) from None
+
+
+class _SignedCall:
+    """One call: opens what arrives as its reply, and keeps why the last message was refused."""
+
+    def __init__(
+        self,
+        post: MessageSigner,
+        allowed_modules: list[str],
+        target: oslo_messaging.Target,
+        nonce: str,
+        method: str,
+        may_answer: MayAnswer,
+    ) -> None:
+        self.last_refused: Refused | None = None
+        self._post = post
+        self._allowed_modules = allowed_modules
+        self._target = target
+        self._nonce = nonce
+        self._method = method
+        self._may_answer = may_answer
+
+    def open_reply(self, message: Mapping[str, Any]) -> Any:
+        """Return the result. Raises ReplyRefused, or the failure that the server reported."""
+        try:
+            contents = self._post.open_reply(
+                self._target, self._nonce, message.get("result"), self._may_answer
+            )
+        except Refused as refused:
+            note(refused, self._target.topic, f"the reply to {self._method}")
+            self.last_refused = refused
+            raise ReplyRefused from None
         if contents is None:  # the server does not sign
-            return answer
+            return unsigned_result(message, self._allowed_modules)
         if contents["failure"]:
             raise oslo_internals.deserialize_failure(contents["failure"], self._allowed_modules)
         return contents["result"]

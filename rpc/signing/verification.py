@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -41,7 +42,7 @@ class Verifier:
         identity = self._sealed_by(sealed, now)
         contents = sealed.contents()
         sent_at = contents.get("at")
-        if not isinstance(sent_at, float):
+        if not isinstance(sent_at, float) or not math.isfinite(sent_at):
             raise Refused("malformed")
         if abs(now - sent_at) > self._window_seconds:
             raise Refused(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from armillary import exception
@@ -9,6 +11,7 @@ from rpc.signing.trust import AGENTS
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.configuration import messaging_conf
+from tests.fixtures.forged_replies import ReplyForger, failure_of
 from tests.fixtures.interfaces import BY_TOPIC, Anything
 from tests.fixtures.layouts import two_cells
 from tests.fixtures.ledger import (
@@ -85,6 +88,38 @@ def test_everything_works_when_signatures_are_required(deployment, small):
     assert_nothing_is_lost(deployment, uuids)
     delete_everything(deployment)
     assert [line for name in deployment.processes for line in refusals(deployment, name)] == []
+
+
+LIES = {
+    "placement": exception.CapacityExceeded(reason="a lie"),
+    "scheduler": exception.NoValidHost(reason="a lie"),
+    "conductor": exception.Forbidden(reason="a lie"),
+    "cell_conductor": exception.CellNotFound(cell="a lie"),
+}
+
+
+def test_an_account_without_a_key_answers_nothing(deployment, small, tmp_path):
+    """It takes calls to every service off the queues and answers each with a failure first.
+
+    Nothing comes of it: servers are built and deleted as if it were not there.
+    """
+    with contextlib.ExitStack() as attack:
+        forgers = {}
+        for topic, lie in LIES.items():
+            bus = Bus(messaging_conf(), url_of(deployment, topic), lock_directory=tmp_path)
+            attack.callback(bus.close)
+            failure = failure_of(lie)
+            forgers[topic] = attack.enter_context(
+                ReplyForger(
+                    bus, topic, "forger", lambda _request, lie=failure: [{"failure": lie}],
+                    passes_on=True,
+                )
+            )  # fmt: skip
+        uuids = deployment.create_servers(small, 4)
+        assert_all_active(deployment, uuids)
+        assert_nothing_is_lost(deployment, uuids)
+        delete_everything(deployment)
+        assert {topic for topic in LIES if forgers[topic].count > 0} == set(LIES)
 
 
 def test_a_stolen_agents_key_opens_nothing_but_itself(deployment, stolen):

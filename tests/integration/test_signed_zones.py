@@ -190,7 +190,7 @@ def test_an_agents_key_opens_no_zone(zones, tmp_path):
     before = len(refusals(child))
     for method in ZoneAPI.METHODS:
         with pytest.raises(exception.RpcAnswerRefused):
-            Anything(bus, ZoneAPI).call(method, path=[], agent="eu-agent")
+            Anything(bus, ZoneAPI, timeout_seconds=2).call(method, path=[], agent="eu-agent")
     bus.close()
     assert len(refusals(child)) == before + len(ZoneAPI.METHODS)
 

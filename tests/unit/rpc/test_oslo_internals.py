@@ -20,11 +20,14 @@ from rpc import (
     oslo_internals,
     queue_types,
     rabbit,
+    replies,
     thread_pool,
 )
 from rpc.signing import transport as signed_transport
 
-USERS = (memory_driver, memory_transport, rabbit, thread_pool, signed_transport, oslo_internals)
+USERS = (
+    memory_driver, memory_transport, rabbit, replies, thread_pool, signed_transport, oslo_internals,
+)  # fmt: skip
 LISTED = {
     owner: {
         name

@@ -211,7 +211,7 @@ def test_modes_mix(authority, serve, make_bus, caller, server):
         return None if mode == "off" else authority.post(name, is_required=mode == "required")
 
     serve(post("placement", server))
-    timeout = 1 if WORKS[caller, server] is exception.RpcTimeout else 10
+    timeout = 10 if WORKS[caller, server] == "ok" else 1
     api = PlacementAPI(make_bus(post("scheduler", caller)), timeout_seconds=timeout)
     if WORKS[caller, server] == "ok":
         assert api.claim("x") == "claimed x"
@@ -235,6 +235,8 @@ FORGERIES = {
     "no signature": (lambda good, _: {**good, "signature": ""}, "bad_signature"),
     "no base64": (lambda good, _: {**good, "signature": "é"}, "malformed"),
     "no text": (lambda good, _: {**good, "sealed": 7}, "malformed"),
+    "half a character": (lambda good, _: {**good, "sealed": "\ud800"}, "malformed"),
+    "a key that breaks the log": (lambda good, _: {**good, "key": "0\nINFO a lie"}, "malformed"),
     "not sealed": (
         lambda good, _: json.loads(good["sealed"])["message"],
         "unsigned",
@@ -325,7 +327,7 @@ def test_an_answer_counts_only_from_who_serves_the_topic(
     """An agent that gets at a call on the broker cannot answer it in placement's name."""
     key = keys.create(tmp_path / "key") if answers_as == "nobody" else None
     serve(authority.post(answers_as, key=key))
-    api = PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10)
+    api = PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=0.5)
     with pytest.raises(exception.RpcAnswerRefused, match="claim on placement was rejected"):
         api.claim("x")
 
