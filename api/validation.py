@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jsonschema
@@ -19,6 +19,7 @@ from armillary.http.validation import (
     invalid,
     is_clean,
 )
+from armillary.identifiers import is_uuid
 
 RULE_KEYWORD = "x-rule"
 """Schema keyword: the error message, instead of that of the failed keyword."""
@@ -35,6 +36,12 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _INTEGER = re.compile(r"[+-]?\d{1,19}")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
+_PATH_UUIDS: Mapping[str, Callable[[str], exception.NotFound]] = {
+    "server_group_id": lambda value: exception.ServerGroupNotFound(group=value),
+    "server_id": lambda value: exception.InstanceNotFound(instance_uuid=value),
+    "service_id": lambda value: exception.ServiceNotFound(service=value),
+}
+"""Parts of a path that are UUIDs, and the error for anything else: no service is asked for it."""
 _formats = jsonschema.FormatChecker(formats=())
 
 
@@ -85,13 +92,15 @@ class Check(CompiledSchema):
 
 
 def check_path(parameters: Mapping[str, str]) -> None:
-    """Raise ``Invalid`` for a part of the path that cannot be a name."""
+    """Raise ``Invalid`` for a part of the path that cannot be a name, ``NotFound`` for no UUID."""
     for name, value in parameters.items():
         if len(value) > PATH_PARAMETER_CHARACTERS_MAX:
             limit = f"It is longer than {PATH_PARAMETER_CHARACTERS_MAX} characters"
             raise invalid(name, value, limit)
         if not value.isprintable():
             raise invalid(name, value, FORMAT_RULES["name"])
+        if name in _PATH_UUIDS and not is_uuid(value):
+            raise _PATH_UUIDS[name](value)
 
 
 def _converted(value: str | list[str], schema: Schema) -> Any:

@@ -12,6 +12,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext
+from armillary.identifiers import checked_uuid
 from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
 from compute_agent.host import collectors
@@ -236,13 +237,13 @@ class ComputeManager:
 
     def delete_instance(self, context: RequestContext, instance_uuid: str, host: str) -> None:
         """Queue a delete and report it; see ``ComputeAPI``."""
-        self._orders.delete(instance_uuid, host)
+        self._orders.delete(checked_uuid("instance_uuid", instance_uuid), host)
 
     def forget_attempt(
         self, context: RequestContext, instance_uuid: str, host: str, attempt: int
     ) -> None:
         """Queue the cleanup of an attempt, without a report; see ``ComputeAPI``."""
-        self._orders.forget(instance_uuid, host, attempt)
+        self._orders.forget(checked_uuid("instance_uuid", instance_uuid), host, attempt)
 
     def execute(self, context: RequestContext, order: InstanceOrder) -> None:
         """Execute one step of an operation and send the answer; see ``ComputeAPI``."""
@@ -252,7 +253,7 @@ class ComputeManager:
         self, context: RequestContext, instance_uuid: str, host: str, sequence: int
     ) -> None:
         """Abort a live migration; see ``ComputeAPI``."""
-        self._order_work.abort(instance_uuid, host, sequence)
+        self._order_work.abort(checked_uuid("instance_uuid", instance_uuid), host, sequence)
 
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, host: str, lines: int | None
@@ -261,7 +262,8 @@ class ComputeManager:
         driver = self._drivers.get(host)
         if driver is None:
             raise exception.HostNotFound(host=host)
-        return driver.get_console_output(instance_uuid, lines=lines)
+        uuid = checked_uuid("instance_uuid", instance_uuid)
+        return driver.get_console_output(uuid, lines=lines)
 
     # Internals ------------------------------------------------------------------------------------
 

@@ -24,8 +24,8 @@ class ComputeNode(base.ArmillaryObject):
 
     fields = {
         "uuid": fields.UUIDField(),
-        "host": fields.StringField(),
-        "node": fields.StringField(),
+        "host": fields.HostNameField(),
+        "node": fields.HostNameField(),
         "cell_uuid": fields.UUIDField(nullable=True),
         "attributes": fields.JSONField(default={}),
         "inventories": fields.JSONField(default={}),

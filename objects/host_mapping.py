@@ -12,7 +12,7 @@ class HostMapping(base.ArmillaryObject):
     VERSION = "1.0"
 
     fields = {
-        "host": fields.StringField(),
+        "host": fields.HostNameField(),
         "cell_uuid": fields.UUIDField(),
     }
 

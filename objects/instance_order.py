@@ -53,7 +53,7 @@ class InstanceOrder(base.ArmillaryObject):
 
     fields = {
         "instance": fields.ObjectField("Instance"),
-        "host": fields.StringField(),
+        "host": fields.HostNameField(),
         "operation": fields.StringField(),
         "verb": fields.StringField(),
         "sequence": fields.IntegerField(),

@@ -21,9 +21,9 @@ class Service(base.ArmillaryObject):
 
     fields = {
         "uuid": fields.UUIDField(),
-        "host": fields.StringField(),
+        "host": fields.HostNameField(),
         "binary": fields.StringField(),
-        "agent": fields.StringField(nullable=True),
+        "agent": fields.HostNameField(nullable=True),
         "cell_uuid": fields.UUIDField(nullable=True),
         "version": fields.IntegerField(default=1),
         "disabled": fields.BooleanField(default=False),

@@ -12,6 +12,7 @@ from oslo_config import cfg
 
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.driver import GuestInfo
+from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.libvirt import domain_xml, ownership
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.domain_xml import BUSES, GuestDisk, GuestSpec
@@ -50,15 +51,18 @@ class Guests:
         self.facts = facts
         self._sleep = sleep
         self._clock = clock
-        self._directory = Path(conf.libvirt.instances_path)
+        self._directories = InstanceDirectories(Path(conf.libvirt.instances_path))
 
     @property
     def library(self) -> Any:
         return self.connection.library
 
     def files(self, uuid: str) -> InstanceFiles:
-        """Return the files of a guest, whether or not they exist."""
-        return InstanceFiles(self._directory / uuid)
+        """Return the files of a guest, whether or not they exist.
+
+        Raises Invalid if it is not a UUID, OSError if its directory is a symbolic link.
+        """
+        return InstanceFiles(self._directories.of(uuid))
 
     # Finding --------------------------------------------------------------------------------------
 
@@ -99,7 +103,7 @@ class Guests:
             if info is not None:
                 seen.add(info.instance_uuid)
                 yield info
-        for directory in sorted(self._directory.iterdir()):
+        for directory in self._directories.list():
             if directory.name not in seen and Ownership.read(directory).owner == self.host:
                 yield GuestInfo(directory.name, SHUTDOWN, is_moving=True)
 

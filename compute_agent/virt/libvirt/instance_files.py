@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from compute_agent.virt.instance_directories import open_own
 from compute_agent.virt.libvirt import qemu_img, sparse_copy
 from compute_agent.virt.libvirt.domain_xml import GuestDisk
 from compute_agent.virt.libvirt.images import ImageFile
@@ -115,7 +116,8 @@ class InstanceFiles:
     def last_console_lines(self, lines: int | None) -> str:
         """Return the end of the console log; empty if there is none. Raises OSError."""
         try:
-            text = self.console.read_text(encoding="utf-8", errors="replace")
+            with open_own(self.console) as file:
+                text = file.read().decode("utf-8", "replace")
         except FileNotFoundError:
             return ""
         if lines is None:

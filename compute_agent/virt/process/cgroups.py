@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from compute_agent.virt.instance_directories import InstanceDirectories
 from objects.numa import format_cpus
 
 LOG = logging.getLogger(__name__)
@@ -35,12 +36,12 @@ class Cgroups:
     """
 
     def __init__(self, parent: Path, controllers: frozenset[str]) -> None:
-        self._parent = parent
+        self._directories = InstanceDirectories(parent)
         self.controllers = controllers
 
     @property
     def parent(self) -> Path:
-        return self._parent
+        return self._directories.parent
 
     @property
     def can_limit(self) -> bool:
@@ -49,7 +50,7 @@ class Cgroups:
 
     def create(
         self,
-        name: str,
+        uuid: str,
         *,
         memory_mb: int,
         swap_mb: int,
@@ -61,7 +62,7 @@ class Cgroups:
 
         ``cpus`` and ``cells``, the NUMA nodes for its memory, apply if cpuset is available.
         """
-        path = self._parent / name
+        path = self._directories.of(uuid)
         path.mkdir(exist_ok=True)
         if "memory" in self.controllers:
             _write(path / "memory.max", str(memory_mb * MIB))
@@ -78,16 +79,16 @@ class Cgroups:
                 _write(path / "cpuset.mems", format_cpus(cells))
         return path
 
-    def kill(self, name: str) -> None:
+    def kill(self, uuid: str) -> None:
         """Kill the processes of a cgroup and keep the cgroup; a missing one is ignored."""
-        self._kill(self._parent / name)
+        self._kill(self._directories.of(uuid))
 
-    def destroy(self, name: str) -> None:
+    def destroy(self, uuid: str) -> None:
         """Kill the processes of a cgroup and remove it; a missing one is ignored.
 
         Raises TimeoutError if the processes do not end.
         """
-        path = self._parent / name
+        path = self._directories.of(uuid)
         deadline = time.monotonic() + EMPTY_SECONDS_MAX
         while path.exists():
             self._kill(path)

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from compute_agent.virt.instance_directories import open_own
+
 NEWER, OLDER = "console.log", "console.log.1"
 OUTPUT_BYTES_MAX = 512 * 1024
 """Maximum number of bytes to return, because they are sent in one message."""
@@ -56,5 +58,5 @@ def _tail(directory: Path, bytes_max: int) -> bytes:
 
 
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+    with contextlib.suppress(FileNotFoundError), open_own(path) as file:
         yield file

@@ -29,6 +29,7 @@ from compute_agent.virt.driver import (
     HostResources,
     Readings,
 )
+from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.machine import machine, machine_numa, machine_pci
 from compute_agent.virt.machine.cpu_split import CpuSplit
 from compute_agent.virt.machine.device_spec import DeviceSpec, pick
@@ -211,11 +212,12 @@ class ProcessDriver(ComputeDriver):
 
     def _connect(self) -> None:
         """Create the components with the detected resources of this machine."""
+        directories = InstanceDirectories(self._directory)
         specs = SpecMaker(
             self._conf, self._cgroups, self._split, self._cells,
-            lambda: list_guests(self._directory, self.host),
+            lambda: list_guests(directories, self.host),
         )  # fmt: skip
-        self._workloads = Workloads(self._conf, self.host, self._directory, specs, self._cgroups)
+        self._workloads = Workloads(self._conf, self.host, directories, specs, self._cgroups)
         self._power = ProcessPower(self.host, self._workloads, self._locks)
         self._moves = ProcessMoves(self._conf, self.host, self._workloads, self._power, self._locks)
 

@@ -69,6 +69,7 @@ def check(entries: Sequence[Mapping[str, Any]], bytes_max: int) -> list[File]:
         files = [_check_entry(entry) for entry in entries]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"the files sent by the other host are malformed: {error}") from error
+    _check_places(files)
     if sum(len(file.data or b"") for file in files) > bytes_max:
         raise ValueError(f"the files are larger than {bytes_max} bytes")
     return files
@@ -154,8 +155,24 @@ def _text(path: str) -> str:
     return path
 
 
+def _check_places(files: Sequence[File]) -> None:
+    """Raise ValueError unless each path is there once and below directories sent before it.
+
+    So no path leads through a link that was sent, too.
+    """
+    seen, directories = set(), {""}
+    for file in files:
+        if file.path in seen or file.path.rpartition("/")[0] not in directories:
+            raise ValueError(f"{file.path!a} is there twice, or is not in a directory sent")
+        seen.add(file.path)
+        if file.link is None and file.data is None:
+            directories.add(file.path)
+
+
 def _check_entry(entry: Mapping[str, Any]) -> File:
     path, link, mode = entry["path"], entry.get("link"), entry.get("mode", 0)
+    if not isinstance(path, str):
+        raise TypeError("a path is not text")
     if "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
         raise ValueError(f"{path!a} is not a path below the directory")
     if link is not None and (not isinstance(link, str) or not link or "\0" in link):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from oslo_config import cfg
 
 from armillary import exception
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.driver import GuestInfo
+from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.process.cgroups import Cgroups
 from compute_agent.virt.process.process_files import File
 from compute_agent.virt.process.process_guest import ProcessGuest, ProcessSpec, ProcessStatus
@@ -20,7 +20,7 @@ from objects.instance import Instance
 
 
 class Workloads:
-    """Operations on the workloads in a directory. The caller holds the instance's lock.
+    """Operations on the workloads of a host. The caller holds the instance's lock.
 
     Methods raise BuildFailed and BuildAborted if a workload cannot be started, TimeoutError if it
     cannot be stopped, and OSError.
@@ -30,24 +30,27 @@ class Workloads:
         self,
         conf: cfg.ConfigOpts,
         host: str,
-        directory: Path,
+        directories: InstanceDirectories,
         specs: SpecMaker,
         cgroups: Cgroups | None,
     ) -> None:
         self._conf = conf
         self._host = host
-        self._directory = directory
+        self._directories = directories
         self._cgroups = cgroups
         self._choosing = threading.Lock()
         self.specs = specs
 
     def get(self, uuid: str) -> ProcessGuest:
-        """Return the workload of an instance, whether or not it exists."""
-        return ProcessGuest(self._directory / uuid, self._host)
+        """Return the workload of an instance, whether or not it exists.
+
+        Raises Invalid if it is not a UUID, OSError if its directory is a symbolic link.
+        """
+        return ProcessGuest(self._directories.of(uuid), self._host)
 
     def list_guests(self) -> Iterable[ProcessGuest]:
         """Yield all workloads."""
-        return list_guests(self._directory, self._host)
+        return list_guests(self._directories, self._host)
 
     def prepare(
         self,

@@ -7,13 +7,13 @@ import dataclasses
 import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Self
 
 from oslo_config import cfg
 
 from armillary import exception
 from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.machine import machine
 from compute_agent.virt.machine.cpu_split import CpuSplit
 from compute_agent.virt.process.cgroups import Cgroups
@@ -209,11 +209,10 @@ class SpecMaker:
         return sorted(sorted(available, key=lambda cpu: (shares[cpu], cpu))[:wanted])
 
 
-def list_guests(directory: Path, host: str) -> Iterable[ProcessGuest]:
-    """Yield the workloads in a directory, ordered, without drafts and trash."""
-    for path in sorted(directory.iterdir()):
-        if not path.name.startswith("."):
-            yield ProcessGuest(path, host)
+def list_guests(directories: InstanceDirectories, host: str) -> Iterable[ProcessGuest]:
+    """Yield the workloads that have a directory, ordered, without drafts and trash."""
+    for path in directories.list():
+        yield ProcessGuest(path, host)
 
 
 def _rlimits(flavor: Flavor, *, limits_memory: bool) -> dict[str, int]:

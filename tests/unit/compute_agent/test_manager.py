@@ -237,6 +237,41 @@ def test_one_agent_carries_hosts_of_both_drivers(new_cell: Callable[[], Cell]) -
     assert cell.wait_for_reports("instance_ended", 1) == [(AGENT, ending.uuid, 1, 3)]
 
 
+@pytest.mark.parametrize("driver", ["process", "simulated"])
+def test_no_command_reaches_a_path_of_the_machine(
+    new_cell: Callable[[], Cell], tmp_path: Path, driver: str
+) -> None:
+    """Paths in the place of UUIDs, as whoever can send commands would try them, do nothing.
+
+    The victim is deleted neither by its path, nor relative to the workloads' directory, nor through
+    a link in the place of an instance's directory; no file is read.
+    """
+    cell = new_cell()
+    cell.conf.set_override("limits", "rlimit", group="process")
+    cell.start_conductor()
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "console.log").write_text("secret")
+    cell.start(drivers=[driver])
+    host = AGENT if driver == "process" else "sim-1"
+    linked = str(uuid.uuid4())
+    if driver == "process":
+        (tmp_path / "processes" / linked).symlink_to(victim)
+    for path in (str(victim), "../victim", "..", ".", "", f"{linked}/", linked):
+        cell.compute.delete_instance(admin_context(), AGENT, path, host)
+        cell.compute.forget_attempt(admin_context(), AGENT, path, host, 1)
+        cell.compute.abort_order(admin_context(), AGENT, path, host, 1)
+        with pytest.raises(exception.ArmillaryError, match=r"must be a UUID|symbolic|not exist"):
+            cell.compute.get_console_output(admin_context(), AGENT, path, host, lines=None)
+    built = cell.build(host, image=an_image_of("sleep 100"))
+    cell.wait_for_reports("build_succeeded", 1)
+    cell.compute.delete_instance(admin_context(), AGENT, built.uuid, host)
+    cell.conductor.wait_for(
+        lambda: built.uuid in [report[1] for report in cell.conductor.reported("instance_deleted")]
+    )
+    assert (victim / "console.log").read_text() == "secret"
+
+
 def test_two_hosts_of_one_name_are_refused(new_cell: Callable[[], Cell]) -> None:
     """An order could not say which."""
     cell = new_cell()

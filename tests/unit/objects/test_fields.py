@@ -19,6 +19,7 @@ from objects.allocation_candidates import AllocationCandidates
 from objects.base import ArmillaryObject
 from objects.destinations import Destinations
 from objects.host_states import HostStateBatch
+from objects.instance import Instance
 from tests.builders import a_uuid
 
 
@@ -163,7 +164,38 @@ def test_what_is_no_moment_is_refused(wire: str) -> None:
         field.from_primitive(None, "at", wire)
 
 
-def test_what_only_looks_like_a_uuid_is_judged_by_the_library() -> None:
-    """It warns of it, as it always did."""
-    with pytest.warns(FutureWarning, match="is an invalid UUID"):
-        assert fields.UUIDField().coerce(None, "uuid", "host1") == "host1"
+NO_UUIDS = [
+    "host1", "", None, 7, ".", "../../etc", "/etc", "a" * 36, f"{uuid.uuid4()}\n",
+    f"/{uuid.uuid4()}", f"../{uuid.uuid4()}",
+    str(uuid.uuid4()).upper() + "A", uuid.uuid4().hex, f"{{{uuid.uuid4()}}}",
+]  # fmt: skip
+NO_HOSTS = [
+    "", None, 7, ".", "..", "a/b", "/etc", "../x", "a b", "a\nb", "a\0", "-x", "x.", "#", "*", "é",
+    "a" * 256, "a.*.b\u2028",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", NO_UUIDS)
+def test_a_uuid_field_takes_uuids_only(value) -> None:
+    """Neither a caller nor a peer can put a path into it."""
+    with pytest.raises(ValueError, match="uuid"):
+        fields.UUIDField().coerce(None, "uuid", value)
+
+
+@pytest.mark.parametrize("value", NO_HOSTS)
+def test_a_host_field_takes_host_names_only(value) -> None:
+    with pytest.raises(ValueError, match="host"):
+        fields.HostNameField().coerce(None, "host", value)
+
+
+@pytest.mark.parametrize("value", ["h", "rack-1.example.org", "sim_0001", "host1:3", "a" * 255])
+def test_usual_host_names_are_taken(value) -> None:
+    assert fields.HostNameField().coerce(None, "host", value) == value
+
+
+def test_an_order_with_a_path_for_a_uuid_is_no_object() -> None:
+    """The whole message is refused while it is read."""
+    made = Instance.from_values(uuid=str(uuid.uuid4())).obj_to_primitive()
+    made["armillary_object.data"]["uuid"] = "../../etc"
+    with pytest.raises(ValueError, match="uuid must be a UUID"):
+        Instance.obj_from_primitive(made)

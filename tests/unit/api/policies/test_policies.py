@@ -165,7 +165,7 @@ def test_an_action_is_for_some_and_not_for_others(
     method, path, choice = ACTIONS[operation]
     place = path.format(
         server_id=SERVER, server_group_id=GROUP, flavor_id="x", image_id="x", hypervisor_id="x",
-        service_id="x", aggregate_id="1", project_id="p1", key="x", request_id="x",
+        service_id=builders.a_uuid(), aggregate_id="1", project_id="p1", key="x", request_id="x",
         migration_id="x", zone_name="x",
     )  # fmt: skip
     body: dict[str, Any] = {} if choice is None else {"json": {choice: {}}}

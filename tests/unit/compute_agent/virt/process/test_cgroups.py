@@ -19,6 +19,7 @@ from compute_agent.virt.process.cgroups import Cgroups
 from tests.fixtures.services import leave_out
 
 CONTROLLERS = "cpuset cpu io memory pids"
+UUID = str(uuid.uuid4())
 
 
 class Kernel:
@@ -51,7 +52,7 @@ def kernel(tmp_path: Path) -> Kernel:
 def test_limits_are_written_in_the_kernel_s_words(tmp_path: Path) -> None:
     """Bytes of memory and swap, microseconds of CPU in a period, one kill for all."""
     path = Cgroups(tmp_path, frozenset({"cpu", "memory"})).create(
-        "u", memory_mb=512, swap_mb=64, vcpus=3
+        UUID, memory_mb=512, swap_mb=64, vcpus=3
     )
     assert {file.name: file.read_text() for file in path.iterdir()} == {
         "memory.max": str(512 * 2**20),
@@ -66,20 +67,22 @@ def test_cpus_and_memory_of_a_place_are_the_kernel_s_to_keep(tmp_path: Path) -> 
     """Where there is the controller cpuset; else the affinity has to do."""
     place = {"cpus": [2, 3, 8], "cells": [0, 1]}
     path = Cgroups(tmp_path, frozenset({"cpuset"})).create(
-        "u", memory_mb=1, swap_mb=0, vcpus=3, **place
+        UUID, memory_mb=1, swap_mb=0, vcpus=3, **place
     )
     assert {file.name: file.read_text() for file in path.iterdir()} == {
         "cpuset.cpus": "2-3,8",
         "cpuset.mems": "0-1",
     }
-    path = Cgroups(tmp_path, frozenset()).create("v", memory_mb=1, swap_mb=0, vcpus=3, **place)
+    path = Cgroups(tmp_path, frozenset()).create(
+        str(uuid.uuid4()), memory_mb=1, swap_mb=0, vcpus=3, **place
+    )
     assert list(path.iterdir()) == []
 
 
 def test_without_controllers_a_cgroup_only_holds_together(tmp_path: Path) -> None:
     """No limit is written that nobody enforces."""
     found = Cgroups(tmp_path, frozenset())
-    assert list(found.create("u", memory_mb=1, swap_mb=0, vcpus=1).iterdir()) == []
+    assert list(found.create(UUID, memory_mb=1, swap_mb=0, vcpus=1).iterdir()) == []
     assert not found.can_limit
 
 
@@ -162,35 +165,35 @@ def join(path: Path) -> None:
 
 def test_all_processes_of_a_cgroup_end_with_it(real: Cgroups) -> None:
     """Also one that has left session and parent."""
-    path = real.create("u", memory_mb=64, swap_mb=0, vcpus=1)
+    path = real.create(UUID, memory_mb=64, swap_mb=0, vcpus=1)
     shell = "setsid sleep 300 & exec sleep 300"
     with subprocess.Popen(["sh", "-c", shell], preexec_fn=lambda: join(path)) as process:
         while len((path / "cgroup.procs").read_text().split()) < 2:
             assert process.poll() is None
         pids = (path / "cgroup.procs").read_text().split()
-        real.destroy("u")
+        real.destroy(UUID)
     assert not path.exists()
     assert [pid for pid in pids if Path(f"/proc/{pid}/exe").exists()] == []
 
 
 def test_destroying_what_is_not_there_is_fine(real: Cgroups) -> None:
     """A second time, or a workload that never had one."""
-    real.destroy("u")
+    real.destroy(UUID)
 
 
 def test_a_cgroup_may_be_made_twice(real: Cgroups) -> None:
     """After a crash in the middle of a build."""
     for vcpus in (1, 2):
-        real.create("u", memory_mb=64, swap_mb=0, vcpus=vcpus)
-    real.destroy("u")
+        real.create(UUID, memory_mb=64, swap_mb=0, vcpus=vcpus)
+    real.destroy(UUID)
 
 
 def test_more_memory_than_allowed_kills_the_workload(real: Cgroups) -> None:
     """All of its processes together count."""
     if not real.can_limit:
         pytest.skip("this machine's cgroups of version 2 have no memory controller")
-    path = real.create("u", memory_mb=32, swap_mb=0, vcpus=1)
+    path = real.create(UUID, memory_mb=32, swap_mb=0, vcpus=1)
     greedy = "x = bytearray(200 * 2**20)"
     with subprocess.Popen(["python3", "-c", greedy], preexec_fn=lambda: join(path)) as process:
         assert process.wait(60) == -9
-    real.destroy("u")
+    real.destroy(UUID)

@@ -134,6 +134,30 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
         {"path": "way", "link": str(outside)},
         {"path": "way/file", "mode": 0o600, "data": DATA},
     ]
+    for sent in (entries, entries[::-1]):
+        with pytest.raises(ValueError, match="not in a directory sent"):
+            process_files.check(sent, KIB)
     with pytest.raises(OSError, match="way"):
-        process_files.unpack(home, process_files.check(entries, KIB))
+        process_files.unpack(home, [process_files.File("way/file", None, 0o600, b"x")])
     assert list(outside.iterdir()) == []
+
+
+def test_no_link_is_made_through_a_link(tmp_path: Path) -> None:
+    """Another host's agent cannot put links into directories of this machine."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    entries = [
+        {"path": "way", "link": str(outside)},
+        {"path": "way/link", "link": "/etc/shadow"},
+    ]
+    with pytest.raises(ValueError, match="not in a directory sent"):
+        process_files.check(entries, KIB)
+
+
+def test_no_path_is_sent_twice() -> None:
+    entries: list[dict[str, Any]] = [
+        {"path": "way", "mode": 0o700},
+        {"path": "way", "link": "/etc"},
+    ]
+    with pytest.raises(ValueError, match="is there twice"):
+        process_files.check(entries, KIB)

@@ -1,0 +1,32 @@
+"""Form of the identifiers that reach file names, queue names and log lines."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from armillary import exception
+
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_HOST = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._:@-]{0,253}[A-Za-z0-9_])?")
+
+
+def is_uuid(value: Any) -> bool:
+    """Return whether a value is a UUID in its usual form: lower case, with hyphens."""
+    return isinstance(value, str) and _UUID.fullmatch(value) is not None
+
+
+def is_host_name(value: Any) -> bool:
+    """Return whether a value can be the name of a host or node.
+
+    It has at most 255 letters, digits and ``. _ : @ -``, and begins and ends with a letter, a digit
+    or ``_``.
+    """
+    return isinstance(value, str) and _HOST.fullmatch(value) is not None
+
+
+def checked_uuid(name: str, value: Any) -> str:
+    """Return a UUID. Raises Invalid, with the name of the argument or field."""
+    if not is_uuid(value):
+        raise exception.Invalid(reason=f"{name} must be a UUID, not {value!a:.100}")
+    return str(value)
