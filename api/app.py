@@ -15,15 +15,14 @@ from api.policies import list_rules
 from api.policies.base import IS_ADMIN
 from api.routes import ROUTES
 from api.versions import MICROVERSIONS
-from armillary import exception
 from armillary.context import RequestContext
 from armillary.http.authentication import RouteAuthentication
 from armillary.http.bounds import Bounds
 from armillary.http.dispatch import Dialect, Endpoint
 from armillary.http.errors import App, answer_errors
 from armillary.http.microversion import Microversion
+from armillary.http.open_access import require_authentication_or_loopback
 from armillary.http.request_id import RequestId
-from armillary.http.server import is_loopback
 from armillary.policy import Enforcer
 from conductor.super_conductor.interface import SuperConductorAPI
 
@@ -36,7 +35,9 @@ def make_app(
     Raises ``ConfigurationError`` for an invalid token file or policy, and for an API without
     authentication on a non-loopback address.
     """
-    require_authentication_or_loopback(conf)
+    require_authentication_or_loopback(
+        conf, "[api] bind_host", conf.api.bind_host, instead="token_file"
+    )
     enforcer = Enforcer(conf, list_rules())
 
     def is_admin(context: RequestContext) -> bool:
@@ -72,16 +73,6 @@ def make_app(
     for path, methods in ROUTES.items():
         app.add_route(path, Endpoint(methods, dialect))
     return app
-
-
-def require_authentication_or_loopback(conf: cfg.ConfigOpts) -> None:
-    """Raise ``ConfigurationError`` if every client on the network would have full access."""
-    if conf.api.auth_strategy == "noauth" and not is_loopback(conf.api.bind_host):
-        raise exception.ConfigurationError(
-            reason=f"[api] bind_host {conf.api.bind_host} with auth_strategy noauth would give "
-            "every client that reaches it full access; use auth_strategy = token_file, or "
-            "a loopback bind_host: 127.0.0.1, ::1, localhost"
-        )
 
 
 def _without_slash(prefix: str | None) -> str | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import sys
 import uuid
 from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ from armillary.conf import loader
 from armillary.db import Database
 from armillary.service import Factory, Manager, run_in_process
 from conductor.super_conductor.db import cells
-from programs import wiring
+from programs import own_token, wiring
 from programs.bus_factory import bus_maker
 from programs.service_program import EXIT_CONFIGURATION
 
@@ -64,7 +63,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--state-dir",
         type=Path,
-        default=_default_state_dir(),
+        default=own_token.user_directory(),
         help="directory of databases, journals and workloads (%(default)s)",
     )
     parser.add_argument("--port", type=int, help="port of the API; 0 takes a free port (8774)")
@@ -90,11 +89,6 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _default_state_dir() -> Path:
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(base, "armillary")
-
-
 def _load(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
     state_dir = arguments.state_dir.absolute()
     state_dir.mkdir(parents=True, exist_ok=True)
@@ -110,6 +104,7 @@ def _load(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
         ("cell", "uuid"): _cell_uuid(state_dir),
         ("cell", "transport_url"): CELL_URL,
         ("placement", "rest_bind_port"): 0,
+        ("api", "auth_strategy"): "token_file",
     }
     for (group, name), value in defaults.items():
         conf.set_default(name, value, group=group)
@@ -138,19 +133,30 @@ def _run(conf: cfg.ConfigOpts, *, quiet: bool) -> int:
     make_tables(conf)
     url_file = Path(conf.state_path) / API_URL_FILE
     url_file.unlink(missing_ok=True)
-    bound: list[str] = []
+    bound: list[tuple[str, int]] = []
+    has_own_token = _make_token(conf)
 
     def on_ready() -> None:
-        url_file.write_text(bound[0])
+        host, port = bound[0]
+        if has_own_token:
+            links.append(own_token.publish(Path(conf.state_path), host, port))
+        url = f"http://{host}:{port}"
+        url_file.write_text(url)
         if not quiet:
-            _greet(conf, bound[0])
+            _greet(conf, url)
 
-    services = embedded_services(
-        conf,
-        top_url=TOP_URL,
-        on_bound=lambda address: bound.append(f"http://{address[0]}:{address[1]}"),
-    )
-    return run_in_process(conf, services, binary=BINARY, on_ready=on_ready)
+    services = embedded_services(conf, top_url=TOP_URL, on_bound=bound.append)
+    with own_token.published(Path(conf.state_path)) as links:
+        return run_in_process(conf, services, binary=BINARY, on_ready=on_ready)
+
+
+def _make_token(conf: cfg.ConfigOpts) -> bool:
+    """Make a token for this user alone, unless the operator chose other tokens, or none."""
+    if conf.api.auth_strategy != "token_file" or conf.api.token_file:
+        return False
+    path = own_token.make(Path(conf.state_path))
+    conf.set_override("token_file", str(path), group="api")
+    return True
 
 
 def embedded_services(

@@ -15,8 +15,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default="127.0.0.1",
             help="""
 Address to listen on. With ``auth_strategy = noauth`` only a loopback address (127.0.0.1, ::1,
-localhost) is accepted: without authentication, every client that reaches the port may do
-everything.
+localhost) is accepted, unless allow_network_without_authentication is set: without authentication,
+every client that reaches the port may do everything.
 """,
         ),
         cfg.PortOpt(
@@ -88,6 +88,15 @@ Number of worker processes. All of them listen on the same port. Unset: ``[DEFAU
 How requests are authenticated: by the HTTP API in the configuration of armillary-api, by the
 Placement REST API in that of armillary-placement and armillary-placement-rest. If the programs
 share a configuration, it applies to all of them.
+""",
+        ),
+        cfg.BoolOpt(
+            "allow_network_without_authentication",
+            default=False,
+            help="""
+Listen on addresses other than loopback although ``auth_strategy`` is noauth or noauth2: every
+client that reaches the port may do everything. Only for a network that nobody else can reach.
+Applies to the Placement REST API, too.
 """,
         ),
         cfg.StrOpt(

@@ -10,7 +10,8 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.db import Database
-from armillary.http.server import HttpServer, is_loopback
+from armillary.http.open_access import require_authentication_or_loopback
+from armillary.http.server import HttpServer
 from armillary.http.tls import tls_files
 from armillary.http.trusted_hosts import UNAUTHENTICATED, guarded
 from armillary.http.wsgi_middleware import WsgiApp
@@ -71,13 +72,12 @@ def make_server(conf: cfg.ConfigOpts, engine: PlacementEngine, *, reuse_port: bo
     Raises ``ConfigurationError``, also for an API without authentication on a non-loopback address.
     """
     options = conf.placement
-    if conf.api.auth_strategy in UNAUTHENTICATED and not is_loopback(options.rest_bind_host):
-        raise exception.ConfigurationError(
-            reason=f"[placement] rest_bind_host {options.rest_bind_host} with [api] auth_strategy "
-            f"{conf.api.auth_strategy} would give every client that reaches it full access; "
-            "use auth_strategy = keystone or token_file, or a loopback address: 127.0.0.1, "
-            "::1, localhost"
-        )
+    require_authentication_or_loopback(
+        conf,
+        "[placement] rest_bind_host",
+        options.rest_bind_host,
+        instead="keystone or token_file",
+    )
     return HttpServer(
         guarded(
             make_app(conf, engine),

@@ -15,6 +15,7 @@ from cliff.commandmanager import CommandManager
 
 from armillary import exception
 from armillary.version import version_string
+from programs import own_token
 from programs.commands import COMMANDS, arguments
 from programs.commands.overview import Help, overview
 from programs.commands.wait import WaitTimeout
@@ -81,9 +82,8 @@ class ClientApp(App):
     def api(self) -> ApiClient:
         """Client of the API that the options select."""
         options = self.options
-        return ApiClient(
-            options.api_url, options.token, options.http_timeout, cacert=options.cacert
-        )
+        token = options.token or own_token.find(options.api_url, self._environment)
+        return ApiClient(options.api_url, token, options.http_timeout, cacert=options.cacert)
 
     def build_option_parser(
         self,
@@ -110,7 +110,8 @@ class ClientApp(App):
         parser.add_argument(
             "--token",
             default=self._environment.get(TOKEN_VARIABLE),
-            help=f"token, or USER:PROJECT if tokens are not verified; default: {TOKEN_VARIABLE}",
+            help=f"token, or USER:PROJECT if tokens are not verified; default: {TOKEN_VARIABLE}, "
+            "else that of an API which this user has started with armillary up",
         )
         parser.add_argument(
             "--cacert",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from armillary import exception
+from programs import own_token
 from programs.commands import wait
 from programs.commands.app import URL_VARIABLE
 from programs.demo import fleet, reasons, workloads
@@ -70,7 +71,7 @@ class Story:
         with self.screen.waiting("Starting"):
             self.plane.start()
             url = self.plane.wait_for_url(START_SECONDS_MAX)
-        self.api = ApiClient(url)
+        self.api = ApiClient(url, own_token.find(url))
         with self.screen.waiting(f"Waiting for {fleet.HOSTS_TOTAL} hosts") as say:
             hosts = self._wait_for_hosts(self.api, say)
             self.sleep(SETTLE_SECONDS)

@@ -77,11 +77,25 @@ def test_noauth_is_for_this_machine_only(
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
 def test_noauth_serves_this_machine(
-    host: str, conf: cfg.ConfigOpts, client: SuperConductorClient
+    host: str,
+    conf: cfg.ConfigOpts,
+    client: SuperConductorClient,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Every name of the loopback will do."""
+    """Every name of the loopback will do; the log warns of the other users of the machine."""
     conf.set_override("bind_host", host, group="api")
     make_app(conf, conductor=client)
+    assert f"every user and program of this machine that reaches {host} may" in caplog.text
+
+
+def test_noauth_serves_a_network_if_the_operator_says_so(
+    conf: cfg.ConfigOpts, client: SuperConductorClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Loudly."""
+    conf.set_override("bind_host", "0.0.0.0", group="api")
+    conf.set_override("allow_network_without_authentication", True, group="api")
+    make_app(conf, conductor=client)
+    assert "EVERY CLIENT ON THE NETWORK" in caplog.text
 
 
 def test_with_tokens_any_address_will_do(

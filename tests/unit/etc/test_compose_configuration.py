@@ -13,8 +13,8 @@ from oslo_config import cfg
 from oslo_messaging import conffixture
 from sqlalchemy.engine import make_url
 
-from api.app import require_authentication_or_loopback
 from armillary.conf import loader
+from armillary.http.open_access import require_authentication_or_loopback
 from armillary.http.tokens import TokenFile
 from compute_agent.virt.loader import make_drivers
 from programs.operator.broker_commands import definitions
@@ -74,7 +74,9 @@ def _permissions(account: str, vhost: str) -> broker_accounts.Permissions:
 def test_the_api_may_listen_for_everybody_as_tokens_are_asked_for() -> None:
     """The file with the tokens is where the API looks for it."""
     conf = load("api")
-    require_authentication_or_loopback(conf)
+    require_authentication_or_loopback(
+        conf, "[api] bind_host", conf.api.bind_host, instead="token_file"
+    )
     assert conf.api.token_file == f"{IN_CONTAINER}tokens.yaml"
 
 

@@ -11,9 +11,10 @@ import pytest
 from oslo_config import cfg
 
 from armillary.db import Database
+from armillary.http.tokens import TokenFile
 from armillary.service import Factory
 from conductor.super_conductor.db import cells
-from programs import up
+from programs import own_token, up
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +23,7 @@ def own_configuration(
 ) -> Iterator[None]:
     """Keep the usual places of files out, and leave the programs' configuration as it was."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
     yield
     cfg.CONF.reset()
     cfg.CONF.clear()
@@ -108,3 +110,32 @@ def test_quiet_logs_warnings_only(arguments: list[str], level: str, begin: Any) 
     """Else what every service does is told."""
     begin(*arguments)
     assert logging.getLevelName(logging.getLogger().level) == level
+
+
+def test_each_start_makes_a_token_for_this_user_alone(begin: Any, tmp_path: Path) -> None:
+    """Only its hash is in the configuration; the token of an earlier start is worth nothing."""
+    tokens = set()
+    for _ in range(2):
+        begin()
+        assert cfg.CONF.api.auth_strategy == "token_file"
+        path = tmp_path / "state" / own_token.TOKEN_FILE
+        assert path.stat().st_mode & 0o777 == 0o600
+        tokens.add(path.read_text().strip())
+        identity = TokenFile(Path(cfg.CONF.api.token_file)).find_identity(path.read_text().strip())
+        assert identity is not None
+        assert identity.roles == ("admin",)
+        cfg.CONF.reset()
+        cfg.CONF.clear()
+    assert len(tokens) == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["auth_strategy = noauth", "token_file = /etc/tokens.yaml"],
+    ids=["no tokens", "own tokens"],
+)
+def test_the_operator_may_choose_other_tokens(options: str, begin: Any, tmp_path: Path) -> None:
+    path = tmp_path / "more.conf"
+    path.write_text(f"[api]\n{options}\n")
+    begin("--config-file", str(path))
+    assert not (tmp_path / "state" / own_token.TOKEN_FILE).exists()
