@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 
 from armillary import exception
 from objects import base, fields
-from objects.allocation import ALREADY_HELD, AllocationClaim, ClaimStatus
+from objects.allocation import ALREADY_HELD, ClaimStatus
 from objects.packed import unchecked
 from objects.packed.distinct_rows import DistinctRows
 
@@ -31,12 +31,6 @@ class Claim:
     fence: int = 0
     consumer_type: str = "INSTANCE"
     replace: bool = False
-
-    def as_object(self) -> AllocationClaim:
-        """Return the object, for a placement service that does not support batches."""
-        return AllocationClaim.from_values(
-            **{each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
-        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

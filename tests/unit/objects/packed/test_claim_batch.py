@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from objects.allocation import AllocationClaim, ClaimResult, ClaimStatus
+from objects.allocation import ClaimResult, ClaimStatus
 from objects.packed.claim_batch import Claim, ClaimAnswers, ClaimBatch, Claimed
 from tests.builders import a_uuid
 
@@ -40,14 +40,6 @@ def test_equal_owners_and_amounts_are_sent_once() -> None:
     batch = ClaimBatch.of([a_claim(), a_claim(), a_claim(project_id="p2")])
     assert len(batch.owners) == 2
     assert batch.amounts == [{"resources": {"VCPU": 1}}]
-
-
-def test_objects_are_packed_like_their_light_form() -> None:
-    """An older placement is sent the one, a newer one the other."""
-    claim = a_claim()
-    made = claim.as_object()
-    assert isinstance(made, AllocationClaim)
-    assert ClaimBatch.of([made]).unpacked() == [claim]
 
 
 @pytest.mark.parametrize(
