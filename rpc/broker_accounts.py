@@ -73,7 +73,7 @@ TABLE: Mapping[str, Mapping[str, BrokerUse]] = {
         ),
         CELL: BrokerUse(
             serves=("cell_conductor",),
-            calls=("cell_conductor", "compute"),  # itself, to tell whether it is reached
+            calls=("cell_conductor", "compute"),  # itself, to check its link to the broker
             tells=("compute",),
             makes_exchanges=True,
         ),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _REMOTE_SUFFIX = "_Remote"
 _TO_A_QUEUE = oslo_messaging.TransportOptions(at_least_once=True)
-"""The broker reports when there is no queue, that is, no such server ever existed."""
+"""The broker reports that there is no queue, so this server never existed."""
 _OUTCOMES: tuple[tuple[type[exception.ArmillaryError], str], ...] = (
     (exception.RpcTimeout, "timeout"),
     (exception.RpcUnavailable, "unavailable"),

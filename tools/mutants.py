@@ -122,7 +122,7 @@ class Trees:
 
     @contextmanager
     def lent(self) -> Iterator[Path]:
-        """Lend one that nobody else uses."""
+        """Lend one that no other run uses."""
         tree = self._free.get()
         try:
             yield tree

@@ -230,5 +230,5 @@ class Notifier:
         )  # fmt: skip
 
 
-SILENT = Notifier("nobody", None)
+SILENT = Notifier("silent", None)
 """Sends nothing: for notifications that are turned off, and as default."""

@@ -20,6 +20,7 @@ COMPUTE_NODE = "$COMPUTE_NODE"
 """Stands for every compute node of the agent without an entry of its own."""
 
 FILE_BYTES_MAX = 1024 * 1024
+"""Maximum size of one provider configuration file."""
 PROVIDERS_MAX = 1000
 ADDITIONS_MAX = 1000
 AMOUNT_MAX = 2**31 - 1

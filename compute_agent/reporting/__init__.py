@@ -1,1 +1,1 @@
-"""What the agent tells its cell conductor, and how both are reconciled."""
+"""Reports to the cell conductor, and reconciliation with its records."""

@@ -1,1 +1,1 @@
-"""What the agent is told to do: queued per instance, executed once, answered."""
+"""Commands to the agent: queued per instance, executed once, answered."""

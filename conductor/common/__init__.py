@@ -1,1 +1,1 @@
-"""What both conductors stand on: leases, service records, clocks, the cell database."""
+"""Code shared by both conductors: leases, service records, clocks, the cell database."""

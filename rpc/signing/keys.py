@@ -17,6 +17,7 @@ from armillary import exception
 
 _ID_HEX_DIGITS = 16
 _FILE_BYTES_MAX = 4096
+"""Maximum size of a key file."""
 _RAW = (serialization.Encoding.Raw, serialization.PublicFormat.Raw)
 
 

@@ -35,7 +35,7 @@ class Cells(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CellDemand:
-    """What each instance of a request needs of NUMA cells and devices."""
+    """NUMA cells and devices that each instance of a request needs."""
 
     topology: numa.InstanceTopology | None
     requests: tuple[pci.PciRequest, ...]

@@ -1,1 +1,1 @@
-"""What a request asks for: groups, the resource query, and placement's candidates."""
+"""Translation of a request for placement: groups, the resource query, and its candidates."""

@@ -13,9 +13,9 @@ from scheduler.hosts.cluster_metadata import ClusterMetadata
 class AvailabilityZone(request_filters.BaseRequestFilter):
     """Require a provider in an aggregate whose ``availability_zone`` names the requested zone.
 
-    ``[DEFAULT] default_availability_zone``, the zone of hosts without another one, is no
-    restriction: hosts of all zones remain. Enable AvailabilityZoneFilter to restrict such a request
-    to hosts of the default zone. A request for any other zone that no aggregate names fails.
+    ``[DEFAULT] default_availability_zone``, the zone of hosts without another one, does not
+    restrict a request: hosts of all zones remain. Enable AvailabilityZoneFilter to restrict such a
+    request to hosts of the default zone. A request for any other zone that no aggregate names fails.
     """
 
     def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:

@@ -16,7 +16,7 @@ class ImageTypeSupport(request_filters.BaseRequestFilter):
     """Require the trait ``COMPUTE_IMAGE_TYPE_*`` of the image's disk format.
 
     Enabled by ``[scheduler] query_placement_for_image_type_support``. A format without a matching
-    trait is no restriction, nor is the image of a server that boots from a volume.
+    trait does not restrict a request, nor does the image of a server that boots from a volume.
     """
 
     def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:

@@ -16,8 +16,8 @@ class RoutedNetworks(request_filters.BaseRequestFilter):
     Enabled by ``[scheduler] query_placement_for_routed_network_aggregates``. A segment of a routed
     network is an aggregate whose metadata ``routed_network`` is the network's UUID, or a
     comma-separated list that contains it. One segment per network suffices, but every network needs
-    one. A network that no aggregate names is no restriction: it has no segments and reaches all
-    hosts.
+    one. A network that no aggregate names does not restrict a request: it has no segments and
+    reaches all hosts.
     """
 
     def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:

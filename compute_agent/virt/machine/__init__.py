@@ -1,1 +1,1 @@
-"""What this machine has: CPUs, memory, NUMA cells, PCI devices, and how busy they are."""
+"""This machine's CPUs, memory, NUMA cells and PCI devices, and their usage."""

@@ -363,7 +363,7 @@ def _refuse_late(instance_uuid: str, attempt: int, guests: Sequence[Guest]) -> N
 
 
 def _instance(primitive: dict[str, Any]) -> Instance:
-    """Return an instance as if just accepted. Raises Invalid for anything that is no instance."""
+    """Return an instance as if just accepted. Raises Invalid for anything else."""
     try:
         instance: Instance = Instance.obj_from_primitive(primitive)
         uuid.UUID(instance.uuid)

@@ -78,7 +78,7 @@ def failure_reason(
 def _find(session: Session, members: Sequence[str], reservation_id: str) -> PendingMembers:
     """Return the members of other requests whose host is not known yet.
 
-    Members with a host are left out, and so are deleted ones, which are no members any more.
+    Members with a host are left out, and so are deleted ones, which have left the group.
     """
     request, walk, chosen = models.BuildRequest, models.ZoneWalk, models.BuildSelection
     rows = session.execute(

@@ -1,1 +1,1 @@
-"""What requests may hold: a JSON Schema for each kind of body and query, one file a noun."""
+"""JSON Schemas of request bodies and queries, one file a noun."""
