@@ -15,7 +15,8 @@ class AvailabilityZone(request_filters.BaseRequestFilter):
 
     ``[DEFAULT] default_availability_zone``, the zone of hosts without another one, does not
     restrict a request: hosts of all zones remain. Enable AvailabilityZoneFilter to restrict such a
-    request to hosts of the default zone. A request for any other zone that no aggregate names fails.
+    request to hosts of the default zone. A request for any other zone that no aggregate names
+    fails.
     """
 
     def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
