@@ -1,4 +1,4 @@
-"""What an answer over HTTP costs at the least: the same bytes, made before, from the same server.
+"""Lower bound of the time of an HTTP answer: the same bytes, made before, from the same server.
 
 And what it costs to make and to read such JSON with the standard library.
 """

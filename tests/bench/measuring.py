@@ -1,4 +1,4 @@
-"""Time of something done again and again, and whether somebody else kept the machine busy."""
+"""Time of a repeated action, and whether other programs kept the machine busy."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Enrolled:
 
 
 class Signing:
-    """Keys under a folder; without ``is_on`` nobody signs anything."""
+    """Keys under a folder; without ``is_on`` no process signs."""
 
     def __init__(self, folder: Path, *, is_on: bool) -> None:
         self._authority = Authority(folder / "authority") if is_on else None

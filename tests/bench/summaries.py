@@ -1,4 +1,4 @@
-"""What the summaries of a zone cost its scheduler while hosts change all the time.
+"""Cost of a zone's summaries for its scheduler while hosts change all the time.
 
 ``python -m tests.bench summaries``: one zone without children, its table of hosts filled and
 changed as its cell's pushes do it, its summary looked at and pushed as the service does it, in real
@@ -150,7 +150,7 @@ class _Changes(threading.Thread):
     def __init__(self, zone: Zone) -> None:
         super().__init__(daemon=True)
         self._zone = zone
-        self._dice = random.Random(len(zone.hosts))
+        self._rng = random.Random(len(zone.hosts))
         self._end = threading.Event()
         self.seconds_after_a_look: list[float] = []
         self.seconds_otherwise: list[float] = []
@@ -163,10 +163,10 @@ class _Changes(threading.Thread):
     def run(self) -> None:
         looks = 0
         while not self._end.wait(1 / CHANGES_PER_SECOND):
-            some = self._dice.sample(self._zone.hosts, HOSTS_CHANGED)
+            some = self._rng.sample(self._zone.hosts, HOSTS_CHANGED)
             for host in some:
-                host.values["free_ram_mb"] = self._dice.randrange(262_144)
-                host.values["num_instances"] = self._dice.randrange(40)
+                host.values["free_ram_mb"] = self._rng.randrange(262_144)
+                host.values["num_instances"] = self._rng.randrange(40)
             is_after_a_look = len(self._zone.looks) > looks
             looks = len(self._zone.looks)
             took = self._zone.report(some)

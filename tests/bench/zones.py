@@ -1,4 +1,4 @@
-"""What a tree of zones costs, and what it bears: Markdown tables, from real services on RabbitMQ.
+"""Cost and throughput of a tree of zones: Markdown tables, from real services on RabbitMQ.
 
 ``python -m tests.bench zones``: three levels, up to 50 zones of equal size, each whole (placement,
 a cell with an agent of simulated hosts, a super conductor; the root with two schedulers and the
@@ -123,7 +123,7 @@ class Bench:
         for _ in range(count):
             started = time.perf_counter()
             (server,) = self.tree.api.create_servers(self._flavor, 1)
-            status = wait_for(partial(self._status, server), "a server is at rest", 120)
+            status = wait_for(partial(self._status, server), "a server is idle", 120)
             times.append(time.perf_counter() - started)
             active += status == "ACTIVE"
         return active, statistics.median(times)

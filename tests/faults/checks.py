@@ -1,4 +1,4 @@
-"""What must be so when all is quiet."""
+"""Checks of a quiet deployment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORKS = {
     "api": ("reservations", "build_requests", "cleanups", "moves"),
     "cell": ("instance_builds", "instance_deletes", "instance_operations"),
 }
-"""Tables whose rows are work in hand, each with its lease."""
+"""Tables whose rows are tasks, each with its lease."""
 
 
 def left(records: Records, agents: Sequence[str]) -> list[str]:

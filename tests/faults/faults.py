@@ -25,7 +25,7 @@ SKEW_SECONDS_MAX = 3.0
 STILL_SECONDS_MAX = 12.0
 """The next fault comes after so long even if too little was accepted for it to be due."""
 OPEN_MAX = 6
-"""So many things are wrong at once."""
+"""Maximum number of faults at the same time."""
 
 Say = Callable[[str], None]
 
@@ -149,7 +149,7 @@ class Faults:
         network.set_state(link, State.SILENT)
         self._last(fault)
         network.set_state(link, State.OPEN)
-        if fault.number % 2:  # somebody on the way forgot the connections meanwhile
+        if fault.number % 2:  # a router forgot the connections meanwhile
             network.drop(link)
 
     def _refuse(self, fault: Fault) -> None:

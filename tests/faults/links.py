@@ -27,9 +27,9 @@ class State(enum.StrEnum):
 
     OPEN = "open"
     SILENT = "silent"
-    """Nothing arrives, and nobody is told: a cable was pulled. What was sent arrives later."""
+    """Nothing arrives, and no end gets an error: a cable was pulled. Data sent arrives later."""
     REFUSING = "refusing"
-    """Connections are closed, new ones as well: somebody on the way says no."""
+    """Connections are closed, new ones as well: a firewall refuses them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Network:
         self._do("set_state", (link.process, link.target), state)
 
     def drop(self, link: Link) -> None:
-        """Close the connections of a link, which may be made anew at once."""
+        """Close the connections of a link, which may be made again at once."""
         self._do("drop", (link.process, link.target))
 
     def set_delay(self, link: Link, seconds: float) -> None:

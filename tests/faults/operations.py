@@ -1,4 +1,4 @@
-"""What users ask for in a run: a steady mix of everything that can be done to servers."""
+"""Requests of users in a run: a steady mix of all operations on servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong in a run, in which order and for how long: all of it from a seed."""
+"""Faults of a run, their order and duration: all of it from a seed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Kind(enum.StrEnum):
     SLOW = "slow"
     """The process gets the processor for a fraction of the time."""
     CUT = "cut"
-    """Nothing gets through between the process and one of its stores, and nobody is told."""
+    """Nothing gets through between the process and one of its stores, without an error."""
     REFUSE = "refuse"
     """Its connections to a store are closed, and new ones refused."""
     DELAY = "delay"

@@ -1,4 +1,4 @@
-"""What a plan came to: JSON for programs, one screen for people."""
+"""Outcome of a plan: JSON for programs, one screen for people."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def wait_until_building(deployment):
 
 @pytest.mark.parametrize("name", one_of("super", "scheduler-1", "placement", "cell1-conductor"))
 def test_a_killed_service_loses_nothing(deployment, small, name):
-    """The service comes back and what it had in hand is taken up when its lease ran out."""
+    """The service comes back and resumes its tasks when their leases have expired."""
     uuids = begin_a_build(deployment, small)
     deployment.kill(name)
     deployment.start(name)
@@ -97,7 +97,7 @@ def test_a_service_killed_halfway_loses_nothing(deployment, small, name):
 
 
 def test_builds_of_an_agent_that_stays_away_go_to_alternates(deployment, small):
-    """Its hosts count as down after a while; builds in hand there move on, by themselves.
+    """Its hosts count as down after a while; builds under way there move on, by themselves.
 
     Those whose alternates were all hosts of that agent end in ERROR, with the reason.
     """

@@ -1,4 +1,4 @@
-"""What must be so at every moment: a guest runs once."""
+"""Check made all the time: a guest runs once."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Watch:
     def _look(self) -> None:
         self._see_who_is_unheard()
         for uuid, guests in _twice(self._records.guests()).items():
-            # They were not looked at in the same moment: whoever still runs does run at once.
+            # They were not looked at in the same moment: guests that still run do run at once.
             still = [guest for guest in guests if guest in self._records.guests_of(guest.agent)]
             hosts = {guest.host for guest in still if not self._is_excused(guest)}
             if len(still) > 1 and len(hosts) > 1:

@@ -255,7 +255,7 @@ def _end_workloads(folder: Path) -> None:
 def _options(seed: int, size: Size, pace: float) -> str:
     """Return the options of a run: some of them, and what hosts fail at, differ by its seed.
 
-    ``pace`` lengthens what is measured in seconds until somebody counts as dead.
+    ``pace`` lengthens what is measured in seconds until a process counts as dead.
     """
     rng = random.Random(f"options/{seed}")
     failing = ",".join(

@@ -60,7 +60,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccountsDep
 
 @pytest.fixture
 def connections() -> Iterator[Callable[[str], Connection]]:
-    """Lend a way to connect to a broker, as somebody does who has an account there."""
+    """Lend a way to connect to a broker, as a client with an account there does."""
     with ExitStack() as made:
         yield lambda url: made.enter_context(
             Connection(
@@ -146,7 +146,7 @@ NOT_FOR_AN_AGENT = {
 
 
 def test_everything_works_with_an_account_for_each_role(deployment: AccountsDeployment) -> None:
-    """Builds, a move with its messages in all directions, deletes: the broker refuses nobody."""
+    """Builds, a move with messages in all directions, deletes: the broker refuses no service."""
     small = deployment.create_flavor("small", vcpus=1, ram=512, disk=2)
     uuids = [uuid for _ in range(5) for uuid in deployment.create_servers(small, 4)]
     assert_all_active(deployment, uuids)
@@ -187,7 +187,7 @@ def test_further_addresses_of_an_agents_message_lead_nowhere(
     wait_for(lambda: deployment.up_hosts() >= 17, "the other agent's hosts are up", 60)
 
 
-def test_nobody_else_reads_the_queue_of_answers_to_a_process(
+def test_no_other_account_reads_the_queue_of_answers_to_a_process(
     deployment: AccountsDeployment, thief: Connection, connections: Callable[[str], Connection]
 ) -> None:
     """Not another agent, and not even another process by the same account."""
@@ -267,7 +267,7 @@ def test_a_parent_zones_account_asks_and_hears(
             lent.callback(server.stop)
 
         child, parent, hearing = make_bus("conductor"), make_bus("parent-zone"), _Parent()
-        with pytest.raises(exception.RpcUnavailable):  # at once: nobody made anything there yet
+        with pytest.raises(exception.RpcUnavailable):  # at once: no service made anything there yet
             ZoneAPI(parent, timeout_seconds=30).ping(admin_context())
         serve(child, ZoneAPI)
         serve(parent, ZoneSummariesAPI, hearing)

@@ -74,7 +74,7 @@ def queues_of(url: str) -> list[list[str]]:
 
 
 def test_each_follower_hears_all_and_leaves_no_queue(conf: cfg.ConfigOpts, url: str) -> None:
-    """Nor does a feed that nobody reads fill one."""
+    """Nor does a feed without readers fill one."""
     writer = FeedWriter(conf, url)
     writer.publish({"events": ["before"]})
     with following(conf, url) as one, following(conf, url) as other:

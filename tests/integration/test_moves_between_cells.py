@@ -1,4 +1,4 @@
-"""Moves between cells on real processes, brokers and databases, whoever is killed meanwhile."""
+"""Moves between cells on real processes, brokers and databases, any of them killed meanwhile."""
 
 from __future__ import annotations
 

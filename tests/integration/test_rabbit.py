@@ -1,4 +1,4 @@
-"""Calls on a real broker: reply queues after a break, and no time-out where nobody ever served."""
+"""Calls on a real broker: reply queues after a break, no time-out if no server ever existed."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_answers_come_through_an_exclusive_queue(echo: Echo, api: EchoAPI, broke
     ]
 
 
-def test_an_answer_finds_the_queue_of_a_connection_made_anew(
+def test_an_answer_finds_the_queue_of_a_connection_made_again(
     echo: Echo, api: EchoAPI, bus: Bus
 ) -> None:
     """A call outlives the loss of the connection that waits for its answer."""
@@ -148,7 +148,7 @@ def test_an_answer_finds_the_queue_of_a_connection_made_anew(
     assert answers == ["answered"]
 
 
-def test_a_queue_that_the_broker_holds_for_somebody_else_gets_another_name(
+def test_a_queue_that_the_broker_holds_for_another_connection_gets_another_name(
     echo: Echo, api: EchoAPI, bus: Bus, broker: Broker, make_bus: MakeBus
 ) -> None:
     """The broker may take a minute to see that a connection is lost: nobody waits for that."""
@@ -221,7 +221,7 @@ def test_a_topic_without_a_queue_of_all_is_served_by_name(make_bus: MakeBus) -> 
     server.wait()
 
 
-def test_nobody_looks_for_messages_that_nobody_sends(
+def test_no_server_polls_for_messages_that_are_not_sent(
     echo: Echo, api: EchoAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither who serves nor who waits for answers; heartbeats take a look in many seconds."""

@@ -1,4 +1,4 @@
-"""A running agent's providers take another shape under its guests, whoever is killed meanwhile."""
+"""A running agent's providers take another shape under its guests, any process killed meanwhile."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ provider_retry_seconds = 1
 
 
 class Machine(Deployment):
-    """One cell of one host whose operator writes its provider configuration anew."""
+    """One cell of one host whose operator rewrites its provider configuration."""
 
     url: str
     providers: Path
@@ -200,7 +200,7 @@ def test_slots_move_to_the_cells_and_back_with_the_guests_on_them(
 
 
 @pytest.mark.parametrize("killed", ["placement", "cell1-conductor", AGENT])
-def test_whoever_is_killed_in_the_middle_of_it_nothing_is_lost(
+def test_nothing_is_lost_when_a_process_is_killed_in_the_middle_of_it(
     machine: Machine,
     engine: PlacementEngine,
     database: Database,
@@ -226,7 +226,7 @@ def is_split_now(machine: Machine) -> bool:
 
 
 def is_waiting(database: Database) -> bool:
-    """Tell whether somebody waits for a lock in this database."""
+    """Return whether a session waits for a lock in this database."""
     query = sa.text(
         "SELECT count(*) FROM pg_stat_activity"
         " WHERE datname = current_database() AND wait_event_type = 'Lock'"

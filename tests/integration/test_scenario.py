@@ -55,7 +55,7 @@ def small(deployment):
 def test_a_hundred_instances_become_active(deployment, small):
     """All are built, in both cells, and placement holds what they use.
 
-    Four a request: a host that is chosen for a request is no alternate in it, and each needs some.
+    Four a request: a host selected for a request cannot be an alternate in it, and each needs some.
     """
     uuids = [uuid for _ in range(25) for uuid in deployment.create_servers(small, 4)]
     assert_all_active(deployment, uuids)

@@ -79,7 +79,7 @@ def refusals(deployment, process):
 
 
 def test_everything_works_when_signatures_are_required(deployment, small):
-    """Builds, a move with its messages in all directions, deletes: nobody is refused anything."""
+    """Builds, a move with its messages in all directions, deletes: no message is refused."""
     uuids = [uuid for _ in range(5) for uuid in deployment.create_servers(small, 4)]
     assert_all_active(deployment, uuids)
     for action, status in (("migrate", "VERIFY_RESIZE"), ("confirmResize", "ACTIVE")):

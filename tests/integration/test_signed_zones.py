@@ -35,13 +35,13 @@ SHAPE = {
     "eu": ("root", ["name=eu-h:vcpus=64:memory_mb=262144:disk_gb=2000"]),
 }
 AT_THE_BORDER = {"conductor", "scheduler"}
-"""Whoever speaks to another zone."""
+"""The processes that speak to another zone."""
 
 
 class SignedZone(SignedDeployment, ZoneDeployment):
     """A zone whose processes sign, and whose lists its own authority writes.
 
-    Whoever comes from outside comes through a door with TLS. The root's own processes do, too.
+    Clients from outside come through a proxy with TLS. The root's own processes do, too.
     """
 
     def __init__(self, folder, *, name, top_url, cell_url, options="", **arguments):

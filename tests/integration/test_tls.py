@@ -133,16 +133,16 @@ def test_everything_works_over_tls(deployment: Deployment, stores: Stores) -> No
     assert all(stores[1].is_encrypted(name) for name in DATABASES)
 
 
-def test_the_api_speaks_to_nobody_without_tls(deployment: Deployment) -> None:
+def test_the_api_speaks_to_no_client_without_tls(deployment: Deployment) -> None:
     """It says so."""
     answer = requests.get(deployment.api_url.replace("https:", "http:"), timeout=10)
     assert answer.status_code == 400
 
 
 def test_placement_lets_in_who_has_a_certificate(deployment: TlsDeployment) -> None:
-    """And nobody else, before it even looks at a token."""
+    """And no other client, before it even looks at a token."""
     url, believed = f"https://127.0.0.1:{deployment.placement_port}/", deployment.authority.ca_file
-    mine = deployment.authority.issue("somebody")
+    mine = deployment.authority.issue("client")
     shown = (str(mine.cert_file), str(mine.key_file))
     assert requests.get(url, verify=str(believed), cert=shown, timeout=10).ok
     with pytest.raises(requests.exceptions.ConnectionError):
@@ -150,7 +150,7 @@ def test_placement_lets_in_who_has_a_certificate(deployment: TlsDeployment) -> N
 
 
 def test_a_renewed_certificate_is_shown_without_a_restart(deployment: TlsDeployment) -> None:
-    """By the API and by placement, from the next connection on; who is connected stays so."""
+    """By the API and by placement, from the next connection on; open ones stay."""
     assert deployment.get("/flavors")
     renewed = deployment.renew()
     for port in (int(deployment.api_url.rpartition(":")[2]), deployment.placement_port):
@@ -206,7 +206,7 @@ def test_the_broker_has_to_prove_its_name(stores: Stores) -> None:
 
 
 @pytest.mark.parametrize("kind", ["none", "expired", "of another authority"])
-def test_the_broker_lets_in_nobody_without_a_certificate_of_ours(
+def test_the_broker_accepts_no_client_without_a_certificate_of_ours(
     kind: str, stores: Stores, tmp_path: Path
 ) -> None:
     """Whatever the account and its password."""

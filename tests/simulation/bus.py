@@ -58,7 +58,7 @@ class Broker:
         return process.is_alive and process.name not in self.cut
 
     def arrive(self, message: Message) -> None:
-        """Hand a message to who is there for it, or keep it."""
+        """Hand a message to its listener, or keep it."""
         if message.expires_at is not None and HUB.now >= message.expires_at:
             return
         ready = [server for server in self.servers if server.takes(message)]
@@ -71,7 +71,7 @@ class Broker:
             self.waiting.append(message)
 
     def look(self) -> None:
-        """Hand out what waited: somebody has come, or come back."""
+        """Hand out what waited: a listener has come, or come back."""
         waiting, self.waiting = self.waiting, []
         for message in waiting:
             HUB.after(HUB.rng.uniform(0.0, 0.05), functools.partial(self.arrive, message))
@@ -96,7 +96,7 @@ class SimServer:
         self._bus.broker.servers.remove(self)
 
     def wait(self) -> None:
-        """Have nothing in hand that is waited for."""
+        """Have no message under way that a process waits for."""
 
     def takes(self, message: Message) -> bool:
         return (
@@ -149,7 +149,7 @@ class SimBus(Bus):
         self.broker = broker
         self.process = process
         self.serializer = ObjectSerializer()
-        self.post = None  # nobody signs here
+        self.post = None  # no process signs here
 
     def server(self, interface: type[Interface], server: str, endpoints: Iterable[Any]) -> Any:
         return SimServer(self, interface, server, endpoints)

@@ -1,4 +1,4 @@
-"""What must be so: at every moment of a run, and when all is quiet."""
+"""Checks made all the time in a run, and when all is quiet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AT_REST = frozenset(
     {"active", "stopped", "resized", "shelved", "shelved_offloaded", "soft-delete", "error"}
 )
 HEARING_SECONDS = 20.0
-"""So long after it is back an agent has heard what became of its instances meanwhile."""
+"""Seconds after its return until an agent knows what became of its instances."""
 _INTENTS = {
     "api": ("reservations", "build_requests", "cleanups", "moves"),
     **dict.fromkeys(CELLS, ("instance_builds", "instance_deletes", "instance_operations")),
@@ -70,7 +70,7 @@ class Checks:
     # When all is quiet
 
     def is_quiet(self) -> bool:
-        """Tell whether nothing is still to be done; looks no further than at the first."""
+        """Return whether nothing is still to be done; looks no further than at the first."""
         return next(self._left(), None) is None
 
     def left(self) -> list[str]:

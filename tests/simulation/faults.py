@@ -1,4 +1,4 @@
-"""What goes wrong in a run, and when: all of it from a seed."""
+"""Faults of a run and their times: all of it from a seed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Faults:
     """Loses, delays and repeats messages; kills, cuts off, misleads processes, until ``stop``."""
 
     def __init__(self, seed: int) -> None:
-        self._dice = random.Random(f"faults/{seed}")
+        self._rng = random.Random(f"faults/{seed}")
         self._is_on = True
-        calm = self._dice.random() < 0.2  # some runs are about operations crossing each other
-        scale = 0.0 if calm else self._dice.choice((0.5, 1.0, 2.0))
+        calm = self._rng.random() < 0.2  # some runs are about operations crossing each other
+        scale = 0.0 if calm else self._rng.choice((0.5, 1.0, 2.0))
         self._lost = 0.02 * scale
         self._twice = 0.04 * scale
         self._slow = 0.06 * scale
@@ -28,19 +28,19 @@ class Faults:
 
     def _fate(self, sender: str, method: str) -> list[float]:
         """Return after how many seconds a message arrives, once for each time that it does."""
-        delay = self._dice.uniform(0.0, DELAY_SECONDS_MAX)
+        delay = self._rng.uniform(0.0, DELAY_SECONDS_MAX)
         if not self._is_on:
             return [delay]
-        drawn = self._dice.random()
+        drawn = self._rng.random()
         if drawn < self._lost:
             HUB.watch(sender, f"loses {method}")
             return []
         if drawn < self._lost + self._twice:
-            later = delay + self._dice.uniform(0.0, SLOW_SECONDS_MAX)
+            later = delay + self._rng.uniform(0.0, SLOW_SECONDS_MAX)
             HUB.watch(sender, f"sends {method} twice")
             return [delay, later]
         if drawn < self._lost + self._twice + self._slow:
-            return [self._dice.uniform(0.0, SLOW_SECONDS_MAX)]
+            return [self._rng.uniform(0.0, SLOW_SECONDS_MAX)]
         return [delay]
 
     def begin(self, world: World) -> None:
@@ -53,7 +53,7 @@ class Faults:
         def strike() -> None:
             if self._is_on:
                 kinds = (self._doom, self._doom, self._doom, self._kill, self._cut, self._skew)
-                self._dice.choice(kinds)(world)
+                self._rng.choice(kinds)(world)
                 HUB.after(self._pause(), strike)
 
         HUB.after(self._pause(), strike)
@@ -63,7 +63,7 @@ class Faults:
         self._is_on = False
 
     def are_left(self, world: World) -> bool:
-        """Tell whether a process is away or cut off, or will be."""
+        """Return whether a process is away or cut off, or will be."""
         return any(broker.cut for broker in world.brokers.values()) or any(
             not process.is_alive or process.effects_left is not None
             for process in world.processes.values()
@@ -81,36 +81,36 @@ class Faults:
 
     def _pause(self) -> float:
         assert self._seconds_between is not None
-        return self._dice.expovariate(1.0 / self._seconds_between)
+        return self._rng.expovariate(1.0 / self._seconds_between)
 
     def _doom(self, world: World) -> None:
         """Let a process die soon, in the middle of something."""
-        name = self._dice.choice([*SERVICES, *AGENTS])
+        name = self._rng.choice([*SERVICES, *AGENTS])
         process = world.processes[name]
         if not process.is_alive:
             return
-        process.effects_left = self._dice.randrange(EFFECTS_MAX)
+        process.effects_left = self._rng.randrange(EFFECTS_MAX)
         died = process.on_death
 
         def on_death() -> None:
             died()
-            HUB.after(self._dice.uniform(0.1, 12.0), lambda: world.start(name))
+            HUB.after(self._rng.uniform(0.1, 12.0), lambda: world.start(name))
 
         process.on_death = on_death
 
     def _kill(self, world: World) -> None:
         """Let a process be away for long enough that others take notice."""
-        name = self._dice.choice([*AGENTS, *AGENTS, *SERVICES])
+        name = self._rng.choice([*AGENTS, *AGENTS, *SERVICES])
         world.kill(name)
-        HUB.after(self._dice.uniform(1.0, 30.0), lambda: world.start(name))
+        HUB.after(self._rng.uniform(1.0, 30.0), lambda: world.start(name))
 
     def _cut(self, world: World) -> None:
         """Cut a process off from one of its brokers for a while."""
-        broker = world.brokers[self._dice.choice((TOP, *CELLS))]
-        name = self._dice.choice([*SERVICES, *AGENTS])
+        broker = world.brokers[self._rng.choice((TOP, *CELLS))]
+        name = self._rng.choice([*SERVICES, *AGENTS])
         world.cut(name, broker)
-        HUB.after(self._dice.uniform(1.0, 20.0), lambda: world.mend(name, broker))
+        HUB.after(self._rng.uniform(1.0, 20.0), lambda: world.mend(name, broker))
 
     def _skew(self, world: World) -> None:
-        name = self._dice.choice([*SERVICES, *AGENTS])
-        world.processes[name].skew_seconds = self._dice.uniform(-3.0, 3.0)
+        name = self._rng.choice([*SERVICES, *AGENTS])
+        world.processes[name].skew_seconds = self._rng.uniform(-3.0, 3.0)

@@ -1,7 +1,7 @@
 """Time, threads and chance of a simulation: all of the program's, in one thread, from one seed.
 
 ``install`` puts them in the place of the standard library's, before anything of ours is imported.
-A thread is a greenlet then, a lock a list of those who wait for it, and time passes when nobody has
+A thread is a greenlet then, a lock a list of those who wait for it, and time passes when none has
 anything to do. So the services run as they are, threads and all, and the same seed gives the same
 run. Threads belong to a process that can be killed: see ``Process``.
 """
@@ -110,7 +110,7 @@ class Hub:
     # The line of what is to happen
 
     def after(self, seconds: float, fn: Callable[[], None]) -> None:
-        """Have something done later, by nobody's thread."""
+        """Have something done later, by no thread in particular."""
         later = max(seconds, TICK_SECONDS) if seconds > 0 else 0.0  # else time could stand still
         entry = (self.now + later, self.rng.random(), next(self._numbers), fn)
         heapq.heappush(self._line, entry)
@@ -122,7 +122,7 @@ class Hub:
             if not self._line or self._line[0][0] > deadline:
                 self.now = deadline
                 return False
-            at, _dice, _number, fn = heapq.heappop(self._line)
+            at, _rng, _number, fn = heapq.heappop(self._line)
             self.events += 1
             if self.events > EVENTS_MAX:
                 raise AssertionError("the run does not end")
@@ -149,7 +149,7 @@ class Hub:
         process.on_death()
 
     def crashed(self, thread: SimThread, error: BaseException) -> None:
-        """Note that a thread ended by an error that nobody caught."""
+        """Note that a thread ended by an uncaught error."""
         self.failures.append(f"thread {thread.name} of {thread.process.name} died of {error!r}")
 
     # What threads do
@@ -158,7 +158,7 @@ class Hub:
         """Wait to be woken; False when the time was up before."""
         me = self.current
         if me is None:
-            raise RuntimeError("nobody waits outside of a simulated thread")
+            raise RuntimeError("only a simulated thread can wait")
         if not me.process.is_alive:
             raise Killed
         me.token += 1
@@ -239,7 +239,7 @@ class Lock:
             if not blocking or (deadline is not None and HUB.now >= deadline):
                 return False
             if me is None:
-                raise RuntimeError("a lock is held that nobody will give back")
+                raise RuntimeError("a lock is held that no thread will release")
             self._waiting.append(me)
             try:
                 HUB.park(None if deadline is None else deadline - HUB.now)

@@ -22,7 +22,7 @@ def open_file(path: str | Path, *arguments: Any, **options: Any) -> sqlite3.Conn
 
 
 def kept(path: str | Path) -> sqlite3.Connection:
-    """Return the connection that nobody else uses, to look at a file from outside."""
+    """Return the connection that no process uses, to look at a file from outside."""
     name = _name(path)
     if name not in _kept:
         _kept[name] = _connect(name, uri=True, isolation_level=None, check_same_thread=False)
@@ -31,7 +31,7 @@ def kept(path: str | Path) -> sqlite3.Connection:
 
 
 def forget() -> None:
-    """Let all files be gone; whoever opened one has closed it."""
+    """Let all files be gone; each process has closed its own."""
     for connection in _kept.values():
         connection.close()
     _kept.clear()

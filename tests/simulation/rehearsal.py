@@ -1,4 +1,4 @@
-"""Stories that nobody looks at, played before the first seed, so that each finds a warm program.
+"""Stories without checks, played before the first seed, so that each finds a warm program.
 
 What a program does for the first time costs most: statements are compiled, classes looked into. A
 fork has what its parent did; so that is done there once, and the deployment thrown away.
@@ -14,7 +14,7 @@ from tests.simulation.run import run
 from tests.simulation.world import SimDatabase
 
 SEEDS = range(1_000_000_000, 1_000_000_004)
-"""So many stories do nearly everything that a story can do."""
+"""Number of stories that do nearly everything that a story can do."""
 
 
 def rehearse(folder: Path) -> None:

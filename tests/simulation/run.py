@@ -18,7 +18,7 @@ from tests.simulation.story import Story
 
 STORY_SECONDS = (1.0, 1.5, 2.5, 4.5)
 LINGER_SECONDS = (0.0, 0.0, 15.0)
-"""So long what is broken may stay so after a story: in some runs hosts are given up."""
+"""How long faults may last after a story: in some runs hosts are given up."""
 QUIET_SECONDS_MAX = 300.0
 LOOK_SECONDS = 1.0
 REST_SECONDS = 4.0
@@ -103,7 +103,7 @@ def _options(seed: int) -> dict[tuple[str | None, str], Any]:
 
 
 class _Logs(logging.Handler):
-    """Says what the services log; an error that nobody expects is a failure of the run."""
+    """Says what the services log; an unexpected error is a failure of the run."""
 
     def __init__(self, say: Say) -> None:
         super().__init__(logging.INFO)

@@ -1,4 +1,4 @@
-"""What every story begins with: a deployment that runs, with servers in several states."""
+"""Beginning of every story: a deployment that runs, with servers in several states."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STATES = {"": "active", "stop": "stopped", "resize": "resized", "shelve": "shelv
 
 @dataclass(frozen=True)
 class Stage:
-    """A deployment at rest; ``servers`` are those that its users were told of."""
+    """An idle deployment; ``servers`` are those that its users were told of."""
 
     world: World
     servers: frozenset[str]

@@ -1,4 +1,4 @@
-"""What users ask for in a run, at random moments: all of it from a seed."""
+"""Requests of users in a run, at random times: all of it from a seed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Story:
 
     def __init__(self, world: World, seed: int, *, accepted: Set[str], seconds: float) -> None:
         self._world = world
-        self._dice = random.Random(f"story/{seed}")
+        self._rng = random.Random(f"story/{seed}")
         self._ends_at = HUB.now + seconds
         self._under_way = 0
         self._is_telling = True
@@ -58,7 +58,7 @@ class Story:
 
     def _tell(self) -> None:
         while HUB.now < self._ends_at:
-            HUB.park(self._dice.expovariate(1.0 / PAUSE_SECONDS_MEAN))
+            HUB.park(self._rng.expovariate(1.0 / PAUSE_SECONDS_MEAN))
             self._under_way += 1
             HUB.spawn(self._ask_something, name="request", process=self._world.user)
         self._is_telling = False
@@ -74,15 +74,15 @@ class Story:
 
     def _ask(self) -> None:
         api, servers = self._world.api(), self._world.servers()
-        if self._dice.random() < 0.05:
+        if self._rng.random() < 0.05:
             api.list_servers(a_user(), filters={}, limit=LIST_LIMIT)
-        if not servers or (len(servers) < SERVERS_MAX and self._dice.random() < 0.3):
+        if not servers or (len(servers) < SERVERS_MAX and self._rng.random() < 0.3):
             self._create()
             return
-        server = self._dice.choice(servers)
+        server = self._rng.choice(servers)
         usual = OPERATIONS.get(server.vm_state, ALWAYS)
-        odd = self._dice.random() < 0.1
-        operation = self._dice.choice(sum(OPERATIONS.values(), ()) if odd else usual)
+        odd = self._rng.random() < 0.1
+        operation = self._rng.choice(sum(OPERATIONS.values(), ()) if odd else usual)
         HUB.watch("user", f"asks to {operation} {_name(server)}, {server.vm_state}")
         if operation == "delete":
             api.delete_server(a_user(), server.uuid)
@@ -90,10 +90,10 @@ class Story:
             api.operate_server(a_user(), server.uuid, operation, self._arguments(operation, server))
 
     def _create(self) -> None:
-        count = self._dice.choice((1, 1, 2, 3, 5))
+        count = self._rng.choice((1, 1, 2, 3, 5))
         HUB.watch("user", f"asks for {count} servers")
         request: dict[str, Any] = {
-            "name": "web", "flavor": self._dice.choice(list(FLAVORS)), "image": "loop",
+            "name": "web", "flavor": self._rng.choice(list(FLAVORS)), "image": "loop",
             "min_count": count, "max_count": count,
         }  # fmt: skip
         answer = self._world.api().create_servers(a_user(), request)
@@ -105,11 +105,11 @@ class Story:
         if operation == "resize":
             own = json.loads(server.flavor).get("armillary_object.data", {}).get("name")
             others = [name for name in FLAVORS if name != own]
-            return {"flavor": self._dice.choice(others)}
-        if operation == "rebuild" and self._dice.random() < 0.3:
+            return {"flavor": self._rng.choice(others)}
+        if operation == "rebuild" and self._rng.random() < 0.3:
             return {"image": "other"}
         if operation == "reboot":
-            return {"is_hard": self._dice.random() < 0.5}
+            return {"is_hard": self._rng.random() < 0.5}
         return {}
 
 

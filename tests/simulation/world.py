@@ -116,7 +116,7 @@ class SimDatabase(Database):
             url = str(self.url)
             if url not in self.shared:
                 self.shared[url] = engines.create_engine(self.url, self.options, self.name)
-                # Readers begin nothing: nobody writes while one reads, and events cost time.
+                # Readers begin nothing: no thread writes while one reads, and events cost time.
                 self.shared[url]._has_events = False
             self._engine = self.shared[url]
             self._writers = self._engine.execution_options(**{sqlite.WRITE_OPTION: True})

@@ -24,7 +24,7 @@ GIB = 1024**3
 
 
 class Watch:
-    """Whoever watches a live migration; it is called off once it is under way, if at all."""
+    """Watcher of a live migration; it is aborted once it is under way, if at all."""
 
     def __init__(self, *, aborts: bool = False) -> None:
         self._aborts = aborts

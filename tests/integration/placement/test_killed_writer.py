@@ -54,7 +54,7 @@ def test_what_was_not_committed_was_never_written(
 def test_what_was_committed_stands_whenever_its_writer_is_killed(
     engine: PlacementEngine, any_database_url: str
 ) -> None:
-    """Of the write that nobody was told of, all is there or nothing."""
+    """Of the write without an answer, all is there or nothing."""
     for _ in range(KILLS):
         amount = 0
         with killed_in_the_end(write_on_and_on, any_database_url) as pipe:

@@ -147,7 +147,7 @@ def aggregates(generation: int, number: int) -> Any:
 def test_of_two_writers_on_one_generation_one_wins(
     site: Site, body: Callable[[int, int], Any]
 ) -> None:
-    """The other one is told that somebody else wrote, through whichever server they came."""
+    """The other client gets a conflict, through whichever server they came."""
     path = f"/resource_providers/{make_provider(site.one)}"
     for generation in range(1, ROUNDS + 1):
         bodies = [body(generation, number) for number in range(2)]

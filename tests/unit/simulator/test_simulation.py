@@ -118,7 +118,7 @@ def test_laws_hold_for_any_scenario(
         ["[scheduler]", "driver = caching_scheduler", "periodic_task_interval = 5",
          "[filter_scheduler]", "enabled_filters = ComputeFilter,RamFilter,CoreFilter,DiskFilter"],
     ],
-    ids=["defaults", "dice", "chance", "caching"],
+    ids=["defaults", "random", "chance", "caching"],
 )  # fmt: skip
 def test_equal_seeds_have_equal_outcomes(lines: list[str], tmp_path: Path) -> None:
     """Whatever is left to chance, and whichever driver decides; another seed is another story."""
@@ -132,7 +132,7 @@ def test_equal_seeds_have_equal_outcomes(lines: list[str], tmp_path: Path) -> No
 def test_dice_matter_where_they_are_asked_for(tmp_path: Path) -> None:
     """The seed reaches what the options leave to chance."""
     hosts = [some_hosts("h-{1..9}")]
-    policy = write_policy(tmp_path, "dice", ["[filter_scheduler]", "host_subset_size = 9"])
+    policy = write_policy(tmp_path, "random", ["[filter_scheduler]", "host_subset_size = 9"])
     stories = {run(a_scenario(tmp_path, hosts=hosts, seed=seed), policy).story for seed in range(3)}
     assert len(stories) == 3
 

@@ -108,7 +108,7 @@ def order_of_equal_hosts(seed: int, hosts: list[Host]) -> list[str]:
 
 
 def test_each_process_takes_equal_hosts_in_an_order_of_its_own() -> None:
-    """So that several of them don't all begin with the same ones. The dice decide."""
+    """So that several of them don't all begin with the same ones. The order is random."""
     hosts = some_hosts(12)
     one, again, other = (order_of_equal_hosts(seed, hosts) for seed in (1, 1, 2))
     assert one == again

@@ -83,7 +83,7 @@ def test_several_servers_are_numbered_from_one(accept: Accept) -> None:
 
 
 def test_a_reservation_id_is_short(plane: ControlPlane) -> None:
-    """It is r- and eight letters or digits, from the dice that are given."""
+    """It is r- and eight letters or digits, from the given random source."""
     rng = random.Random(7)
     acceptance = Acceptance(
         plane.conf, plane.database, plane.parts.reservations, now=plane.clock, rng=rng
