@@ -72,7 +72,7 @@ def test_a_database_that_goes_away_ends_a_run_and_nothing_else(
     assert len(cell.agents["a"].orders) == 1
 
 
-def test_an_error_nobody_thought_of_is_tried_again_later(cell: Cell) -> None:
+def test_an_unexpected_error_is_tried_again_later(cell: Cell) -> None:
     """Placement answers nonsense: logged, put off, not lost."""
     cell.add_agent("a")
     cell.add_agent("b")

@@ -253,7 +253,7 @@ def test_objects_are_rewritten_for_older_peers(running: Running) -> None:
     "task", ["recover", "watch-services", "confirm-providers", "purge-deleted"]
 )
 def test_every_periodic_task_can_run(running: Running, task: str) -> None:
-    """On a cell at rest it finds little to do, and breaks nothing."""
+    """On an idle cell it finds little to do, and breaks nothing."""
     assert running.periodic(task) >= 0
 
 

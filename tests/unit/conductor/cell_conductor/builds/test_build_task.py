@@ -236,7 +236,7 @@ def test_a_host_that_went_down_is_left_word_to_forget_the_attempt(cell: Cell) ->
     assert orders == [("forget", 1)]
 
 
-def test_a_conductor_that_hears_nobody_gives_no_host_up(cell: Cell) -> None:
+def test_a_conductor_without_reports_gives_no_host_up(cell: Cell) -> None:
     """The broker was away: the agent's success, which waited in its outbox, still counts."""
     request = first_is_down(cell)
     cell.hears_well = False
@@ -313,7 +313,7 @@ def test_a_build_whose_conductor_died_is_cast_again_by_another(cell: Cell) -> No
 
 
 def test_a_build_that_the_heartbeat_names_is_left_alone(cell: Cell) -> None:
-    """Its agent has it in hand, however long it takes."""
+    """Its agent is working on it, however long it takes."""
     request = all_good(cell)
     cell.hand_over(request)
     for _ in range(10):
@@ -323,7 +323,7 @@ def test_a_build_that_the_heartbeat_names_is_left_alone(cell: Cell) -> None:
 
 
 def test_a_heartbeat_renews_no_other_attempt(cell: Cell) -> None:
-    """An agent that still has attempt 1 in hand says nothing about attempt 2 elsewhere."""
+    """An agent that still works on attempt 1 says nothing about attempt 2 elsewhere."""
     request = first_fails(cell)
     cell.hand_over(request)
     cell.agents["a"].work()
@@ -415,7 +415,7 @@ def test_no_more_attempts_are_made_than_allowed(cell: Cell) -> None:
 
 
 def test_a_build_waits_at_the_stage_that_is_stored(cell: Cell) -> None:
-    """Claim first, then build: the row says what is next for whoever takes it up."""
+    """Claim first, then build: the row says what is next for the conductor that resumes it."""
     request = first_fails(cell)
     cell.hand_over(request)
     cell.top_bus.fail("claim_batch", GONE)

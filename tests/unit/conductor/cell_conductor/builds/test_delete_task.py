@@ -223,7 +223,7 @@ def test_a_host_that_is_down_is_not_waited_for(cell: Cell) -> None:
 
 
 def test_what_is_on_no_host_is_deleted_without_one(cell: Cell) -> None:
-    """Its builds all failed: nobody is asked, and nobody is said to be down."""
+    """Its builds all failed: no agent is asked, and none is said to be down."""
     request = two_hosts(cell)
     fail_all(cell, request)
     cell.hand_over(request)

@@ -112,7 +112,7 @@ def test_success_of_an_earlier_attempt_on_the_same_host_is_stale(cell: Cell) -> 
 def test_success_before_recovery_looked_wins_over_the_expired_lease(
     cell: Cell, building: BuildRequest
 ) -> None:
-    """Whoever writes first: the build is over, there is nothing to recover."""
+    """In either order of writes the build is over, there is nothing to recover."""
     cell.clock.advance(1000)
     assert succeeded(cell, building.instance_uuid) == ACCEPTED
     assert cell.recovery.run() == 0
@@ -137,7 +137,7 @@ def test_success_of_a_deleted_instance_is_stale(cell: Cell, building: BuildReque
 
 
 def test_success_of_an_unknown_instance_is_stale(cell: Cell, building: BuildRequest) -> None:
-    """Nobody asked for it here."""
+    """The cell has no request for it."""
     assert succeeded(cell, "00000000-0000-4000-8000-000000000000") == STALE
 
 
@@ -267,7 +267,7 @@ def test_the_end_of_an_instance_being_deleted_is_stale(cell: Cell, building: Bui
 
 
 def test_the_end_of_another_attempt_is_stale(cell: Cell, building: BuildRequest) -> None:
-    """It is of a guest that nobody counts on any more."""
+    """It is of a guest that is no longer expected."""
     succeeded(cell, building.instance_uuid)
     assert ended(cell, building.instance_uuid, attempt=2) == STALE
 
@@ -323,7 +323,7 @@ def test_a_guest_gone_told_by_another_agent_is_stale(cell: Cell, building: Build
     assert deleted(cell, building.instance_uuid, agent="b") == STALE
 
 
-def test_a_guest_gone_that_nobody_knew_is_accepted(cell: Cell, building: BuildRequest) -> None:
+def test_a_guest_gone_that_was_unknown_is_accepted(cell: Cell, building: BuildRequest) -> None:
     """What is unknown, or purged, is gone."""
     assert deleted(cell, "00000000-0000-4000-8000-000000000000") == ACCEPTED
 

@@ -1,4 +1,4 @@
-"""Which version an agent is of: kept for a while, and looked at anew where it was older."""
+"""Versions of agents: kept for a while, and read again where they were older."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_an_upgraded_agent_counts_at_once(cell: Cell) -> None:
 
 
 def test_a_report_of_another_version_is_heard(cell: Cell) -> None:
-    """Once; the same again is no news."""
+    """Once; the same again tells nothing new."""
     heard: list[str] = []
     cell.services._on_version = lambda: heard.append("news")
     for version in (OLD, OLD, NEW):

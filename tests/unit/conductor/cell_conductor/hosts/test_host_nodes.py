@@ -1,4 +1,4 @@
-"""Compute nodes: stored when they changed, refused when they are somebody else's."""
+"""Compute nodes: stored when they changed, refused when they are another agent's."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_an_identity_that_is_no_uuid_is_refused(cell: Cell) -> None:
 
 
 def test_attributes_that_the_cell_works_out_cannot_be_reported(cell: Cell) -> None:
-    """Nor can those that nobody declared."""
+    """Nor can undeclared ones."""
     cell.add_agent("a")
     cell.silence("a")
     cell.services.watch()

@@ -1,4 +1,4 @@
-"""Services: signs of life, who is up, who carries which host, and what operators change."""
+"""Services: heartbeats, state, the agent of each host, and changes by operators."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_every_report_counts(cell: Cell) -> None:
 
 
 def test_schedulers_learn_of_another_version(cell: Cell) -> None:
-    """Request filters may wait for the last old agent; a report that changes nothing is no news."""
+    """Request filters may wait for the last old agent; reports without a change tell nothing."""
     cell.add_agent("a")
     seq = cell.updates.get(0).last_seq
     report(cell, service(cell, "a").agent or "", "a", version=service(cell, "a").version)
@@ -171,7 +171,7 @@ def test_going_down_is_a_change_that_schedulers_hear_of(cell: Cell) -> None:
     assert (batch.hosts, batch.attributes["service_up"]) == (["a"], [False])
 
 
-def test_nobody_goes_down_while_the_conductor_hears_nobody(cell: Cell) -> None:
+def test_no_host_goes_down_while_the_conductor_receives_nothing(cell: Cell) -> None:
     """It is judged when it can hear again; who comes up meanwhile is up."""
     for name in ("a", "b"):
         cell.add_agent(name)
@@ -316,7 +316,7 @@ def test_deleting_a_service_removes_nodes_and_providers_and_tells_schedulers(cel
 
 
 def test_a_provider_that_a_report_made_again_meanwhile_is_removed_too(cell: Cell) -> None:
-    """It would take allocations for a host that nobody knows."""
+    """It would take allocations for an unknown host."""
     cell.add_agent("a")
     provider = cell.placement.providers[node_uuid("a")]
     cell.top_bus.meanwhile(
@@ -340,7 +340,7 @@ def test_a_service_with_living_instances_is_not_deleted(cell: Cell) -> None:
 
 
 def test_a_service_whose_provider_has_allocations_is_not_deleted(cell: Cell) -> None:
-    """Somebody claimed it a moment ago, or another tool did: the record stays."""
+    """A scheduler claimed it a moment ago, or another tool did: the record stays."""
     cell.add_agent("a")
     cell.placement.held["somebody"] = {node_uuid("a")}
     with pytest.raises(exception.InUse):

@@ -1,4 +1,4 @@
-"""Host states: pushed in order, complete for whoever asks, cheap while nothing changes."""
+"""Host states: pushed in order, complete for each caller, cheap while nothing changes."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_the_answer_to_a_number_never_given_is_all_rows(cell: Cell) -> None:
 
 
 def test_the_answer_to_one_who_missed_a_forgotten_removal_is_all_rows(cell: Cell) -> None:
-    """Removals are kept for days; who is further behind starts anew."""
+    """Removals are kept for days; a scheduler further behind reads everything again."""
     cell.add_agent("a")
     cell.add_agent("b")
     before = cell.updates.get(0).last_seq

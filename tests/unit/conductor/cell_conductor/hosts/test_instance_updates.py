@@ -119,7 +119,7 @@ def test_what_cannot_be_told_is_left_to_the_pushed_states(
 
 
 def test_a_deleted_instance_is_told_of(cell: Cell) -> None:
-    """By whoever ends its record."""
+    """By the process that ends its record."""
     seen: list[tuple[str, str]] = []
     cell.add_agent("agent", "a")
     request = a_build_request("a")

@@ -38,7 +38,7 @@ def ear() -> Ear:
     return Ear()
 
 
-def test_nobody_is_judged_before_all_had_the_time_to_speak(ear: Ear) -> None:
+def test_no_host_is_marked_down_before_all_had_the_time_to_report(ear: Ear) -> None:
     assert not ear.hearing.may_mark_down()
     ear.listen_for(DOWN_TIME - 10)
     assert not ear.hearing.may_mark_down()
@@ -46,7 +46,7 @@ def test_nobody_is_judged_before_all_had_the_time_to_speak(ear: Ear) -> None:
     assert ear.hearing.may_mark_down()
 
 
-def test_nobody_is_judged_while_the_broker_is_away(ear: Ear) -> None:
+def test_no_host_is_marked_down_while_the_broker_is_away(ear: Ear) -> None:
     ear.listen_for(2 * DOWN_TIME)
     ear.is_cut_off = True
     ear.hearing.listen()

@@ -35,7 +35,7 @@ def test_pending_nodes_are_tried_until_placement_took_them(cell: Cell) -> None:
 
 
 def test_an_answer_that_was_lost_is_asked_for_again(cell: Cell) -> None:
-    """Placement did it, nobody heard: doing it twice is fine."""
+    """Placement did it, the answer was lost: doing it twice is fine."""
     cell.services.report("a", ["a"], {}, version=1)
     cell.top_bus.fail("set_providers", AWAY, when_done=True)
     cell.nodes.report(admin_context(), "a", [a_node("a")])
@@ -52,7 +52,7 @@ def test_nodes_are_told_in_batches(cell: Cell) -> None:
 
 
 def test_pending_nodes_of_a_disabled_host_are_told_so(cell: Cell) -> None:
-    """The trait is part of what is told, whoever tells it."""
+    """The trait is part of every report, from any conductor."""
     cell.conf.set_override("enable_new_services", False)
     cell.services.report("a", ["a"], {}, version=1)
     cell.top_bus.fail("set_providers", AWAY)

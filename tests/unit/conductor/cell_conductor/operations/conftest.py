@@ -1,4 +1,4 @@
-"""What tests of operations share: one cell, which each test brings into the state that it needs."""
+"""Fixtures of the tests of operations: one cell, brought into the state that a test needs."""
 
 from __future__ import annotations
 

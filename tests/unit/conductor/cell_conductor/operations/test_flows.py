@@ -1,4 +1,4 @@
-"""Every operation: how it ends, who holds what at each of its stages, whoever is killed."""
+"""Every operation: its end, and the allocations at each of its stages, also after kills."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ALIKE = {
     "live-next-host", "live-no-describe", "evacuate-no-spawn", "evacuate-no-room", "shelve-fails",
     "offload-fails", "unshelve-here-fails", "unshelve-next-host",
 }  # fmt: skip
-"""Stories whose stages are all in other stories, too: nobody is killed in them."""
+"""Stories whose stages are all in other stories, too: no process is killed in them."""
 
 
 def owed(seen: Seen, uuid: str) -> dict[str, set[str]]:
@@ -98,7 +98,7 @@ def test_a_kill_at_any_moment_changes_nothing(stage: Stage, name: str) -> None:
     assert cell.survive_kills(story.acts(), check, story=name) >= 4
 
 
-def test_at_every_stage_of_every_flow_somebody_is_killed(stage: Stage) -> None:
+def test_at_every_stage_of_every_flow_a_process_is_killed(stage: Stage) -> None:
     """A new operation, or a new stage, needs a story that comes there."""
     killed = [name for name in STORIES if name not in ALIKE]
     seen = {each for name in killed for each in stage.stages_of(name)}

@@ -1,4 +1,4 @@
-"""What comes between: deletes, hosts that go down and come back, aborts, what has to succeed."""
+"""Interruptions: deletes, hosts that go down and come back, aborts, what has to succeed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EFFECTS_EVERY = 4
 
 
 def check_whole(cell: OperatedCell) -> None:
-    """Hold what is true of any instance at rest: who holds what, where there is a guest, and that
+    """Hold what is true of any idle instance: its allocations, where there is a guest, and that
     an error has a reason.
     """
     row, move = cell.row(cell.uuid), cell.migration(MOVE)
@@ -132,7 +132,7 @@ def test_a_delete_at_any_moment_leaves_nothing(stage: Stage, name: str) -> None:
 
 
 def test_a_word_to_the_other_host_that_is_lost_is_said_again(stage: Stage) -> None:
-    """Nobody waits for its answer; the guest there would stay until its agent compares."""
+    """No conductor waits for its answer; the guest there would stay until its agent compares."""
     cell = stage.play(STORIES["resize"])
     cell.cell_bus.fail("delete_instance", oslo_messaging.MessagingTimeout("lost"))
     cell.ask_delete(cell.uuid)
@@ -215,7 +215,7 @@ def evacuated(stage: Stage) -> OperatedCell:
     """Return a cell whose instance is on b, and whose host a has just come back."""
     cell = stage.play(STORIES["evacuate"])
     cell.timed.run()
-    STORIES["evacuate"].check(cell)  # nobody takes anything from a host that is down
+    STORIES["evacuate"].check(cell)  # nothing is taken from a host that is down
     cell.agents["a"].is_alive = True
     cell.agents["a"].heartbeat()
     return cell

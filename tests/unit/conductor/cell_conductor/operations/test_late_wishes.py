@@ -20,7 +20,7 @@ def ask(cell: OperatedCell, context: RequestContext, operation: str, **arguments
 
 
 def test_a_stop_that_comes_again_does_not_stop_what_was_started_since(stage: Stage) -> None:
-    """Its answer was lost, and whoever asked asked again."""
+    """Its answer was lost, and the caller asked again."""
     cell = stage.set(STORIES["stop"])
     context = admin_context()
     ask(cell, context, "stop")
@@ -31,7 +31,7 @@ def test_a_stop_that_comes_again_does_not_stop_what_was_started_since(stage: Sta
 
 
 def test_an_unshelve_that_comes_again_does_not_begin_for_ever(stage: Stage) -> None:
-    """Nobody looks for hosts a second time, so it would wait without an end."""
+    """No conductor looks for hosts a second time, so it would wait without an end."""
     cell = stage.set(STORIES["unshelve"])
     context = admin_context()
     ask(cell, context, "unshelve", migration_uuid=MOVE)
@@ -45,7 +45,7 @@ def test_an_unshelve_that_comes_again_does_not_begin_for_ever(stage: Stage) -> N
 
 
 def test_a_move_that_was_refused_and_comes_again_is_taken_back(stage: Stage) -> None:
-    """Whoever asked heard no, so nobody seeks hosts for it; the server must not wait for ever."""
+    """The caller was refused, so no conductor seeks hosts; the server must not wait for ever."""
     cell = stage.set(STORIES["live"])
     context = admin_context()
     cell.operate(cell.uuid, "reboot")

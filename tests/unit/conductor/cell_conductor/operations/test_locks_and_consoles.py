@@ -50,7 +50,7 @@ class Locks:
 
 @pytest.fixture
 def locks(cell: Cell) -> Locks:
-    """Return an instance that nobody has locked."""
+    """Return an instance without a lock."""
     return Locks(cell)
 
 
@@ -73,7 +73,7 @@ def test_an_owner_does_not_take_an_administrators_lock_over(locks: Locks) -> Non
 
 
 def test_who_is_not_there_is_not_locked(locks: Locks) -> None:
-    """Whoever asks."""
+    """For any caller."""
     with pytest.raises(exception.InstanceNotFound):
         locks.at_rest.set_lock(admin_context(), builders.a_uuid(), locked=True, reason=None)
 

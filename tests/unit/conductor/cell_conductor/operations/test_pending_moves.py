@@ -1,4 +1,4 @@
-"""What a cell asks of moves that wait for the super conductor."""
+"""Questions of a cell about moves that wait for the super conductor."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def test_what_a_deleted_instance_holds_is_released(
     assert world.counts[0] == {"deleted": 1, "tracked": 1, "released": 1}
 
 
-def test_nobody_else_is_released_and_each_is_said_once(
+def test_no_other_consumer_is_released_and_each_is_logged_once(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Unknown ones may be another service's; one elsewhere is warned of, unless it moves."""
@@ -174,7 +174,7 @@ def test_one_that_changed_meanwhile_is_left_alone(world: World) -> None:
 
 
 def _change(world: World, consumer: str) -> None:
-    """Write a consumer's allocation anew, as an operator may over REST."""
+    """Rewrite a consumer's allocation, as an operator may over REST."""
     claim = builders.a_claim(node_uuid("a"), 2, consumer_uuid=consumer, replace=True)
     (result,) = world.engine.claims.claim([claim])
     assert result.is_claimed
