@@ -1,4 +1,4 @@
-"""What tests of the conductor share: a placement of a test's own."""
+"""Fixtures of the conductor's tests: a placement of a test's own."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def take(database: Database, its: Leases, key: str = "a") -> Lease | None:
 
 
 def test_a_free_row_is_taken_once(database: Database, clock: Clock) -> None:
-    """By whoever comes first, be it the same conductor."""
+    """By the first conductor that tries, be it the same one."""
     its = leases(clock)
     assert take(database, its) is not None
     assert take(database, its) is None
@@ -163,7 +163,7 @@ def test_free_rows_are_listed_oldest_first(database: Database, clock: Clock) -> 
 
 
 def test_a_new_row_can_be_held_from_the_start(database: Database, clock: Clock) -> None:
-    """Nobody else finds it before its maker is done or dead."""
+    """No other conductor finds it before its maker is done or dead."""
     its = leases(clock)
     lease = its.held("new")
     with database.writer() as session:
@@ -173,7 +173,7 @@ def test_a_new_row_can_be_held_from_the_start(database: Database, clock: Clock) 
         assert its.renew(session, lease)
 
 
-def test_many_rows_are_extended_whoever_holds_them(database: Database, clock: Clock) -> None:
+def test_many_rows_are_extended_for_any_owner(database: Database, clock: Clock) -> None:
     """Where the condition is true; none named is none extended."""
     its = leases(clock)
     with database.writer() as session:

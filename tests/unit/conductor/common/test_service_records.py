@@ -1,4 +1,4 @@
-"""Records of services without hosts: signs of life, who is oldest, who is too old."""
+"""Records of services without hosts: heartbeats, the oldest version, versions too old."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_conductor_notes_itself(plane: ControlPlane) -> None:
 
 
 def test_the_oldest_of_each_interface_counts_while_it_lives(plane: ControlPlane) -> None:
-    """One that is gone keeps nobody back."""
+    """One that is gone keeps no other back."""
     plane.records.record_heartbeat("a", SCHEDULER, 2)
     plane.clock.advance(plane.conf.service_down_time - 1)
     plane.records.record_heartbeat("b", SCHEDULER, 3)

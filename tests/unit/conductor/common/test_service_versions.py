@@ -1,4 +1,4 @@
-"""What a conductor reports of itself, and what it hears of schedulers and placement."""
+"""Versions: a conductor's own report, and those of schedulers and placement."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def conf() -> cfg.ConfigOpts:
     return a_conf()
 
 
-def test_nobody_is_asked_while_no_level_needs_it(conf: cfg.ConfigOpts) -> None:
+def test_no_service_is_asked_while_no_level_needs_it(conf: cfg.ConfigOpts) -> None:
     """It reports itself all the same."""
     asked, noted = Asked(), []
     versions = ServiceVersions(conf, record_own_heartbeat=lambda: noted.append(1), ask=asked)

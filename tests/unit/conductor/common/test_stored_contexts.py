@@ -17,7 +17,7 @@ def test_a_context_comes_back_as_it_was() -> None:
 
 
 def test_a_token_does_not() -> None:
-    """Nobody has to be asked for it later."""
+    """It does not have to be looked up later."""
     context = an_admin()
     context.auth_token = "secret"
     assert "secret" not in str(stored_contexts.to_plain(context))

@@ -107,7 +107,7 @@ def test_finishing_touches_only_what_has_not_ended(database: Database) -> None:
 
 
 def test_an_unknown_instance_has_no_actions_and_takes_no_events(database: Database) -> None:
-    """Its records were purged: a late step is no error."""
+    """Its records were purged: a late step is not an error."""
     unknown = an_instance(uuid=a_uuid())
     step(database, unknown, "Success")
     assert listed(database, unknown) == []

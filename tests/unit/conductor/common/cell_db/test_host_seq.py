@@ -1,4 +1,4 @@
-"""The sequence: numbers that become visible in their order, whoever takes them at once."""
+"""The sequence: numbers that become visible in order, also to concurrent writers."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def test_with_the_right_its_own_cell_is_preferred(two_cells: TwoCells) -> None:
 
 
 def test_it_comes_back_to_where_it_was_archived(two_cells: TwoCells) -> None:
-    """What was kept of its former stay is in nobody's way."""
+    """What was kept of its former stay does no harm."""
     plane = two_cells
     for host, there in (("x", plane.target), ("a", plane.source), ("y", plane.target)):
         left = plane.mapped_to
@@ -498,7 +498,7 @@ def test_messages_may_come_twice(two_cells: TwoCells, name: str) -> None:
 
 @pytest.mark.parametrize("name", SHORT_STORIES)
 def test_it_may_be_deleted_at_any_moment(two_cells: TwoCells, name: str) -> None:
-    """Before each step that somebody does, and at its end."""
+    """Before each step of any process, and at its end."""
     plane = two_cells
     before, act, _check = STORIES[name]
     if before is not None:

@@ -1,4 +1,4 @@
-"""What a cell tells of its instances: once, when it is stored, and what it is then."""
+"""A cell's notifications about its instances: once, when the change is stored."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_the_same_twice_is_told_once(cell: Cell, box: Box) -> None:
 
 
 def test_what_was_rolled_back_is_not_told(cell: Cell, box: Box) -> None:
-    """Nobody hears of what did not happen."""
+    """No notification tells of what did not happen."""
 
     def fail(session: Session) -> None:
         notify.failed(session, cell.agents["a"].fault_for("8a6f1f2e-9d0b-4b58-a1b5-0c8f0f8d8d11"))

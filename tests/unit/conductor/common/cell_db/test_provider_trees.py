@@ -80,7 +80,7 @@ def test_placement_has_the_tree_that_an_agent_reports(cell: Cell, engine: Placem
 def test_a_tree_with_allocations_keeps_its_shape_and_the_agent_is_told_why(
     cell: Cell, engine: PlacementEngine
 ) -> None:
-    """Until nobody holds any of what goes; then the next try takes it."""
+    """Until no consumer holds any of what goes; then the next try takes it."""
     report(cell, CELL, CARD)
     allocations = {CARD["uuid"]: {"resources": {GPU: 1}}}
     claim = builders.a_claim("", allocations=allocations)
@@ -120,7 +120,7 @@ def test_what_placement_may_have_heard_is_taken_back(cell: Cell, engine: Placeme
 def test_a_row_of_an_older_release_takes_its_traits_back(
     cell: Cell, engine: PlacementEngine
 ) -> None:
-    """Nobody wrote down what placement was told then; the row says it."""
+    """No other record of the report to placement was kept; the row says it."""
     report(cell, traits=["CUSTOM_OLD"])
     cell.database.run_in_writer(
         lambda session: session.execute(update(models.ComputeNode).values(told=None))
@@ -174,7 +174,7 @@ def test_a_part_that_makes_no_sense_is_refused(cell: Cell, child: Any, reason: s
 
 
 def test_a_host_without_parts_is_told_as_ever(cell: Cell) -> None:
-    """Its digest is that of older releases: an upgrade tells placement nothing anew."""
+    """Its digest is that of older releases: an upgrade sends placement nothing again."""
     inventories = {"VCPU": {"total": 1}}
     assert digest(inventories, ["A"], disabled=False, children=[]) == digest(
         inventories, ["A"], disabled=False

@@ -105,7 +105,7 @@ def test_each_instance_has_a_spec_of_its_own(plane: ControlPlane, accept: Accept
 
 
 def test_a_new_reservation_is_leased(plane: ControlPlane, accept: Accept) -> None:
-    """Whoever accepted it works on it; recovery leaves it alone until then."""
+    """The conductor that accepted it works on it; recovery leaves it alone until then."""
     lease = accept().lease
     with plane.database.reader() as session:
         row = session.get(models.Reservation, lease.key)
@@ -177,7 +177,7 @@ def test_a_bad_request_stores_nothing(
 
 
 def test_a_request_without_a_project_is_refused(accept: Accept) -> None:
-    """There is nobody whose quota it would count against."""
+    """There is no owner whose quota it would count against."""
     with pytest.raises(exception.Invalid):
         accept(RequestContext(user_id="u1", roles=["member"]))
 
@@ -254,7 +254,7 @@ def test_an_administrator_may_force_a_node_alone(plane: ControlPlane, accept: Ac
     assert (spec.force_hosts, spec.force_nodes) == ([], ["n1"])
 
 
-def test_nobody_else_may_force_a_host(plane: ControlPlane, accept: Accept) -> None:
+def test_no_other_user_may_force_a_host(plane: ControlPlane, accept: Accept) -> None:
     """Not even one that exists."""
     plane.map_hosts()
     with pytest.raises(exception.Forbidden):
@@ -357,7 +357,7 @@ def test_fewer_than_min_count_is_refused(plane: ControlPlane, accept: Accept) ->
 
 
 def test_an_unlimited_quota_allows_any_number(plane: ControlPlane, accept: Accept) -> None:
-    """-1 is no limit."""
+    """-1 means unlimited."""
     set_limit(plane, instances=-1)
     assert len(accept(min_count=50, max_count=50).instances) == 50
 

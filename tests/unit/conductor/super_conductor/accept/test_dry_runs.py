@@ -99,7 +99,7 @@ def test_nothing_is_claimed_or_stored(plane: ControlPlane) -> None:
                 assert session.scalar(sa.select(sa.func.count()).select_from(table)) == 0
 
 
-def test_that_nobody_fits_is_an_answer(plane: ControlPlane) -> None:
+def test_that_no_host_fits_is_an_answer(plane: ControlPlane) -> None:
     """With the trace of the failure."""
     trace = DecisionTrace.from_values(hosts_total=3, sentence="All 3 hosts lack VCPU.")
     plane.scheduler.error = exception.NoValidHost(
@@ -117,7 +117,7 @@ def test_other_failures_are_raised(plane: ControlPlane) -> None:
         dry_run(plane, SMALL)
 
 
-def test_a_groups_members_are_read_anew(plane: ControlPlane) -> None:
+def test_a_groups_members_are_read_again(plane: ControlPlane) -> None:
     """Their hosts are those of now, whatever the request was made of."""
     with plane.database.writer() as session:
         group = server_groups.create_group(

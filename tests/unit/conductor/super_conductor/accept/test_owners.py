@@ -16,7 +16,7 @@ def test_a_new_thing_belongs_to_who_asks() -> None:
 
 
 @pytest.mark.parametrize("who", [{"user_id": "u1"}, {"project_id": "p1"}, {}])
-def test_somebody_has_to_own_it(who: dict[str, str]) -> None:
+def test_it_has_to_have_an_owner(who: dict[str, str]) -> None:
     """Half of an owner is none."""
     with pytest.raises(exception.Invalid):
         owner_of(RequestContext(**who))

@@ -76,7 +76,7 @@ def test_sizes_have_bounds(session: Session, values: dict[str, Any]) -> None:
 
 
 def test_a_blank_name_is_refused(session: Session) -> None:
-    """Nobody could ask for it."""
+    """No request could name it."""
     with pytest.raises(exception.Invalid):
         create(session, " ")
 

@@ -52,7 +52,7 @@ def test_an_id_is_taken_once(session: Session) -> None:
 
 
 def test_a_blank_name_is_refused(session: Session) -> None:
-    """Nobody could ask for it."""
+    """No request could name it."""
     with pytest.raises(exception.Invalid):
         create(session, "")
 

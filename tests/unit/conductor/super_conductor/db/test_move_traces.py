@@ -36,7 +36,7 @@ def test_a_move_has_one_trace_the_last_one(any_api_database: Database) -> None:
 
 
 def test_the_last_moves_of_each_server_are_kept(any_api_database: Database) -> None:
-    """So many of them, the newest first."""
+    """At most that number, the newest first."""
     with any_api_database.writer() as session:
         for number in (3, 1, 2):
             move_traces.store(session, a_move(number), {}, keep_max=2)
@@ -48,7 +48,7 @@ def test_the_last_moves_of_each_server_are_kept(any_api_database: Database) -> N
 
 
 def test_old_ones_are_forgotten_the_oldest_first(any_api_database: Database) -> None:
-    """So many at a time."""
+    """At most that number at a time."""
     with any_api_database.writer() as session:
         for number in (1, 2, 3):
             move_traces.store(session, a_move(number), {}, keep_max=5)

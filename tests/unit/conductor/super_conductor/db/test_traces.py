@@ -32,7 +32,7 @@ def map_instances(session: Session, *uuids: str, reservation_id: str = "r-1") ->
 
 
 def test_the_last_decision_counts(any_api_database: Database) -> None:
-    """Its shared part with the instance's own choice; a trace goes when nobody is left."""
+    """Its shared part with the instance's own choice; a trace goes with its last instance."""
     with any_api_database.writer() as session:
         map_instances(session, ONE, TWO)
         traces.store_trace(session, "r-1", {"candidates": 1}, {TWO: a_choice("old")}, now=NOW)
@@ -49,7 +49,7 @@ def test_the_last_decision_counts(any_api_database: Database) -> None:
 
 
 def test_old_traces_are_forgotten_the_oldest_first(any_api_database: Database) -> None:
-    """So many at a time, with the choices; the rest stays."""
+    """At most that number at a time, with the choices; the rest stays."""
     with any_api_database.writer() as session:
         map_instances(session, ONE)
         map_instances(session, TWO, reservation_id="r-2")

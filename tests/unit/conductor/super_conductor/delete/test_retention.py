@@ -60,7 +60,7 @@ def test_a_deleted_instance_is_known_for_some_hours(plane: ControlPlane) -> None
 
 @pytest.mark.usefixtures("_kept_for_three_days")
 def test_more_than_a_batch_is_forgotten_in_one_run(plane: ControlPlane) -> None:
-    """However long nobody looked."""
+    """However long no scan ran."""
     uuids = [plane.build()[0] for _ in range(41)]
     plane.clock.advance(3 * DAY_SECONDS)
     forget(plane)

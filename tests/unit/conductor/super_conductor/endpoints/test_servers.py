@@ -45,7 +45,7 @@ def test_actions_and_explanation_can_be_asked_for(running: RunningConductor, ser
         running.api.explain_server(an_admin(), server, decision_of="req-typo")
 
 
-def test_what_nobody_sees_nobody_deletes(running: RunningConductor, server: str) -> None:
+def test_a_user_cannot_delete_an_invisible_server(running: RunningConductor, server: str) -> None:
     """Neither an unknown server nor that of another project."""
     for uuid, who in ((builders.a_uuid(), a_user()), (server, a_user("p2"))):
         with pytest.raises(exception.InstanceNotFound):

@@ -1,4 +1,4 @@
-"""Tests of asking cells: time limits, dead brokers that hold up nobody else, changed mappings."""
+"""Tests of asking cells: time limits, dead brokers that hold up no other cell, changed mappings."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_what_a_cell_raises_is_raised(cells: Cells, two: list[str]) -> None:
 
 
 def test_an_unknown_cell_is_not_found(cells: Cells, two: list[str]) -> None:
-    """There is nobody to ask."""
+    """There is no cell to ask."""
     with pytest.raises(exception.CellNotFound):
         cells.call("c0000000-0000-0000-0000-000000000000", lambda _: None)
 
@@ -186,7 +186,7 @@ def test_a_cell_that_fails_is_named(
 
 
 def test_buses_are_made_once_and_lazily(cells: Cells, two: list[str], made: Made) -> None:
-    """No cell is connected to before somebody asks it."""
+    """No cell is connected to before the first call to it."""
     assert made.urls == []
     cells.call(two[0], lambda _: None)
     cells.call(two[0], lambda _: None)
@@ -209,7 +209,7 @@ def test_a_cell_that_moved_is_asked_at_its_new_broker(
 def test_the_bus_of_a_deleted_cell_is_closed(
     cells: Cells, two: list[str], made: Made, api_database: Database
 ) -> None:
-    """As soon as somebody looks which cells there are."""
+    """As soon as the cells are listed."""
     cells.ask_all(lambda _: None)
     with api_database.writer() as session:
         cells_db.delete_cell(session, "cell2")

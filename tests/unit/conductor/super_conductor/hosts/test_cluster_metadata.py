@@ -60,10 +60,10 @@ def test_a_changed_aggregate_is_told_to_both(plane: ControlPlane, facts: Metadat
     assert plane.scheduler.facts[-1]["aggregates"][0].hosts == ["cell1-host1"]
 
 
-def test_schedulers_are_told_when_somebody_else_changed_something(
+def test_schedulers_are_told_when_another_process_changed_something(
     plane: ControlPlane, facts: MetadataPublisher
 ) -> None:
-    """Such as armillary-manage, which has no broker; and not when nobody did."""
+    """Such as armillary-manage, which has no broker; and not without a change."""
     facts.push_to_schedulers_if_changed()
     facts.push_to_schedulers_if_changed()
     assert len(plane.scheduler.facts) == 1

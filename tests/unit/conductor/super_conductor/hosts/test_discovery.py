@@ -82,7 +82,7 @@ def the_cell_named(plane: ControlPlane, name: str) -> CellConductor:
 def test_a_host_of_two_cells_stays_where_it_is(
     plane: ControlPlane, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Somebody gave two hosts one name; the log says so."""
+    """An operator gave two hosts one name; the log says so."""
     discover(plane)
     plane.add_cell("cell2", hosts=0).add_host("cell1-host1")
     assert discover(plane) == Discovered({}, [], [])
@@ -90,7 +90,7 @@ def test_a_host_of_two_cells_stays_where_it_is(
 
 
 def test_an_unknown_cell_is_not_found(plane: ControlPlane) -> None:
-    """There is nobody to ask."""
+    """There is no cell to ask."""
     with pytest.raises(exception.CellNotFound):
         discover(plane, builders.a_uuid())
 

@@ -170,7 +170,7 @@ def test_without_a_host_all_is_as_before(plane: ControlPlane, operation: str) ->
 
 
 def test_a_source_that_cannot_be_held_ends_the_move(plane: ControlPlane) -> None:
-    """Somebody else wrote to the instance's allocation with a later fence."""
+    """Another conductor wrote to the instance's allocation with a later fence."""
     uuid = an_instance(plane)
     plane.placement.fences[uuid] = int(Fence.of_operation(10_000))
     start(plane, uuid, "migrate")
@@ -353,7 +353,7 @@ def test_a_cell_that_was_told_and_did_not_say_so_is_told_once(
 
 
 def test_a_delete_ends_a_move(plane: ControlPlane) -> None:
-    """What was to move is gone; nobody looks for hosts any more."""
+    """What was to move is gone; no conductor looks for hosts any more."""
     uuid = an_instance(plane)
     start(plane, uuid, "migrate")
     plane.delete(uuid)
@@ -391,7 +391,7 @@ def test_a_conductor_that_was_too_slow_writes_nothing(
 
 
 def test_leases_of_moves_in_hand_are_renewed_and_given_back(plane: ControlPlane) -> None:
-    """What is in hand is not taken away; at the end of the process it is free at once."""
+    """Leased work is not taken away; at the end of the process it is free at once."""
     uuid = an_instance(plane)
     start(plane, uuid, "migrate")
     plane.clock.advance(plane.conf.conductor.lease_seconds - 1)

@@ -1,4 +1,4 @@
-"""A move that finds no host: who is told of it, and what."""
+"""A move that finds no host: its errors and notifications."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_no_host_is_told_with_its_reason(
 
 
 def test_a_move_that_is_void_is_not_told(plane: ControlPlane, told: Told) -> None:
-    """Its cell knows nothing of it any more: nobody waits for it."""
+    """Its cell knows nothing of it any more: no process waits for it."""
     (cell,) = plane.cells.values()
     plane.scheduler.before = cell.moving.clear
     move(plane, "migrate")

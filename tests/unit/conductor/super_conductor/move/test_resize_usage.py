@@ -167,7 +167,7 @@ def test_one_that_is_ended_is_asked_for_at_the_next_look(
 
 
 def test_a_deleted_one_counts_nothing(plane: ControlPlane, cell: CellConductor) -> None:
-    """Nobody is asked about it."""
+    """No cell is asked about it."""
     (uuid,) = resized(plane)
     plane.delete(uuid)
     assert plane.resized_sizes.settle() == 0

@@ -30,7 +30,7 @@ def sync(cloud: Cloud, aggregate: Aggregate, *, dry_run: bool = False) -> dict[s
 
 
 def members(cloud: Cloud, aggregate: Aggregate) -> list[str]:
-    """Return who is in an aggregate, as placement has it."""
+    """Return the members of an aggregate, as placement has it."""
     return cloud.engine.aggregates.get_members(aggregate.uuid, [])["members"]
 
 

@@ -108,7 +108,7 @@ def test_in_doubt_a_server_is_in_the_cell_that_does_not_answer(cloud: Cloud, fin
     }  # fmt: skip
 
 
-def test_who_holds_nothing_of_our_hosts_is_somebody_elses(cloud: Cloud, find: Finder) -> None:
+def test_a_consumer_of_none_of_our_hosts_is_foreign(cloud: Cloud, find: Finder) -> None:
     """Placement may serve another cloud, too."""
     stranger = builders.a_uuid()
     assert find(stranger, provider=builders.a_uuid()) == {"foreign": [stranger]}
@@ -174,7 +174,7 @@ def test_in_doubt_a_move_is_in_the_cell_that_does_not_answer(
     assert find_moves(uuid) == {"unsure": [uuid], "down_cells": ["cell2"]}
 
 
-def test_a_move_on_no_host_of_ours_is_somebody_elses(cloud: Cloud, find_moves: MoveFinder) -> None:
+def test_a_move_on_no_host_of_ours_is_foreign(cloud: Cloud, find_moves: MoveFinder) -> None:
     """Placement may serve another cloud, too."""
     uuid = builders.a_uuid()
     assert find_moves(uuid, provider=builders.a_uuid()) == {"foreign": [uuid]}

@@ -111,7 +111,7 @@ def test_a_server_that_lacks_its_allocation_is_healed_and_counted(
 def test_what_is_held_of_another_host_is_named_and_stays(
     cloud: Cloud, watch: PeriodicAudit, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nobody can say whether it is a leftover; said once, counted each time."""
+    """It may or may not be a leftover; logged once, counted each time."""
     server = cloud.add_server()
     allocations = cloud.hold(server.uuid, cloud.nodes[1])
     for _ in range(2):
@@ -143,7 +143,7 @@ def test_what_a_full_host_refuses_is_counted(cloud: Cloud, watch: PeriodicAudit)
 def test_servers_in_transition_are_no_findings(
     cloud: Cloud, watch: PeriodicAudit, state: dict[str, Any]
 ) -> None:
-    """Whoever is at work on them sees to their allocations."""
+    """The conductor that works on them sees to their allocations."""
     cloud.add_server(**state)
     watch.run()
     assert (lacking(), cloud.held()) == ({}, {})

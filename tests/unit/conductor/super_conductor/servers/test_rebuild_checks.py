@@ -1,4 +1,4 @@
-"""Questions about another image: who is told of a refusal."""
+"""Checks of another image: the errors and notifications of a refusal."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def test_what_an_administrator_locked_is_not_unlocked_by_its_owner(
 def test_an_administrator_unlocks_whatever_is_locked(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
-    """Whoever locked it; an older API does not say that they may."""
+    """Regardless of who locked it; an older API does not say that they may."""
     for owner in (a_user(), an_admin()):
         plane.operate(uuid, "lock", context=owner)
         plane.operate(uuid, "unlock", context=an_admin())
@@ -393,7 +393,7 @@ def test_a_second_resize_takes_nothing_from_what_the_first_counts(
 # Rebuilding, unshelving
 
 
-def test_a_rebuild_from_the_same_image_asks_nobody(
+def test_a_rebuild_from_the_same_image_asks_no_scheduler(
     plane: ControlPlane, cell: CellConductor
 ) -> None:
     """It runs there already."""

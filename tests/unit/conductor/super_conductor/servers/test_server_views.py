@@ -221,7 +221,7 @@ def a_built_server(plane: ControlPlane) -> str:
 
 
 def test_an_explanation_has_every_attempt(plane: ControlPlane) -> None:
-    """With host, result and reason; what refused the claim was no attempt but is told."""
+    """With host, result and reason; a refused claim does not count as an attempt but is told."""
     uuid = a_built_server(plane)
     explained = plane.servers.explain(an_admin(), uuid)
     assert explained["attempts"] == [

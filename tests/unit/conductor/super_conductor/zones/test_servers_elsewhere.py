@@ -86,7 +86,7 @@ def migrations(root: Zone, server: str, **filters: str) -> dict[str, Any]:
 
 
 def test_its_migrations_are_those_that_its_zone_shows(root: Zone, uuid: str) -> None:
-    """All of them, or one; the zone's other servers' are nobody's here."""
+    """All of them, or one; those of the zone's other servers are unknown here."""
     move = moved(root, uuid)
     there = migrations(child(root, "eu-1"), uuid)
     assert [one.uuid for one in there["migrations"]] == [move.uuid]
@@ -174,7 +174,7 @@ def test_a_zone_that_does_not_answer_is_named(root: Zone, uuid: str) -> None:
     assert answer["down_cells"] == ["zone eu/eu-1"]
 
 
-def test_a_zone_shows_its_own_servers_to_nobody_above(root: Zone, uuid: str) -> None:
+def test_a_zone_shows_its_own_servers_to_no_zone_above(root: Zone, uuid: str) -> None:
     """Those that its own users asked for there, of the same project."""
     own = child(root, "eu-1")
     own.build(2)

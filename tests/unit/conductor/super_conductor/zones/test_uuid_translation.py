@@ -81,7 +81,7 @@ def text_of(answer: Any) -> str:
 
 
 def assert_speaks_of(answer: Any, renamed: Renamed) -> None:
-    """Look whether an answer names a server as its user does, and as nobody else."""
+    """Check that an answer names a server as its user does, and in no other way."""
     assert renamed.uuid in text_of(answer)
     assert renamed.local_uuid not in text_of(answer)
 

@@ -54,7 +54,7 @@ def tree(
 
 @pytest.fixture
 def root(tree: Zone) -> Iterator[Zone]:
-    """Lend it as it was: all hosts well, nobody silent, nothing left of the test before."""
+    """Lend it as it was: all hosts well, no zone silent, nothing left of the test before."""
     yield tree
     for zone in tree.all_zones():
         zone.cell().failing_hosts.clear()
