@@ -1,4 +1,4 @@
-"""What the tests of the HTTP API share: the application before a super conductor in memory."""
+"""Fixtures of the HTTP API's tests: the application before a super conductor in memory."""
 
 from __future__ import annotations
 

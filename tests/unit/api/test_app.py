@@ -35,7 +35,7 @@ def test_what_says_what_this_is_needs_no_token(
 def test_everything_else_needs_one(
     conf: cfg.ConfigOpts, tmp_path: Path, make_api: Callable[[], Api], client: SuperConductorClient
 ) -> None:
-    """Without a token nobody is asked anything."""
+    """Without a token no conductor is asked."""
     _with_tokens(conf, tmp_path)
     answer = make_api().get("/v2.1/servers")
     assert answer.status_code == 401

@@ -44,7 +44,7 @@ def test_without_authentication_everybody_is_believed(
 
 
 @pytest.mark.parametrize("token", [":p1", ":", "x" * 513, "a\x07b:p"], ids=repr)
-def test_what_names_nobody_is_refused(token: str, api: Api) -> None:
+def test_a_token_without_an_owner_is_refused(token: str, api: Api) -> None:
     """A token must at least name a user."""
     assert api.get("/v2.1/flavors", token=token).status_code == 401
 
@@ -69,7 +69,7 @@ def with_tokens(conf: cfg.ConfigOpts, tmp_path: Path, make_api: Callable[[], Api
 
 
 @pytest.mark.parametrize("token", [None, "", "wrong", "admin:admin", "x" * 10000], ids=str)
-def test_with_a_token_file_nobody_is_believed(token: str | None, with_tokens: Api) -> None:
+def test_with_a_token_file_no_other_token_is_accepted(token: str | None, with_tokens: Api) -> None:
     """A missing token is a wrong one."""
     assert with_tokens.get("/v2.1/flavors", token=token).status_code == 401
 

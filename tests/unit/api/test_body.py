@@ -95,7 +95,7 @@ def test_a_chunked_body_is_refused(api: Api) -> None:
 
 @pytest.mark.parametrize(("method", "path"), [("GET", PATH), ("DELETE", f"{PATH}/x")])
 def test_a_request_that_takes_no_body_gets_none(method: str, path: str, api: Api) -> None:
-    """Whoever sends one expects something else to happen."""
+    """A client that sends one expects something else to happen."""
     answer = api.send(method, path, body=b'{"a": 1}', headers=JSON)
     assert answer.status_code == 400
     assert message(answer) == "This request does not accept a body."

@@ -1,4 +1,4 @@
-"""What a handler is given answers for itself."""
+"""The call object that a handler receives."""
 
 from __future__ import annotations
 

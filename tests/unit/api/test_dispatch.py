@@ -48,7 +48,7 @@ def test_what_is_another_projects_is_not_there_even_for_a_bad_request(
     assert api.get(path, token=MEMBER, unknown="1").status_code == 404
 
 
-def test_a_bad_path_asks_nobody(api: Api, client: SuperConductorClient) -> None:
+def test_a_bad_path_asks_no_conductor(api: Api, client: SuperConductorClient) -> None:
     """No database sees a NUL."""
     assert api.get("/v2.1/servers/a%00b").status_code == 400
     assert api.get(f"/v2.1/servers/{'x' * 256}").status_code == 400

@@ -47,7 +47,7 @@ FAMILIES = [
 def test_a_family_has_one_status(
     error: Exception, status: int, name: str, api: Api, conductor: SuperConductor
 ) -> None:
-    """Whatever the leaf, and whoever raised it."""
+    """Whatever the leaf, and wherever it was raised."""
     conductor.errors["list_flavors"] = error
     answer = api.get("/v2.1/flavors")
     assert answer.status_code == status

@@ -123,8 +123,8 @@ def test_there_is_a_bound_on_followers(hub: EventHub) -> None:
     hub.follow(EventFilter())
 
 
-def test_the_feed_is_read_while_somebody_follows(hub: EventHub, feed: Feed) -> None:
-    """An API that nobody watches is connected to nothing."""
+def test_the_feed_is_read_while_it_has_followers(hub: EventHub, feed: Feed) -> None:
+    """An API without followers is connected to nothing."""
     follower = hub.follow(EventFilter())
     assert feed.is_read.wait(SECONDS_MAX)
     assert not feed.runs[0].is_set()
@@ -150,7 +150,7 @@ def test_a_lost_broker_is_said(hub: EventHub, feed: Feed) -> None:
 
 
 def test_the_end_of_the_process_ends_the_streams(hub: EventHub) -> None:
-    """Else a drain would wait for them; nobody comes any more."""
+    """Else a drain would wait for them; no new one comes any more."""
     follower = hub.follow(EventFilter())
     assert heard(hub, follower)[-1] == (NOTICE, {"message": event_hub.ENDING, "last": True})
     with pytest.raises(exception.Unavailable):

@@ -32,7 +32,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("headers", SERVED, ids=str)
 def test_the_version_that_is_served_is_served(headers: dict[str, str], api: Api) -> None:
-    """Also when nobody asks, and by either header."""
+    """Also without being asked for, and by either header."""
     answer = api.send("GET", "/v2.1/flavors", headers=headers)
     assert answer.status_code == 200
     assert answer.headers["OpenStack-API-Version"] == "compute 2.1"
@@ -42,7 +42,7 @@ def test_the_version_that_is_served_is_served(headers: dict[str, str], api: Api)
 
 @pytest.mark.parametrize(("headers", "status"), REFUSED, ids=str)
 def test_another_version_is_refused(headers: dict[str, str], status: int, api: Api) -> None:
-    """406 for one that is not served, 400 for what is no version."""
+    """406 for one that is not served, 400 for a malformed one."""
     answer = api.send("GET", "/v2.1/flavors", headers=headers)
     assert answer.status_code == status
     assert "2.1" in message(answer)

@@ -35,7 +35,7 @@ def test_only_an_empty_answer_has_no_schema(path: str, method: str, action: obje
 
 
 def test_a_word_in_a_path_goes_before_a_name(api: Api, conductor: SuperConductor) -> None:
-    """``enable`` is no service, ``detail`` no server."""
+    """``enable`` does not name a service, nor ``detail`` a server."""
     conductor.services = [builders.a_service("host1")]
     body = {"host": "host1", "binary": "armillary-compute"}
     assert api.put("/v2.1/os-services/enable", body).status_code == 200

@@ -1,4 +1,4 @@
-"""What is sent is held against schemas; the sentence names the field and the rule."""
+"""Validation against schemas; the error names the field and the rule."""
 
 from __future__ import annotations
 

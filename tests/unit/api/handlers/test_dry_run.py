@@ -65,7 +65,7 @@ def test_a_request_spec_is_passed_on_as_it_is(api: Api, conductor: SuperConducto
     assert conductor.requests == [{"request_spec": spec}]
 
 
-def test_that_nobody_fits_is_an_answer(api: Api, conductor: SuperConductor) -> None:
+def test_that_no_host_fits_is_an_answer(api: Api, conductor: SuperConductor) -> None:
     """With the sentence."""
     conductor.trace = {"sentence": "All 3 hosts lack VCPU."}
     answer = api.post(PATH, {"server": {"flavorRef": "small"}})

@@ -125,7 +125,7 @@ def test_cells_that_no_server_could_have_are_refused_together(
     assert api.put(f"{PATH}/hw:numa_nodes", {"hw:numa_nodes": "2"}).status_code == 200
 
 
-def test_keys_that_nobody_knows_are_kept(api: Api, conductor: SuperConductor) -> None:
+def test_unknown_keys_are_kept(api: Api, conductor: SuperConductor) -> None:
     """They may be for a plugin."""
     specs = {"colour": ">= blue", "hw:new": "?", "acme:x": "<in>"}
     assert api.post(PATH, {"extra_specs": specs}).status_code == 200

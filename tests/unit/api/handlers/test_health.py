@@ -35,7 +35,7 @@ def test_what_is_down_is_named(api: Api, conductor: SuperConductor) -> None:
 
 
 def test_without_a_conductor_nothing_is_well(api: Api, conductor: SuperConductor) -> None:
-    """504 says that nobody answered."""
+    """504 says that no conductor answered."""
     conductor.errors["list_services"] = exception.RpcTimeout(
         method="list_services", topic="conductor", timeout_seconds=60
     )

@@ -14,7 +14,7 @@ PATH = "/v2.1/os-quota-sets/p1"
 
 
 def test_a_project_sees_its_quotas(api: Api) -> None:
-    """Those of nobody else."""
+    """Those of no other project."""
     assert api.get(PATH, token=MEMBER).json["quota_set"] == {"id": "p1", **DEFAULT_QUOTAS}
     assert api.get(PATH, token="u2:p2").status_code == 403
 

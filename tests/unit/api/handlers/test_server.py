@@ -285,7 +285,7 @@ BAD = [
 def test_a_bad_request_names_its_field_and_changes_nothing(
     wanted: dict[str, Any], field: str, api: Api, client: SuperConductorClient
 ) -> None:
-    """Nobody is asked for what cannot be."""
+    """No conductor is asked for what cannot be."""
     answer = ask(api, token=None, **wanted)
     assert answer.status_code == 400
     assert f"field/attribute {field}." in message(answer)
@@ -458,7 +458,7 @@ def test_a_failed_attempt_of_a_running_server_is_no_fault(
 def test_another_projects_server_is_not_there(
     method: str, api: Api, conductor: SuperConductor
 ) -> None:
-    """404, not 403: nobody learns what others have."""
+    """404, not 403: no user learns what others have."""
     conductor.servers = [builders.an_instance(project_id="p2")]
     answer = api.send(method, f"{PATH}/{conductor.servers[0].uuid}", token=MEMBER)
     assert answer.status_code == 404

@@ -87,7 +87,7 @@ def test_an_action_arrives_as_an_operation(
     api: Api,
     conductor: OperatedServers,
 ) -> None:
-    """Accepted at once, without a body; what is null or nobody needs is left out."""
+    """Accepted at once, without a body; what is null or not needed is left out."""
     answer = act(api, server, body)
     assert (answer.status_code, answer.content) == (202, b"")
     assert conductor.operations == [(server.uuid, operation, arguments)]
@@ -123,7 +123,7 @@ def test_who_may_lets_a_move_leave_its_cell(
     server: Instance, make_api: Callable[[], Api], conductor: OperatedServers, tmp_path: Path,
     body: dict[str, Any], check: str, may: bool,
 ) -> None:  # fmt: skip
-    """By the policy; nobody may, as long as none is written."""
+    """By the policy; no user may, as long as none is written."""
     (tmp_path / "policy.yaml").write_text(f'"compute:servers:resize:cross_cell": "{check}"\n')
     act(make_api(), server, body)
     ((_uuid, _operation, arguments),) = conductor.operations
@@ -250,7 +250,7 @@ def test_another_projects_server_is_not_there(
 def test_a_locked_server_is_said_to_be_locked(
     server: Instance, api: Api, conductor: OperatedServers
 ) -> None:
-    """To whoever is no administrator; it can be unlocked by them all the same."""
+    """To users without the admin role; they can unlock it all the same."""
     act(api, server, {"lock": None}, token=MEMBER)
     assert api.get(f"/v2.1/servers/{server.uuid}", token=MEMBER).json["server"]["locked"] is True
     answer = act(api, server, {"os-stop": None}, token=MEMBER)
@@ -333,7 +333,7 @@ def test_a_list_can_be_asked_for_a_status(
 
 
 def test_a_lock_is_shown_with_its_reason(api: Api, conductor: OperatedServers) -> None:
-    """Whoever reads it knows whom to ask."""
+    """Its reader knows whom to ask."""
     conductor.servers = [builders.an_instance(locked=True, locked_reason="it burns")]
     shown = api.get(f"/v2.1/servers/{conductor.servers[0].uuid}", token=MEMBER).json["server"]
     assert (shown["locked"], shown["locked_reason"]) == (True, "it burns")

@@ -56,7 +56,7 @@ def test_children_are_listed_beside_the_zone_itself(api: Api, conductor: SuperCo
 
 
 def test_a_deployment_without_a_tree_has_no_zones(api: Api) -> None:
-    """It is no zone itself."""
+    """It is not a zone itself."""
     assert api.get(PATH).json == {"own": None, "zones": []}
 
 

@@ -189,7 +189,7 @@ def test_the_table_names_every_action() -> None:
 
 
 def test_every_rule_is_one_of_ours() -> None:
-    """No route is guarded by a name that nobody defined."""
+    """No route is guarded by an undefined name."""
     known = {rule.name for rule in list_rules()}
     assert {action.rule for _method, _path, _choice, action in actions()} <= known
 
