@@ -129,7 +129,7 @@ def test_equal_seeds_have_equal_outcomes(lines: list[str], tmp_path: Path) -> No
     assert_conserved(one)
 
 
-def test_dice_matter_where_they_are_asked_for(tmp_path: Path) -> None:
+def test_the_seed_matters_where_options_ask_for_chance(tmp_path: Path) -> None:
     """The seed reaches what the options leave to chance."""
     hosts = [some_hosts("h-{1..9}")]
     policy = write_policy(tmp_path, "random", ["[filter_scheduler]", "host_subset_size = 9"])

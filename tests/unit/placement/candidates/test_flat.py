@@ -178,7 +178,7 @@ def test_a_choice_of_names_is_named_whole() -> None:
     ("limit", "most", "expected"), [(2, None, 2), (None, 3, 3), (2, 1, 1), (9, 9, 4)], ids=str
 )
 def test_a_limit_takes_the_first(limit: int | None, most: int | None, expected: int) -> None:
-    """The lower one of what is asked and what is allowed; without a random source in the table's order."""
+    """The lower one of what is asked and what is allowed; in the table's order, unless random."""
     found = ask(a_scene(*[{"VCPU": 8}] * 4), Strategy(candidates_max=most), limit=limit)
     assert found.batches[0].anchors.tolist() == [*range(expected)]
 
