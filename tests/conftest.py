@@ -1,4 +1,4 @@
-"""What every test shares: the plugins that lend services, and how Hypothesis runs."""
+"""Plugins that lend services to every test, and the profile of Hypothesis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the shared ground share: programs in processes of their own, logging undone."""
+"""Fixtures of the shared ground's tests: programs in processes of their own, logging undone."""
 
 from __future__ import annotations
 

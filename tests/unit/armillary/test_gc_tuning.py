@@ -1,4 +1,4 @@
-"""What a service has when it begins to serve is left out of collections."""
+"""Objects that a service has when it begins to serve are left out of collections."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_what_is_there_is_looked_at_no_more() -> None:
 
 
 def test_later_cycles_are_still_found() -> None:
-    """A cycle that nobody holds goes with the next collection."""
+    """An unreferenced cycle goes with the next collection."""
     gc_tuning.settle()
     cycle: list[object] = []
     cycle.append(cycle)

@@ -1,4 +1,4 @@
-"""Callers of one time share work; nobody waits for company; each gets its own outcome."""
+"""Concurrent callers share work; none waits for others; each gets its own outcome."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_an_error_is_that_of_its_group_alone() -> None:
     assert combiner.submit(4) == 8
 
 
-def test_an_interrupted_leader_leaves_nobody_waiting() -> None:
+def test_an_interrupted_leader_leaves_no_caller_waiting() -> None:
     """Those of its group get an error, and its place is free again."""
 
     class Interrupted(BaseException):
@@ -146,7 +146,7 @@ def test_too_many_are_not_let_in() -> None:
 
 
 def test_work_of_other_keys_is_apart() -> None:
-    """And a key that nobody uses is forgotten."""
+    """And an unused key is forgotten."""
     work = Doubling()
     combiner = KeyedGroupCommit[int, int](work, weight_max=9, waiting_max=9)
     with ThreadPoolExecutor(1) as callers:

@@ -100,7 +100,7 @@ def test_a_group_is_bounded(commits: Commits) -> None:
 
 
 def test_a_work_heavier_than_the_bound_goes_alone(commits: Commits) -> None:
-    """Nobody starves for being big."""
+    """No caller starves for being big."""
     group_commit = GroupCommit(commits, weight_max=2, waiting_max=100)
     commits.may_go_on.release()
     assert group_commit.submit(7, weight=5) == 70

@@ -56,7 +56,7 @@ def test_the_file_changes_a_rule(conf: cfg.ConfigOpts, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['"servers:show": "rule:nobody"', '"servers:show: [', '"a": "rule:a"'],
+    ['"servers:show": "rule:missing"', '"servers:show: [', '"a": "rule:a"'],
     ids=["unknown-rule", "no-yaml", "circle"],
 )
 def test_a_broken_file_is_a_configuration_error(
@@ -101,7 +101,7 @@ def test_an_answer_is_for_one_target(conf: cfg.ConfigOpts) -> None:
     assert not enforcer.is_allowed("servers:show", {"project_id": "p1"}, user("p2"))
 
 
-def test_a_rule_that_nobody_declared_is_a_mistake_of_ours(conf: cfg.ConfigOpts) -> None:
+def test_an_undeclared_rule_is_a_mistake_of_ours(conf: cfg.ConfigOpts) -> None:
     """A misspelt name must not pass for a refusal."""
     with pytest.raises(policy.PolicyNotRegistered):
         Enforcer(conf, RULES).is_allowed("servers:shwo", {}, user("p"))

@@ -13,7 +13,7 @@ from scheduler.interface import SchedulerAPI
 
 
 def test_the_last_row_is_what_this_release_serves() -> None:
-    """Whoever raises the version of an interface writes it there."""
+    """A change that raises the version of an interface writes it there."""
     assert HISTORY[-1].interfaces == {
         "scheduler": SchedulerAPI.VERSION,
         "conductor": SuperConductorAPI.VERSION,

@@ -17,7 +17,7 @@ def conf() -> cfg.ConfigOpts:
 
 
 def test_only_this_machine_gets_in_by_default(conf: cfg.ConfigOpts) -> None:
-    """There is no authentication until somebody sets one up."""
+    """There is no authentication until an operator sets one up."""
     assert (conf.api.auth_strategy, conf.api.bind_host) == ("noauth", "127.0.0.1")
 
 

@@ -238,7 +238,7 @@ def test_a_process_that_dies_while_it_logs_stops_no_other(
 
 
 def test_files_are_read_apart(tmp_path: Path) -> None:
-    """For programs that are no service: the usual places and logging do not count."""
+    """For programs that are not services: the usual places and logging do not count."""
     folder = tmp_path / "home" / "armillary"
     folder.mkdir(parents=True)
     (folder / "armillary.conf").write_text("[DEFAULT]\nreport_interval = 7\n")

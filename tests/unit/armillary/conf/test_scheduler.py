@@ -28,7 +28,7 @@ def test_defaults_are_the_documented_ones(name: str, default: object) -> None:
 
 
 def test_at_least_one_attempt_is_made() -> None:
-    """None is no way to build."""
+    """An instance with no attempt would never be built."""
     with pytest.raises(ValueError, match="Should be greater than or equal to 1"):
         scheduling_conf(scheduler__max_attempts=0)
 

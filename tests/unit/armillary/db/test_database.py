@@ -113,11 +113,11 @@ def test_a_duplicate_is_oslo_dbs_own_error(database: Database) -> None:
 
 
 def test_what_is_noted_is_told_once_it_is_committed(database: Database) -> None:
-    """After a rollback, and without a listener, nobody is told."""
+    """After a rollback, and without a listener, none is told."""
     told: list[str] = []
     note = database_module.note
     with database.writer() as session:
-        note(session, lambda listener: listener.append("nobody listens"))
+        note(session, lambda listener: listener.append("no listener"))
     database.tell(told)
 
     def fail(session: Session) -> None:

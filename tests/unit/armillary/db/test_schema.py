@@ -48,7 +48,7 @@ revision = "0003"
 down_revision = "0002"
 def upgrade():
     op.create_table("half", sa.Column("id", sa.Integer, primary_key=True))
-    op.execute("this is no SQL")
+    op.execute("this is not SQL")
 """
 SYNC = """
 import sys
@@ -108,7 +108,7 @@ def test_sync_brings_old_tables_up_to_date_and_keeps_the_rows(
 def test_processes_that_sync_at_once_wait_for_each_other(
     any_database_url: str, versions: Path, fork_program: StartProgram
 ) -> None:
-    """All of them end well, whoever did the work."""
+    """All of them end well, whichever did the work."""
     (versions / "0002_second.py").write_text(SECOND)
     package = str(versions.parent.parent)
     programs = [fork_program(SYNC, any_database_url, package) for _ in range(4)]
@@ -122,7 +122,7 @@ def test_a_version_that_fails_does_not_count(database: Database, versions: Path)
     (versions / "0002_second.py").write_text(SECOND)
     database.sync("sample_schema")
     (versions / "0003_broken.py").write_text(BROKEN)
-    with pytest.raises((sqlalchemy.exc.DBAPIError, oslo_exception.DBError), match="no SQL"):
+    with pytest.raises((sqlalchemy.exc.DBAPIError, oslo_exception.DBError), match="not SQL"):
         database.sync("sample_schema")
     assert database.current_version("sample_schema") == "0002"
     has_half = "half" in sqlalchemy.inspect(database.engine).get_table_names()

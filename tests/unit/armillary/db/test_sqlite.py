@@ -1,4 +1,4 @@
-"""SQLite with several threads and processes: nobody sees it locked."""
+"""SQLite with several threads and processes: none sees it locked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from armillary import exception
 from armillary.db import Database, sqlite
 from tests.fixtures.python_programs import StartProgram
 
-# Opens files that nobody has switched to WAL yet, all at the same moments as others do.
+# Opens files that no process has switched to WAL yet, all at the same moments as others do.
 OPENER = """
 import sys, time
 from armillary.db import Database

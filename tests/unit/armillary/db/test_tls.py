@@ -50,7 +50,7 @@ def test_a_missing_file_is_a_configuration_error(option: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("option", ["sslrootcert", "ssl_ca"])
 def test_a_file_without_an_authority_is_a_configuration_error(option: str, tmp_path: Path) -> None:
-    """Nobody could be believed."""
+    """No server could be verified."""
     path = tmp_path / "notes.txt"
     path.write_text("nothing of use")
     with pytest.raises(exception.ConfigurationError, match=r"notes\.txt"):

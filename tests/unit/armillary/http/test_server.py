@@ -172,7 +172,7 @@ def test_a_taken_port_is_a_configuration_error(serve: Callable[..., HttpServer])
 
 
 def test_a_foreign_address_is_a_configuration_error() -> None:
-    """It is somebody else's."""
+    """It is another program's."""
     with pytest.raises(exception.ConfigurationError, match=r"192\.0\.2\.1 port 1"):
         HttpServer(echo, host="192.0.2.1", port=1, threads=1).start()
 
@@ -243,7 +243,7 @@ def test_a_length_that_is_none_is_a_bad_request(
 def test_what_is_no_request_is_answered_as_the_owner_wishes(
     serve: Callable[..., HttpServer],
 ) -> None:
-    """Once, since nobody knows where the next request would begin."""
+    """Once, since it is unknown where the next request would begin."""
 
     def refusal(status: int, reason: str) -> tuple[dict[str, str], bytes]:
         return {"Content-Type": "text/x-own"}, f"{status}: {reason}".encode()

@@ -1,4 +1,4 @@
-"""HTTPS on our HTTP server, with real handshakes: who is believed, and what the others are told."""
+"""HTTPS on our HTTP server, with real handshakes: accepted certificates, errors for others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Serve = Callable[..., str]
 
 
 class Clock:
-    """A clock by which a second has gone by each time somebody has looked at files."""
+    """A clock by which a second has gone by each time a connection has looked at files."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -187,7 +187,7 @@ def test_clients_may_have_to_show_a_certificate(
         requests.get(url, verify=str(authority.ca_file), timeout=SECONDS_MAX)
 
 
-def test_who_never_shakes_hands_keeps_nobody_waiting(
+def test_a_client_without_a_handshake_keeps_no_other_waiting(
     serve: Serve, authority: CertificateAuthority
 ) -> None:
     """Neither who says nothing nor who stops in the middle holds up the next connection."""
@@ -230,7 +230,7 @@ def test_a_key_of_another_certificate_is_a_configuration_error(
 
 
 def test_a_key_without_certificate_is_a_configuration_error() -> None:
-    """Else the port would speak plain HTTP and nobody notice."""
+    """Else the port would speak plain HTTP unnoticed."""
     with pytest.raises(exception.ConfigurationError, match=r"\[api\]"):
         tls_files("api", cert_file=None, key_file="a.key", ca_file=None)
     assert tls_files("api", cert_file=None, key_file=None, ca_file=None) is None
@@ -339,7 +339,7 @@ def _spoil(path: Path, how: str, other: Path) -> None:
 def test_a_certificate_without_its_key_waits_for_it(
     serve: Serve, authority: CertificateAuthority, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """They are replaced one after the other; who connects between is no reason to complain."""
+    """They are replaced one after the other; a connection between does not log an error."""
     mine = authority.issue("api")
     url, before = serve(mine), der(mine)
     key = mine.key_file.read_bytes()

@@ -1,4 +1,4 @@
-"""The token file: who is let in, until when, and what a changed file changes."""
+"""The token file: accepted tokens, until when, and what a changed file changes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_changed_file_counts_at_once(path: Path, tokens: TokenFile) -> None:
 def test_a_file_with_a_mistake_leaves_the_old_tokens_in_force(
     path: Path, tokens: TokenFile, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An editor's slip locks nobody out, and is said once."""
+    """An editor's slip locks no user out, and is logged once."""
     path.write_text("tokens: [")
     assert tokens.find_identity("secret") is not None
     assert tokens.find_identity("secret") is not None
@@ -88,7 +88,7 @@ def test_a_file_with_a_mistake_leaves_the_old_tokens_in_force(
     assert str(path) in record.getMessage()
 
 
-def test_a_file_that_is_gone_lets_nobody_in(
+def test_a_file_that_is_gone_lets_no_user_in(
     path: Path, tokens: TokenFile, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Until it is back; said once."""
@@ -129,7 +129,7 @@ def test_an_expiry_must_be_a_time(expires: Any, path: Path) -> None:
 
 
 def test_a_missing_file_stops_the_start(tmp_path: Path) -> None:
-    """Rather than letting nobody in."""
+    """Rather than letting no user in."""
     with pytest.raises(exception.ConfigurationError, match="cannot be read"):
         TokenFile(tmp_path / "nothing.yaml")
 

@@ -76,7 +76,7 @@ OF_OTHERS = {
 }
 """Event -> the module that tells it, and what is written there."""
 NOT_TOLD = {
-    "aggregate.cache_images": "images are no files that hosts fetch: they name what is on them",
+    "aggregate.cache_images": "images are not files that hosts fetch: they name what is on them",
     "instance.live_migration_rollback": "the guest never left its source; the destination tells",
     "instance.live_migration_force_complete": "there is no such operation",
 }
@@ -102,7 +102,7 @@ def test_what_is_no_action_has_an_emitter(event: str) -> None:
 
 @pytest.mark.parametrize("event", NOT_TOLD)
 def test_what_is_not_told_is_not_half_there(event: str) -> None:
-    """Whoever makes one of these possible takes it out of the list, and tells it."""
+    """A change that makes one of these possible takes it out of the list, and sends it."""
     word = event.partition(".")[2]
     known = {*notify.NOTIFICATION_NAMES.values(), *notify.STEPS.values(), *FLOWS}
     aggregates = importlib.import_module("conductor.super_conductor.endpoints.aggregates")

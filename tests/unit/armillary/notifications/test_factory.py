@@ -106,7 +106,7 @@ def test_both_forms_go_to_a_topic_each(conf: cfg.ConfigOpts, url: str, listen: A
 def test_without_a_driver_there_is_the_feed_alone(
     conf: cfg.ConfigOpts, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No queue fills up that nobody reads."""
+    """No queue without readers fills up."""
     monkeypatch.setattr(event_feed, "WAIT_SECONDS", 0.05)
     stop, connected = threading.Event(), threading.Event()
     heard: queue.Queue[dict[str, Any]] = queue.Queue()

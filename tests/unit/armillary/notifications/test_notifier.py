@@ -1,4 +1,4 @@
-"""What is told of events: type, priority, facts, and nothing at all when nobody listens."""
+"""Notifications: type, priority, payload, and nothing at all without listeners."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_change_of_state_is_sent_as_operators_want_it(
 def test_a_request_is_told_without_what_a_scheduler_makes_of_it(
     notifier: Notifier, box: Box
 ) -> None:
-    """Reset fields are no business of third parties."""
+    """Reset fields do not concern third parties."""
     spec = RequestSpec.from_values(flavor=builders.a_flavor(), project_id="p1", num_instances=2)
     uuids = [builders.a_uuid(), builders.a_uuid()]
     notifier.select_destinations(CONTEXT, spec, uuids, "start")
@@ -172,7 +172,7 @@ def test_each_kind_has_its_payload(
 
 
 def test_without_anybody_to_tell_nothing_is_read() -> None:
-    """A service that nobody listens to pays a comparison."""
+    """A service without listeners pays a comparison."""
     SILENT.instance_action(CONTEXT, None, "create", "start")
     SILENT.service(CONTEXT, "update", None)
     SILENT.metrics_update("a", None, [{}])

@@ -69,22 +69,22 @@ def test_all_is_sent_in_order_on_each_way() -> None:
 def test_what_comes_when_too_many_wait_is_dropped_and_counted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Nobody waits for a slow broker; the log says so once."""
+    """No caller waits for a slow broker; the log says so once."""
     way, before = AWay(), dropped("queue_full")
     way.may_send.clear()
     box = Outbox([way], size_max=2)
-    box.put(an_event("in hand"))
+    box.put(an_event("under way"))
     assert way.has_batch.wait(SECONDS_MAX)
     for number in range(5):
         box.put(an_event(f"event.{number}"))
     way.may_send.set()
     box.stop(SECONDS_MAX)
-    assert way.sent == ["in hand", "event.0", "event.1"]
+    assert way.sent == ["under way", "event.0", "event.1"]
     assert dropped("queue_full") == before + 3
     assert len([r for r in caplog.records if "new ones are dropped" in r.message]) == 1
 
 
-def test_a_way_that_fails_keeps_nobody_else_from_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_way_that_fails_keeps_no_other_from_it(caplog: pytest.LogCaptureFixture) -> None:
     """It is tried again with what comes next."""
     broken, whole, before = AWay(), AWay(), dropped("not_sent")
     broken.error = OSError("no broker")

@@ -1,4 +1,4 @@
-"""What the tests of launched services share: the sample service on both backends, and a systemd."""
+"""Fixtures of tests of launched services: the sample service on both backends, and a systemd."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_sigterm_ends_a_start_that_waits(run: StartProgram) -> None:
 
 
 def test_a_second_sigint_ends_a_drain_at_once(run: StartProgram) -> None:
-    """Whoever presses Ctrl-C twice means it."""
+    """A user who presses Ctrl-C twice means it."""
     program = run(HOW="hanging")
     program.wait_for("all-ready")
     program.signal(signal.SIGINT)

@@ -22,7 +22,7 @@ def test_each_worker_is_a_process_with_a_manager(launch: StartProgram) -> None:
 
 
 def test_sigterm_drains_the_workers(launch: StartProgram) -> None:
-    """No new work, then the work in hand, then the manager; exit code 0."""
+    """No new work, then the work under way, then the manager; exit code 0."""
     program = launch(WORKERS="1")
     wait_until_ready(program, 1)
     program.signal(signal.SIGTERM)
@@ -168,7 +168,7 @@ def test_a_broken_start_ends_the_service_with_one_line(
 def test_a_worker_that_cannot_be_replaced_at_once_is_tried_again(
     launch: StartProgram, tmp_path: Path
 ) -> None:
-    """What worked before is no broken start: the service goes on."""
+    """A worker that was ready before is restarted: the service goes on."""
     mark = tmp_path / "mark"
     program = launch(HOW="later", MARK=str(mark))
     wait_until_ready(program)

@@ -89,7 +89,7 @@ def test_the_manager_starts_before_its_servers(conf: cfg.ConfigOpts, board: Work
 def test_all_servers_stop_taking_work_before_any_is_waited_for(
     conf: cfg.ConfigOpts, board: WorkerStates
 ) -> None:
-    """The manager goes last: what is in hand may need it."""
+    """The manager goes last: work under way may need it."""
     manager = Recorder()
     service = service_of(manager, conf, board)
     service.run()

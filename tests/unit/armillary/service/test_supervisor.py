@@ -15,7 +15,7 @@ from armillary.service.worker_states import WorkerStates
 def test_workers_beat_several_times_in_a_watchdogs_time(
     watchdog: float | None, expected: float | None
 ) -> None:
-    """One late heartbeat is no reason to restart; without a watchdog nobody listens."""
+    """One late heartbeat does not cause a restart; without a watchdog none is checked."""
     assert Supervisor(WorkerStates(1), Notifier("/x", watchdog)).heartbeat_seconds == expected
 
 

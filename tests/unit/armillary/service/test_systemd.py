@@ -27,9 +27,9 @@ def test_the_variables_are_taken_out_of_the_environment() -> None:
 @pytest.mark.parametrize(
     "environment",
     [{}, {"WATCHDOG_USEC": "3000000", "WATCHDOG_PID": "1"}, {"WATCHDOG_USEC": "no"}],
-    ids=["none", "somebody-elses", "nonsense"],
+    ids=["none", "another-process", "nonsense"],
 )
-def test_a_watchdog_of_somebody_else_is_not_ours(environment: dict[str, str]) -> None:
+def test_a_watchdog_of_another_process_is_not_ours(environment: dict[str, str]) -> None:
     """systemd names the process it watches."""
     assert Notifier.from_environment(environment).watchdog_seconds is None
 

@@ -1,4 +1,4 @@
-"""What a worker writes on the board, its parent reads, whatever becomes of the worker."""
+"""Worker states: written by a worker, read by its parent, whatever becomes of the worker."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_all_are_ready_when_each_is(board: WorkerStates) -> None:
     assert board.are_all_ready
 
 
-def test_a_worker_that_replaces_another_starts_anew(board: WorkerStates) -> None:
+def test_a_worker_that_replaces_another_starts_again(board: WorkerStates) -> None:
     """Its place says so, and the service was ready all the same."""
     board.slot(0).ready()
     board.slot(0).starting()
