@@ -1,4 +1,4 @@
-"""What the tests of the drivers share."""
+"""Fixtures of the drivers' tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What libvirt says of a host."""
+"""Capabilities of a host in libvirt's words."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from compute_agent.virt.libvirt.capabilities import HostCpu
     ],
 )
 def test_a_feature_of_an_x86(feature: str, traits: set[str]) -> None:
-    """One that nobody asks for has no trait."""
+    """One that no request asks for has no trait."""
     cpu = HostCpu("x86_64", features=frozenset({feature}))
     assert cpu_traits.traits_of(cpu) == traits | {"HW_ARCH_X86_64"}
 

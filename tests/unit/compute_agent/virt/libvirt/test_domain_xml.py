@@ -102,7 +102,7 @@ def test_no_machine_type_is_the_hypervisors_default() -> None:
 
 
 def test_disks_are_in_order_and_the_first_is_booted_from() -> None:
-    """Each with the format of its file: nobody guesses it."""
+    """Each with the format of its file: it is never guessed."""
     domain = a_domain()
     assert attributes(domain, "devices/disk/driver") == [
         {"name": "qemu", "type": "qcow2"},

@@ -139,7 +139,7 @@ def test_all_may_be_done_twice(host: LibvirtDriver) -> None:
 
 
 def test_a_guest_is_remembered_with_its_place(host: LibvirtDriver, tmp_path: Path) -> None:
-    """By libvirt: an agent that starts anew finds it."""
+    """By libvirt: an agent that restarts finds it."""
     asked = InstanceTopology(
         (InstanceCell(0, pinned_vcpus=frozenset({0}), memory_mb=64),), cpu_policy="dedicated"
     )
@@ -203,7 +203,7 @@ def test_what_another_host_may_build_has_failed(
 
 
 def test_what_libvirt_says_is_the_reason(host: LibvirtDriver) -> None:
-    """A domain of somebody else has this name already."""
+    """A domain of another program has this name already."""
     guest = a_guest()
     domain = f"<domain type='test'><name>instance-{guest.uuid}</name><memory>9</memory>"
     opened = host._connection.get()
@@ -230,7 +230,7 @@ def test_a_guest_goes_off_and_on(host: LibvirtDriver) -> None:
 
 
 @pytest.mark.parametrize("is_hard", [True, False], ids=["hard", "soft"])
-def test_a_guest_is_started_anew(host: LibvirtDriver, is_hard: bool) -> None:
+def test_a_guest_is_restarted(host: LibvirtDriver, is_hard: bool) -> None:
     host.spawn(guest := a_guest())
     domain = host._guests.find(guest.uuid)
     before = domain.ID()

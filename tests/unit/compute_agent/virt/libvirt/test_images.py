@@ -28,7 +28,7 @@ def test_a_file_may_be_named_in_several_ways(tmp_path: Path, given: str) -> None
 
 @pytest.mark.parametrize("given", ["/etc/shadow", "../a.raw", "file:///etc/shadow", "link"])
 def test_a_file_elsewhere_is_refused(tmp_path: Path, given: str) -> None:
-    """Whoever may make images may not read the host's files."""
+    """A user who may make images may not read the host's files."""
     (tmp_path / "link").symlink_to("/etc/shadow")
     with pytest.raises(UnsafeImage, match="not below"):
         images.file_of(an_image(given), tmp_path)

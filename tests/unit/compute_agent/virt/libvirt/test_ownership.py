@@ -56,7 +56,7 @@ def test_a_source_that_has_its_guest_again_is_not_robbed(taken_over: Path) -> No
     assert read(taken_over) == ("a", None)
 
 
-def test_whoever_stays_keeps_the_way_back_open(taken_over: Path) -> None:
+def test_a_guest_that_stays_keeps_the_way_back_open(taken_over: Path) -> None:
     """A guest that is started at its destination is not yet confirmed."""
     assert Ownership.read(taken_over).staying("b") == Ownership("b", "a")
 

@@ -1,4 +1,4 @@
-"""What is made of the answers of qemu-img, by a program that gives them."""
+"""Parsing of qemu-img's answers, given by a program in its place."""
 
 from __future__ import annotations
 

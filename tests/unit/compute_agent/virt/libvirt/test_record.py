@@ -1,4 +1,4 @@
-"""What is written into a guest's definition comes back, as libvirt gives it."""
+"""Record in a guest's definition: it comes back from libvirt as it was written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a machine says of itself: sizes, version, CPU features as standard traits."""
+"""A machine's sizes, version, and CPU features as standard traits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ARM = "processor : 0\nFeatures : fp asimd aes sha2 sve unheard_of\nCPU implement
     ids=["amd", "intel", "arm", "empty"],
 )  # fmt: skip
 def test_flags_become_traits(cpuinfo: str, arch: str, expected: set[str]) -> None:
-    """Those that have one; flags that nobody asks for are left out."""
+    """Those that have one; flags that no request asks for are left out."""
     assert machine.Processor(cpuinfo, arch).traits() == expected
 
 

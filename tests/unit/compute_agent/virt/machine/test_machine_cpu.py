@@ -65,7 +65,7 @@ def test_looks_too_close_together_give_the_same(machine: Machine) -> None:
     assert meter.read() is first
 
 
-def test_a_frequency_that_nobody_knows_is_left_out(machine: Machine) -> None:
+def test_an_unknown_frequency_is_left_out(machine: Machine) -> None:
     """As in many guests."""
     machine.mhz = 0.0
     assert "cpu.frequency" not in CpuMeter(lambda: machine.now).read().values

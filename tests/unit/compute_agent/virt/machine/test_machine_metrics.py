@@ -1,4 +1,4 @@
-"""What this machine says of itself, as the files of its kernel have it."""
+"""Metrics of this machine, read from the files of its kernel."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_a_cell_without_cpus_for_workloads_is_left_out(system: Path) -> None:
 
 
 def test_a_thread_beside_a_cpu_that_is_not_offered_is_no_sibling(system: Path) -> None:
-    """Nobody can be put on it."""
+    """No instance can be put on it."""
     split = CpuSplit(frozenset({0, 2, 3}), frozenset(), is_configured=True)
     (cell,) = machine_numa.cells(split, system)
     assert cell.siblings == (frozenset({2, 3}),)

@@ -40,7 +40,7 @@ def test_devices_are_told_apart(bus: Path) -> None:
     ]
 
 
-def test_a_device_of_no_node_is_near_nobody(bus: Path) -> None:
+def test_a_device_of_no_node_is_near_no_cell(bus: Path) -> None:
     """The kernel writes -1, or nothing."""
     add(bus, "0000:07:00.0", "1af4", "1000")
     (add(bus, "0000:08:00.0", "1af4", "1001") / "numa_node").unlink()

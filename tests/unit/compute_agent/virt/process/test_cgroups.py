@@ -80,7 +80,7 @@ def test_cpus_and_memory_of_a_place_are_the_kernel_s_to_keep(tmp_path: Path) -> 
 
 
 def test_without_controllers_a_cgroup_only_holds_together(tmp_path: Path) -> None:
-    """No limit is written that nobody enforces."""
+    """No limit is written that is not enforced."""
     found = Cgroups(tmp_path, frozenset())
     assert list(found.create(UUID, memory_mb=1, swap_mb=0, vcpus=1).iterdir()) == []
     assert not found.can_limit

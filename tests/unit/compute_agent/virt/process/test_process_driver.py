@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[5]
 ABORTED = exception.BuildAborted
 FAILED = exception.BuildFailed
 
-# Signals 32 and 33, which nobody else can set; whoever was started by make has them ignored.
+# Signals 32 and 33, which no other program can set; a process that make started ignores them.
 OF_THE_C_LIBRARY = 0x1_8000_0000
 
 
@@ -341,15 +341,15 @@ def test_spawning_what_has_ended_since_says_how(processes: Processes) -> None:
     assert (guest.power_state, guest.exit_code) == ("shutdown", 5)
 
 
-def test_a_half_built_workload_is_built_anew(processes: Processes) -> None:
+def test_a_half_built_workload_is_built_again(processes: Processes) -> None:
     """What a crash left before anything ran is removed first."""
     instance = processes.instance("sleep 300")
     (processes.directory(instance) / "home").mkdir(parents=True)
     assert processes.driver.spawn(instance).power_state == "running"
 
 
-def test_what_a_power_cut_ended_is_built_anew(processes: Processes) -> None:
-    """Its processes are of another boot, and nobody saw them end before it was reported."""
+def test_what_a_power_cut_ended_is_built_again(processes: Processes) -> None:
+    """Its processes are of another boot, and no shim saw them end before it was reported."""
     instance = processes.spawn("sleep 300")
     path = processes.directory(instance) / "processes.json"
     noted = json.loads(path.read_text())
@@ -394,7 +394,7 @@ def test_a_workload_that_will_not_go_is_killed(processes: Processes) -> None:
 
 
 def test_a_workload_without_its_shim_is_seen_and_can_be_destroyed(processes: Processes) -> None:
-    """Somebody killed the process that watches over it; its exit code will not be known."""
+    """The process that watches over it was killed; its exit code will not be known."""
     instance = processes.spawn("sh -c 'sleep 300 & sleep 300'")
     psutil.Process(processes.pids(instance)["shim"]).kill()
     wait_for(lambda: not psutil.pid_exists(processes.pids(instance)["shim"]), "the shim is gone")

@@ -138,7 +138,7 @@ def test_the_last_line_is_safe_to_show(
 
 
 def test_a_directory_disappears_at_once(guest: ProcessGuest) -> None:
-    """Nobody sees it half removed."""
+    """No reader sees it half removed."""
     guest.prepare(a_spec("true"))
     (guest.home / "file").write_text("x")
     guest.remove()

@@ -187,7 +187,7 @@ def killed(*_: object, **__: object) -> None:
 def test_a_detach_that_was_killed_can_be_done_again(
     processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was ended, and nobody wrote that down."""
+    """It was ended, and no shim wrote that down."""
     instance = processes.spawn_ready(COMMAND)
     with monkeypatch.context() as patch:
         patch.setattr(ProcessGuest, "note_detached", killed)

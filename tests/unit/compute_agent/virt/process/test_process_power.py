@@ -201,7 +201,7 @@ def test_other_resource_limits_need_another_process(processes: Processes) -> Non
 
 
 class FileCgroups(Cgroups):
-    """Limits in plain files, which a shim can write itself into and nobody is killed through."""
+    """Limits in plain files, which a shim can write itself into and which kill no process."""
 
     def kill(self, name: str) -> None:
         pass

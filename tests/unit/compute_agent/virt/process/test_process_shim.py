@@ -137,7 +137,7 @@ def runs(processes: Processes, instance: Instance) -> int:
     ids=["on_failure", "always_failed", "always_done"],
 )  # fmt: skip
 def test_a_policy_starts_it_again(processes: Processes, policy: str, code: int) -> None:
-    """That is no end; the console says it each time; who stops it gets its last exit code."""
+    """That does not end it; the console says so each time; a stop returns its last exit code."""
     processes.set_options(restart_delay_seconds=0.1, restart_delay_seconds_max=0.1)
     instance = processes.spawn(counting(code), restart=policy)
     wait_for(lambda: "\n3\n" in processes.console(instance), "it ran three times", 20, 0.02)
@@ -182,7 +182,7 @@ def test_it_is_stopped_while_it_waits(processes: Processes) -> None:
 
 
 def test_a_command_that_is_gone_is_tried_again(processes: Processes, tmp_path: Path) -> None:
-    """Somebody may be about to replace it."""
+    """Another process may be about to replace it."""
     processes.set_options(restart_delay_seconds=0.1, restart_delay_seconds_max=0.1)
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\nsleep 0.3\n")
@@ -196,7 +196,7 @@ def test_a_command_that_is_gone_is_tried_again(processes: Processes, tmp_path: P
 
 
 def test_delays_double_up_to_their_bound() -> None:
-    """And begin anew after it ran for longer than that."""
+    """And begin again after it ran for longer than that."""
     restarts = process_shim._Restarts(
         {"policy": "always", "delay_seconds": 1.0, "delay_seconds_max": 5.0, "settle_seconds": 0.1}
     )

@@ -131,7 +131,7 @@ def test_an_operation_that_does_not_exist_cannot_be_made_to_fail(conf: cfg.Confi
 
 
 def test_no_host_is_a_mistake(conf: cfg.ConfigOpts) -> None:
-    """Whoever asks for simulated hosts says which."""
+    """A configuration with simulated hosts says which."""
     set_options(conf, hosts=[])
     with pytest.raises(exception.ConfigurationError, match=r"\[simulated\] hosts is empty"):
         drivers(conf)

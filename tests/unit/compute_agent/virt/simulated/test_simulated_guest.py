@@ -1,4 +1,4 @@
-"""What is remembered of a simulated guest has a bound."""
+"""Records of simulated guests, which have a bound."""
 
 from __future__ import annotations
 

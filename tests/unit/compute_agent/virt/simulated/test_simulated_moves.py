@@ -158,7 +158,7 @@ def test_a_running_guest_moves(two: Two) -> None:
 
 
 def test_a_guest_comes_back(two: Two) -> None:
-    """Also when nobody cleared up where it was before."""
+    """Also without a cleanup where it was before."""
     instance = spawned(two.source)
     two.move_live(instance)
     two.source, two.destination = two.destination, two.source
@@ -204,7 +204,7 @@ def test_a_failure_leaves_it_running_at_its_source(two: Two, operation: str) -> 
 
 
 def test_a_failure_to_arrive_can_be_repeated(two: Two) -> None:
-    """Nobody runs it meanwhile."""
+    """No host runs it meanwhile."""
     instance = spawned(two.source)
     two.simulated.set_options(failing_operations=["complete_live"])
     with pytest.raises(FAILED):
@@ -246,7 +246,7 @@ def test_a_kill_at_any_moment_is_made_good_by_taking_the_steps_again(
 
 
 def repeat(two: Two, instance: Instance) -> None:
-    """Take the steps again that the state calls for, as whoever drives the move does."""
+    """Take the steps again that the state calls for, as the conductor of the move does."""
     if power(two.source, instance) == "running":
         destination = two.prepare(instance)
     else:
@@ -256,7 +256,7 @@ def repeat(two: Two, instance: Instance) -> None:
 
 
 def test_a_guest_that_goes_away_while_it_is_copied_does_not_arrive(two: Two) -> None:
-    """Somebody deleted it meanwhile."""
+    """A user deleted it meanwhile."""
     instance = spawned(two.source, memory_mb=4096)
     destination = two.prepare(instance)
     two.simulated.sleep = lambda _seconds: two.source.destroy(instance.uuid)

@@ -173,7 +173,7 @@ def test_a_resize_that_is_done_takes_no_time(simulated: SimulatedHosts) -> None:
 
 
 def test_building_what_is_off_leaves_it_off(simulated: SimulatedHosts) -> None:
-    """A late order to build starts nothing that somebody stopped."""
+    """A late command to build starts nothing that a user stopped."""
     driver = simulated.agent()[0]
     instance = spawned(driver)
     off(driver, instance)
