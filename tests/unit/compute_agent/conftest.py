@@ -1,4 +1,4 @@
-"""What the tests of the compute agent share: an agent in one thread, and its conductor."""
+"""Fixtures of the compute agent's tests: an agent in one thread, and its conductor."""
 
 from __future__ import annotations
 

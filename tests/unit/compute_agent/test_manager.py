@@ -177,7 +177,7 @@ def test_a_hundred_builds_on_three_hosts(cell: Cell) -> None:
 
 
 def test_an_agent_without_a_conductor_waits_for_it(new_cell: Callable[[], Cell]) -> None:
-    """It starts, takes nothing for granted, and reports when somebody is there."""
+    """It starts, takes nothing for granted, and reports when a conductor is there."""
     cell = new_cell()
     cell.start()
     cell.start_conductor()

@@ -141,7 +141,7 @@ def test_a_card_and_its_functions_cannot_both_be_offered(reporting: Agent) -> No
 
 
 def test_what_instances_have_without_a_claim_is_reserved(reporting: Agent) -> None:
-    """Nobody else gets it; what was claimed is placement's to count."""
+    """No other instance gets it; what was claimed is placement's to count."""
     first, second, third = functions(3)
     claimed = dataclasses.replace(second, rp_uuid=builders.a_uuid())
     unclaimed = unclaimed_in(

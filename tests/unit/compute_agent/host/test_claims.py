@@ -118,7 +118,7 @@ def test_a_rule_allows_more_members_on_a_host(agent: Agent) -> None:
 
 
 def test_the_check_can_be_turned_off(agent: Agent) -> None:
-    """Where cell conductors cannot tell where the others are: nobody is asked."""
+    """Where cell conductors cannot say where the others are: none is asked."""
     agent.conf.set_override("disable_group_policy_check_upcall", True, group="workarounds")
     group = builders.an_instance_group(policy="anti-affinity")
     assert claim(agent, a_member(agent, group))

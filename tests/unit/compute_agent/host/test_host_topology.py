@@ -1,4 +1,4 @@
-"""What is left of a host's cells and devices: laws that hold whatever comes and goes."""
+"""Free cells and devices of a host: properties that hold whatever comes and goes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def whole(declared: str) -> FreeTopology:
 
 
 def left_beside(empty: FreeTopology, placed: list[InstancePlacement]) -> FreeTopology:
-    """Return what is left, reckoned anew, as an agent does after a restart."""
+    """Return what is left, computed again, as an agent does after a restart."""
     places = empty
     for place in placed:
         places = places.without(place)
@@ -81,7 +81,7 @@ def left_beside(empty: FreeTopology, placed: list[InstancePlacement]) -> FreeTop
 
 
 def check_cell(cell: HostCell, placed: list[InstancePlacement]) -> None:
-    """Check that nobody has what another has, and nothing is overdrawn."""
+    """Check that no instance has what another has, and nothing is overdrawn."""
     mine = [
         each
         for place in placed

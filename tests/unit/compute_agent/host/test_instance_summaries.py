@@ -1,4 +1,4 @@
-"""What is told of an instance's image, and what is kept back."""
+"""Image properties that are reported, and those that are not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_an_instance_without_an_image_has_none() -> None:
 
 
 def test_what_a_workload_runs_is_not_told() -> None:
-    """Command and environment may hold secrets; what is long is no quality."""
+    """Command and environment may hold secrets; long values are left out, too."""
     image = builders.an_image(
         properties={
             "process_command": "serve --key hunter2",

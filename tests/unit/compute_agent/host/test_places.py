@@ -253,7 +253,7 @@ def test_devices_come_in_the_order_they_were_asked_for(agent: Agent) -> None:
 
 
 def test_a_card_and_its_functions_are_one_thing() -> None:
-    """Whoever has one of these keeps the other from everybody."""
+    """An instance with one of these keeps the other from all."""
     card = PciDevice("0000:01:00.0", "8086", "10fb", "type-PF")
     functions = [
         PciDevice(f"0000:01:00.{n}", "8086", "10ed", "type-VF", parent=card.address) for n in (1, 2)
@@ -271,7 +271,7 @@ def test_a_card_and_its_functions_are_one_thing() -> None:
 
 
 def test_who_has_what_the_host_gives_away_no_more_is_named(tmp_path: Path, agent: Agent) -> None:
-    """After somebody has changed what is dedicated, or which devices there are."""
+    """After an operator has changed what is dedicated, or which devices there are."""
     assert agent.journal is not None
     claim(agent, an_order())
     with_cpus = an_order(numa_topology=pinned(4))

@@ -55,7 +55,7 @@ def refusal(directory: Path, **files: Any) -> str:
 
 
 def test_the_default_is_for_every_node_without_an_entry_of_its_own(tmp_path: Path) -> None:
-    """By UUID or by name; parts of a node are no nodes."""
+    """By UUID or by name; parts of a node are not nodes."""
     config = load(
         tmp_path,
         a=a_file(an_entry("CUSTOM_ALL", uuid="$COMPUTE_NODE")),
@@ -115,7 +115,7 @@ def test_the_sample_is_a_file_that_can_be_used(tmp_path: Path) -> None:
     assert config.additions(OTHER).traits == {"CUSTOM_RACK_17"}
 
 
-def test_a_directory_that_somebody_named_has_to_be_there(tmp_path: Path) -> None:
+def test_a_configured_directory_has_to_be_there(tmp_path: Path) -> None:
     """The default one does not."""
     conf = agent_conf(tmp_path)
     assert ProviderConfig.load(conf).additions(NODE).traits == frozenset()
@@ -209,7 +209,7 @@ def test_a_class_that_is_there_twice_in_an_entry_is_refused(tmp_path: Path) -> N
     ids=["uuid", "name", "default", "uuid-and-name"],
 )
 def test_a_provider_is_named_once_in_all_files(tmp_path: Path, first: Any, second: Any) -> None:
-    """Nobody could say which holds; the message names both places, the first file first."""
+    """It is unclear which holds; the message names both places, the first file first."""
     files = {
         "b": a_file(an_entry("CUSTOM_B", **second)),
         "a": a_file(an_entry("CUSTOM_A", **first)),

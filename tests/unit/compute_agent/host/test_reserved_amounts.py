@@ -1,4 +1,4 @@
-"""What a host keeps for itself."""
+"""Resources that a host reserves for itself."""
 
 from __future__ import annotations
 

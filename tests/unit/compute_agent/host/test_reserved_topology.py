@@ -1,4 +1,4 @@
-"""What the host keeps of its NUMA cells."""
+"""Reserved parts of a host's NUMA cells."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_bad_text_is_quoted(text: str) -> None:
 
 
 def test_the_same_pages_twice_are_refused() -> None:
-    """Nobody could say which number holds."""
+    """It is unclear which number holds."""
     with pytest.raises(exception.ConfigurationError, match="listed twice"):
         parse_pages(["node:0,size:2048,count:1", "node:0,size:2MB,count:2"])
 

@@ -109,14 +109,14 @@ def test_ratio_precedence(
 
 
 def test_a_ratio_that_changes_is_noticed(agent: Agent) -> None:
-    """The record has to be sent again with it; the same ratio twice is no change."""
+    """The record has to be sent again with it; the same ratio twice is not a change."""
     tracker = a_tracker(agent)
     assert tracker.note_ratios({"VCPU": 8.0})
     assert not tracker.note_ratios({"VCPU": 8.0})
 
 
 def test_the_record_has_what_monitors_measured(agent: Agent) -> None:
-    """Anew each time."""
+    """Again each time."""
     assert agent.journal is not None
     driver = agent.drivers[HOSTS[0]]
     values = iter([0.25, 0.5])

@@ -196,7 +196,7 @@ def test_a_delete_stays_one_when_told_to_forget(journal: Journal) -> None:
 
 
 def test_a_silent_end_becomes_a_delete_when_that_is_ordered(journal: Journal) -> None:
-    """Whoever ordered the delete waits for its report."""
+    """The conductor that sent the delete waits for its report."""
     instance = running(journal)
     journal.begin_forget(HOST, instance.uuid, 1)
     journal.begin_delete(HOST, instance.uuid)
@@ -219,7 +219,7 @@ def test_old_fences_are_dropped_and_needed_ones_stay(journal: Journal, clock: Cl
 
 
 def test_a_success_is_noted_and_reported_in_one_step(journal: Journal) -> None:
-    """Whoever dies right after it has said it, or will."""
+    """An agent that dies right after it has reported it, or will."""
     instance, spec = an_order()
     accept(journal, instance, spec)
     assert journal.finish_build(HOST, instance.uuid, 1, power_state="running")
@@ -269,7 +269,7 @@ def test_a_failure_removes_the_entry_and_keeps_the_fault(journal: Journal) -> No
 
 
 def test_failed_builds_are_counted_in_a_row(journal: Journal) -> None:
-    """Those that say something about the host; a success starts anew; other hosts count apart."""
+    """Those that say something about the host; a success resets it; other hosts count apart."""
     for is_counted in (True, True, False):
         instance, spec = an_order()
         accept(journal, instance, spec)
@@ -295,7 +295,7 @@ def test_a_delete_of_what_is_not_here_is_reported_too(journal: Journal) -> None:
     assert answer_all(journal) == [Kind.INSTANCE_DELETED]
 
 
-def test_a_delete_drops_reports_that_nobody_needs(journal: Journal) -> None:
+def test_a_delete_drops_reports_that_are_not_needed(journal: Journal) -> None:
     """The conductor does not hear of a success after it ordered the delete."""
     instance, spec = an_order()
     accept(journal, instance, spec)

@@ -47,7 +47,7 @@ class Copying:
             self.changed.notify_all()
 
     def end(self) -> None:
-        """Hold nobody any more."""
+        """Hold no copy any more."""
         with self.changed:
             self.is_over = True
             self.changed.notify_all()
@@ -157,7 +157,7 @@ def test_one_that_waits_can_be_aborted(source: Source) -> None:
 
 
 def test_an_abort_is_remembered_by_the_next_agent(make_source: Callable[[], Source]) -> None:
-    """It takes up both orders, and the one that was to be aborted waits for nobody."""
+    """It takes up both orders, and the one that was to be aborted waits for no other."""
     source = make_source()
     first, second = source.guests()
     source.migrate(first, second)
@@ -169,7 +169,7 @@ def test_an_abort_is_remembered_by_the_next_agent(make_source: Callable[[], Sour
 
 @pytest.mark.parametrize("limit", [0, 2])
 def test_the_option_says_how_many(source: Source, limit: int) -> None:
-    """0 is no limit."""
+    """0 means unlimited."""
     source.agent.conf.set_override("max_concurrent_live_migrations", limit)
     guests = source.guests()
     source.migrate(*guests)

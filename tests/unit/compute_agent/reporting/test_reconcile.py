@@ -60,7 +60,7 @@ def test_a_stray_is_kept_where_the_operator_wants_it(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["first", "later"])
-def test_nothing_is_destroyed_when_nobody_answers(agent: Agent, is_first: bool) -> None:
+def test_nothing_is_destroyed_without_an_answer(agent: Agent, is_first: bool) -> None:
     """Silence is not an answer; it is asked again soon."""
     instance = running(agent)
     agent.conductor.instances.clear()
@@ -178,7 +178,7 @@ def test_a_host_whose_guests_cannot_be_listed_is_left_out(
 def test_many_hosts_are_asked_for_in_several_messages(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A message has a bound; what none of them names is still only what nobody knows."""
+    """A message has a bound; only guests that none of them names are unknown."""
     monkeypatch.setattr(reconcile, "HOSTS_PER_MESSAGE_MAX", 1)
     instances = [running(agent), running(agent, HOSTS[1])]
     reconcile_all(agent)

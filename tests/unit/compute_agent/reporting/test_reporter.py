@@ -310,7 +310,7 @@ class OneHostMonitor(Monitor):
 def test_a_driver_that_is_lost_is_told_once(
     agent: Agent, contacts: Contacts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And again when it is lost anew."""
+    """And once more when it is lost again."""
     told = Told()
     reporter = make_reporter(agent, contacts, notifier=told.notifier)
     reporter.heartbeat()
@@ -337,7 +337,7 @@ def test_a_driver_that_is_lost_is_told_once(
 
 @pytest.mark.parametrize("is_measured", [True, False], ids=["measured", "without monitors"])
 def test_what_is_measured_is_told(agent: Agent, contacts: Contacts, is_measured: bool) -> None:
-    """With each record, of the host that was measured; without monitors nobody hears anything."""
+    """With each record, of the host that was measured; without monitors nothing is sent."""
     told = Told()
     plugins = [MonitorPlugin("cpu.test", OneHostMonitor)] if is_measured else []
     reporter = make_reporter(agent, contacts, plugins=plugins, notifier=told.notifier)

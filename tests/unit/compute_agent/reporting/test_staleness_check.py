@@ -1,4 +1,4 @@
-"""What was given up while an agent was away is neither built nor done by it."""
+"""Staleness check: commands given up while an agent was away are not executed."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def test_an_attempt_that_is_wanted_is_built_in_doubt_too(agent: Agent) -> None:
     assert agent.guests() == {(HERE, instance.uuid)}
 
 
-def test_an_attempt_waits_while_nobody_says_whether_it_is_wanted(agent: Agent) -> None:
-    """It is built when somebody does."""
+def test_an_attempt_waits_while_no_conductor_says_whether_it_is_wanted(agent: Agent) -> None:
+    """It is built when a conductor does."""
     instance, spec = an_order(HERE)
     agent.conductor.order(instance)
     agent.contact.in_doubt = True
@@ -110,7 +110,7 @@ def test_an_order_before_one_that_was_forgotten_is_late(agent: Agent) -> None:
 
 
 def test_what_an_operation_may_leave_behind_is_looked_at_until_it_is_over(agent: Agent) -> None:
-    """It may end without this host, which was given up meanwhile: nobody tells it then."""
+    """It may end without this host, which was given up meanwhile: no message tells it then."""
     instance, spec = a_server(agent)
     agent.order_work.take(admin_context(), ordered(instance, spec, Verb.DETACH, 1))
     agent.settle()

@@ -35,7 +35,7 @@ def test_the_same_order_twice_is_built_once_and_reported_twice(agent: Agent) -> 
     assert agent.conductor.reported("build_succeeded") == [(HOST, order[0].uuid, 1, "running")] * 2
 
 
-def test_an_order_that_nobody_has_in_hand_is_taken_up(agent: Agent) -> None:
+def test_a_command_without_a_worker_is_resumed(agent: Agent) -> None:
     """The conductor's lease ran out before the agent looked itself."""
     order = an_order()
     agent.build(*order)

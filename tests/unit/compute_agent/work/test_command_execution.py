@@ -143,7 +143,7 @@ def test_a_kill_at_any_moment_changes_no_answer(tmp_path: Path, path: str) -> No
     for number in range(100):
         (tmp_path / str(number)).mkdir()
         agent = Agent(tmp_path / str(number))
-        agent.breaker.kill_at(number - 0.5)  # first nobody is killed
+        agent.breaker.kill_at(number - 0.5)  # in the first round no process is killed
         is_killed = walk(agent, path)
         first = first or answers(agent)
         assert all(answer[0][1] is None for answer in first.values())
@@ -208,7 +208,7 @@ def test_what_an_agent_cannot_do_it_refuses(agent: Agent, change: dict[str, Any]
 def test_an_order_that_a_delete_overtakes_changes_nothing(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether it is in hand or comes after it: nothing is answered, nothing is left."""
+    """Whether it is being executed or comes after it: nothing is answered, nothing is left."""
     instance, spec = built(agent)
     driver = agent.drivers[THERE]
 

@@ -45,7 +45,7 @@ def spawn_raises(agent: Agent, monkeypatch: pytest.MonkeyPatch, error: Exception
 
 
 def test_a_build_ends_with_a_guest_and_a_report(agent: Agent) -> None:
-    """And the host is reported twice: with the build in hand, and without."""
+    """And the host is reported twice: with the build under way, and without."""
     instance = running(agent)
     assert agent.guests() == {(HOST, instance.uuid)}
     assert agent.conductor.instances[instance.uuid].vm_state == "active"
@@ -195,7 +195,7 @@ def test_a_guest_that_ends_is_noticed_and_reported(
 
 
 def test_a_guest_that_vanished_has_ended_without_an_exit_code(agent: Agent) -> None:
-    """Somebody removed it behind the agent's back."""
+    """Another program removed it behind the agent's back."""
     instance = running(agent)
     agent.drivers[HOST].destroy(instance.uuid)
     agent.work.report_stopped_guests()

@@ -1,4 +1,4 @@
-"""Locks by name: exclusive for a name, independent between names, gone when nobody needs them."""
+"""Locks by name: exclusive for a name, independent between names, gone when unused."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ def test_what_comes_later_does_not_wait_for_room_for_a_copy(
 def test_work_that_breaks_gives_its_place_free(
     make_queue: Callable[..., WorkQueue], gate: Gate
 ) -> None:
-    """The next one runs; the instance is not in hand any more."""
+    """The next one runs; the instance is free again."""
     queue = make_queue(size=1, limit=1)
 
     def broken() -> None:
