@@ -96,7 +96,7 @@ def test_the_same_again_is_a_new_generation_and_the_same_usage() -> None:
 
 
 def test_a_provider_that_is_only_given_back_to_keeps_its_generation() -> None:
-    """As a consumer's end does over REST: whoever plans with an old view finds more room."""
+    """As a consumer's end does over REST: a planner with an old view finds more room."""
     ledger = a_ledger(me=a_holding(P1, 3))
     settle(ledger, a_write(ME, P2, 3))
     assert changed_providers(ledger) == {P2}
@@ -130,7 +130,7 @@ def test_stand_ins_are_for_consumers_without_ids() -> None:
 
 
 def test_what_one_gives_back_another_may_take() -> None:
-    """A full provider changes hands in one step, whoever is named first."""
+    """A full provider changes hands in one step, in any order of the consumers."""
     for turn in (1, -1):
         ledger = a_ledger(me=a_holding(P1, 8))
         writes = [a_write(ME, allocations={}), a_write(YOU, P1, 8)][::turn]
@@ -217,7 +217,7 @@ def test_a_reshape_needs_the_generations_of_its_providers() -> None:
 
 
 def test_what_is_still_held_cannot_be_reshaped_away() -> None:
-    """Somebody who is not part of it holds some."""
+    """A consumer that is not part of it holds some."""
     ledger = a_ledger(me=a_holding(P1, 3), you=a_holding(P1, 1))
     with pytest.raises(exception.InventoryInUse, match=P1):
         settle(ledger, a_write(ME, P2, 3), shapes={P1: Shape(5, {})})
@@ -225,7 +225,7 @@ def test_what_is_still_held_cannot_be_reshaped_away() -> None:
 
 
 def test_a_reshape_is_judged_by_what_it_brings() -> None:
-    """Less than was there, or a class that nobody knows."""
+    """Less than was there, or an unknown class."""
     ledger = a_ledger(me=a_holding(P1, 3))
     with pytest.raises(exception.CapacityExceeded, match="1 asked, 0 free"):
         settle(ledger, a_write(YOU, P1, 1), shapes={P1: Shape(5, {"VCPU": an_inventory(2)})})
@@ -234,7 +234,7 @@ def test_a_reshape_is_judged_by_what_it_brings() -> None:
 
 
 def test_inventory_may_shrink_below_what_is_held() -> None:
-    """Nobody is thrown out."""
+    """No consumer is thrown out."""
     ledger = a_ledger(me=a_holding(P1, 3))
     settle(ledger, shapes={P1: Shape(5, {"VCPU": an_inventory(2)})})
     assert ledger.providers[P1].accounts["VCPU"] == Account(1, an_inventory(2), 3)

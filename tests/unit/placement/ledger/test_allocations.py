@@ -33,7 +33,7 @@ def pages(engine: PlacementEngine, limit: int) -> list[list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 100])
-def test_pages_make_up_the_whole_and_split_nobody(
+def test_pages_make_up_the_whole_and_split_no_consumer(
     engine: PlacementEngine, consumers: list[str], limit: int
 ) -> None:
     """Everybody is on one page, in order, with all they hold."""
@@ -49,7 +49,7 @@ def test_pages_make_up_the_whole_and_split_nobody(
 def test_who_holds_nothing_is_not_in_the_answer(
     engine: PlacementEngine, consumers: list[str]
 ) -> None:
-    """It is no error either."""
+    """It is not an error either."""
     engine.claims.release({consumers[0]: 1})
     assert list(engine.allocations.get(consumers[:2])) == [consumers[1]]
 

@@ -53,7 +53,7 @@ def statements_of(engine: PlacementEngine) -> Iterator[list[str]]:
 
 
 def test_a_claim_that_stands_already_says_so(engine: PlacementEngine) -> None:
-    """Who claimed it may be somebody else, who counts on it."""
+    """Another caller may have claimed it, and rely on it."""
     (provider,) = a_fleet(engine)
     claim = a_claim(provider, 1, fence=5)
     (first,), (second,) = engine.claims.claim([claim]), engine.claims.claim([claim])

@@ -11,7 +11,7 @@ from tests.fixtures.placement import PlacementService
 
 
 def test_holders_are_told_by_provider(engine: PlacementEngine) -> None:
-    """With their generations; providers of which nobody holds anything are left out."""
+    """With their generations; providers without allocations are left out."""
     first, second, idle = (a_provider(name)["uuid"] for name in "abc")
     engine.providers.set_providers(
         [
@@ -54,7 +54,7 @@ def test_bad_questions_are_refused(engine: PlacementEngine) -> None:
 
 
 def test_audits_ask_over_the_broker(placement: PlacementService) -> None:
-    """As conductors do: who holds what, and the release of who is unchanged."""
+    """As conductors do: list the consumers, and release the unchanged ones."""
     report = a_provider()
     child = {**a_provider("part"), "parent_uuid": report["uuid"]}
     api, context = placement.api, placement.context

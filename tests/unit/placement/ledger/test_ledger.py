@@ -168,7 +168,7 @@ def test_a_late_release_does_not_hurt_a_later_attempt() -> None:
     assert is_untouched(ledger)
 
 
-def test_a_repeated_release_is_remembered_anew() -> None:
+def test_a_repeated_release_is_remembered_again() -> None:
     """Its fence is kept for its time from the last release on."""
     ledger = a_ledger(fences={ME: 9})
     ledger.release(ME, 9)
@@ -176,7 +176,7 @@ def test_a_repeated_release_is_remembered_anew() -> None:
 
 
 def test_a_move_gives_everything_to_the_target() -> None:
-    """Usage stays, the generation begins anew, providers get another."""
+    """Usage stays, the generation begins again, providers get another."""
     ledger = a_ledger(me=a_holding(P1, 3, generation=5))
     ledger.move(ME, YOU, 7)
     assert ledger.holdings == {ME: None, YOU: a_holding(P1, 3)}
@@ -192,13 +192,13 @@ def test_a_move_done_twice_is_done() -> None:
     assert is_untouched(ledger)
 
 
-def test_a_move_of_nothing_to_nobody_is_an_error() -> None:
+def test_a_move_of_nothing_to_no_consumer_is_an_error() -> None:
     """Neither holds anything."""
     with pytest.raises(exception.ConsumerNotFound, match=ME):
         a_ledger().move(ME, YOU, 1)
 
 
-def test_a_move_onto_somebody_who_holds_something_is_a_conflict() -> None:
+def test_a_move_onto_a_consumer_with_allocations_is_a_conflict() -> None:
     """Nothing is merged, nothing is lost."""
     ledger = a_ledger(me=a_holding(P1, 3), you=a_holding(P2, 1))
     with pytest.raises(exception.ConsumerGenerationConflict, match=YOU):

@@ -115,7 +115,7 @@ def test_of_two_reshapes_of_one_provider_the_second_is_late(
     assert engine.usages.get_of_provider(report["uuid"]) == (3, {"DISK_GB": 0})
 
 
-def test_a_class_that_goes_and_comes_back_begins_anew(
+def test_a_class_that_goes_and_comes_back_begins_at_zero(
     engine: PlacementEngine, together: Callable[..., list[Any]]
 ) -> None:
     """Taken away and given again in one transaction, by reshapes that know of each other."""

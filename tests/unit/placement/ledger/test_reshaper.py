@@ -61,7 +61,7 @@ def test_inventory_and_what_was_taken_of_it_move_together(
     assert engine.inventories.get(bare).inventories == after
 
 
-def test_something_of_a_class_that_nobody_had_is_counted(
+def test_something_of_an_unused_class_is_counted(
     engine: PlacementEngine, pair: tuple[str, str]
 ) -> None:
     """Its number is made and its usage written in one step."""

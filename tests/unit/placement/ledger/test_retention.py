@@ -77,7 +77,7 @@ def test_fences_of_the_living_are_kept_as_long_as_they_live(
     assert fences(engine) == {claim.consumer_uuid}
 
 
-def test_a_reader_that_slept_through_the_pruning_begins_anew(
+def test_a_reader_that_slept_through_the_pruning_reads_all_again(
     make: Callable[[], PlacementEngine], clock: Clock
 ) -> None:
     """It learns of the end of a provider although its tombstone is gone."""

@@ -7,7 +7,7 @@ from tests.builders import a_claim, a_provider
 
 
 def test_totals_count_what_is_there_now(engine: PlacementEngine) -> None:
-    """A class that nobody has any more is not listed; a provider without inventory counts."""
+    """A class without allocations is not listed; a provider without inventory counts."""
     big = a_provider(
         "big", inventories={"VCPU": {"total": 8, "reserved": 2, "allocation_ratio": 2.0}}
     )

@@ -1,4 +1,4 @@
-"""What the tests of the Placement REST API share."""
+"""Fixtures of the Placement REST API's tests."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_a_database_that_is_away_is_a_503(
     assert (result.status_code, result.headers["retry-after"]) == (503, "10")
 
 
-def test_what_nobody_expected_is_a_500_without_details(
+def test_an_unexpected_error_is_a_500_without_details(
     api: PlacementApi,
     engine: PlacementEngine,
     monkeypatch: pytest.MonkeyPatch,
@@ -114,7 +114,7 @@ def test_all_others_need_one(api: PlacementApi, path: str) -> None:
     ],
 )
 def test_only_json_is_provided(api: PlacementApi, accept: str, status: int) -> None:
-    """And to whoever takes anything."""
+    """And to a client that takes anything."""
     assert api.get(EMPTY, headers={"Accept": accept}).status_code == status
 
 
@@ -122,9 +122,7 @@ def test_only_json_is_provided(api: PlacementApi, accept: str, status: int) -> N
     ("accept", "kind"),
     [("text/html", "text/html"), ("*/*", "application/json"), ("text/plain", "application/json")],
 )
-def test_an_error_is_html_for_whoever_looks_with_a_browser(
-    api: PlacementApi, accept: str, kind: str
-) -> None:
+def test_an_error_is_html_for_a_browser(api: PlacementApi, accept: str, kind: str) -> None:
     """JSON for all others."""
     result = api.get("/nothing<here>", headers={"Accept": accept})
     assert result.headers["content-type"].startswith(kind)
@@ -173,7 +171,7 @@ def test_locations_are_those_of_a_trusted_proxy(
 def test_a_policy_file_that_cannot_be_used_stops_the_start(
     conf: cfg.ConfigOpts, tmp_path: Path, engine: PlacementEngine
 ) -> None:
-    """Rather than to let nobody or everybody in."""
+    """Rather than to accept no client, or every one."""
     (tmp_path / "policy.yaml").write_text("[not a policy")
     with pytest.raises(exception.ConfigurationError, match=r"policy\.yaml"):
         PlacementApi(conf, engine)

@@ -61,7 +61,7 @@ def test_a_reader_sees_the_usages_of_his_project(
 
 
 def test_noauth_needs_no_token(tmp_path: Path, engine: PlacementEngine) -> None:
-    """Nobody is the administrator."""
+    """An anonymous request is the administrator's."""
     api = PlacementApi(rest_conf(tmp_path, api={"auth_strategy": "noauth"}), engine)
     assert api.get(PROVIDERS, token=None).status_code == 200
     assert api.get(PROVIDERS, token="alice").status_code == 403

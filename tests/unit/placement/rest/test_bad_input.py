@@ -128,7 +128,7 @@ def replaced(body: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 
 def is_of_another_type(old: Any, new: Any) -> bool:
-    """Tell whether nobody could take one for the other."""
+    """Return whether one cannot be taken for the other."""
     if old is None or isinstance(old, str):
         return not isinstance(new, str | None)
     if isinstance(old, float):

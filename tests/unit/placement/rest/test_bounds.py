@@ -1,4 +1,4 @@
-"""What is too large, or does not say what it is, goes no further."""
+"""Bodies that are too large, or of an unknown type, are refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_long_query_string_is_refused(small: PlacementApi, length: int, status
 
 
 def test_a_body_without_a_length_is_refused(api: PlacementApi) -> None:
-    """Nobody could tell how large it gets."""
+    """Its size would not be known."""
     chunked = {**JSON, "Transfer-Encoding": "chunked"}
     assert api.send("POST", PROVIDERS, headers=chunked).status_code == 411
 

@@ -1,4 +1,4 @@
-"""What happens to a request between its route and its handler, and to the answer after it."""
+"""Dispatch of a request between its route and its handler, and of the answer after it."""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ def test_tables_are_an_operators_to_make(conf: cfg.ConfigOpts, database: Databas
         a_manager(conf, database, make_tables=False).start()
 
 
-def test_whoever_is_stopped_waits_no_longer_for_the_database(conf: cfg.ConfigOpts) -> None:
-    """Nobody else would end it."""
+def test_a_stopped_service_waits_no_longer_for_the_database(conf: cfg.ConfigOpts) -> None:
+    """No other process would end it."""
     waiting = a_manager(conf, Database(NOWHERE, name="placement"), make_tables=False)
     waiting.stop(0.0)
     waiting.start()

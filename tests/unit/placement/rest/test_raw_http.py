@@ -1,4 +1,4 @@
-"""What is hardly a request is answered in the API's shape of errors, and the server lives on."""
+"""Malformed requests are answered in the API's shape of errors, and the server lives on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a request is said with the field that is wrong."""
+"""Errors of a request name the field that is wrong."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_query_string_is_taken_in_order() -> None:
 
 
 @pytest.mark.parametrize("query", ["a=%00", "%00=a", "&".join(["a=1"] * 1001)], ids=str.__len__)
-def test_a_query_string_that_nobody_means_is_refused(query: str) -> None:
+def test_an_odd_query_string_is_refused(query: str) -> None:
     """A NUL, or parameters without end."""
     with pytest.raises(falcon.HTTPError) as error:
         validation.parse_query(query)

@@ -149,7 +149,7 @@ def test_nothing_may_be_put_from_1_28_on(api: PlacementApi, provider: str) -> No
 def test_what_cannot_be_is_refused_with_the_reason(
     api: PlacementApi, provider: str, allocations: dict[str, Any], status: int, words: str
 ) -> None:
-    """400 for what nobody has, 409 for what there is not enough of."""
+    """400 for an unknown class, 409 for what there is not enough of."""
     given = {
         provider if uuid == "P" else uuid: {"resources": resources}
         for uuid, resources in allocations.items()

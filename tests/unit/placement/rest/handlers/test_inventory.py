@@ -203,7 +203,7 @@ def test_what_is_used_stays_and_says_why(
 
 
 def test_an_inventory_is_created_once(api: PlacementApi, path: str) -> None:
-    """Whoever comes second is told that somebody else was faster."""
+    """The second writer is told that another one was faster."""
     answer = api.post(path, {"resource_class": "VCPU", "total": 1})
     assert (answer.status_code, check_error(answer)["code"]) == (409, "placement.concurrent_update")
     assert totals(api, path) == (1, {"VCPU": 8})

@@ -124,7 +124,7 @@ def test_the_time_of_a_provider_is_that_of_its_last_change(
 
 
 def test_a_parent_that_is_not_named_stays(api: PlacementApi) -> None:
-    """Null is a name: that of nobody."""
+    """Null is a name that no provider has."""
     root = made(api, "root")
     path = f"{PATH}/{made(api, 'child', parent_provider_uuid=root['uuid'])['uuid']}"
     assert api.put(path, {"name": "heir"}).json["parent_provider_uuid"] == root["uuid"]
@@ -212,7 +212,7 @@ def test_a_filter_that_makes_no_sense_is_refused(api: PlacementApi, query: str) 
         ("resources=VCPU:8", ["a"]),
         ("name=", []),
         ("name=a&name=b", ["b"]),
-        ("name=nobody%0a", []),
+        ("name=none%0a", []),
         ("required=CUSTOM_A,!CUSTOM_B", ["a"]),
         ("required=CUSTOM_A&required=CUSTOM_B", ["b"]),
         ("required=CUSTOM_A,!CUSTOM_A", []),
@@ -221,7 +221,7 @@ def test_a_filter_that_makes_no_sense_is_refused(api: PlacementApi, query: str) 
 def test_filters_narrow_a_list(
     api: PlacementApi, engine: PlacementEngine, query: str, expected: list[str]
 ) -> None:
-    """Also to nobody at all."""
+    """Also to none at all."""
     small = {"VCPU": {"total": 4}}
     engine.providers.set_providers(
         [

@@ -44,7 +44,7 @@ def test_a_bad_name_is_refused(api: PlacementApi, name: str) -> None:
     ],
 )
 def test_filters(api: PlacementApi, query: str, found: list[str]) -> None:
-    """A prefix is no pattern; of a parameter that is sent twice the last counts."""
+    """A prefix is not a pattern; of a parameter that is sent twice the last counts."""
     for name in ("CUSTOM_A", "CUSTOM_AB"):
         api.put(f"/traits/{name}")
     assert trait_names(api, query) == found
