@@ -1,4 +1,4 @@
-"""What the tests of placement share."""
+"""Fixtures of placement's tests."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def rest_of(found: AllocationCandidates) -> list[Any]:
 def test_answers_by_id_say_what_answers_by_uuid_say(
     placement_template: Path, tmp_path: Path, steps: list[Any]
 ) -> None:
-    """Whoever writes, in any order, and whichever of the two engines is asked."""
+    """Whichever engine writes, in any order, and whichever of the two is asked."""
     path = shutil.copy(placement_template, tmp_path / "placement.sqlite")
     with engines(f"sqlite:///{path}") as new_engine:
         both, client = (new_engine(), new_engine()), _Client()
@@ -125,7 +125,7 @@ def test_answers_by_id_say_what_answers_by_uuid_say(
 
 @pytest.mark.parametrize("used", [0, 3], ids=["unused", "one used"])
 def test_alike_providers_are_one_row_until_one_differs(placement_url: str, used: int) -> None:
-    """What all have in common is worked out anew when it may have changed."""
+    """What all have in common is computed again when it may have changed."""
     with engines(placement_url) as new_engine:
         engine, client = new_engine(), _Client()
         write(engine, "set", HOSTS, {"VCPU": {"total": 8, "allocation_ratio": 1.0}})

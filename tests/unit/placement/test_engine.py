@@ -29,7 +29,7 @@ def test_candidates_are_in_the_order_of_the_providers(new_engine: NewEngine) -> 
 
 
 def test_an_operator_may_bound_and_order_what_is_generated(new_engine: NewEngine) -> None:
-    """Whatever limit the request has: the lower one counts. -1 is no bound."""
+    """Whatever limit the request has: the lower one counts. -1 means unlimited."""
     writer = new_engine()
     hosts = [a_provider(f"host{number}") for number in range(2)]
     writer.providers.set_providers(hosts)

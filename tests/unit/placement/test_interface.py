@@ -98,10 +98,10 @@ def test_providers_inside_of_trees_are_named_too(
     assert len(questions.asked) == 1
 
 
-def test_ids_that_mean_somebody_else_are_noticed(
+def test_ids_that_mean_another_provider_are_noticed(
     placement: PlacementService, api: PlacementAPI, placement_template: Path, tmp_path: Path
 ) -> None:
-    """A database that was set back gave the same ids to others: the client learns anew."""
+    """A database that was set back gave the same ids to others: the client learns them again."""
     ours = set_providers(placement.manager.engine, 3)
     assert sorted(uuids_of(api)) == sorted(ours)
     other = shutil.copy(placement_template, tmp_path / "other.sqlite")

@@ -161,7 +161,7 @@ def test_a_deleted_provider_is_no_candidate(placement: PlacementService) -> None
 
 
 def test_a_provider_in_use_cannot_be_deleted(placement: PlacementService) -> None:
-    """Nobody's allocation disappears."""
+    """No allocation disappears."""
     uuid = set_one(placement)
     placement.api.claim(CONTEXT, [a_claim(uuid)])
     with pytest.raises(exception.ResourceProviderInUse):
@@ -192,7 +192,7 @@ def test_a_database_without_its_tables_stops_the_start(tmp_path: Path) -> None:
 
 def test_a_start_waits_for_the_database_until_it_is_told_to_stop() -> None:
     """A database that is away is waited for; a stop ends the wait."""
-    manager = _a_manager("postgresql+psycopg2://nobody@127.0.0.1:1/none")
+    manager = _a_manager("postgresql+psycopg2://user@127.0.0.1:1/none")
     starting = threading.Thread(target=manager.start)
     starting.start()
     manager.stop(0.0)
@@ -224,7 +224,7 @@ def test_a_host_with_a_device_of_its_own_is_claimed_together_with_it(
 
 
 def test_an_explanation_says_in_a_sentence_what_is_short(placement: PlacementService) -> None:
-    """And names who is nearest."""
+    """And names the nearest hosts."""
     uuid = set_one(placement, name="small")
     found = placement.api.explain_candidates(CONTEXT, a_query(resources={"VCPU": 9}))
     assert found["sentence"] == "The only provider lacks VCPU: 9 asked, 8 free at most."

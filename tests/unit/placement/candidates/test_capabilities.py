@@ -41,7 +41,7 @@ def test_the_most_of_each_class_on_one_provider_and_all_traits() -> None:
 
 
 def test_a_host_that_is_left_out_takes_its_children_with_it() -> None:
-    """A UUID that nobody has does no harm."""
+    """An unknown UUID does no harm."""
     table, uuids = a_table()
     found = summarize(table, excluded=[uuids[1], a_uuid()], without_traits=[DISABLED])
     assert found == {"resources": {"MEMORY_MB": 1024, "VCPU": 2}, "traits": [], "providers": 1}

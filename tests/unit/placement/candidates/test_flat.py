@@ -138,7 +138,7 @@ def test_a_lack_of_resources_says_what_was_asked_and_what_is_there(
     assert ask(scene, resources={"VCPU": asked}).ruled_out == [expected]
 
 
-def test_a_class_that_nobody_has_rules_out_everybody() -> None:
+def test_a_class_that_no_provider_has_rules_out_all() -> None:
     """The best that anybody has is nothing."""
     assert ask(a_scene({"VCPU": 8}), resources={"CUSTOM_X": 3}).ruled_out == [
         {"kind": "resource", "name": "CUSTOM_X", "count": 1, "asked": 3, "best": 0}
@@ -183,7 +183,7 @@ def test_a_limit_takes_the_first(limit: int | None, most: int | None, expected: 
     assert found.batches[0].anchors.tolist() == [*range(expected)]
 
 
-def test_dice_shuffle_and_make_a_limit_a_sample() -> None:
+def test_a_random_source_shuffles_and_makes_a_limit_a_sample() -> None:
     """Every provider is in some sample, in any order."""
     scene = a_scene(*[{"VCPU": 8}] * 4)
     seen = set()

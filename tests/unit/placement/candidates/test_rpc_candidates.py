@@ -49,7 +49,7 @@ def test_hosts_alone_take_the_plain_form() -> None:
 
 
 def test_no_candidates_are_plain_and_have_columns_of_no_rows() -> None:
-    """Whoever reads them needs no special case."""
+    """Their reader needs no special case."""
     packed = rpc_candidates.pack(a_table(), a_question({"VCPU": 99, "VGPU": 1}), Found([], 2, []))
     assert (packed.is_flat, packed.provider_uuids) == (True, [])
     assert (packed.total.shape, packed.ratio.shape) == ((0, 2), (0, 2))

@@ -42,7 +42,7 @@ def test_equal_leaves_are_one_choice() -> None:
 
 
 def test_what_differs_is_chosen_apart() -> None:
-    """A leaf with less room is no twin, nor is one below another provider."""
+    """A leaf with less room is not equal, nor is one below another provider."""
     choices = [*a_solver(a_problem(1, 1), a_kind(1, 2)).choices()]
     assert choices == [(0, 1), (1, 0), (1, 1)]
     kind = an_uncontested_kind(-1, 0, 0, -1)

@@ -89,7 +89,7 @@ def test_breadth_first_goes_on_where_others_have_no_more() -> None:
     assert sorted(Counter(trees_of(table, found)).values()) == [1, 2, 3]
 
 
-def test_dice_make_a_limited_answer_a_sample() -> None:
+def test_a_random_source_makes_a_limited_answer_a_sample() -> None:
     """Every tree and every device has its chance, under both strategies."""
     scene = a_scene(hosts=2)
     table = a_table(scene)
@@ -145,7 +145,7 @@ def test_a_tree_is_counted_where_its_last_server_fails() -> None:
 
 
 def test_an_answer_cut_short_counts_no_combinations() -> None:
-    """Nobody looked at the other trees."""
+    """The search did not look at the other trees."""
     found = find_candidates(a_table(a_scene(hosts=3)), devices_query(2, limit=1))
     assert found.ruled_out == []
 

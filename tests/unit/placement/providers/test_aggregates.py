@@ -38,7 +38,7 @@ def test_an_aggregate_holds_whom_it_was_given_last(
 def test_only_who_came_or_went_is_a_new_generation(
     engine: PlacementEngine, fleet: list[str]
 ) -> None:
-    """Nobody else has to be read again."""
+    """No other provider has to be read again."""
     engine.aggregates.set_members(AGGREGATE, fleet[:2])
     engine.aggregates.set_members(AGGREGATE, fleet[1:])
     with engine._database.reader() as session:
@@ -58,7 +58,7 @@ def test_the_same_members_again_write_nothing(engine: PlacementEngine, fleet: li
         assert session.scalars(select(PlacementEpoch.epoch)).one() == before
 
 
-def test_sharing_providers_stay_whoever_the_hosts_are(
+def test_sharing_providers_stay_whatever_the_hosts_are(
     engine: PlacementEngine, fleet: list[str]
 ) -> None:
     """An operator put them there; hosts' aggregates know nothing of them."""
@@ -74,6 +74,6 @@ def test_sharing_providers_stay_whoever_the_hosts_are(
 
 
 def test_an_aggregate_is_named_by_its_uuid(engine: PlacementEngine) -> None:
-    """Its name of the day is no name here."""
+    """Its name of the day is unknown here."""
     with pytest.raises(exception.Invalid, match="ssd"):
         engine.aggregates.set_members("ssd", [])

@@ -75,7 +75,7 @@ def test_what_is_written_during_the_answer_may_come_late_but_not_wrong(
 def test_a_question_that_only_a_newer_table_can_answer_is_answered(
     two: tuple[PlacementEngine, PlacementEngine],
 ) -> None:
-    """A trait that is not known yet is an error; once somebody made it, it is none."""
+    """A trait that is not known yet is an error; once a client made it, it is none."""
     writer, reader = two
     query = a_query(required_traits=[["CUSTOM_NEW"]])
     for _ in range(2):
@@ -102,7 +102,7 @@ def test_a_lost_connection_is_not_noticed(
 def test_a_database_that_is_away_is_said_to_be(
     two: tuple[PlacementEngine, PlacementEngine],
 ) -> None:
-    """An answer that nobody could vouch for is not given."""
+    """An answer that may be wrong is not given."""
     _, reader = two
     database = reader._database
     with administrator(POSTGRESQL.url).connect() as connection:
@@ -115,7 +115,7 @@ def test_a_database_that_is_away_is_said_to_be(
 def test_many_who_ask_at_once_are_all_right(
     two: tuple[PlacementEngine, PlacementEngine],
 ) -> None:
-    """Each on a connection of its own, while somebody writes: no answer goes back in time."""
+    """Each on a connection of its own, during writes: no answer goes back in time."""
     writer, reader = two
     providers = candidates(reader)
     wrong = []

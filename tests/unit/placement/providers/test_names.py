@@ -15,7 +15,7 @@ def test_a_resource_class_is_a_standard_one_or_custom(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "vcpu", "CUSTOM_", "CUSTOM_gold", "GOLD", "CUSTOM_A\n"])
 def test_any_other_resource_class_does_not_exist(name: str) -> None:
-    """Misspelt names are no names."""
+    """Misspelt names are refused."""
     assert not names.is_resource_class(name)
 
 
@@ -63,5 +63,5 @@ def test_a_text_that_a_database_may_refuse_is_none(value: object) -> None:
 def test_a_uuid_in_another_form_becomes_the_one_that_compares(
     value: str, expected: str | None
 ) -> None:
-    """What is no UUID in any form becomes none."""
+    """An invalid UUID in any form becomes none."""
     assert names.to_uuid(value) == expected

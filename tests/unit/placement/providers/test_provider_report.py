@@ -43,7 +43,7 @@ def test_standard_traits_are_those_of_the_report() -> None:
     assert after.traits == {"HW_CPU_X86_AVX2"}
 
 
-def test_custom_traits_of_somebody_else_survive() -> None:
+def test_custom_traits_of_other_clients_survive() -> None:
     """Only those that the reporter manages are its own to remove."""
     present = a_fact(traits=frozenset({"CUSTOM_MINE", "CUSTOM_YOURS"}))
     after = facts_after(report(managed_custom_traits=["CUSTOM_MINE"]), present)
@@ -69,7 +69,7 @@ def test_a_null_ratio_keeps_the_present_one() -> None:
 
 
 def test_a_class_in_use_cannot_go() -> None:
-    """Somebody's allocation would be left without an inventory."""
+    """An allocation would be left without an inventory."""
     with pytest.raises(exception.InventoryInUse, match="VCPU"):
         facts_after(report(inventories={}), a_fact(used=frozenset({"VCPU"})))
 

@@ -157,7 +157,7 @@ def test_an_aggregate_that_was_asked_for_follows_its_members() -> None:
 
 
 def test_an_unknown_class_is_a_column_of_nothing() -> None:
-    """As are traits and aggregates that nobody has."""
+    """As are traits and aggregates without providers."""
     table = a_table()
     assert not table.columns_of("DISK_GB").max_unit.any()
     assert not table.has_trait("CUSTOM_B").any()

@@ -36,7 +36,7 @@ def test_a_class_that_was_made_stands_behind_the_standard_ones(engine: Placement
 
 
 def test_a_class_is_made_once(engine: PlacementEngine) -> None:
-    """The second maker is told; whoever only wants it to be there is content."""
+    """The second maker is told; an idempotent request succeeds."""
     assert engine.resource_classes.ensure(GOLD) is True
     assert engine.resource_classes.ensure(GOLD) is False
     with pytest.raises(exception.ResourceClassExists, match=GOLD):
@@ -100,7 +100,7 @@ def test_a_name_that_is_taken_cannot_be_taken_again(engine: PlacementEngine) -> 
     assert class_names(engine)[-2:] == [GOLD, SILVER]
 
 
-def test_a_class_that_somebody_has_stays(engine: PlacementEngine) -> None:
+def test_a_class_in_use_stays(engine: PlacementEngine) -> None:
     """Until the last inventory of it is gone, used or not."""
     provider = a_provider(inventories={GOLD: {"total": 3}})
     engine.providers.set_providers([provider])

@@ -51,7 +51,7 @@ def names(engine: PlacementEngine, **filters: Any) -> list[str]:
 
 
 def tree_of(engine: PlacementEngine, root: ProviderRecord) -> list[str]:
-    """Return who is in a tree: by the rows, which must be what the table says."""
+    """Return the providers of a tree: by the rows, which must be what the table says."""
     found = names(engine, in_tree=root.uuid)
     with engine._table_cache.table() as table:
         row = table.row_of(root.uuid)
@@ -115,7 +115,7 @@ def test_a_name_that_not_every_database_stores_is_refused(
     assert names(engine) == ["n" * 200]
 
 
-def test_a_parent_has_to_be_there_and_somebody_else(engine: PlacementEngine) -> None:
+def test_a_parent_has_to_be_there_and_another_provider(engine: PlacementEngine) -> None:
     """Nothing is made otherwise."""
     uuid = a_uuid()
     with pytest.raises(exception.ProviderParentRefused, match="UUID does not exist"):
@@ -150,7 +150,7 @@ def test_an_update_that_changes_nothing_writes_nothing(engine: PlacementEngine) 
     assert (same, epoch(engine)) == (child, before)
 
 
-def test_a_name_of_somebody_else_is_refused(engine: PlacementEngine) -> None:
+def test_the_name_of_another_provider_is_refused(engine: PlacementEngine) -> None:
     """The parent that came with it is not set either."""
     root, other = make(engine, "root"), make(engine, "other")
     with pytest.raises(exception.ResourceProviderExists, match="name: root already"):
@@ -189,7 +189,7 @@ def test_an_orphan_is_the_root_of_all_below_it(engine: PlacementEngine) -> None:
 def test_a_root_with_children_can_be_given_a_parent_in_any_version(
     engine: PlacementEngine,
 ) -> None:
-    """That is no re-parenting: it had none."""
+    """That is not re-parenting: it had none."""
     above, root = make(engine, "above"), make(engine, "root")
     make(engine, "child", root)
     engine.resource_providers.update(root.uuid, "root", above.uuid, may_reparent=False)
@@ -213,7 +213,7 @@ def test_a_child_keeps_its_parent_unless_that_is_allowed(
 
 
 @pytest.mark.parametrize("below", [0, 1, 2], ids=["itself", "its-child", "its-grandchild"])
-def test_nobody_is_put_below_itself(engine: PlacementEngine, below: int) -> None:
+def test_no_provider_is_put_below_itself(engine: PlacementEngine, below: int) -> None:
     """The whole tree stays as it was."""
     line = [make(engine, "root")]
     for name in ("child", "grandchild"):
@@ -225,7 +225,7 @@ def test_nobody_is_put_below_itself(engine: PlacementEngine, below: int) -> None
 
 
 def test_two_that_move_below_each_other_make_no_loop(new_engine: NewEngine) -> None:
-    """Whoever comes second is refused, also when he looked before the first one wrote."""
+    """The second writer is refused, also when it looked before the first one wrote."""
     engines = [new_engine(), new_engine()]
     for turn in range(5):
         pair = [make(engines[0], f"{side}{turn}") for side in "ab"]
@@ -444,7 +444,7 @@ def test_a_write_that_was_committed_unnoticed_succeeds_once(lossy: PlacementEngi
     assert names(lossy) == ["root"]
 
 
-def test_what_somebody_else_made_is_no_work_of_ours(lossy: PlacementEngine) -> None:
+def test_what_another_process_made_is_left_to_it(lossy: PlacementEngine) -> None:
     """The same UUID with another name is a duplicate, however often we try."""
     first = make(lossy, "host1")
     with pytest.raises(exception.ResourceProviderExists):

@@ -52,7 +52,7 @@ def test_asking_again_is_one_tiny_query(two: tuple[PlacementEngine, PlacementEng
 
 
 def test_after_a_claim_only_usage_is_loaded(two: tuple[PlacementEngine, PlacementEngine]) -> None:
-    """Nobody's traits or inventories are read again."""
+    """No provider's traits or inventories are read again."""
     writer, reader = two
     provider = candidates(writer)[0]
     writer.claims.claim([a_claim(provider, 8)])
@@ -85,7 +85,7 @@ def test_what_another_process_deleted_is_gone(
     assert len(candidates(reader)) == 2
 
 
-def test_a_database_that_went_back_in_time_is_loaded_anew(
+def test_a_database_that_went_back_in_time_is_loaded_again(
     two: tuple[PlacementEngine, PlacementEngine],
 ) -> None:
     """A standby that lagged took over: what was written since is not true any more."""

@@ -18,7 +18,7 @@ def test_equal_sets_have_one_number() -> None:
 
 
 def test_rows_keep_their_set_until_they_are_forgotten() -> None:
-    """Whoever changes traits says so."""
+    """Every writer of traits says so."""
     sets = TraitSets()
     sets.grow(2)
     rows = np.array([0, 1])

@@ -37,7 +37,7 @@ def test_standard_traits_are_always_there(engine: PlacementEngine) -> None:
     assert engine.traits.missing([AVX, FAST, SLOW, "BOGUS"]) == ["BOGUS", SLOW]
 
 
-def test_traits_are_found_by_name_prefix_and_whether_somebody_has_them(
+def test_traits_are_found_by_name_prefix_and_whether_they_are_in_use(
     engine: PlacementEngine, provider: str
 ) -> None:
     """All that is asked must hold; a name is a name, not a pattern."""
@@ -54,7 +54,7 @@ def test_traits_are_found_by_name_prefix_and_whether_somebody_has_them(
 
 
 def test_a_trait_is_made_once(engine: PlacementEngine) -> None:
-    """Whoever comes second learns that it was there, and since when."""
+    """The second client learns that it was there, and since when."""
     made, is_new = engine.traits.ensure(LONGEST)
     assert is_new
     assert engine.traits.ensure(LONGEST) == (made, False)
@@ -75,13 +75,13 @@ def test_other_names_are_of_no_trait(engine: PlacementEngine, provider: str, nam
 
 
 def test_standard_traits_stay(engine: PlacementEngine) -> None:
-    """Nobody deletes them."""
+    """No client can delete them."""
     with pytest.raises(exception.StandardName, match=f"delete standard trait {AVX}"):
         engine.traits.delete(AVX)
 
 
-def test_a_trait_that_somebody_has_stays(engine: PlacementEngine, provider: str) -> None:
-    """Until nobody has it any more."""
+def test_a_trait_in_use_stays(engine: PlacementEngine, provider: str) -> None:
+    """Until no provider has it any more."""
     engine.traits.ensure(FAST)
     engine.traits.set_of(provider, 1, [FAST])
     with pytest.raises(exception.TraitInUse, match=FAST):

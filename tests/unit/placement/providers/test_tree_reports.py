@@ -92,7 +92,7 @@ def test_what_is_gone_is_deleted_children_first(engine: PlacementEngine) -> None
 
 
 def test_a_child_moves_within_its_tree_with_what_is_allocated(engine: PlacementEngine) -> None:
-    """Its parent goes, it stays; nobody loses anything."""
+    """Its parent goes, it stays; no provider loses anything."""
     family = a_family()
     report(engine, family)
     cell, gpu = family["children"]
@@ -135,7 +135,7 @@ def test_a_tree_stays_as_it_was_while_something_of_what_goes_is_allocated(
 
 
 def test_a_provider_that_others_hung_something_below_stays(engine: PlacementEngine) -> None:
-    """Nobody's children are deleted with it, and the error names it."""
+    """No child is deleted with it, and the error names it."""
     family = a_family()
     report(engine, family)
     cell, gpu = (child["uuid"] for child in family["children"])
@@ -147,7 +147,7 @@ def test_a_provider_that_others_hung_something_below_stays(engine: PlacementEngi
 
 
 def test_foreign_custom_traits_of_children_stay(engine: PlacementEngine) -> None:
-    """Those of its owner go when they are no more among those that it reports."""
+    """Those of its owner go when it does not report them any more."""
     family = a_family()
     cell, gpu = family["children"]
     mine = {**gpu, "traits": ["CUSTOM_MINE"], "managed_custom_traits": ["CUSTOM_MINE"]}
@@ -217,7 +217,7 @@ def test_a_family_that_makes_no_sense_is_refused(
 
 
 def test_a_child_named_twice_in_a_call_is_refused(engine: PlacementEngine) -> None:
-    """In one report, and as somebody else's in another."""
+    """In one report, and as another host's in a second one."""
     family = a_family()
     gpu = family["children"][1]
     (error,) = report(engine, {**family, "children": [*family["children"], gpu]})
@@ -226,7 +226,7 @@ def test_a_child_named_twice_in_a_call_is_refused(engine: PlacementEngine) -> No
     assert report(engine, family, {**alone, "name": "alone"})[0] is None
 
 
-def test_a_parent_is_below_nobody_that_comes_after_it(engine: PlacementEngine) -> None:
+def test_a_parent_is_below_no_provider_that_comes_after_it(engine: PlacementEngine) -> None:
     """So there can be no circle."""
     family = a_family()
     cell, gpu = family["children"]
