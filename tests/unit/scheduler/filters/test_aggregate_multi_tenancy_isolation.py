@@ -22,7 +22,7 @@ from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_
     ids=["none", "own", "other", "list", "suffix", "another key"],
 )
 def test_a_host_for_the_project_passes(metadata: dict[str, str], passes: bool) -> None:
-    """All keys with the prefix count; a host that is kept for nobody is for all."""
+    """All keys with the prefix count; a host that is kept for no tenant is for all."""
     facts = some_facts([an_aggregate(hosts=["host1"], metadata=metadata)])
     state = a_table([a_host()], facts=facts)[0]
     spec = a_request_spec(project_id="p1")

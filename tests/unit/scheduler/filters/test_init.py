@@ -160,7 +160,7 @@ def test_a_question_is_asked_once_about_each_distinct_value() -> None:
     assert asked == [[2], [2]]
 
 
-# Limits, and who is asked on rebuild --------------------------------------------------------------
+# Limits, and the filters asked on rebuild ---------------------------------------------------------
 
 
 class LimitingFilter(FirstFilter):

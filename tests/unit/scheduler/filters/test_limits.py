@@ -40,7 +40,7 @@ AGGREGATE_LIMITS = pytest.mark.parametrize(
 def test_the_least_of_the_aggregates_limits_counts(
     each: type[BelowLimit], attribute: str, values: list[str], limit: int
 ) -> None:
-    """Without one, or with one that is no whole number, the option does."""
+    """Without one, or with one that is not a whole number, the option does."""
     conf = scheduling_conf(**{f"filter_scheduler__{each.option}": 5})
     aggregates = [an_aggregate(hosts=["host1"], metadata={each.option: text}) for text in values]
     chosen = each(conf)

@@ -41,7 +41,7 @@ def test_who_asks_for_no_cells_may_go_anywhere(filter_: NUMATopologyFilter) -> N
 
 
 def test_who_asks_for_cells_needs_a_host_that_has_some(filter_: NUMATopologyFilter) -> None:
-    """With room; a topology that nobody can read counts as none."""
+    """With room; an unreadable topology counts as none."""
     hosts = [{}, {"numa_topology": EMPTY}, {"numa_topology": {"cells": 7}}]
     assert passed(filter_, hosts, asking(a_guest(2, pinned=4))) == [False, True, False]
     assert passed(filter_, hosts, asking(a_guest(2, pinned=5))) == [False, False, False]

@@ -122,7 +122,7 @@ def test_the_least_of_the_aggregates_ratios_counts(
     texts: list[str],
     ratio: float,
 ) -> None:
-    """Without one, or with one that is no number, the host's own does."""
+    """Without one, or with one that is not a number, the host's own does."""
     state = a_state(tuple({key: text} for text in texts), **{key: 1.5}, **values)
     amount = int(512 * ratio) - 512
     asked = asking(memory_mb=amount, vcpus=amount, root_gb=amount)

@@ -29,7 +29,7 @@ NEAR = "build_near_host_ip"
 def test_a_host_inside_the_network_passes(
     hints: dict[str, str], address: str, passes: bool
 ) -> None:
-    """The default is the address's /24; what is no network has no hosts, and breaks nothing."""
+    """The default is the address's /24; an invalid network has no hosts, and breaks nothing."""
     state = a_table([a_host(host_ip=address)])[0]
     each = SimpleCIDRAffinityFilter(scheduling_conf())
     assert each.host_passes(state, a_request_spec(scheduler_hints=hints)) is passes

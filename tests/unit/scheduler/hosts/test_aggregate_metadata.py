@@ -43,7 +43,7 @@ def numbers(*values_by_aggregate: str, override: NumberOverride | None = None) -
     ids=str,
 )
 def test_of_several_numbers_the_least_counts(values: tuple[str, ...], number: float) -> None:
-    """Anything that is no number among them brings the option back."""
+    """Anything among them that is not a number brings the option back."""
     assert numbers(*values) == number
 
 

@@ -73,7 +73,7 @@ def test_after_its_time_a_level_is_asked_for_again(service: Service, clock: Cloc
 
 
 def test_past_half_its_time_a_level_is_asked_for_ahead(service: Service, clock: Clock) -> None:
-    """Nobody waits for that: the decision goes by what is kept."""
+    """No decision waits for that: it goes by what is kept."""
     attestations = kept(service, clock, attestation_auth_timeout=60)
     attestations.levels(["node1"])
     clock.seconds += 30
@@ -129,7 +129,7 @@ def test_many_nodes_are_asked_for_in_parts(service: Service, clock: Clock) -> No
 
 
 def test_a_defect_in_asking_leaves_nodes_unknown_and_asks_again(clock: Clock) -> None:
-    """Nobody waits for an answer that never comes."""
+    """No decision waits for an answer that never comes."""
     asked = []
 
     def ask(nodes: Sequence[str]) -> dict[str, str]:

@@ -131,7 +131,7 @@ def test_levels_are_read_from_the_answer(server: StandIn, certificate: Path) -> 
 
 
 def test_a_certificate_of_an_unknown_authority_is_refused(server: StandIn) -> None:
-    """Nothing is sent to whoever that is."""
+    """Nothing is sent to an unknown server."""
     server.asked = None
     with pytest.raises(AskFailed, match="does not respond"):
         service(server.server_port).poll(["node1"])
@@ -172,7 +172,7 @@ def test_an_answer_that_is_none_is_a_failure(
 
 
 def test_a_service_that_is_not_there_is_a_failure(certificate: Path) -> None:
-    """Nobody listens."""
+    """No server listens."""
     with pytest.raises(AskFailed, match="does not respond"):
         service(1, attestation_server_ca_file=str(certificate)).poll(["node1"])
 

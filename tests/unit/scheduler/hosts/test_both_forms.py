@@ -35,7 +35,7 @@ from tests.fleets import (
 EXAMPLES = 120
 """Fleets and requests that all plugins are asked about; making these takes most of the time."""
 ROUNDS_MAX = 7
-"""So often as many are made, as long as something that can be said was never said by chance."""
+"""Maximum number of rounds, as long as some possible answer has not come up by chance."""
 
 INSTANCES = [f"00000000-0000-0000-0000-{number:012}" for number in range(6)]
 CHOSEN = "00000000-0000-0000-0000-000000000009"
@@ -293,7 +293,7 @@ EVERY_WEIGHER: dict[str, BaseHostWeigher] = {
 
 
 def test_a_plugin_answers_for_all_hosts_what_it_answers_for_each() -> None:
-    """A filter of ours explains each no; and nobody always says the same."""
+    """A filter of ours explains each no; and none always says the same."""
     said: dict[str, set[bool]] = defaultdict(set)
     told_apart: set[str] = set()
 

@@ -1,4 +1,4 @@
-"""Facts know who is in which aggregate and zone."""
+"""Cluster metadata: the hosts of each aggregate and zone."""
 
 from __future__ import annotations
 

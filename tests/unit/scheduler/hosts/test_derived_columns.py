@@ -1,4 +1,4 @@
-"""What plugins make of JSON columns is made once for each report, and always that of the report."""
+"""Columns that plugins derive from JSON: computed once for each report, and always up to date."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_report_is_looked_at_once() -> None:
 
 
 def test_only_what_is_asked_about_is_looked_at() -> None:
-    """A report that nothing can be made of is no harm to requests that other hosts serve."""
+    """An unreadable report does not harm requests that other hosts serve."""
     hosts, fleet = fleet_of(5, 6)
     push(fleet, hosts[1:], 1, {})
     reports, derived = Reports("stats"), Derived(counted([]))

@@ -1,4 +1,4 @@
-"""What monitors measure, by name."""
+"""Measurements of monitors, by name."""
 
 from __future__ import annotations
 

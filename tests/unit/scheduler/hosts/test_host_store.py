@@ -88,7 +88,7 @@ def test_an_empty_batch_that_is_ahead_shows_a_gap() -> None:
 
 
 def test_a_full_batch_counts_whatever_its_number() -> None:
-    """A cell whose numbers began anew is believed; hosts that it does not name are gone."""
+    """A cell whose numbers began again is believed; hosts that it does not name are gone."""
     first, second = some_hosts(2)
     fleet = a_fleet([first, second])
     fleet.apply(a_batch([], first_seq=1, last_seq=90))

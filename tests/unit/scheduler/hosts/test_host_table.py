@@ -65,7 +65,7 @@ def test_hosts_are_found_by_name() -> None:
 
 
 def test_hosts_are_found_by_aggregate() -> None:
-    """Hosts of the aggregate that are no candidates do not matter."""
+    """Hosts of the aggregate that are not candidates do not matter."""
     ssd = an_aggregate(hosts=["host2", "host9"])
     table = a_table(some_hosts(3), facts=some_facts([ssd]))
     assert table.in_aggregate(ssd).tolist() == [False, True, False]

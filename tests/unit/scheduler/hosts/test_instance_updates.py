@@ -1,4 +1,4 @@
-"""What is told of single instances is seen until the next push has its say."""
+"""Updates of single instances count until the next push replaces them."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_layouts_of_hosts_that_are_no_more_are_forgotten(monkeypatch: pytest.Mon
 
 
 def test_cells_with_the_same_id_are_two() -> None:
-    """A driver that counts wrongly is no other layout's twin."""
+    """A driver that counts wrongly does not equal another layout."""
     twins = a_host_topology(a_host_cell(0), a_host_cell(0))
     _facts, layouts = columns().read(a_table(twins, of_cells(1)), [BASE])
     assert layouts[0] != layouts[1]

@@ -10,7 +10,7 @@ MEANING = object()
 
 
 class Rows(dict[str, int]):
-    """Counts how often somebody had to look."""
+    """Counts the lookups."""
 
     looked = 0
 
@@ -24,7 +24,7 @@ def named(*ids: int, meaning: object = MEANING) -> NamedIds:
 
 
 def test_what_was_seen_is_not_looked_up_again() -> None:
-    """Neither are those that are no hosts."""
+    """Neither are those of other providers."""
     rows, known = Rows(a=0, b=7), RowsById()
     assert known.find(named(5, 9, 6), ["a", "x", "b"], rows, 1).tolist() == [0, -1, 7]
     assert rows.looked == 3
@@ -33,14 +33,14 @@ def test_what_was_seen_is_not_looked_up_again() -> None:
     assert rows.looked == 4
 
 
-def test_a_changed_fleet_is_looked_at_anew() -> None:
+def test_a_changed_fleet_is_looked_at_again() -> None:
     """A host that went, and one that came."""
     known = RowsById()
     assert known.find(named(1, 2), ["a", "b"], {"a": 0}, 1).tolist() == [0, -1]
     assert known.find(named(1, 2), ["a", "b"], {"b": 0}, 2).tolist() == [-1, 0]
 
 
-def test_ids_that_mean_somebody_else_are_looked_up_anew() -> None:
+def test_ids_that_mean_another_provider_are_looked_up_again() -> None:
     """Placement's database was set back."""
     known, rows = RowsById(), {"a": 0, "b": 1}
     assert known.find(named(1), ["a"], rows, 1).tolist() == [0]

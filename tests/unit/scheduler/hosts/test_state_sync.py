@@ -262,7 +262,7 @@ def test_an_answer_that_cannot_be_used_is_logged_and_asked_for_again(
     ("seq", "names", "seq_after", "asks"),
     [
         (6, ["new"], 6, False),  # the next change
-        (None, ["new"], 5, False),  # of somebody who counts no changes
+        (None, ["new"], 5, False),  # of a caller that counts no changes
         (5, [], 5, False),  # known already
         (7, [], 5, True),  # the one before it is missing
     ],

@@ -18,11 +18,11 @@ HERE = "tests.unit.scheduler.plugins.test_available"
 
 
 class RackFilter(BaseHostFilter):
-    """Somebody's own."""
+    """A third party's own."""
 
 
 class _HiddenFilter(BaseHostFilter):
-    """A base of somebody's own."""
+    """A base of a third party's own."""
 
 
 def our_filters() -> list[type[BaseHostFilter]]:

@@ -191,7 +191,7 @@ FREE = st.integers(-3, 6)
         st.tuples(st.integers(0, 7), FREE, st.sampled_from([True, True, False])), max_size=12
     ),
 )
-def test_changes_one_by_one_are_the_same_as_weighing_anew(
+def test_changes_one_by_one_are_the_same_as_weighing_again(
     free: list[int], changes: list[tuple[int, int, bool]]
 ) -> None:
     """To the last bit of every weight."""
@@ -211,13 +211,13 @@ def test_changes_one_by_one_are_the_same_as_weighing_anew(
         now_free[position] = value
         is_in[position] &= stays
         ranking.change(position, bool(is_in[position]))
-        anew = Ranking(weighers, hosts, spec, is_in)
+        fresh = Ranking(weighers, hosts, spec, is_in)
         assert [ranking.weight(each) for each in range(len(free))] == [
-            anew.weight(each) for each in range(len(free))
+            fresh.weight(each) for each in range(len(free))
         ]
-        assert ranking.best(9).tolist() == anew.best(9).tolist()
+        assert ranking.best(9).tolist() == fresh.best(9).tolist()
         assert [ranking.shares(each) for each in np.flatnonzero(is_in).tolist()] == [
-            anew.shares(each) for each in np.flatnonzero(is_in).tolist()
+            fresh.shares(each) for each in np.flatnonzero(is_in).tolist()
         ]
 
 

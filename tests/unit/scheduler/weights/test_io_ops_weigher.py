@@ -1,4 +1,4 @@
-"""Work in hand is the weight, and idle hosts are preferred."""
+"""Operations under way are the weight, and idle hosts are preferred."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_a_missing_metric_that_is_required_is_an_explained_refusal(
 
 
 def test_the_refusal_comes_through_the_ranking_as_it_is() -> None:
-    """It is no defect of the weigher."""
+    """It is not a defect of the weigher."""
     hosts = a_table([a_host(metrics=BUSY), a_host("host2", metrics=[])])
     with pytest.raises(CannotDecide, match="a host does not report"):
         Ranking([a_weigher("cpu.percent=1")], hosts, a_request_spec(), np.ones(2, dtype=np.bool_))
