@@ -1,4 +1,4 @@
-"""What operators who come from elsewhere hold a filter scheduler against, number by number."""
+"""Figures by which operators from elsewhere judge a filter scheduler, one by one."""
 
 from __future__ import annotations
 

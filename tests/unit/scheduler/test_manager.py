@@ -146,7 +146,7 @@ def test_a_call_is_answered_with_claimed_hosts(
 def test_what_servers_may_hold_is_told_by_drivers_that_claim(
     conf: Any, bus: Bus, api: SchedulerAPI
 ) -> None:
-    """Pinned CPUs in two ways; without claims nobody need hold anything."""
+    """Pinned CPUs in two ways; without claims no consumer need hold anything."""
     pinned = a_flavor(extra_specs={"hw:cpu_policy": "dedicated"})
     asked = [a_request_spec(), a_request_spec(flavor=pinned)]
     plain, ways = api.get_expected_allocations(admin_context(), asked) or []

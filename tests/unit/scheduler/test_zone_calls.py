@@ -1,4 +1,4 @@
-"""What a scheduler of a named zone answers over RPC, and in the process of its caller."""
+"""Answers of a named zone's scheduler over RPC, and in the process of its caller."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Parent:
 
 
 class Conductor(ConductorEndpoint):
-    """A super conductor that knows of child zones, and of cells where nobody answers."""
+    """A super conductor that knows of child zones, and of cells that do not answer."""
 
     def __init__(self, zones: list[dict[str, Any]], dead_cells: list[str]) -> None:
         super().__init__()
@@ -182,7 +182,7 @@ def test_a_deployment_without_a_name_is_no_zone(deploy: MakeDeployment) -> None:
     assert alone.parent.heard == []
 
 
-def test_a_zone_pushes_to_whoever_is_above(deploy: MakeDeployment) -> None:
+def test_a_zone_pushes_to_any_zone_above(deploy: MakeDeployment) -> None:
     """BZ-27: once its hosts are known, on its own broker."""
     zone = deploy(zones__name="leaf")
     wait_for(lambda: zone.manager._sync.is_complete, "the hosts are known", 15)
@@ -287,7 +287,7 @@ def test_a_scheduler_in_the_callers_process_serves_no_queue(deploy: MakeDeployme
         here.api.ping(admin_context(), timeout_seconds=0.3)
 
 
-def test_hosts_are_asked_for_when_nobody_can_push_them(deploy: MakeDeployment) -> None:
+def test_hosts_are_asked_for_when_no_cell_can_push_them(deploy: MakeDeployment) -> None:
     """BZ-02: every pull_interval_seconds."""
     here = deploy(scheduler__in_process=True)
     wait_for(lambda: here.manager._sync.is_complete, "the hosts are known", 15)

@@ -127,7 +127,7 @@ def test_a_refresh_counts_nothing_twice() -> None:
 
 
 def test_the_first_request_loads_the_hosts() -> None:
-    """Nobody waits for the first refresh, nor for one after hosts became known."""
+    """No request waits for the first refresh, nor for one after hosts became known."""
     scene = Scene([])
     scene.driver.refresh()
     with pytest.raises(exception.NoValidHost, match="No host is known"):

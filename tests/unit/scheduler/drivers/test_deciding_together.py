@@ -108,7 +108,7 @@ def test_a_request_that_came_twice_has_what_each_of_its_answers_says(count: int)
             assert list(selection.allocation_request) == [claimed]
 
 
-def test_a_no_touches_nobody_else() -> None:
+def test_a_no_touches_no_other_request() -> None:
     """It has its own sentence and its own trace."""
     hosts = with_cpus(4, 4)
     requests = [a_request(a_spec_of(2)), a_request(a_spec_of(9), request_id="req-9"), a_request()]
@@ -140,7 +140,7 @@ def test_a_request_of_several_gets_all_or_nothing() -> None:
 
 
 def test_room_that_was_only_promised_is_found_in_a_second_look() -> None:
-    """The claim that it was promised to fails: somebody else acts for the instance."""
+    """The claim that it was promised to fails: another caller acts for the instance."""
     hosts = with_cpus(1)
     placement = ArrayPlacement(hosts)
     gone, other = a_uuid(), a_uuid()
@@ -220,7 +220,7 @@ def test_an_error_of_the_claims_is_that_of_all_in_the_message(
     assert hosts_of(driver.select_many([a_request(count=2)])[0]) == ["host1", "host1"]
 
 
-def test_a_claim_that_makes_no_sense_harms_nobody_else() -> None:
+def test_a_claim_that_makes_no_sense_harms_no_other() -> None:
     """Placement refuses the message with it; then each goes alone."""
     hosts = some_hosts(3)
     placement = ArrayPlacement(hosts)
@@ -279,7 +279,7 @@ class Held:
         self._go_on.set()
 
 
-def test_a_request_that_waits_on_nobody_is_not_kept_waiting() -> None:
+def test_a_request_that_depends_on_no_other_is_not_kept_waiting() -> None:
     """Another kind of request is decided while placement's answer for the first one is held."""
     hosts = some_hosts(3)
     placement = ArrayPlacement(hosts)
@@ -353,7 +353,7 @@ def test_every_request_gets_a_valid_answer(
 def test_equal_requests_get_the_same_hosts_as_one_by_one(
     cpus: list[int], counts: list[int], policy: str | None
 ) -> None:
-    """With nobody else around a batch is as good as a queue, whatever the group's policy."""
+    """Without other requests a batch is as good as a queue, whatever the group's policy."""
     conf = scheduling_conf()
     uuids = [[a_uuid() for _ in range(count)] for count in counts]
     group = a_group(policy, members=[uuid for some in uuids for uuid in some]) if policy else None

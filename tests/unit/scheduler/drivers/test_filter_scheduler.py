@@ -287,7 +287,7 @@ def test_members_of_a_group_are_kept_together() -> None:
         ("rivalry", "unknown policy"),
     ],
 )
-def test_a_policy_that_nobody_enforces_is_an_error(policy: str, message: str) -> None:
+def test_a_policy_that_no_plugin_enforces_is_an_error(policy: str, message: str) -> None:
     """It is not ignored."""
     conf = scheduling_conf(
         filter_scheduler__enabled_filters=["ComputeFilter"],
@@ -381,7 +381,7 @@ def test_of_several_none_is_placed_by_what_the_same_request_claimed_before(refus
 
 
 def test_an_instance_in_other_hands_ends_the_request_and_releases_nothing() -> None:
-    """Whoever has it releases by a higher fence; these claims may be theirs by now."""
+    """The new worker releases by a higher fence; these claims may be its own by now."""
     hosts = some_hosts(2)
     placement = ArrayPlacement(hosts)
     uuids = [a_uuid(), a_uuid()]
@@ -550,7 +550,7 @@ def test_the_trace_has_the_time_of_each_stage() -> None:
     assert timings["total"] >= max(timings.values())
 
 
-def test_dice_are_the_injected_ones() -> None:
+def test_the_random_source_is_the_injected_one() -> None:
     """The same seed decides the same."""
     conf = scheduling_conf(filter_scheduler__host_subset_size=5)
     hosts = some_hosts(5)

@@ -1,4 +1,4 @@
-"""What filters and weighers say beside yes, no and a number reaches the answer of the scheduler."""
+"""Reasons, limits and other answers of filters and weighers reach the scheduler's answer."""
 
 from __future__ import annotations
 

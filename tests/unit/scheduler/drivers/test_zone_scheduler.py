@@ -29,7 +29,7 @@ def a_big_request() -> RequestSpec:
     return a_request_spec(flavor=a_flavor("big", memory_mb=99999))
 
 
-def test_a_single_zone_asks_nobody() -> None:
+def test_a_single_zone_asks_no_other() -> None:
     """BZ-05: nothing is merged or aggregated; hosts are claimed, with alternates."""
     zone = Zone("only", some_hosts(4))
     found = zone.select()
@@ -55,7 +55,7 @@ def test_hosts_of_all_zones_are_offered_and_none_is_claimed() -> None:
 
 
 def test_a_dry_run_names_the_hosts_of_this_zone() -> None:
-    """Those of others are known there only; whoever builds goes by the ids."""
+    """Those of others are known there only; the conductor that builds goes by the ids."""
     root = a_parent()
     entries = root.select(dry_run=True).zone_entries
     named = {entry["host_id"]: entry.get("host") for entry in entries}
@@ -179,7 +179,7 @@ def test_many_requests_are_each_answered_in_their_place() -> None:
 
 
 def test_a_zone_that_asks_others_needs_a_name() -> None:
-    """Else nobody could see where a question has been."""
+    """Else no zone could see where a question has been."""
     conf = scheduling_conf(scheduler__driver="zone_scheduler")
     parts: dict[str, Any] = dict.fromkeys(("host_store", "placement", "rng", "clock", "now"))
     with pytest.raises(exception.ConfigurationError, match=r"\[zones\] name"):

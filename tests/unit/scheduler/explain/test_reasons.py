@@ -77,7 +77,7 @@ def test_of_many_hosts_some_are_asked() -> None:
     assert words.asked == 10
 
 
-def test_nobody_is_asked_when_nobody_may_be() -> None:
+def test_no_plugin_is_asked_when_none_may_be() -> None:
     """The option is zero."""
     words = Words()
     assert of_all(words, running(1, 2), columns=(), explained_max=0) == []

@@ -22,7 +22,7 @@ def test_all_rows_are_there_once() -> None:
     assert sorted(arranged(TieOrder(random.Random(1)), rows)) == sorted(rows)
 
 
-def test_the_same_dice_give_the_same_order() -> None:
+def test_the_same_random_source_gives_the_same_order() -> None:
     """Others another one: a simulation can be repeated, and processes differ."""
     one, same, other = (
         arranged(TieOrder(random.Random(seed)), list(range(50))) for seed in (1, 1, 2)
@@ -32,7 +32,7 @@ def test_the_same_dice_give_the_same_order() -> None:
     assert one != list(range(50))
 
 
-def test_rows_keep_their_order_whoever_else_is_asked_about() -> None:
+def test_rows_keep_their_order_whatever_others_are_asked_about() -> None:
     """Also when the fleet has grown since."""
     order = TieOrder(random.Random(1))
     before = arranged(order, list(range(20)))

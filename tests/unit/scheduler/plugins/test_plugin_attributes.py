@@ -38,9 +38,7 @@ class WarmthWeigher(weights.BaseHostWeigher):
         ("weight_classes", weights.load_weighers, "WarmthWeigher"),
     ],
 )
-def test_an_attribute_that_nobody_declares_stops_the_start(
-    option: str, load: Any, name: str
-) -> None:
+def test_an_undeclared_attribute_stops_the_start(option: str, load: Any, name: str) -> None:
     """BZ-22: with the names; those that are declared are not among them."""
     conf = scheduling_conf(**{f"filter_scheduler__{option}": [f"{HERE}.{name}"]})
     with pytest.raises(exception.ConfigurationError, match=f"{name} uses .*warmth") as caught:

@@ -73,7 +73,7 @@ def test_a_plugin_that_is_overdue_ends_at_the_next_host() -> None:
 
 
 def test_outside_of_a_plugin_nothing_ends() -> None:
-    """Tests of plugins, and whoever prints a table."""
+    """Tests of plugins, and code that prints a table."""
 
     def numbers() -> Iterator[int]:
         yield 1

@@ -84,7 +84,7 @@ def _first_answer(watch: PluginTimeouts) -> str:
 
 
 def test_those_that_wait_behind_it_are_given_up_too(watch: PluginTimeouts) -> None:
-    """A lock that the stuck one holds is no reason to wait for ever."""
+    """No call waits for ever for a lock that the stuck one holds."""
     sleepy, lock = SleepyFilter(), threading.Lock()
 
     def locked() -> str:

@@ -32,7 +32,7 @@ def test_an_item_that_cannot_be_read_is_left_out(
     ]
 
 
-def test_a_changed_option_is_read_anew() -> None:
+def test_a_changed_option_is_read_again() -> None:
     """While the service runs."""
     setting = WeightSetting("x")
     assert setting.parsed(["a=1"]) == {"a": 1.0}

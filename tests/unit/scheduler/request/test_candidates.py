@@ -185,7 +185,7 @@ def test_an_unknown_host_is_not_asked_for(placement: Placement) -> None:
 
 
 def test_a_host_on_shared_storage_is_found_all_the_same(placement: Placement) -> None:
-    """The storage is no part of its tree; other hosts on it are left out later."""
+    """The storage is not part of its tree; other hosts on it are left out later."""
     hosts, storage = [a_host("host1"), a_host("host2")], a_host("storage")
     uuids = [placement.add(host, VCPU=4, MEMORY_MB=2048) for host in hosts]
     placement.add(storage, DISK_GB=1000)

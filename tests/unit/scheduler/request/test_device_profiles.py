@@ -1,4 +1,4 @@
-"""What operators say of device profiles."""
+"""Device profiles in the configuration."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_names_are_compared_as_preselection_does(
     ],
     ids=str,
 )
-def test_a_name_that_nobody_has_fails_the_request(values: dict[str, Any], sentence: str) -> None:
+def test_an_unknown_name_fails_the_request(values: dict[str, Any], sentence: str) -> None:
     """Before anything is asked."""
     with pytest.raises(exception.RequestFilterFailed, match=sentence):
         nodes(**values)

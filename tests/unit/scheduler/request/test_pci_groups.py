@@ -1,4 +1,4 @@
-"""What is asked of the providers of PCI devices."""
+"""Request groups for the providers of PCI devices."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_devices_are_of_compute_services_as_hosts_are() -> None:
 
 
 def test_other_traits_of_the_root_are_not_those_of_devices() -> None:
-    """What a host can do is no quality of its cards."""
+    """A host's traits are not those of its cards."""
     spec = a_spec()
     spec.request_level_params = RequestLevelParams.from_values(root_required=["COMPUTE_NODE"])
     assert required(spec) == [set(), set(), {"CUSTOM_FAST"}]

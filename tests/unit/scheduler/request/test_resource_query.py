@@ -126,7 +126,7 @@ def test_other_extra_specs_are_not_for_placement(
 
 
 def test_what_request_filters_ask_for_is_in_the_question() -> None:
-    """Beside what the flavor asks for: of a tree's root, whoever serves the amounts."""
+    """Beside what the flavor asks for: of a tree's root, whichever provider serves the amounts."""
     params = RequestLevelParams.from_values(
         root_required=["CUSTOM_A"],
         root_forbidden=["COMPUTE_STATUS_DISABLED"],

@@ -64,7 +64,7 @@ def test_an_unknown_profile_finds_no_host() -> None:
 
 
 def test_without_profiles_only_the_trait_is_asked_for() -> None:
-    """Somebody else knows them."""
+    """Another service knows them."""
     query = asked(a_filter(), a_request_spec({"accel:device_profile": "gpu"}))
     assert query.root_required == ["COMPUTE_ACCELERATORS"]
     assert len(query.groups) == 1

@@ -1,4 +1,4 @@
-"""What an image is and wants becomes traits of the root provider, where operators want that."""
+"""Image properties become traits of the root provider, where operators want that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What flavors and images demand becomes traits of the root provider."""
+"""Requirements of flavors and images become traits of the root provider."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_demand_becomes_traits(
     ],
     ids=["encryption", "tpm"],
 )
-def test_a_demand_that_nobody_can_meet_fails_the_request(
+def test_a_demand_that_no_host_can_meet_fails_the_request(
     each: type[BaseRequestFilter], extra_specs: dict[str, str], reason: str
 ) -> None:
     """It is not ignored: these are about secrets."""

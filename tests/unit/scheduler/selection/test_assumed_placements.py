@@ -50,7 +50,7 @@ def test_news_are_told_once() -> None:
     assert instances(unclaimed.news(view)) == []
 
 
-def test_nothing_is_kept_for_nobody() -> None:
+def test_nothing_is_kept_without_a_request() -> None:
     """The last decision to end takes it along."""
     unclaimed = AssumedPlacements()
     views = [unclaimed.begin(), unclaimed.begin()]

@@ -316,7 +316,7 @@ def test_choices_are_the_same_as_one_host_after_another(
 
 
 def test_choices_spread_out_from_the_second_refusal_on() -> None:
-    """Whoever was faster reads the same ranking; a first refusal may be bad luck."""
+    """The faster request reads the same ranking; a first refusal may be bad luck."""
     assert [spread_of(claim_round) for claim_round in (0, 1, 2, 3, 29)] == [1, 1, 2, 4, 1024]
 
 
@@ -393,5 +393,5 @@ def test_alternates_of_several_requests_are_in_their_cells() -> None:
 
 
 def test_without_alternates_nothing_is_looked_for() -> None:
-    """As when nobody asks for them."""
+    """As when no request asks for them."""
     assert pick_alternates_of_many(a_chooser(in_two_cells()), [0, 5], 0) == [[], []]

@@ -1,4 +1,4 @@
-"""What is known of child zones, and for how long it holds."""
+"""Summaries of child zones, and for how long they hold."""
 
 from __future__ import annotations
 

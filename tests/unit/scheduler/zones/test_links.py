@@ -130,14 +130,14 @@ def test_a_link_is_kept_while_its_child_stays(deployment: Deployment) -> None:
 
 
 def test_a_child_that_moved_gets_another_link(deployment: Deployment) -> None:
-    """To its other broker, where nobody is."""
+    """To its other broker, which has no server."""
     deployment.know()
     wait_for(lambda: deployment.taken, "it happens", 15)
     deployment.know(transport_url=f"kombu+memory:////{uuid.uuid4()}")
     wait_for(lambda: deployment.made == 2, "it happens", 15)
 
 
-def test_a_broker_that_is_away_holds_nobody_up(deployment: Deployment) -> None:
+def test_a_broker_that_is_away_delays_no_other(deployment: Deployment) -> None:
     """BZ-65: its zone is not connected, and that is said at once."""
     deployment.know(transport_url="")
     wait_for(lambda: deployment.made, "it happens", 15)

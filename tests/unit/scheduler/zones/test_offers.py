@@ -220,7 +220,7 @@ def test_no_offers_are_none() -> None:
     ],
 )
 def test_an_answer_that_makes_no_sense_is_refused(changed: dict[str, Any]) -> None:
-    """It may be from a zone that somebody has taken over."""
+    """It may be from a compromised zone."""
     answer = as_answer(some_offers(["a"], [1]), zones=[]).with_values(**changed)
     with pytest.raises(ValueError, match=r"."):
         Offers.of_child("eu", answer)

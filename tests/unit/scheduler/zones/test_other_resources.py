@@ -1,4 +1,4 @@
-"""The same tree places what is no server: the kind of resource is a word in the request."""
+"""The same tree places other resources: the kind of resource is a word in the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search of a tree: who is asked, what comes back, what is told of it."""
+"""A search of a tree: the zones asked, the answer, its trace."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_question_that_comes_round_is_answered_with_nothing() -> None:
 
 
 def test_a_zone_that_finds_itself_visited_says_so() -> None:
-    """BZ-53: whoever asked did not look."""
+    """BZ-53: the asking zone did not look."""
     answer = Zone("a", some_hosts(1)).answer(visited=["root", "a", "b"])
     assert answer.host_ids == []
     assert [zone["outcome"] for zone in answer.zones] == ["cycle"]

@@ -1,4 +1,4 @@
-"""What a zone says of itself, and what becomes of that on its way up."""
+"""Summary of a zone, and how it is aggregated on its way up."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_it_counts_as_long_as_one_of_them_has_heard_of_it() -> None:
     }  # fmt: skip
 
 
-def test_nobody_makes_another_zone_smaller_than_it_is() -> None:
+def test_no_zone_makes_another_one_smaller_than_it_is() -> None:
     """BZ-62: a child may tell anything of its sibling's hosts."""
     root, zones = a_diamond()
     zone_entry = zones["other"].summary()
