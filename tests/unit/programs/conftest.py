@@ -1,4 +1,4 @@
-"""What the tests of the command line share: the real HTTP API, a super conductor in memory."""
+"""Fixtures of the command line's tests: the real HTTP API, a super conductor in memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.unit.armillary.conftest import fork_program, fork_servers, keep_loggi
 
 __all__ = ["fork_program", "fork_servers", "keep_logging", "start_program"]
 
-PROJECT = "admin"  # of whoever shows no token
+PROJECT = "admin"  # of a request without a token
 
 
 class BuildingSuperConductor(SuperConductor):

@@ -51,7 +51,7 @@ def test_the_commands_line_is_taken_from_the_process(
 
 
 def test_demo_has_options_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is no command of the API."""
+    """It is not a command of the API."""
     with pytest.raises(SystemExit) as ended:
         client.main(["demo", "--help"])
     assert ended.value.code == 0

@@ -37,7 +37,7 @@ class Api:
 
 
 def test_events_are_parsed() -> None:
-    """Comments, and what is no JSON object, are left out."""
+    """Comments, and lines without a JSON object, are left out."""
     text = [": alive", "", "id: 1", "event: event", 'data: {"a":', "data: 1}", "", "data: no", ""]
     assert list(parsed([*text, "event: notice", 'data: {"b": 2}', ""])) == [
         ("event", {"a": 1}),

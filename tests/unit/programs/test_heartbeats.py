@@ -1,4 +1,4 @@
-"""Signs of life of services without a database: they are told, whoever answers."""
+"""Heartbeats of services without a database: they are sent, whether answered or not."""
 
 from __future__ import annotations
 

@@ -139,17 +139,17 @@ def test_a_refusal_in_another_shape_is_told_as_well_as_can_be(
         client.get("servers")
 
 
-def test_nobody_there_says_how_to_start_one() -> None:
+def test_no_server_there_says_how_to_start_one() -> None:
     """The newcomer's first error."""
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound, but nobody listens
+        taken.bind(("127.0.0.1", 0))  # bound, but without a listener
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(ApiUnreachable) as caught:
             ApiClient(url).get("servers")
     assert str(caught.value) == f"No Armillary API answers at {url}. Start one with: armillary up"
 
 
-def test_a_name_that_nobody_has_is_nobody_there() -> None:
+def test_an_unknown_name_is_no_server_there() -> None:
     """It cannot be looked up."""
     with pytest.raises(ApiUnreachable):
         ApiClient("http://armillary.invalid").get("servers")
@@ -165,7 +165,7 @@ def test_silence_has_an_end_and_an_unknown_outcome(site: Site, client: ApiClient
 
 
 def test_a_broken_connection_has_an_unknown_outcome(site: Site, client: ApiClient) -> None:
-    """It is not the same as nobody there."""
+    """It is not the same as no server there."""
     site.answer = lambda handler: handler.connection.shutdown(socket.SHUT_RDWR)
     with pytest.raises(ApiTimeout, match="the connection broke"):
         client.get("servers")

@@ -12,7 +12,7 @@ from tests.fleets import scheduling_conf
 
 
 def test_it_does_not_start_where_conductors_decide_by_themselves() -> None:
-    """BZ-02: nobody would ever ask it."""
+    """BZ-02: no process would ever ask it."""
 
     def no_bus(url: str) -> NoReturn:
         pytest.fail("nothing is connected")

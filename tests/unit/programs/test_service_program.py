@@ -60,7 +60,7 @@ def test_a_mistake_in_a_file_is_one_line_and_78(
 def test_a_missing_transport_url_is_said_with_its_form(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The messaging library's default would be somebody's broker on this machine."""
+    """The messaging library's default would be any broker on this machine."""
     (tmp_path / "a.conf").touch()
     assert service_program.run("armillary-api", [f"--config-file={tmp_path}/a.conf"], never) == 78
     said = capsys.readouterr().err

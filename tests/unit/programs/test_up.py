@@ -50,7 +50,7 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_all_services_run_and_the_api_last(begin: Any) -> None:
-    """Whoever finds the API finds the rest, too."""
+    """A client that finds the API finds the rest, too."""
     code, names = begin()
     assert code == 0
     assert names.pop() == "api"

@@ -1,4 +1,4 @@
-"""What tests of commands share: a super conductor that builds, and does what is asked later."""
+"""Fixtures of the commands' tests: a super conductor that builds, and executes requests later."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_a_change_that_is_none_is_wrong_usage(armillary: Armillary) -> None:
 
 
 def test_hosts_go_in_and_out(armillary: Armillary, conductor: BuildingSuperConductor) -> None:
-    """The answer shows who is in."""
+    """The answer shows the members."""
     words = ("aggregate", "add", "host", "ssd", "host1", "-f", "json")
     assert armillary(*words).json["hosts"] == ["host1"]
     words = ("aggregate", "remove", "host", "ssd", "host1", "-f", "json")

@@ -37,7 +37,7 @@ def test_each_kind_of_failure_has_its_exit_code(error: Exception, code: int) -> 
     assert exit_code_of(error) == code
 
 
-def test_nobody_there_is_one_line(armillary: Armillary) -> None:
+def test_no_server_there_is_one_line(armillary: Armillary) -> None:
     """With what to do about it."""
     ended = armillary("server", "list", url="http://127.0.0.1:1")
     assert ended.code == 4
@@ -97,7 +97,7 @@ def test_a_log_file_gets_what_is_said(armillary: Armillary, tmp_path: Path) -> N
 
 
 def test_debug_shows_the_traceback(armillary: Armillary, conductor: BuildingSuperConductor) -> None:
-    """For whoever looks for a mistake in this program."""
+    """For a developer who looks for a mistake in this program."""
     ended = armillary("--debug", "server", "show", "x")
     assert ended.code == 3
     assert "Traceback (most recent call last)" in ended.err

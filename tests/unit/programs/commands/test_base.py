@@ -1,4 +1,4 @@
-"""What commands are made of."""
+"""Base classes of commands."""
 
 from __future__ import annotations
 

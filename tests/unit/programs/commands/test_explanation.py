@@ -170,7 +170,7 @@ def test_one_being_built_says_where() -> None:
     assert "  1  host1  under way\n" in text
 
 
-def test_one_that_nobody_decided_on_yet_has_no_place() -> None:
+def test_an_undecided_one_has_no_place() -> None:
     """Between acceptance and scheduling."""
     server = {"id": "u", "name": "web", "status": "BUILD", "attempt": 0}
     text = text_of(an_explanation(server=server, trace=None, attempts=[], faults=[]))
@@ -193,7 +193,7 @@ def test_members_see_no_host() -> None:
 
 
 def test_hosts_that_the_scheduler_does_not_know_are_counted() -> None:
-    """They fit, and nobody can use them yet."""
+    """They fit, and no request can use them yet."""
     text = text_of(an_explanation(trace=a_trace(unknown=2)))
     assert "  2  fit, but are not known to the scheduler yet\n" in text
 

@@ -73,7 +73,7 @@ def test_properties_are_set_and_removed(
 def test_setting_nothing_is_a_mistake(
     armillary: Armillary, conductor: BuildingSuperConductor
 ) -> None:
-    """Somebody forgot something."""
+    """The user forgot something."""
     conductor.flavors.append(builders.a_flavor("small"))
     assert armillary("flavor", "set", "small").code == 2
 
@@ -81,7 +81,7 @@ def test_setting_nothing_is_a_mistake(
 def test_flavors_are_deleted_all_or_none(
     armillary: Armillary, conductor: BuildingSuperConductor
 ) -> None:
-    """A name that nobody has stops it before the first."""
+    """An unknown name stops it before the first."""
     conductor.flavors = [builders.a_flavor("a"), builders.a_flavor("b")]
     assert armillary("flavor", "delete", "a", "typo").code == 3
     assert len(conductor.flavors) == 2

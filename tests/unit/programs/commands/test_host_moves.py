@@ -53,7 +53,7 @@ def test_all_servers_of_a_dead_host_are_evacuated(
 def test_a_shelved_server_only_leaves_a_dead_host(
     armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
 ) -> None:
-    """There is nothing to build anew."""
+    """There is nothing to rebuild."""
     a_server("a", host="host2", vm_state="shelved")
     assert armillary("host", "evacuate", "host2", "--wait").code == 0
     assert operations_of(conductor) == [("a", "shelve_offload")]
@@ -190,7 +190,7 @@ def test_what_cannot_be_moved_is_left_and_named(
 def test_each_reason_is_said_once(
     armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
 ) -> None:
-    """A refusal is no second failure."""
+    """A refusal is not a second failure."""
     bad = a_server("a")
     conductor.refusals[bad.uuid] = refusing(bad)
     assert armillary("host", "drain", "host1").err.count(f"{bad.uuid} (a):") == 1

@@ -59,7 +59,7 @@ def test_a_program_may_be_started_again(
     assert conductor.images[0].properties["process_restart"] == restart
 
 
-def test_a_restart_that_nobody_knows_is_wrong_usage(
+def test_an_unknown_restart_is_wrong_usage(
     armillary: Armillary, conductor: BuildingSuperConductor
 ) -> None:
     """The driver would ignore it."""

@@ -12,7 +12,7 @@ from tests.unit.programs.conftest import BuildingSuperConductor
 
 
 def test_an_id_wins_over_a_name(api: ApiClient, conductor: BuildingSuperConductor) -> None:
-    """Somebody may call a thing like another's id."""
+    """A user may call a thing like another's id."""
     wanted = builders.an_image("wanted")
     conductor.images = [builders.an_image(wanted.id), wanted]
     assert find_image(api, wanted.id)["name"] == "wanted"

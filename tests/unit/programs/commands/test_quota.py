@@ -32,7 +32,7 @@ def test_limits_are_set(armillary: Armillary, conductor: BuildingSuperConductor)
 
 
 def test_setting_nothing_is_wrong_usage(armillary: Armillary) -> None:
-    """Somebody forgot something."""
+    """The user forgot something."""
     assert armillary("quota", "set", "p1").code == 2
 
 

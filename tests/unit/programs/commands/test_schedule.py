@@ -101,7 +101,7 @@ def test_a_file_may_say_it(
     assert conductor.requests == [{"request_spec": spec}]
 
 
-def test_that_nobody_fits_is_exit_code_1(
+def test_that_no_host_fits_is_exit_code_1(
     armillary: Armillary, conductor: BuildingSuperConductor
 ) -> None:
     """With the sentence, and what stands in the way."""
@@ -118,7 +118,7 @@ def test_that_nobody_fits_is_exit_code_1(
 def test_programs_get_all_the_api_says(
     armillary: Armillary, conductor: BuildingSuperConductor, hosts: list[Any]
 ) -> None:
-    """Also when nobody fits."""
+    """Also when no host fits."""
     conductor.would_go_to = hosts
     ended = armillary("schedule", "--dry-run", "--flavor", "small", "-f", "json")
     assert ended.json == {"hosts": hosts, "trace": a_trace()}

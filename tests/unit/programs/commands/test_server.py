@@ -61,7 +61,7 @@ def test_a_create_asks_for_all_that_was_given(
 
 
 def test_a_create_shows_what_was_accepted(armillary: Armillary) -> None:
-    """Without --wait nobody waits for the build."""
+    """Without --wait the command does not wait for the build."""
     (server,) = armillary("server", "create", "web", "--flavor", "small", "-f", "json").json
     assert server["Name"] == "web"
     assert server["Status"] == "BUILD"

@@ -21,7 +21,7 @@ def simulate(*words: object) -> tuple[int, str, str]:
 
 
 def test_a_scenario_is_simulated(tmp_path: Path) -> None:
-    """No API is asked, and no progress is shown where nobody looks."""
+    """No API is asked, and no progress is shown without a terminal."""
     path = write_scenario(tmp_path)
     code, output, said = simulate(path)
     assert (code, said) == (0, "")

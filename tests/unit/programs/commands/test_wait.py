@@ -18,7 +18,7 @@ MakeServer = Callable[..., Instance]
 
 
 class Time:
-    """A clock that goes on when somebody sleeps."""
+    """A clock that goes on when its caller sleeps."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -64,7 +64,7 @@ def test_states_are_shown_as_they_change(
 
 
 def test_one_deleted_meanwhile_is_not_waited_for(api: ApiClient, a_server: MakeServer) -> None:
-    """Somebody else did it."""
+    """Another user did it."""
     server = a_server()
     found = wait_until_built(api, [server.uuid, builders.a_uuid()], "r-1", Time().pace(), ignore)
     assert [one["id"] for one in found] == [server.uuid]

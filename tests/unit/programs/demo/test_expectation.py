@@ -1,4 +1,4 @@
-"""What the demo expects."""
+"""Expectations of the demo."""
 
 from __future__ import annotations
 

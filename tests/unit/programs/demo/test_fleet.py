@@ -1,4 +1,4 @@
-"""What the demo runs on."""
+"""Fleet of the demo."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_a_demo_that_went_well_leaves_nothing(told: Told) -> None:
 
 
 def test_its_directory_can_be_kept(told: Told) -> None:
-    """For whoever wants to look at the log."""
+    """For a user who wants to look at the log."""
     assert program.main(["--keep"]) == 0
     assert told.state_dir.is_dir()
 

@@ -1,4 +1,4 @@
-"""What the demo shows, without a terminal."""
+"""Screen of the demo, without a terminal."""
 
 from __future__ import annotations
 

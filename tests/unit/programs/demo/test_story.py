@@ -239,7 +239,7 @@ def test_cleaning_up_ends_all_that_was_begun(
 def test_a_second_ctrl_c_makes_the_clean_up_short(
     story: Story, conductor: RunningSuperConductor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever presses it twice does not want to wait; nothing is left all the same."""
+    """A user who presses it twice does not want to wait; nothing is left all the same."""
     conductor.attempt = 1
     with pytest.raises(DemoFailed):
         story.tell()

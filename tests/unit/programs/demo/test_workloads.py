@@ -16,7 +16,7 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 
 @pytest.fixture
 def mark() -> str:
-    """Return a mark that nobody else has."""
+    """Return a mark that no other process has."""
     return f"armillary-test-{uuid.uuid4().hex}"
 
 
@@ -74,7 +74,7 @@ def test_a_process_without_a_limit_has_none(mark: str, start: Start) -> None:
     assert found.memory_limit == "none"
 
 
-def test_those_left_are_killed_and_nobody_else(mark: str, start: Start) -> None:
+def test_those_left_are_killed_and_no_other_process(mark: str, start: Start) -> None:
     """The last resort."""
     start(workloads.command_line(mark))
     other = start(workloads.command_line(f"{mark}-other"))

@@ -1,4 +1,4 @@
-"""What the tests of the operator's programs share: both programs, files for them, a cell."""
+"""Fixtures of the tests of the operator's programs: both programs, files for them, a cell."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class CellConductor:
 
 
 def register(database: Database, name: str = "cell1", url: str = "", **values: Any) -> CellMapping:
-    """Register a cell; nobody answers there unless somebody serves its broker."""
+    """Register a cell; it does not answer unless the test serves its broker."""
     with database.writer() as session:
         return cells.create_cell(
             session,

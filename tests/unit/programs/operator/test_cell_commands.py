@@ -37,7 +37,7 @@ def map_instance(database: Database, *, is_deleted: bool = False) -> None:
 
 @pytest.mark.usefixtures("api_database")
 def test_a_cell_is_created_with_its_password_masked(run_manage: Run) -> None:
-    """Whoever looks over a shoulder learns nothing."""
+    """An onlooker learns nothing."""
     ended = create(run_manage, "--uuid", CELL_UUID)
     expected = {"UUID": CELL_UUID, "Name": "cell1", "Disabled": False, "Transport URL": MASKED}
     assert (ended.code, ended.json) == (0, expected)
@@ -184,7 +184,7 @@ def test_a_cell_that_does_not_answer_is_named(
 def test_one_cell_is_asked_when_it_is_named(
     run_manage: Run, cell_conductor: CellConductor, api_database: Database
 ) -> None:
-    """By its name; nobody waits for the others."""
+    """By its name; no command waits for the others."""
     cell_conductor.add_host("host1")
     register(api_database, "silent")
     ended = run_manage("cell", "discover-hosts", "--cell", "cell1", "-f", "json")

@@ -72,7 +72,7 @@ def test_disabled_cells_are_warned_of(run_status: Run, api_database: Database) -
 def test_unmapped_hosts_and_silent_cells_are_named(
     run_status: Run, cell_conductor: CellConductor, api_database: Database
 ) -> None:
-    """All in one line; a conductor is no host."""
+    """All in one line; a conductor is not a host."""
     cell_conductor.add_host("new")
     cell_conductor.services.append(builders.a_service("top", binary="armillary-conductor"))
     register(api_database, "silent")

@@ -14,7 +14,7 @@ CELL = newest_version("conductor.common.cell_db.schema")
 
 
 def test_sync_makes_the_tables_of_what_is_configured(run_manage: Run, tmp_path: Path) -> None:
-    """The other databases are somebody else's, and are not made."""
+    """The other databases belong to other services, and are not made."""
     assert run_manage("db", "sync").out == f"api: empty -> {API}\ncell0: empty -> {CELL}\n"
     made = {path.name for path in tmp_path.glob("*.sqlite")}
     assert made == {"api.sqlite", "cell0.sqlite"}
@@ -69,7 +69,7 @@ def test_a_configuration_without_databases_is_one_line(run_manage: Run, tmp_path
 def test_a_database_that_does_not_answer_is_one_line_without_password(
     run_manage: Run, tmp_path: Path
 ) -> None:
-    """It is no mistake in the configuration, as far as anybody knows."""
+    """It may not be a mistake in the configuration."""
     path = tmp_path / "other.conf"
     path.write_text("[api_database]\nconnection = postgresql+psycopg2://u:geheim@127.0.0.1:1/x\n")
     ended = run_manage("db", "version", conf_file=path)

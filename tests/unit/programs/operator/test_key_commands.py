@@ -125,14 +125,14 @@ def test_names_and_keys_are_not_trusted_twice(change, tmp_path: Path) -> None:
     assert "armillary-manage key rotate" in twice.err
     other = change("trust", "two", "--role", "api", "--public", key, code=1)
     assert "of one, exists already" in other.err
-    nobody = change("revoke", "three", code=1)
-    assert "The identity three on the trust list of services was not found." in nobody.err
+    unknown = change("revoke", "three", code=1)
+    assert "The identity three on the trust list of services was not found." in unknown.err
 
 
 def test_a_list_of_another_root_is_not_changed(
     change, run_manage: Run, tmp_path: Path, path: Path
 ) -> None:
-    """Whoever gets at the file alone cannot add to it."""
+    """An attacker with the file alone cannot add to it."""
     change("trust", "one", "--role", "scheduler", "--public", public(tmp_path, "one"))
     before = path.read_text()
     other = tmp_path / "other-root.key"

@@ -66,7 +66,7 @@ def test_what_changed_just_now_is_left_alone(cloud: Cloud, run_placement: RunPla
 
 
 def test_consumers_of_other_types_are_left_alone(cloud: Cloud, run_placement: RunPlacement) -> None:
-    """Whoever they are, they are no servers."""
+    """Whatever they are, they are not servers."""
     cloud.hold(builders.a_uuid(), consumer_type="VOLUME")
     code, out, _ = run_placement("audit", "--delete", "--verbose", NOW)
     assert code == 0

@@ -1,4 +1,4 @@
-"""What the commands of ``armillary-manage placement`` share: the broker, terminals, codes."""
+"""Common parts of the ``armillary-manage placement`` commands: broker, terminals, codes."""
 
 from __future__ import annotations
 

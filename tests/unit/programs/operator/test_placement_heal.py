@@ -1,4 +1,4 @@
-"""``armillary-manage placement heal-allocations``: who gets what, and who is left alone."""
+"""``armillary-manage placement heal-allocations``: healed servers, and those left alone."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_pinned_cpus_may_be_held_either_way(
 def test_a_server_that_could_not_be_asked_for_is_left(
     cloud: Cloud, run_placement: RunPlacement
 ) -> None:
-    """Nobody can say what it should hold; the others are healed."""
+    """It is unknown what it should hold; the others are healed."""
     cloud.add_server(flavor=builders.a_flavor(extra_specs={"hw:numa_nodes": "none"}))
     other = cloud.add_server()
     assert run_placement("heal-allocations")[0] == 0
@@ -145,10 +145,10 @@ def test_a_dry_run_only_says_what_it_would_do(cloud: Cloud, run_placement: RunPl
     ],
     ids=["no-host", "deleting", "building"],
 )
-def test_servers_that_somebody_is_at_work_on_are_left_alone(
+def test_servers_with_an_operation_under_way_are_left_alone(
     cloud: Cloud, run_placement: RunPlacement, state: dict[str, Any]
 ) -> None:
-    """Whoever that is, sees to the allocations, too."""
+    """The operation sees to the allocations, too."""
     cloud.add_server(**state)
     code, out, _ = run_placement("heal-allocations", "--verbose")
     assert (code, "skipped" in out) == (4, True)
@@ -222,7 +222,7 @@ def test_all_pages_are_looked_at(
 def test_what_is_held_of_another_host_is_not_healed(
     cloud: Cloud, run_placement: RunPlacement
 ) -> None:
-    """The code says that somebody has to look."""
+    """The code says that an operator has to look."""
     server = cloud.add_server()
     allocations = cloud.hold(server.uuid, cloud.nodes[1])
     code, out, _ = run_placement("heal-allocations")

@@ -193,7 +193,7 @@ def test_an_age_decides_about_the_code(
 
 
 def test_a_cleanup_is_as_old_as_the_users_delete(run: Run, databases: dict[str, Database]) -> None:
-    """It has no time of its own; without a mapping nobody knows, and that is amiss."""
+    """It has no time of its own; without a mapping its age is unknown, and that is amiss."""
     mapping = api.InstanceMapping(
         instance_uuid=UUID, cell_uuid=None, reservation_id="r-1", project_id="p", user_id="u",
         vcpus=1, memory_mb=1, queued_for_delete=True, deleted_at=ago(40),

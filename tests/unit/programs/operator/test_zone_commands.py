@@ -40,7 +40,7 @@ def map_instance(database: Database, zone_path: str, *, is_deleted: bool = False
 
 @pytest.mark.usefixtures("api_database")
 def test_a_zone_is_added_with_its_password_masked(run_manage: Run) -> None:
-    """Whoever looks over a shoulder learns nothing."""
+    """An onlooker learns nothing."""
     ended = add(run_manage)
     assert ended.code == 0
     assert {**ended.json, "UUID": ""} == {
@@ -143,7 +143,7 @@ def test_removing_an_unknown_zone_ends_with_1(run_manage: Run) -> None:
 def test_removing_a_zone_with_servers_ends_with_3(
     path: str, force: tuple[str, ...], run_manage: Run, api_database: Database
 ) -> None:
-    """Force does not help: nobody could reach them any more, or those further down."""
+    """Force does not help: no zone could reach them any more, or those further down."""
     add(run_manage)
     map_instance(api_database, path)
     assert run_manage("zone", "remove", "eu", *force).code == 3
