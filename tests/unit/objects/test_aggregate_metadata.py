@@ -1,4 +1,4 @@
-"""What an aggregate's metadata may say under the keys that are read as more than text."""
+"""Metadata of aggregates: allowed values of the keys that are read as more than text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns keep their type and shape on the wire, and refuse what is no column."""
+"""Columns keep their type and shape on the wire, and refuse other values."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_packed_columns_hold_three_types(given, kept):
 
 @pytest.mark.parametrize("array", [np.zeros(()), np.zeros((1, 1, 1))], ids=["one", "cube"])
 def test_packed_columns_have_rows(array):
-    """A number alone is no column, nor is a cube of them."""
+    """A number alone is not a column, nor is a cube of them."""
     with pytest.raises(ValueError, match="dimensions"):
         AllocationCandidates(amounts=array)
 

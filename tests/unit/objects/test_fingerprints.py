@@ -1,6 +1,6 @@
 """The wire form of every object is pinned.
 
-Whoever changes one raises its version and this table.
+A change of one raises its version and changes this table.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def test_every_object_has_its_pinned_fingerprint():
 
 @pytest.mark.parametrize("name", OURS)
 def test_annotations_name_only_fields(name):
-    """An annotation that is no field, or a property, is a typing mistake."""
+    """An annotation that is not a field, or a property, is a typing mistake."""
     cls = ArmillaryObjectRegistry.obj_classes()[name][0]
     annotated = {
         key

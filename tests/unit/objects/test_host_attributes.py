@@ -12,7 +12,7 @@ def test_names_are_unique():
 
 
 def test_every_attribute_has_exactly_one_collector():
-    """Each attribute is reported by somebody, and by nobody else."""
+    """Each attribute is reported by one collector, and by no other."""
     collected = [
         attribute
         for collector in host_attributes.Collector

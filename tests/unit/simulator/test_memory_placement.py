@@ -106,7 +106,7 @@ def test_a_claim_that_makes_no_sense_is_refused() -> None:
 
 
 def test_a_move_takes_everything_along() -> None:
-    """And whoever held nothing cannot give."""
+    """And a consumer without allocations cannot give."""
     report = a_provider()
     memory = MemoryPlacement(placement_conf(), [report], {}, rng=random.Random(1))
     source, target = a_uuid(), a_uuid()

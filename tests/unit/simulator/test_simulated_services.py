@@ -1,4 +1,4 @@
-"""What the scheduler of a simulation is told of the hosts."""
+"""Host updates to the scheduler of a simulation."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ BUSY: dict[str, Any] = {
 
 
 def assert_conserved(outcome: Outcome) -> None:
-    """Nobody is counted twice or forgotten."""
+    """No instance is counted twice or forgotten."""
     counts = outcome.counts
     outcomes = ("accepted", "refused", "failed", "building")
     assert counts["requested"] == sum(counts[name] for name in outcomes)
@@ -184,7 +184,7 @@ def test_anti_affinity_is_kept_to(tmp_path: Path) -> None:
 
 
 def test_the_scheduler_sees_hosts_as_they_were_at_the_last_push(tmp_path: Path) -> None:
-    """A limit on what runs on a host is overrun as long as nobody says what left it."""
+    """A limit on what runs on a host is overrun until a report says what left it."""
     hosts = [some_hosts("h", vcpus=64, memory_mb=65536)]
     policy = write_policy(
         tmp_path, "few",
@@ -200,7 +200,7 @@ def test_the_scheduler_sees_hosts_as_they_were_at_the_last_push(tmp_path: Path) 
     assert stale.counts["refused"] > 5
 
 
-def test_a_flavor_that_nobody_could_ask_for_is_refused(tmp_path: Path) -> None:
+def test_a_flavor_that_no_request_could_name_is_refused(tmp_path: Path) -> None:
     """Before anything is simulated, with its place in the file."""
     flavor = {"vcpus": 1, "memory_mb": 1, "extra_specs": {"hw:cpu_policy": "mine"}}
     with pytest.raises(BadScenario, match=r"flavors\.small: .*hw:cpu_policy .* 'mine'"):

@@ -1,4 +1,4 @@
-"""What extra specs may say, key by key; the API's answers are tested beside it."""
+"""Allowed values of extra specs, key by key; the API's answers are tested beside it."""
 
 from __future__ import annotations
 

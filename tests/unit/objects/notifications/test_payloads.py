@@ -1,4 +1,4 @@
-"""What third parties read is pinned: a change of a payload is a new version of it."""
+"""Payloads, which third parties read, are pinned: a changed one has a new version."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAYLOADS = {
 
 
 def test_each_payload_is_pinned() -> None:
-    """Whoever changes one raises its version and this table."""
+    """A change of one raises its version and changes this table."""
     found = fixture.ObjectVersionChecker(PAYLOADS).get_hashes()
     assert found == FINGERPRINTS
 

@@ -20,7 +20,7 @@ def test_ranges_and_exclusions_are_understood(text: str, cpus: set[int]) -> None
 
 
 def test_nothing_but_exclusions_may_stand_for_all_others() -> None:
-    """Where whoever asks says so."""
+    """Where the caller says so."""
     assert numa.parse_cpus("^0", cpu_max=3, all_but=True) == {1, 2, 3}
     assert numa.parse_cpus("^0", cpu_max=3) == set()
 

@@ -313,7 +313,7 @@ def test_cells_of_different_sockets_are_not_alike() -> None:
 
 
 def test_threads_of_a_core_are_taken_together() -> None:
-    """A core that has one thread left serves whoever needs but one."""
+    """A core that has one thread left serves a request that needs but one."""
     host = a_host_topology(a_host_cell(pinned=frozenset((4,))))
     assert pinned_cpus(host, a_guest(pinned=2)) == [6, 7]
     assert pinned_cpus(host, a_guest(pinned=1)) == [5]
@@ -340,7 +340,7 @@ def test_threads_are_not_found_where_there_are_none() -> None:
 
 
 def test_an_isolated_guest_keeps_the_threads_beside_it_idle() -> None:
-    """Nobody else is pinned to them."""
+    """No other instance is pinned to them."""
     host = a_host_topology(a_host_cell())
     fitted = numa.fit(host, a_guest(pinned=1, thread_policy="isolate"))
     assert fitted is not None

@@ -22,7 +22,7 @@ CORES = {
 
 
 def cells(cores: tuple[frozenset[int], ...]) -> Iterator[numa.HostCell]:
-    """Yield cells of four dedicated CPUs of which any are taken; CPU 8 is shared, 9 nobody's."""
+    """Yield cells of four dedicated CPUs of which any are taken; CPU 8 is shared, 9 in no set."""
     for size in range(5):
         for pinned in itertools.combinations(range(4), size):
             yield numa.HostCell(

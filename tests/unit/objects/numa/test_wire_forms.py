@@ -1,4 +1,4 @@
-"""What is no topology is said to be none; what a later version adds is no mistake."""
+"""Wire forms of topologies: invalid ones are refused, additions of later versions are not."""
 
 from __future__ import annotations
 

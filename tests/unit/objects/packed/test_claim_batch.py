@@ -24,7 +24,7 @@ def a_claim(**values: Any) -> Claim:
 
 
 def test_claims_come_as_they_went() -> None:
-    """Whoever owns them, whatever they take, in their order."""
+    """Of any owner and any amount, in their order."""
     claims = [
         a_claim(),
         a_claim(user_id="u2", replace=True, fence=2000),

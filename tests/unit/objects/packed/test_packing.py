@@ -1,4 +1,4 @@
-"""What is packed comes out as it went in, in few bytes; what was forged is refused."""
+"""Packed columns come out as they went in, in few bytes; forged ones are refused."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_usual_columns_are_small(array, bytes_max):
     ids=["alike rows", "rows", "alike numbers", "numbers"],
 )
 def test_unpacked_numbers_are_to_be_read(numbers):
-    """A row may stand for others: whoever uses something up has to do so in a copy."""
+    """A row may stand for others: code that consumes some has to work on a copy."""
     received = unpacked(packing.pack_numbers(np.array(numbers)))
     with pytest.raises(ValueError, match="read-only"):
         received[0] += 1

@@ -50,7 +50,7 @@ def test_the_checksum_tells_an_exchange_of_two(uuids):
     assert check_of(ids_of(2, 1), words_of([uuids[1], uuids[0]])) == right
 
 
-def test_a_forgotten_book_can_be_written_anew(uuids):
+def test_a_forgotten_book_can_be_written_again(uuids):
     """What was wrong can be learnt again as it is now."""
     book = UUIDCache()
     book.learn(ids_of(1), uuids[:1])
@@ -60,7 +60,7 @@ def test_a_forgotten_book_can_be_written_anew(uuids):
 
 
 def test_a_book_does_not_grow_without_bound(uuids, monkeypatch):
-    """A full one begins anew."""
+    """A full one begins again."""
     monkeypatch.setattr(provider_uuids, "PROVIDERS_MAX", 3)
     book = UUIDCache()
     book.learn(ids_of(1, 2), uuids[:2])
@@ -82,7 +82,7 @@ def test_what_was_asked_before_is_found_at_once(uuids):
 
 
 def test_few_answers_are_remembered(uuids):
-    """The one asked for longest ago is put together anew, and is the same."""
+    """The one asked for longest ago is put together again, and is the same."""
     book = UUIDCache()
     book.learn(ids_of(1, 2, 3, 4), uuids)
     first = book.find(ids_of(1))

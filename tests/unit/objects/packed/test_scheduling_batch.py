@@ -176,7 +176,7 @@ def test_an_answer_more_costs_little() -> None:
 
 
 def test_answers_that_make_no_sense_are_a_failed_call() -> None:
-    """Whoever sent them."""
+    """From any sender."""
     answers = SchedulingAnswers.of(several_answers(1))
     answers.answers[0]["trace"] = 5
     with pytest.raises(exception.RpcFailed, match="malformed answers"):

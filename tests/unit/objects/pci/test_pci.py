@@ -1,4 +1,4 @@
-"""Aliases are checked, flavors name them, and pools serve whoever can be served."""
+"""Aliases are checked, flavors name them, and pools serve every request that they can."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_what_is_taken_is_gone_from_the_pools() -> None:
 
 
 def test_physical_functions_are_for_those_who_ask_for_them() -> None:
-    """Whoever gets one takes all its virtual functions away."""
+    """An instance that gets one takes all its virtual functions away."""
     whole = a_pool(dev_type="type-PF")
     assert pci.take([whole], [a_pci_request()]) is None
     assert pci.take([whole], [a_pci_request({**NIC, "dev_type": "type-PF"})]) is not None
@@ -162,7 +162,7 @@ def test_who_can_do_with_other_devices_makes_way() -> None:
         assert pci.take(free, requests) == []
 
 
-def test_whoever_has_what_another_needs_moves_on() -> None:
+def test_a_request_that_has_what_another_needs_moves_on() -> None:
     """Even when all of them have as many kinds to choose from."""
     kinds = [{"vendor_id": "8086", "product_id": f"000{number}"} for number in range(3)]
     requests = [

@@ -25,7 +25,7 @@ def cards(requests: list[dict[str, Any]]) -> list[tuple[int, list[str]]]:
 
 
 def test_a_request_of_several_cards_is_split_as_the_claim_is() -> None:
-    """So many of each; what else is asked stays."""
+    """The counts of each; what else is asked stays."""
     found = with_providers([a_request(3)], {"host": {"resources": {"VCPU": 1}}, **taken(a=1, b=2)})
     assert cards(found) == [(1, ["a"]), (2, ["b"])]
     assert all(one["request_id"] == "r" for one in found)

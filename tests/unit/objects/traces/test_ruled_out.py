@@ -1,4 +1,4 @@
-"""What rules out hosts, in words."""
+"""Reasons that rule out hosts, in words."""
 
 from __future__ import annotations
 

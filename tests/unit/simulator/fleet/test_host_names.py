@@ -36,5 +36,5 @@ def test_what_names_no_host_is_refused(pattern: str) -> None:
 
 
 def test_a_huge_pattern_is_expanded_only_as_far_as_asked() -> None:
-    """Whoever counts hosts can stop at the bound."""
+    """A caller that counts hosts can stop at the bound."""
     assert len(list(itertools.islice(expand("h{0..999999}-{0..999999}"), 3))) == 3

@@ -54,7 +54,7 @@ def test_an_instance_does_not_straddle_cells(tmp_path: Path) -> None:
 
 
 def test_cells_are_what_rules_out(tmp_path: Path) -> None:
-    """Eight cells of one CPU take nobody, though the host has CPUs enough: the filter says so."""
+    """Eight cells of one CPU take none, though the host has CPUs enough: the filter says so."""
     outcome = with_pinned(tmp_path, 8)
     assert outcome.counts["refused"] == 6
     assert "NUMATopologyFilter" in outcome.refusals[0]["reason"]

@@ -1,4 +1,4 @@
-"""Hosts go down, somebody notices, and they come back."""
+"""Hosts go down, the scheduler notices, and they come back."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_instances_may_be_kept(tmp_path: Path) -> None:
     assert (counts["lost"], counts["running"]) == (0, 20)
 
 
-def test_builds_on_a_host_that_nobody_knows_is_down_are_tried_elsewhere(tmp_path: Path) -> None:
+def test_builds_on_a_host_not_yet_known_to_be_down_are_tried_elsewhere(tmp_path: Path) -> None:
     """They cost a retry each until it is noticed, and none after."""
     counts = run(with_outage(tmp_path, repair="forever")).counts
     assert counts["failed"] == 0

@@ -42,7 +42,7 @@ def test_what_is_no_duration_is_refused(value: Any) -> None:
 
 
 def test_forever_is_for_what_may_last_so_long() -> None:
-    """A build that never ends is no build."""
+    """A build that never ends does not count."""
     with pytest.raises(ScenarioError):
         parse_duration("forever", ("x",))
 

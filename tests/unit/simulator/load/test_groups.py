@@ -29,7 +29,7 @@ def test_members_come_and_go(tmp_path: Path) -> None:
 
 
 def test_a_group_without_members_is_empty() -> None:
-    """Also one that nobody has heard of; leaving it is fine."""
+    """Also an unknown one; leaving it is fine."""
     groups = Groups()
     groups.leave("g", "u1")
     group = groups.group_of(REQUEST)

@@ -53,7 +53,7 @@ def test_builds_take_their_time(tmp_path: Path) -> None:
 
 
 def test_a_host_without_room_sends_an_unclaimed_build_on(tmp_path: Path) -> None:
-    """The chance scheduler asks nobody: the host says no, and capacity is kept to."""
+    """The chance scheduler asks no host: the host says no, and capacity is kept to."""
     policy = write_policy(tmp_path, "p", ["[scheduler]", "driver = chance_scheduler"])
     load = [a_stream(arrivals={"fixed": 3})]
     outcome = run(a_scenario(tmp_path, load=load), policy)

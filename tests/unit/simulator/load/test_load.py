@@ -23,7 +23,7 @@ def test_fixed_arrivals_are_regular() -> None:
 
 
 def test_bursts_come_at_once() -> None:
-    """So many, then a pause."""
+    """A burst, then a pause."""
     bursts = Arrivals("bursts", every_seconds=60.0, requests=2)
     assert first(bursts, 5) == [10.0, 10.0, 70.0, 70.0, 130.0]
 
@@ -36,7 +36,7 @@ def test_poisson_arrivals_have_their_rate() -> None:
 
 
 def test_streams_are_merged_by_time(tmp_path: Path) -> None:
-    """Whoever comes first is first."""
+    """The earliest request comes first."""
     load = [a_stream(name="a"), a_stream(name="b", arrivals={"fixed": 0.25}, start_seconds=0.5)]
     requests = list(requests_of(a_scenario(tmp_path, load=load)))
     times = [request.at_seconds for request in requests]

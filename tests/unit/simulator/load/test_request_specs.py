@@ -1,4 +1,4 @@
-"""What is asked of the scheduler."""
+"""Request specs that the load sends to the scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured of hosts, in figures that can be reckoned by hand."""
+"""Measurements of hosts, in figures that can be computed by hand."""
 
 from __future__ import annotations
 

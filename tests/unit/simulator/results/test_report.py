@@ -1,4 +1,4 @@
-"""What a person reads."""
+"""Report for a person."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def test_two_policies_have_a_difference(tmp_path: Path) -> None:
 
 
 def test_what_a_terminal_would_obey_is_not_shown(tmp_path: Path) -> None:
-    """A title is somebody's text."""
+    """A title is a user's text."""
     scenario = a_scenario(tmp_path, title="\x1b[31mred")
     assert "\x1b" not in text_of(scenario, [run(scenario)])

@@ -97,7 +97,7 @@ def test_zones_that_cannot_serve_a_request_are_not_reached(tmp_path: Path) -> No
     assert outcome.counts["accepted"] == 8  # as many as the host has CPUs
 
 
-def test_what_nobody_can_serve_costs_no_message(tmp_path: Path) -> None:
+def test_what_no_zone_can_serve_costs_no_message(tmp_path: Path) -> None:
     """The summaries of the regions say it all, and the report says why."""
     flavors = {"huge": {"vcpus": 1, "memory_mb": 99999}}
     outcome = run(tmp_path, flavors=flavors, load=[a_stream(flavors={"huge": 1})])
