@@ -34,7 +34,7 @@ def test_a_listed_test_that_fails_is_not_outdated() -> None:
 
 
 def test_a_failure_is_told_by_name_with_what_was_found() -> None:
-    """Nobody has to look for the reason."""
+    """The reason is given."""
     assert str(BAD) == "usage: list none\n    status: 500 is not 200"
 
 
@@ -47,7 +47,7 @@ def test_the_serve_command_can_be_run_from_anywhere() -> None:
 
 
 def test_every_known_failure_has_a_reason() -> None:
-    """Else nobody could tell when it is gone."""
+    """Else it would be unknown when it is gone."""
     path = Path(__file__).parents[1] / "conformance/known_failures.yaml"
     known = conformance.known_failures(path)
     assert all(reason for tests in known.values() for reason in tests.values())

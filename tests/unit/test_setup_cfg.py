@@ -1,4 +1,4 @@
-"""What setup.cfg promises to the installer is there."""
+"""Entry points and files that setup.cfg declares exist."""
 
 from __future__ import annotations
 

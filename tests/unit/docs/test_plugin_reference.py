@@ -95,7 +95,7 @@ def test_lines_are_not_broken_within_code(tool: ModuleType) -> None:
 def test_an_old_page_is_told(
     tool: ModuleType, tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Until it is written anew."""
+    """Until it is written again."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "setup.cfg").write_bytes((ROOT / "setup.cfg").read_bytes())
     monkeypatch.setattr(tool, "ROOT", tmp_path)

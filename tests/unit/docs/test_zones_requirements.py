@@ -46,7 +46,7 @@ def test_each_requirement_is_shown_by_tests_that_are_there() -> None:
 
 
 def test_no_test_names_a_requirement_that_there_is_not() -> None:
-    """A number in a docstring that nobody gave is a slip of the pen."""
+    """An unknown number in a docstring is a slip of the pen."""
     found = set()
     for path in TESTS.rglob("test_*.py"):
         found |= set(re.findall(r"\bBZ-\d\d\b", path.read_text()))

@@ -1,4 +1,4 @@
-"""What the tests of the files in ``etc`` share: logging undone."""
+"""Fixtures of the tests of the files in ``etc``: logging undone."""
 
 from __future__ import annotations
 

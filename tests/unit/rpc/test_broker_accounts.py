@@ -122,7 +122,7 @@ def test_no_account_forges_or_reads_notifications(role: str, broker: str, topic:
 
 
 def test_events_that_people_follow_come_from_conductors_and_schedulers() -> None:
-    """The API follows those of the top broker; on a cell's nobody can make the feed."""
+    """The API follows those of the top broker; on a cell's no account can make the feed."""
     writers = {
         role
         for role, broker in ALL

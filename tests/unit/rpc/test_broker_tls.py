@@ -67,7 +67,7 @@ def test_a_file_of_no_use_ends_the_start(option: str, tmp_path: Path) -> None:
 
 
 def test_a_key_without_certificate_is_a_configuration_error() -> None:
-    """Whose it is nobody knows."""
+    """Its owner is unknown."""
     with pytest.raises(exception.ConfigurationError, match="ssl_cert_file"):
         broker_tls.check(conf_with(ssl=True, ssl_key_file="a.key"))
 

@@ -207,7 +207,7 @@ def test_virtual_hosts_of_the_embedded_broker_are_apart(serve, make_bus):
         elsewhere.echo(admin_context(), 1)
 
 
-def test_nobody_looks_for_messages_that_nobody_sends(serve, api, monkeypatch):
+def test_no_server_polls_for_messages_that_are_not_sent(serve, api, monkeypatch):
     """Each look takes more than a message does, and there are dozens of consumers."""
     looks = Looks(monkeypatch, memory_transport.Transport)
     serve()
@@ -223,8 +223,8 @@ def test_ping_answers(serve, api):
     api.ping(admin_context())
 
 
-def test_ping_of_nobody_raises(api):
-    """A topic that nobody serves does not answer."""
+def test_ping_without_a_server_raises(api):
+    """A topic without servers does not answer."""
     with pytest.raises(exception.RpcTimeout):
         api.ping(admin_context(), timeout_seconds=0.2)
 

@@ -1,4 +1,4 @@
-"""What a broker refuses while something is made, and what the driver does then."""
+"""Refusals of a broker while queues are declared, and the driver's reaction."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_stream_that_cannot_be_made_now_is_tried_again(
 
 
 def test_what_is_wrong_for_good_is_told_at_once() -> None:
-    """Somebody has made a queue of that name."""
+    """Another process has made a queue of that name."""
     wrong = amqp_exceptions.PreconditionFailed("inequivalent arg")
     with pytest.raises(amqp_exceptions.PreconditionFailed):
         declarations.make_stream(Channel(wrong), FANOUT, {"x-queue-type": "stream"})

@@ -1,4 +1,4 @@
-"""The event feed on the embedded broker: to all who listen now, kept for nobody."""
+"""The event feed on the embedded broker: to all current listeners, kept for none."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_all_who_follow_hear_it(conf: cfg.ConfigOpts, url: str) -> None:
 
 
 def test_nothing_is_kept_for_who_comes_later(conf: cfg.ConfigOpts, url: str) -> None:
-    """And no queue is left when nobody follows."""
+    """And no queue is left without followers."""
     writer = FeedWriter(conf, url)
     writer.publish({"events": ["before"]})
     with following(conf, url) as heard:
@@ -101,7 +101,7 @@ def test_a_reader_goes_on_after_a_failure(
     thread.join(SECONDS_MAX)
 
 
-def test_a_writer_makes_an_old_connection_anew(
+def test_a_writer_renews_an_old_connection(
     conf: cfg.ConfigOpts, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that was restarted loses no more than what was under way."""
@@ -135,6 +135,6 @@ def test_a_connection_knows_all_hosts_of_a_cluster(conf: cfg.ConfigOpts) -> None
 
 
 def test_a_url_without_a_form_is_a_mistake_in_the_configuration(conf: cfg.ConfigOpts) -> None:
-    """It is said at the start, not when somebody follows."""
+    """It is logged at the start, not with the first follower."""
     with pytest.raises(exception.ConfigurationError):
         FeedReader(conf, "rabbit://u:p@host:port/v")

@@ -1,4 +1,4 @@
-"""A crew: who receives a message works on it, and another thread goes on receiving."""
+"""Thread pool: the thread that receives a message works on it, and another one receives."""
 
 from __future__ import annotations
 
@@ -65,43 +65,43 @@ def desk() -> Desk:
 
 
 def started(post: Post, work: Work, workers_max: int = 4) -> ThreadPool:
-    crew = ThreadPool(post.receive, work, workers_max=workers_max)
-    crew.start()
-    return crew
+    pool = ThreadPool(post.receive, work, workers_max=workers_max)
+    pool.start()
+    return pool
 
 
 def test_who_received_a_message_works_on_it_while_others_are_received(
     post: Post, desk: Desk
 ) -> None:
     """No message changes threads, and none waits for another one."""
-    crew = started(post, desk.work)
+    pool = started(post, desk.work)
     post.messages.put("a")
     assert desk.begins() == "a"
     post.messages.put("b")
     assert desk.begins() == "b"
     desk.let_go("a", "b")
     post.messages.put(END)
-    crew.wait()
+    pool.wait()
     assert desk.threads == {name: post.receivers[name] for name in "ab"}
     assert len(set(desk.threads.values())) == 2
 
 
 def test_one_message_after_another_takes_two_threads(post: Post) -> None:
-    """One works and one receives: whoever became free last is taken, none is made."""
+    """One works and one receives: the thread that became free last is taken, none is made."""
     done: queue.Queue[Any] = queue.Queue()
-    crew = started(post, done.put)
+    pool = started(post, done.put)
     for number in range(50):
         post.messages.put(number)
         done.get(timeout=SECONDS_MAX)
-        _wait_until_somebody_is_free(crew)
+        _wait_until_a_thread_is_free(pool)
     post.messages.put(END)
-    crew.wait()
+    pool.wait()
     assert len(set(post.receivers.values())) == 2
 
 
 def test_what_comes_when_all_work_waits_in_order(post: Post, desk: Desk) -> None:
-    """So many work at once and no more; receiving goes on, so that the broker is answered."""
-    crew = started(post, desk.work, workers_max=2)
+    """No more than that work at once; receiving goes on, so that the broker is answered."""
+    pool = started(post, desk.work, workers_max=2)
     for message in "abcde":
         post.messages.put(message)
     assert {desk.begins(), desk.begins()} == {"a", "b"}
@@ -113,17 +113,17 @@ def test_what_comes_when_all_work_waits_in_order(post: Post, desk: Desk) -> None
     desk.let_go("c")
     assert desk.begins() == "d"
     desk.let_go("b", "d", "e")
-    crew.wait()
+    pool.wait()
     assert sorted(desk.done) == list("abcde")
 
 
-def test_waiting_for_a_crew_waits_for_the_work_in_hand(post: Post, desk: Desk) -> None:
+def test_waiting_for_a_pool_waits_for_the_work_in_hand(post: Post, desk: Desk) -> None:
     """A service that ends finishes what it took."""
-    crew = started(post, desk.work)
+    pool = started(post, desk.work)
     post.messages.put("a")
     desk.begins()
     post.messages.put(END)
-    waiter = threading.Thread(target=crew.wait)
+    waiter = threading.Thread(target=pool.wait)
     waiter.start()
     waiter.join(0.1)
     assert waiter.is_alive()
@@ -141,17 +141,17 @@ def test_work_that_fails_costs_no_thread(post: Post, caplog: pytest.LogCaptureFi
         done.put(message)
         raise RuntimeError(message)
 
-    crew = started(post, work, workers_max=1)
+    pool = started(post, work, workers_max=1)
     for message in "abc":
         post.messages.put(message)
     assert [done.get(timeout=SECONDS_MAX) for _ in range(3)] == list("abc")
     post.messages.put(END)
-    crew.wait()
+    pool.wait()
     assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == list("abc")
 
 
-def _wait_until_somebody_is_free(crew: ThreadPool) -> None:
-    _wait_until(lambda: bool(crew._free))
+def _wait_until_a_thread_is_free(pool: ThreadPool) -> None:
+    _wait_until(lambda: bool(pool._free))
 
 
 def _wait_until(is_so: Callable[[], bool]) -> None:

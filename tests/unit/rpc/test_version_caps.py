@@ -47,8 +47,8 @@ def test_auto_is_what_the_oldest_service_serves(levels: cfg.ConfigOpts) -> None:
     assert cap(levels, oldest) == "1.1"
 
 
-def test_nobody_is_known_and_nothing_is_capped(levels: cfg.ConfigOpts) -> None:
-    """There is nobody yet who would not understand."""
+def test_no_peer_is_known_and_nothing_is_capped(levels: cfg.ConfigOpts) -> None:
+    """There is no peer yet that would not understand."""
     levels.set_override("scheduler", "auto", group="upgrade_levels")
     assert cap(levels, OldestServices()) is None
 

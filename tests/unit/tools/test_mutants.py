@@ -47,7 +47,7 @@ def test_a_fault_is_put_into_a_tree(tree: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "a = used < limit\nb = used < limit\n"], ids=["gone", "two"])
 def test_a_fault_that_does_not_fit_is_named(tree: Path, text: str) -> None:
-    """Code changes: then somebody has to look at the fault."""
+    """Code changes: then a developer has to look at the fault."""
     (tree / "it.py").write_text(text)
     with pytest.raises(StaleFault, match="one-too-many"):
         FAULT.apply(tree)

@@ -1,4 +1,4 @@
-"""Signed messages over the embedded broker: who is believed, who is not, and who may do what."""
+"""Signed messages over the embedded broker: accepted and refused keys, and authority."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def refused(topic, reason):
 
 
 def send_raw(bus, sealed, *, server=None, topic="placement"):
-    """Put a message on the wire as it is, as whoever has an account on the broker can."""
+    """Put a message on the wire as it is, as any client with an account on the broker can."""
     target = oslo_messaging.Target(topic=topic, server=server, version="1.0")
     bus.transport._send(target, {}, sealed)
 
@@ -257,7 +257,7 @@ def test_what_does_not_verify_is_dropped(authority, serve, make_bus, forgery):
     assert refused("placement", reason) == before + 1
 
 
-def test_a_key_that_nobody_enrolled_is_unknown(authority, serve, make_bus, tmp_path):
+def test_a_key_that_is_not_enrolled_is_unknown(authority, serve, make_bus, tmp_path):
     endpoint = serve(authority.post("placement"))
     stranger = authority.post("stranger", key=keys.create(tmp_path / "stranger"))
     before = refused("placement", "unknown_key")
@@ -280,7 +280,7 @@ def test_a_message_is_fresh_within_the_window(authority, serve, make_bus, late_s
 
 
 def test_a_repeated_message_is_dropped(authority, serve, make_bus):
-    """Also by another process of that machine, and by one that was started anew."""
+    """Also by another process of that machine, and by one that was restarted."""
     endpoints = [serve(authority.post("placement")), serve(authority.post("placement"))]
     recorded = sealed_claim(authority.post("scheduler"), "once")
     before = refused("placement", "replayed")
@@ -353,7 +353,7 @@ def test_an_agent_speaks_for_itself_only(authority, serve, make_bus):
 
 
 def test_a_revoked_key_is_refused_after_one_push(authority, serve, make_bus):
-    """The list comes over the wire, from whoever has a newer one; its root makes it believed."""
+    """The list comes over the wire, from any sender; its root's signature makes it valid."""
     post = authority.post("placement")
     endpoint = serve(post)
     revoked = authority.post("scheduler")

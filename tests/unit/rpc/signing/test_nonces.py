@@ -1,4 +1,4 @@
-"""What remembers messages: over a restart, among siblings, and no longer than it has to."""
+"""Memory of received messages: over a restart, among siblings, no longer than needed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_files_of_the_past_are_dropped(tmp_path):
     )
 )
 def test_no_nonce_is_taken_twice(tmp_path_factory, steps):
-    """Whichever process sees it, and however often these are started anew."""
+    """Whichever process sees it, and however often these are restarted."""
     directory = tmp_path_factory.mktemp("nonces")
     logs = [NonceLog(directory, WINDOW), NonceLog(directory, WINDOW)]
     sent_at: dict[int, float] = {}

@@ -38,7 +38,7 @@ def test_a_change_of_the_file_is_seen(authority, file):
 
 
 def test_an_older_list_is_not_taken_over(authority, file):
-    """Else whoever kept one could bring back a key that was revoked."""
+    """Else an attacker who kept one could bring back a key that was revoked."""
     older = file.document
     authority.change(SERVICES, authority.lists[SERVICES].changed({"scheduler": None}))
     assert file.current().identities == {}
