@@ -155,6 +155,7 @@ lint-types:
 lint-style:
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/python tools/phrases.py
 
 lint-imports:
 	$(VENV)/bin/lint-imports --no-logo
