@@ -61,7 +61,7 @@ class Outbox:
         self._lock = threading.Lock()
         self._under_way: set[str] = set()
         self._busy_senders = 0
-        self._is_telling_successes = False
+        self._is_reporting_successes = False
         self._failures = 0
         self._pause_until = 0.0
         self._refused = KeyedBackoff[int](BACKOFF, clock, forget_seconds=REFUSAL_KEEP_SECONDS)
@@ -99,7 +99,7 @@ class Outbox:
         successes = [report for report in due if report.kind is Kind.BUILD_SUCCEEDED]
         others = [[report] for report in due if report.kind is not Kind.BUILD_SUCCEEDED]
         with self._lock:
-            if not successes or self._is_telling_successes:
+            if not successes or self._is_reporting_successes:
                 return others
         return sorted([successes, *others], key=lambda batch: batch[0].id)
 
@@ -110,7 +110,7 @@ class Outbox:
             self._busy_senders += 1
             self._under_way.update(report.instance_uuid for report in batch)
             if batch[0].kind is Kind.BUILD_SUCCEEDED:
-                self._is_telling_successes = True
+                self._is_reporting_successes = True
         self._senders.submit(self._deliver, batch)
         return True
 
@@ -127,7 +127,7 @@ class Outbox:
                 self._busy_senders -= 1
                 self._under_way.difference_update(report.instance_uuid for report in batch)
                 if batch[0].kind is Kind.BUILD_SUCCEEDED:
-                    self._is_telling_successes = False
+                    self._is_reporting_successes = False
             self._loop.wake()
 
     def _deliver_together(self, batch: Sequence[Report]) -> None:

@@ -266,7 +266,7 @@ def test_a_parent_zones_account_asks_and_hears(
             lent.callback(server.wait)
             lent.callback(server.stop)
 
-        child, parent, hearing = make_bus("conductor"), make_bus("parent-zone"), _Parent()
+        child, parent, endpoint = make_bus("conductor"), make_bus("parent-zone"), _Parent()
         with pytest.raises(exception.RpcUnavailable):  # at once: no service made anything there yet
             ZoneAPI(parent, timeout_seconds=30).ping(admin_context())
         serve(child, ZoneAPI)

@@ -40,14 +40,14 @@ class Story:
         self._rng = random.Random(f"story/{seed}")
         self._ends_at = HUB.now + seconds
         self._under_way = 0
-        self._is_telling = True
+        self._is_asking = True
         self.requests = 0
         self.accepted = set(accepted)
 
     @property
     def is_over(self) -> bool:
         """Whether all was asked for, and answered."""
-        return not self._is_telling and not self._under_way
+        return not self._is_asking and not self._under_way
 
     def left(self) -> list[str]:
         """Return what is not over yet."""
@@ -61,7 +61,7 @@ class Story:
             HUB.park(self._rng.expovariate(1.0 / PAUSE_SECONDS_MEAN))
             self._under_way += 1
             HUB.spawn(self._ask_something, name="request", process=self._world.user)
-        self._is_telling = False
+        self._is_asking = False
 
     def _ask_something(self) -> None:
         try:

@@ -309,7 +309,7 @@ class World:
     def _run(self, process: Process) -> None:
         opened: list[Callable[[], None]] = []
         process.opened = opened  # type: ignore[attr-defined]
-        process.on_death = lambda: self._bury(process)
+        process.on_death = lambda: self._remove(process)
         manager = self._makers[process.name](process)
         process.manager = manager  # type: ignore[attr-defined]
         manager.start()
@@ -318,7 +318,7 @@ class World:
         tasks = [task for task in manager.periodic_tasks() if task.name not in OF_ZONES]
         PeriodicRunner(tasks, _Clock(), random.Random()).start()
 
-    def _bury(self, process: Process) -> None:
+    def _remove(self, process: Process) -> None:
         for broker in self.brokers.values():
             broker.servers = [each for each in broker.servers if each.bus.process is not process]
         for close in process.opened:  # type: ignore[attr-defined]

@@ -238,8 +238,8 @@ class Delete(base_task.Task[models.InstanceDelete]):
         consumers = ours + [move.uuid for move in moves if move.instance_uuid in ours]
         if consumers:
             self._placement.release(context, dict.fromkeys(consumers, FENCE_FINAL))
-        buried = self._database.run_in_writer(lambda session: self._mark_deleted(session, works))
-        for uuid, host in buried.items():
+        deleted = self._database.run_in_writer(lambda session: self._mark_deleted(session, works))
+        for uuid, host in deleted.items():
             self._on_gone(host, uuid)
         return []
 

@@ -48,8 +48,8 @@ class IsolationGuard:
             self._call_self(self.interval_seconds)
         except exception.Unavailable as error:
             with self._lock:
-                was_hearing, self._since = self._since is not None, None
-            if was_hearing:
+                was_connected, self._since = self._since is not None, None
+            if was_connected:
                 LOG.warning(
                     "The cell's broker is unreachable, hosts are not marked down: %s", error
                 )

@@ -55,10 +55,10 @@ class OrphanedCopies:
                 "%s: its move %s between cells is over; deleting the copy",
                 one.instance_uuid, one.migration_uuid,
             )  # fmt: skip
-            self._bury(one)
+            self._delete(one)
         return len(leftover)
 
-    def _bury(self, one: copies.UnchangedCopy) -> None:
+    def _delete(self, one: copies.UnchangedCopy) -> None:
         now = moment(self._now_seconds())
         self._database.run_in_writer(
             lambda session: copies.drop(session, one.instance_uuid, one.migration_uuid, now=now)

@@ -76,7 +76,7 @@ def insert(session: Session, instances: Sequence[Instance], *, now: datetime) ->
 def insert_failed(
     session: Session,
     context: RequestContext,
-    buried: Sequence[Instance],
+    failed: Sequence[Instance],
     fault: InstanceFault,
     *,
     now: datetime,
@@ -91,7 +91,7 @@ def insert_failed(
         instance.with_values(
             vm_state="error", task_state=None, power_state=None, host=None, node=None
         )
-        for instance in buried
+        for instance in failed
     ]
     new = set(insert(session, in_error, now=now))
     made = [instance for instance in in_error if instance.uuid in new]

@@ -23,7 +23,7 @@ class Stage:
     """Other zones offered hosts, which are tried in turn; see
     ``conductor.super_conductor.zones.walk``.
     """
-    STORING_IN_CELL0 = "burying"
+    STORING_IN_CELL0 = "storing_in_cell0"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,12 +11,12 @@ DOWN_TIME = 60.0
 
 
 class Ear:
-    """A hearing on a clock and a broker of the test's own."""
+    """An isolation guard on a clock and a broker of the test's own."""
 
     def __init__(self) -> None:
         self.time = 1000.0
         self.is_cut_off = False
-        self.hearing = IsolationGuard(
+        self.guard = IsolationGuard(
             self._call, down_time_seconds=DOWN_TIME, monotonic=lambda: self.time
         )
 
@@ -29,8 +29,8 @@ class Ear:
         """Listen as often as one should."""
         end = self.time + seconds
         while self.time < end:
-            self.hearing.listen()
-            self.time += self.hearing.interval_seconds
+            self.guard.listen()
+            self.time += self.guard.interval_seconds
 
 
 @pytest.fixture
@@ -39,43 +39,43 @@ def ear() -> Ear:
 
 
 def test_no_host_is_marked_down_before_all_had_the_time_to_report(ear: Ear) -> None:
-    assert not ear.hearing.may_mark_down()
+    assert not ear.guard.may_mark_down()
     ear.listen_for(DOWN_TIME - 10)
-    assert not ear.hearing.may_mark_down()
+    assert not ear.guard.may_mark_down()
     ear.listen_for(DOWN_TIME)
-    assert ear.hearing.may_mark_down()
+    assert ear.guard.may_mark_down()
 
 
 def test_no_host_is_marked_down_while_the_broker_is_away(ear: Ear) -> None:
     ear.listen_for(2 * DOWN_TIME)
     ear.is_cut_off = True
-    ear.hearing.listen()
-    assert not ear.hearing.may_mark_down()
+    ear.guard.listen()
+    assert not ear.guard.may_mark_down()
     ear.listen_for(10 * DOWN_TIME)
-    assert not ear.hearing.may_mark_down()
+    assert not ear.guard.may_mark_down()
 
 
 def test_after_an_outage_all_get_the_time_to_speak_again(ear: Ear) -> None:
     ear.listen_for(2 * DOWN_TIME)
     ear.is_cut_off = True
-    ear.hearing.listen()
+    ear.guard.listen()
     ear.is_cut_off = False
     ear.listen_for(DOWN_TIME - 10)
-    assert not ear.hearing.may_mark_down()
+    assert not ear.guard.may_mark_down()
     ear.listen_for(DOWN_TIME)
-    assert ear.hearing.may_mark_down()
+    assert ear.guard.may_mark_down()
 
 
 def test_a_conductor_that_stood_still_was_deaf(ear: Ear) -> None:
     """As one whose machine was suspended: the hosts may have spoken meanwhile."""
     ear.listen_for(2 * DOWN_TIME)
     ear.time += DOWN_TIME
-    assert not ear.hearing.may_mark_down()
-    ear.hearing.listen()
-    assert not ear.hearing.may_mark_down()
+    assert not ear.guard.may_mark_down()
+    ear.guard.listen()
+    assert not ear.guard.may_mark_down()
 
 
 @pytest.mark.parametrize("down_time", [6.0, 60.0, 3600.0])
 def test_it_listens_several_times_in_the_down_time(down_time: float) -> None:
-    hearing = IsolationGuard(lambda _: None, down_time_seconds=down_time, monotonic=lambda: 0.0)
-    assert hearing.interval_seconds <= down_time / 6
+    guard = IsolationGuard(lambda _: None, down_time_seconds=down_time, monotonic=lambda: 0.0)
+    assert guard.interval_seconds <= down_time / 6

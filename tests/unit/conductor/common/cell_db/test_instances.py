@@ -72,7 +72,7 @@ def test_the_time_of_creation_is_kept_in_whole_seconds(database: Database) -> No
     assert get(database, unknown.uuid).created_at == NOW
 
 
-def test_burying_stores_an_error_with_its_fault_and_action(database: Database) -> None:
+def test_a_failed_instance_is_stored_with_its_fault_and_action(database: Database) -> None:
     """On no host, whatever it was before; the action failed at scheduling."""
     made = an_instance(vm_state="building", task_state="scheduling", request_id="req-1")
     assert store_in_cell0(database, made, message="No valid host.", details="why")
@@ -86,7 +86,7 @@ def test_burying_stores_an_error_with_its_fault_and_action(database: Database) -
     assert [(event.result, event.details) for event in action.events] == [("Error", "why")]
 
 
-def test_burying_twice_buries_once(database: Database) -> None:
+def test_storing_a_failed_instance_twice_stores_it_once(database: Database) -> None:
     """Also after it was deleted: it does not come back."""
     made = an_instance()
     assert store_in_cell0(database, made)
@@ -98,7 +98,7 @@ def test_burying_twice_buries_once(database: Database) -> None:
         assert len(actions.list_of(session, made.uuid)) == 1
 
 
-def test_burying_two_hundred_takes_as_many_statements_as_burying_two(database: Database) -> None:
+def test_storing_two_hundred_takes_as_many_statements_as_storing_two(database: Database) -> None:
     """A request for many that finds no host ends as quickly as one for a few."""
     counts = []
     for number in (2, 200):

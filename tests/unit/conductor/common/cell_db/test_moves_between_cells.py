@@ -534,7 +534,7 @@ def test_it_may_be_deleted_while_a_message_is_on_its_way(two_cells: TwoCells, na
 
 
 def test_what_it_holds_goes_when_its_guest_is_gone(two_cells: TwoCells) -> None:
-    """And not when the copy in the other cell is buried."""
+    """And not when the copy in the other cell is deleted."""
     went(two_cells)
     two_cells.delete(two_cells.uuid)
     former = two_cells.row(two_cells.source)

@@ -94,7 +94,7 @@ def test_each_keeps_its_own_trace(plane: ControlPlane) -> None:
         assert [choice["instance_uuid"] for choice in trace["choices"]] == [uuid]
 
 
-def test_a_request_without_a_host_is_buried_alone(plane: ControlPlane) -> None:
+def test_a_request_without_a_host_fails_alone(plane: ControlPlane) -> None:
     """By the answer that came: the scheduler is not asked for it again."""
     uuids = some(plane)
     plane.scheduler.refused = {uuids[1]}

@@ -23,7 +23,7 @@ from tests.fixtures.direct_bus import moments
 
 ALL_STEPS = [step.name for steps in build_task.STEPS.values() for step in steps]
 BUILD_STEPS = [step.name for step in (*build_task.SCHEDULE, *build_task.HAND_OVER)]
-BURY_STEPS = [step.name for step in (*build_task.SCHEDULE[:-1], *build_task.STORE_IN_CELL0)]
+CELL0_STEPS = [step.name for step in (*build_task.SCHEDULE[:-1], *build_task.STORE_IN_CELL0)]
 SCHEDULE_STEPS = [step.name for step in build_task.SCHEDULE]
 EFFECTS_MAX = 60
 FIRST, SECOND = int(Fence.of_build(1)), int(Fence.of_build(2))
@@ -142,7 +142,7 @@ def test_group_members_elsewhere_and_on_their_way_count_as_hosts(plane: ControlP
 
 
 def test_every_engine_brings_requests_to_their_ends(any_plane: ControlPlane) -> None:
-    """Built, buried, deleted on the way, deleted later, recovered."""
+    """Built, stored in cell0, deleted on the way, deleted later, recovered."""
     plane = any_plane
     kept, gone = plane.build(2)
     plane.delete(gone)
@@ -153,8 +153,8 @@ def test_every_engine_brings_requests_to_their_ends(any_plane: ControlPlane) -> 
     plane.scheduler.before = lambda: None
     plane.settle()
     plane.scheduler.error = no_valid_host()
-    buried = plane.build(2)
-    plane.check(kept, *uuids[1:], *buried)
+    failed = plane.build(2)
+    plane.check(kept, *uuids[1:], *failed)
 
 
 def test_a_delete_waits_for_a_mapping_that_is_being_written(any_plane: ControlPlane) -> None:

@@ -1,4 +1,4 @@
-"""Tests of cell0: burying, showing, deleting."""
+"""Tests of cell0: storing, showing, deleting."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tests.fixtures.control_plane import ControlPlane, a_user
 
 
 def store_in_cell0(plane: ControlPlane, count: int = 1) -> list[str]:
-    buried = [builders.an_instance(f"i{n}", vm_state="building") for n in range(count)]
+    failed = [builders.an_instance(f"i{n}", vm_state="building") for n in range(count)]
     fault = InstanceFault.from_values(
-        instance_uuid=buried[0].uuid, message="No host.", details="all are full"
+        instance_uuid=failed[0].uuid, message="No host.", details="all are full"
     )
     for _ in range(2):  # the second time changes nothing
-        plane.parts.cell0.store_in_cell0(a_user(), buried, fault)
-    return [one.uuid for one in buried]
+        plane.parts.cell0.store_in_cell0(a_user(), failed, fault)
+    return [one.uuid for one in failed]
 
 
-def test_a_buried_instance_is_an_error_with_its_reason(plane: ControlPlane) -> None:
+def test_an_instance_in_cell0_is_an_error_with_its_reason(plane: ControlPlane) -> None:
     """Fault and failed action are its own, once."""
     cell0 = plane.parts.cell0
     (uuid,) = store_in_cell0(plane)
@@ -31,7 +31,7 @@ def test_a_buried_instance_is_an_error_with_its_reason(plane: ControlPlane) -> N
     assert [action.action for action in cell0.list_actions(uuid)] == ["create"]
 
 
-def test_many_are_buried_in_batches(plane: ControlPlane) -> None:
+def test_many_are_stored_in_batches(plane: ControlPlane) -> None:
     """And found again."""
     uuids = store_in_cell0(plane, 450)
     found = plane.parts.cell0.list_instances(filters={}, limit=1000, marker=None)

@@ -16,7 +16,7 @@ from tests.fixtures.control_plane import CellConductor, ControlPlane, a_user
 from tests.fixtures.direct_bus import moments
 
 BUILD_STEPS = [step.name for step in (*build_task.SCHEDULE, *build_task.HAND_OVER)]
-BURY_STEPS = [step.name for step in (*build_task.SCHEDULE[:-1], *build_task.STORE_IN_CELL0)]
+CELL0_STEPS = [step.name for step in (*build_task.SCHEDULE[:-1], *build_task.STORE_IN_CELL0)]
 EFFECTS_MAX = 60
 NO_HOST = exception.NoValidHost(reason="2 of 2 hosts lack VCPU")
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
@@ -52,7 +52,7 @@ def test_an_active_instance_is_deleted_in_its_cell(plane: ControlPlane) -> None:
     plane.check(kept)
 
 
-def test_a_buried_instance_is_deleted_at_once(plane: ControlPlane) -> None:
+def test_an_instance_in_cell0_is_deleted_at_once(plane: ControlPlane) -> None:
     """cell0 is the super conductor's own."""
     plane.scheduler.error = NO_HOST
     (uuid,) = plane.build()
@@ -73,7 +73,7 @@ def test_a_delete_before_any_step_leaves_nothing(plane: ControlPlane, step: str)
     plane.check(*uuids[1:])
 
 
-@pytest.mark.parametrize("step", BURY_STEPS)
+@pytest.mark.parametrize("step", CELL0_STEPS)
 def test_a_delete_before_any_step_of_a_burial_leaves_nothing(
     plane: ControlPlane, step: str
 ) -> None:

@@ -70,10 +70,10 @@ def test_a_server_that_no_mapping_names_is_none(cloud: Cloud, find: Finder) -> N
 def test_a_server_in_cell0_is_none_until_it_is_deleted(cloud: Cloud, find: Finder) -> None:
     """Its record is there for its user."""
     cloud.plane.scheduler.error = exception.NoValidHost(reason="all are full")
-    (buried,) = cloud.plane.build()
-    assert find(buried) == {}
-    cloud.plane.parts.cell0.delete_instances([buried])
-    assert find(buried) == {"orphans": [buried]}
+    (failed,) = cloud.plane.build()
+    assert find(failed) == {}
+    cloud.plane.parts.cell0.delete_instances([failed])
+    assert find(failed) == {"orphans": [failed]}
 
 
 @pytest.mark.parametrize("cell_uuid", [None, CELL0_UUID, "gone"])

@@ -97,7 +97,7 @@ def test_a_server_that_is_being_scheduled_has_to_wait(
     plane.check(uuid)
 
 
-def test_a_buried_server_can_only_be_deleted(plane: ControlPlane, cell: CellConductor) -> None:
+def test_a_server_in_cell0_can_only_be_deleted(plane: ControlPlane, cell: CellConductor) -> None:
     """It never had a host."""
     plane.scheduler.error = exception.NoValidHost(reason="none")
     (uuid,) = plane.build()

@@ -77,10 +77,10 @@ def test_a_list_merges_all_places(plane: ControlPlane) -> None:
     in_cells = plane.build(4)
     plane.clock.advance(10)
     plane.scheduler.error = NO_HOST
-    buried = plane.build()
+    failed = plane.build()
     plane.clock.advance(10)
     waiting = plane.create()
-    assert listed(plane) == waiting + buried + sorted(in_cells, reverse=True)
+    assert listed(plane) == waiting + failed + sorted(in_cells, reverse=True)
 
 
 def test_pages_hold_each_server_once(plane: ControlPlane) -> None:

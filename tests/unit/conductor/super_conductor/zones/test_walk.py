@@ -76,7 +76,7 @@ def test_the_first_entries_fail_and_the_next_one_gets_it(root: Zone, failing: in
 
 
 def test_when_all_fail_the_reason_lists_the_attempts(root: Zone) -> None:
-    """It is buried, with one error that says what was tried."""
+    """It is stored in cell0, with one error that says what was tried."""
     for zone in root.all_zones():
         zone.cell().failing_hosts = {"cell1-host1", "cell1-host2"}
     (uuid,) = create(root, "eu:cell1-host1", "us:cell1-host2")
