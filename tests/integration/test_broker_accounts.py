@@ -270,11 +270,11 @@ def test_a_parent_zones_account_asks_and_hears(
         with pytest.raises(exception.RpcUnavailable):  # at once: no service made anything there yet
             ZoneAPI(parent, timeout_seconds=30).ping(admin_context())
         serve(child, ZoneAPI)
-        serve(parent, ZoneSummariesAPI, hearing)
+        serve(parent, ZoneSummariesAPI, endpoint)
         ZoneAPI(parent, timeout_seconds=30).ping(admin_context())
         summary: Any = "all is well"
         ZoneSummariesAPI(child).update_summary(admin_context(), summary)
-        assert hearing.heard.get(timeout=30) == "all is well"
+        assert endpoint.heard.get(timeout=30) == "all is well"
 
 
 NOT_FOR_A_PARENT = {

@@ -260,7 +260,7 @@ def test_no_command_reaches_a_path_of_the_machine(
     for path in (str(victim), "../victim", "..", ".", "", f"{linked}/", linked):
         cell.compute.delete_instance(admin_context(), AGENT, path, host)
         cell.compute.forget_attempt(admin_context(), AGENT, path, host, 1)
-        cell.compute.abort_order(admin_context(), AGENT, path, host, 1)
+        cell.compute.abort_command(admin_context(), AGENT, path, host, 1)
         with pytest.raises(exception.ArmillaryError, match=r"must be a UUID|symbolic|not exist"):
             cell.compute.get_console_output(admin_context(), AGENT, path, host, lines=None)
     built = cell.build(host, image=an_image_of("sleep 100"))

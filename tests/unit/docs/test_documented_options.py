@@ -9,7 +9,6 @@ import pytest
 from oslo_config import cfg
 from oslo_log import log as oslo_log
 from oslo_messaging import conffixture
-from oslo_messaging._drivers import amqpdriver, impl_rabbit
 from oslo_middleware import cors, http_proxy_to_wsgi
 from oslo_policy import opts as policy_opts
 from oslo_reports import opts as report_opts
@@ -18,7 +17,11 @@ from oslo_service import opts as service_opts
 from armillary.conf import register_all
 
 ROOT = Path(__file__).parents[3]
-PAGES = sorted([ROOT / "README.md", *ROOT.joinpath("docs").rglob("*.md")])
+PAGES = sorted(
+    page
+    for page in (ROOT / "README.md", *ROOT.joinpath("docs").rglob("*.md"))
+    if not page.name.endswith(".removal.md")
+)
 
 GROUP = r"\[(?P<group>[A-Za-z_]+)\]"
 NAME = r"[a-z][a-z0-9_]+"
@@ -58,8 +61,6 @@ def conf() -> cfg.ConfigOpts:
     oslo_log.register_options(conf)
     conf.register_opts(cors.OPTS, group="cors")
     conf.register_opts(http_proxy_to_wsgi.OPTS, group="oslo_middleware")
-    conf.register_opts(impl_rabbit.rabbit_opts, group="oslo_messaging_rabbit")
-    conf.register_opts(amqpdriver.opts if hasattr(amqpdriver, "opts") else [])
     conf([], default_config_files=[], default_config_dirs=[])
     return conf
 
