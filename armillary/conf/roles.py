@@ -76,6 +76,7 @@ OPTIONS: dict[tuple[str, str], Readers] = {
     ("api", "auth_strategy"): (API, PLACEMENT),
     ("api", "token_file"): (API, PLACEMENT),
     ("api", "allowed_hosts"): (API, PLACEMENT),
+    ("api", "allow_network_without_authentication"): (API, PLACEMENT),
     ("api", "compute_link_prefix"): (API, PLACEMENT),
     ("zones", "push_seconds"): (SCHEDULER,),
     ("zones", "select_timeout_seconds"): (SCHEDULER,),
