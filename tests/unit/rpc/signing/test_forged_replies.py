@@ -157,7 +157,11 @@ def test_an_answer_of_another_server_is_refused(attacked, authority, topic, serv
         )
 
 
-@pytest.mark.parametrize("at", [float("nan"), float("inf"), time.time() - 301, "now", None])
+@pytest.mark.parametrize(
+    "at",
+    [float("nan"), float("inf"), time.time() - 301, "now", None],
+    ids=["not a number", "infinite", "too old", "a text", "missing"],
+)
 def test_an_answer_of_no_or_another_time_is_refused(attacked, authority, at):
     def answer(request):
         contents = {
