@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from oslo_db import exception as db_exception
-from oslo_utils import uuidutils
 from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext
@@ -26,7 +25,6 @@ from objects.compute_node import ComputeNode
 from objects.host_attributes import BY_NAME, Collector, HostAttribute, Kind, collected_by
 
 BATCH_SIZE = 500
-NAME_LENGTH_MAX = 255
 _INT_MAX = 2**63
 _REPORTED = {
     attribute.name
@@ -223,10 +221,6 @@ def _why_another(
 
 
 def _why_malformed(node: ComputeNode) -> str | None:
-    if not uuidutils.is_uuid_like(node.uuid):
-        return f"node {node.node} has the identity {node.uuid!r}, which is not a UUID"
-    if not 0 < len(node.node) <= NAME_LENGTH_MAX or "\n" in node.node:
-        return f"node {node.node[:80]!r}: a name has 1 to {NAME_LENGTH_MAX} characters in one line"
     for name, value in node.attributes.items():
         if name in _REPORTED and not _fits(BY_NAME[name], value):
             kind = BY_NAME[name].kind.value

@@ -59,9 +59,10 @@ def listen(conf: cfg.ConfigOpts, url: str) -> Iterator[Any]:
     servers = []
 
     def start(topic: str) -> Heard:
-        memory_transport.install()  # as the sender does: both are on one broker
+        broker = oslo_messaging.TransportURL.parse(conf, url)
+        broker.transport = memory_transport.install()  # as the sender does: both are on one broker
         heard: Heard = queue.Queue()
-        transport = oslo_messaging.get_notification_transport(conf, url=url)
+        transport = oslo_messaging.get_notification_transport(conf, url=broker)
         server = oslo_messaging.get_notification_listener(
             transport, [oslo_messaging.Target(topic=topic)], [Consumer(heard)], executor="threading"
         )

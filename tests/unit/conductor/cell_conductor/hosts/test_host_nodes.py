@@ -155,22 +155,6 @@ def test_an_attribute_of_the_wrong_kind_is_refused(cell: Cell, name: str, value:
     assert stored(cell) == []
 
 
-@pytest.mark.parametrize("node", ["", "x" * 256, "two\nlines"], ids=["none", "long", "lines"])
-def test_a_node_name_out_of_bounds_is_refused(cell: Cell, node: str) -> None:
-    """Host states travel as lines of names."""
-    cell.services.report("a", ["a"], {}, version=1)
-    [result] = report(cell, "a", a_node("a", node=node))
-    assert "a name has 1 to 255 characters" in result["error"]
-
-
-@pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_an_identity_that_is_no_uuid_is_refused(cell: Cell) -> None:
-    """It would be a provider's UUID in placement."""
-    cell.services.report("a", ["a"], {}, version=1)
-    [result] = report(cell, "a", a_node("a", uuid="my-host"))
-    assert "not a UUID" in result["error"]
-
-
 def test_attributes_that_the_cell_works_out_cannot_be_reported(cell: Cell) -> None:
     """Nor can undeclared ones."""
     cell.add_agent("a")

@@ -76,12 +76,3 @@ def test_who_is_not_there_is_not_locked(locks: Locks) -> None:
     """For any caller."""
     with pytest.raises(exception.InstanceNotFound):
         locks.at_rest.set_lock(admin_context(), builders.a_uuid(), locked=True, reason=None)
-
-
-def test_an_older_peer_hears_nothing_of_who_locked_it(locks: Locks) -> None:
-    """What it knows stays."""
-    locks.lock(admin_context(), "it burns")
-    known = {"Instance": "1.1", "Flavor": "1.0", "ImageMeta": "1.0", "InstanceFault": "1.0"}
-    data = locks.instance.obj_to_primitive("1.1", known)["armillary_object.data"]
-    assert (data["locked"], data["locked_reason"]) == (True, "it burns")
-    assert not {"locked_by", "operations_total"} & data.keys()
