@@ -95,7 +95,7 @@ share a configuration, it applies to all of them.
             default=False,
             help="""
 Listen on addresses other than loopback although ``auth_strategy`` is noauth or noauth2: every
-client that reaches the port may do everything. Only for a network that nobody else can reach.
+client that reaches the port may do everything. Only for a network without untrusted clients.
 Applies to the Placement REST API, too.
 """,
         ),

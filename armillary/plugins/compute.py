@@ -1,4 +1,4 @@
-"""What compute drivers and monitors of third parties import."""
+"""Imports for compute drivers and monitors of third parties."""
 
 from __future__ import annotations
 

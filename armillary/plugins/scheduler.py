@@ -1,4 +1,4 @@
-"""What filters, weighers, request filters and scheduler drivers of third parties import."""
+"""Imports for filters, weighers, request filters and scheduler drivers of third parties."""
 
 from __future__ import annotations
 

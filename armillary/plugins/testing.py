@@ -103,7 +103,7 @@ def a_request_spec(
 def assert_filter_forms_agree(each: BaseHostFilter, hosts: HostTable, spec: RequestSpec) -> None:
     """Assert that ``host_mask`` says of all hosts what ``host_passes`` says of each.
 
-    Raises as a decision does for an answer that is no answer, such as a mask of another length.
+    Raises what a decision raises for an invalid answer, such as a mask of the wrong length.
     """
     by_row = [filters.passes(each, host, spec) for host in hosts]
     _assert_equal("host_mask", "host_passes", filters.mask_of(each, hosts, spec), by_row, hosts)

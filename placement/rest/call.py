@@ -1,4 +1,4 @@
-"""What handlers of the Placement API are given."""
+"""Arguments of the Placement API's handlers: the request, and the state shared by all requests."""
 
 from __future__ import annotations
 

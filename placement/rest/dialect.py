@@ -1,4 +1,4 @@
-"""What is particular to the Placement API between its routes and its handlers."""
+"""Dialect of the Placement API: its own rules between routes and handlers."""
 
 from __future__ import annotations
 

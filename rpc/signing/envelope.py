@@ -76,7 +76,7 @@ def read(message: Any) -> SignedMessage | None:
     if not isinstance(text, str) or not isinstance(key_id, str) or not _KEY_ID(key_id):
         raise Refused("malformed")
     try:
-        text.encode()  # not of lone surrogates, which JSON can contain and nobody can sign
+        text.encode()  # fails for lone surrogates: JSON can contain them, no key can sign them
         signature = base64.b64decode(message.get(_SIGNATURE, ""), validate=True)
     except (binascii.Error, TypeError, ValueError) as error:
         raise Refused("malformed") from error

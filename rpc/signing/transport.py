@@ -19,7 +19,7 @@ from rpc.signing.refusal_log import note
 class SignedTransport(oslo_internals.DriverTransport):
     """A transport that signs requests and verifies replies, failures included.
 
-    A reply that is refused is no reply: the call waits for another one until it times out.
+    A refused reply does not end the call, which waits for another one until it times out.
     """
 
     def __init__(
