@@ -1,4 +1,4 @@
-"""What programs make of the parts: everything that is declared or documented is there at run time.
+"""Composition of the programs: everything declared or documented is there at run time.
 
 One deployment, whose programs have configurations of their own, and one story for all of it.
 """

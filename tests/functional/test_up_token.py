@@ -28,7 +28,7 @@ def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def url(state_dir: Path) -> Iterator[str]:
-    """Return the API's address of a deployment that somebody has just started."""
+    """Return the API's address of a deployment that a user has just started."""
     plane = ControlPlane(state_dir, ["name=sim-1:vcpus=2:memory_mb=1024:disk_gb=10"], "")
     plane.arguments.append("--no-process-host")
     plane.start()

@@ -126,7 +126,7 @@ def api(bus: Bus) -> EchoAPI:
 
 
 def test_answers_come_through_an_exclusive_queue(echo: Echo, api: EchoAPI, broker: Broker) -> None:
-    """It is the only transient one, and nobody else can read it."""
+    """It is the only transient queue, and no other connection can read it."""
     assert api.echo(admin_context(), 1) == 1
     replies = [each for each in queues_of(broker) if each["name"].startswith("replies_")]
     assert [(each["type"], each["durable"], each["exclusive"]) for each in replies] == [
@@ -151,7 +151,7 @@ def test_an_answer_finds_the_queue_of_a_connection_made_again(
 def test_a_queue_that_the_broker_holds_for_another_connection_gets_another_name(
     echo: Echo, api: EchoAPI, bus: Bus, broker: Broker, make_bus: MakeBus
 ) -> None:
-    """The broker may take a minute to see that a connection is lost: nobody waits for that."""
+    """The broker may take a minute to see that a connection is lost; the client does not wait."""
     assert api.echo(admin_context(), 1) == 1
     consumer = _waiting(bus).reply_consumer
     taken = _name_of_another(make_bus)
@@ -210,7 +210,7 @@ def test_servers_of_an_older_release_are_reached(
 
 
 def test_a_topic_without_a_queue_of_all_is_served_by_name(make_bus: MakeBus) -> None:
-    """What is sent to nobody in particular is nobody's."""
+    """A call that names no host fails: no queue takes it."""
     server = make_bus("server").server(NamedAPI, "host1", [Echo()])
     server.start()
     api = NamedAPI(make_bus("client"), timeout_seconds=SECONDS_MAX)

@@ -241,7 +241,7 @@ def test_one_agent_carries_hosts_of_both_drivers(new_cell: Callable[[], Cell]) -
 def test_no_command_reaches_a_path_of_the_machine(
     new_cell: Callable[[], Cell], tmp_path: Path, driver: str
 ) -> None:
-    """Paths in the place of UUIDs, as whoever can send commands would try them, do nothing.
+    """Commands of an attacker, with paths in place of UUIDs, do nothing.
 
     The victim is deleted neither by its path, nor relative to the workloads' directory, nor through
     a link in the place of an instance's directory; no file is read.

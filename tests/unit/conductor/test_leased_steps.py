@@ -199,7 +199,7 @@ def test_work_runs_its_steps_to_its_end(harness: StepHarness, begin: Begin, stor
 def test_every_step_may_run_twice(harness: StepHarness, begin: Begin, story: Story) -> None:
     """The end is that of running each once."""
     played = begin(story)
-    harness.run_twice(but=story.runs_anew)
+    harness.run_twice(but=story.once_per_lease)
     played.work()
     played.settle()
     played.check()

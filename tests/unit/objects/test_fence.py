@@ -53,7 +53,7 @@ def test_the_parts_are_found_in_the_integer(each: Fence) -> None:
         (Fence.of_operation(1).of_added(2, is_removed=True), 10_001_695),
         (Fence.at_rest(7), 10_007_999),
     ],
-    ids=["first", "alternate", "operation", "try", "move", "evacuation", "at rest"],
+    ids=["first", "alternate", "operation", "try", "move", "evacuation", "idle"],
 )
 def test_the_integer_form_stays(each: Fence, expected: int) -> None:
     """Peers of other releases, and rows that were written by them, have the same."""

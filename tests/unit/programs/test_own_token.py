@@ -27,7 +27,7 @@ def token(home: dict[str, str], tmp_path: Path) -> str:
 
 
 def test_it_is_found_by_the_address(home: dict[str, str], token: str) -> None:
-    """It is long enough that nobody guesses it."""
+    """The token is too long to guess."""
     assert own_token.find(URL, home) == token
     assert len(token) >= 43
 

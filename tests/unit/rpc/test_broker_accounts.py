@@ -1,4 +1,4 @@
-"""What each role's account may do: from one table, which fits the declared methods."""
+"""Permissions of each role's broker account: one table, which fits the declared methods."""
 
 from __future__ import annotations
 

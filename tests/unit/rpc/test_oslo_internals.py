@@ -1,4 +1,4 @@
-"""What our drivers need of the libraries' private names is known, listed, and checked at start."""
+"""Private names of libraries that our drivers need: known, listed, and checked at start."""
 
 from __future__ import annotations
 

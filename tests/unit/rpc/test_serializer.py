@@ -112,7 +112,7 @@ def test_without_a_conductor_a_newer_object_is_an_error(releases: Releases) -> N
 
 
 def test_an_older_object_gets_the_defaults_of_newer_fields(releases: Releases) -> None:
-    """They are no changes of its sender."""
+    """The receiver does not take them for changes by the sender."""
     releases.run(Older)
     message = ObjectSerializer().serialize_entity(admin_context(), Older.from_values(name="a"))
     releases.run(Newer)

@@ -1,4 +1,4 @@
-"""What both APIs check before their own words begin."""
+"""Validation of request bodies that both APIs share."""
 
 from __future__ import annotations
 

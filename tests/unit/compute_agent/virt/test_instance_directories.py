@@ -52,7 +52,7 @@ def test_only_directories_named_after_instances_are_listed(tmp_path: Path) -> No
 
 
 def test_a_file_that_is_a_link_or_a_pipe_is_not_read(tmp_path: Path) -> None:
-    """A link is an error; a pipe that nobody writes to does not block the agent."""
+    """A link is an error; a pipe without a writer does not block the agent."""
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "link").symlink_to(tmp_path / "secret")
     with pytest.raises(OSError, match="symbolic links"):

@@ -51,7 +51,7 @@ def test_work_whose_lease_runs_is_left_alone(cell: Cell) -> None:
 
 
 def test_a_build_whose_host_died_ends_within_lease_and_down_time(cell: Cell) -> None:
-    """Nobody reports it: lease and service run out, and the alternate builds it."""
+    """No agent reports it: lease and service expire, and the alternate builds the instance."""
     cell.add_agent("a")
     cell.add_agent("b")
     request = a_build_request("a", "b")

@@ -22,5 +22,5 @@ def conductor() -> WorkingSuperConductor:
 
 @pytest.fixture
 def poll_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let whoever waits look again at once."""
+    """Let commands that wait poll again at once."""
     monkeypatch.setattr(wait, "BACKOFF", Backoff(0.001, 2.0, factor=1.3))

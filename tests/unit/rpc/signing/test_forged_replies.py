@@ -90,7 +90,7 @@ def test_no_unsigned_message_ends_a_call(attacked, shape):
 
 
 def test_the_true_answer_counts_after_forged_ones(attacked, authority):
-    """An attacker who is faster than the server gains nothing."""
+    """An attacker who answers before the server gains nothing."""
 
     def answer(request):
         return [{"failure": FAILURES["no capacity"]}, true_answer(authority, request)]
@@ -117,7 +117,7 @@ def test_a_signed_failure_cannot_be_made_unsigned(attacked, authority):
 
 
 def test_an_answer_to_another_request_is_refused(attacked, authority):
-    """Whoever records a signed answer cannot give it to the next call."""
+    """An attacker who records a signed answer cannot give it to the next call."""
     recorded = []
 
     def answer(request):

@@ -71,8 +71,8 @@ def test_swap_is_no_part_of_what_is_used_up() -> None:
     assert usage.attributes_at(1)["free_ram_mb"] == 100
 
 
-def test_what_was_added_can_be_taken_back_and_is_nobody_else_s() -> None:
-    """A usage of some hosts, and the figures it came from, are others."""
+def test_an_added_instance_can_be_subtracted_and_counts_in_one_usage_only() -> None:
+    """The usage of some hosts leaves the figures that it was made from as they are."""
     usage = ReportedUsage(FIGURES, changes_of(FLAVOR)).take(np.array([1]))
     candidate = usage.add(0)
     assert usage.attributes()["free_ram_mb"].tolist() == [-412]

@@ -228,7 +228,7 @@ def naively(
     weighers: Sequence[BaseHostWeigher],
     uuids: list[str],
 ) -> list[tuple[int, float] | None]:
-    """Choose as the manual describes it: lists of hosts, one after another, everything anew."""
+    """Choose as the manual describes it: lists of hosts, one after another, each in full."""
     hosts = ledger.hosts
     left = list(range(len(hosts)))
     chosen: list[tuple[int, float] | None] = []

@@ -16,7 +16,7 @@ def report(cell: Cell, agent: str, version: int) -> None:
 
 
 def test_each_agent_has_its_own(cell: Cell) -> None:
-    """Without a name the oldest counts; who is not known is 0."""
+    """Without a name the oldest counts; the version of an unknown agent is 0."""
     report(cell, "old", OLD)
     report(cell, "new", NEW)
     versions = AgentVersions(cell.database, monotonic=cell.clock)

@@ -130,7 +130,7 @@ def test_those_that_wait_hold_up_no_others(
         vm_state="active", flavor=flavor
     )
     plane.clock.advance(resize_usage.BACKOFF.max_seconds)
-    assert plane.resized_sizes.settle() == 1  # the looks begin anew
+    assert plane.resized_sizes.settle() == 1  # the first batch again
 
 
 def questions(plane: ControlPlane, cell: CellConductor, *, seconds: int) -> int:
