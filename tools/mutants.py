@@ -24,6 +24,7 @@ from pathlib import Path, PurePath
 
 import psutil
 
+from tests.fixtures import watchdog
 from tests.fixtures.waiting import Deadline
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,13 +33,13 @@ SECONDS_MAX = 300
 """How long the tests of a fault may take, in seconds of an idle machine."""
 JOBS_MAX = 2
 _LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "*.egg-info")
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 PYTEST_FAILED, PYTEST_BROKE_OFF = 1, 2
 
 
 class StaleFault(Exception):
-    """A fault does not fit the code any more."""
+    """A fault does not fit the code any more, or its tests cannot be run."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,14 +73,20 @@ class Fault:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """How the tests of one fault ended; ``found_by`` is None where none of them noticed."""
+    """How the tests of one fault ended; ``found_by`` is None where none of them noticed.
+
+    ``trouble`` says why its tests could not be run.
+    """
 
     fault: Fault
     found_by: str | None
     seconds: float
+    trouble: str | None = None
 
     def __str__(self) -> str:
         verdict = f"found by {self.found_by}" if self.found_by else "NOT FOUND"
+        if self.trouble is not None:
+            verdict = f"COULD NOT BE TRIED ({self.trouble})"
         return f"{self.fault.name} ({self.fault.kind}): {verdict} in {self.seconds:.0f} s"
 
 
@@ -175,16 +182,22 @@ def run_tests(tree: Path, tests: Sequence[str], *options: str) -> tuple[str | No
     finally:
         end_all_in(tree)
         process.wait()
-    output = said.read_text(errors="replace")
     seconds = time.monotonic() - began
-    if process.returncode == 0:
-        return None, seconds
+    return failed_in(tests, process.returncode, said.read_text(errors="replace")), seconds
+
+
+def failed_in(tests: Sequence[str], exit_code: int, output: str) -> str | None:
+    """Return what failed in a run of pytest, or None. Raises StaleFault if no test was run."""
+    if exit_code == 0:
+        return None
+    if exit_code == watchdog.EXIT_CODE:
+        return "the time limit of its run"
     failed = _FAILED.search(output)
-    if process.returncode not in (PYTEST_FAILED, PYTEST_BROKE_OFF) or failed is None:
+    if exit_code not in (PYTEST_FAILED, PYTEST_BROKE_OFF) or failed is None:
         raise StaleFault(f"{' '.join(tests)} could not be run:\n{output[-2000:]}")
     if "error during collection" in output:
         raise StaleFault(f"{failed[1]} could not even be imported:\n{output[-2000:]}")
-    return failed[1], seconds
+    return failed[1]
 
 
 def _has_ended(process: subprocess.Popen[bytes], deadline: Deadline) -> bool:
@@ -229,13 +242,20 @@ def directories_of(fault: Fault) -> list[str]:
 
 
 def try_out(trees: Trees, fault: Fault, *, all_tests: bool) -> Outcome:
-    """Return whether a fault is found, by its own tests or, if asked for, by others near them."""
+    """Return whether a fault is found, by its own tests or, if asked for, by others near them.
+
+    Tests that cannot be run with it do not keep other faults from being tried.
+    """
+    began = time.monotonic()
+    found_by, trouble = None, None
     with trees.faulty(fault) as tree:
-        found_by, seconds = run_tests(tree, fault.tests, "-x")
-        if found_by is None and all_tests:
-            found_by, more = run_tests(tree, directories_of(fault), "-x")
-            seconds += more
-    return Outcome(fault, found_by, seconds)
+        try:
+            found_by, _seconds = run_tests(tree, fault.tests, "-x")
+            if found_by is None and all_tests:
+                found_by, _seconds = run_tests(tree, directories_of(fault), "-x")
+        except StaleFault as error:
+            trouble = str(error)
+    return Outcome(fault, found_by, time.monotonic() - began, trouble)
 
 
 def check_without_faults(trees: Trees, faults: Sequence[Fault]) -> bool:
