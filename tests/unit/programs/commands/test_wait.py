@@ -15,6 +15,7 @@ from tests.fixtures.super_conductor import SuperConductorClient
 from tests.unit.programs.conftest import BuildingSuperConductor
 
 MakeServer = Callable[..., Instance]
+SLEEPS_MAX = 1000
 
 
 class Time:
@@ -26,6 +27,7 @@ class Time:
         self.then: Callable[[], None] = lambda: None
 
     def sleep(self, seconds: float) -> None:
+        assert len(self.sleeps) < SLEEPS_MAX, "the wait does not end"
         self.sleeps.append(seconds)
         self.now += seconds
         self.then()
