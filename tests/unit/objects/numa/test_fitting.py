@@ -360,6 +360,14 @@ def test_memory_is_made_of_the_pages_asked_for(
     assert fitted.cells[0].page_size_kb == backed_by
 
 
+@pytest.mark.parametrize(("memory_mb", "fits"), [(1022, True), (1024, False)], ids=str)
+def test_no_more_pages_than_are_free(memory_mb: int, fits: bool) -> None:
+    """The last free page may be had, the one after it may not."""
+    cell = a_host_cell(pages=(numa.PagePool(2048, 512, used=1),))
+    guest = a_guest(shared=1, memory_mb=memory_mb, page_size_kb=2048)
+    assert (numa.fit(a_host_topology(cell), guest) is not None) is fits
+
+
 def test_huge_pages_are_no_ordinary_memory() -> None:
     """A guest without pages gets none of theirs."""
     host = a_host_topology(a_host_cell())  # 3 GiB and 1 GiB of huge pages

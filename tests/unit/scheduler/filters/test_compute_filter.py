@@ -22,7 +22,9 @@ def test_only_an_enabled_service_that_is_up_passes(
 ) -> None:
     """The reason says which of the two it is."""
     each, spec = ComputeFilter(scheduling_conf()), a_request_spec()
-    state = a_table([a_host(service_up=up, service_disabled=disabled)])[0]
+    table = a_table([a_host(service_up=up, service_disabled=disabled)])
+    state = table[0]
     assert each.host_passes(state, spec) is (reason is None)
+    assert each.host_mask(table, spec).tolist() == [reason is None]
     if reason:
         assert each.explain(state, spec) == reason

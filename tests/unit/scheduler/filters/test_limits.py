@@ -47,6 +47,7 @@ def test_the_least_of_the_aggregates_limits_counts(
     for has, passes in ((limit - 1, True), (limit, False)):
         table = a_table([Host(values={attribute: has})], facts=some_facts(aggregates))
         assert chosen.host_passes(table[0], a_request_spec()) is passes
+        assert chosen.host_mask(table, a_request_spec()).tolist() == [passes]
 
 
 @AGGREGATE_LIMITS

@@ -12,8 +12,9 @@ from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf
 def test_a_host_below_the_limit_passes(instances: int, passes: bool) -> None:
     """At the limit it is full."""
     each = NumInstancesFilter(scheduling_conf(filter_scheduler__max_instances_per_host=2))
-    state = a_table([a_host(num_instances=instances)])[0]
-    assert each.host_passes(state, a_request_spec()) is passes
+    table = a_table([a_host(num_instances=instances)])
+    assert each.host_passes(table[0], a_request_spec()) is passes
+    assert each.host_mask(table, a_request_spec()).tolist() == [passes]
 
 
 def test_the_reason_has_both_numbers() -> None:

@@ -217,6 +217,14 @@ def test_a_pruned_zone_is_told_of_with_the_reason(spec: RequestSpec, words: str)
     assert words in zone["reason"]
 
 
+@pytest.mark.parametrize(("memory_mb", "asked"), [(32768, ["leaf"]), (32769, [])], ids=str)
+def test_a_zone_with_just_enough_is_asked(memory_mb: int, asked: list[str]) -> None:
+    """All that its largest provider has free may be requested, and not one MiB more."""
+    root = Zone("root", [], [Zone("leaf", [a_host()])]).push_all()
+    spec = a_request_spec(flavor=a_flavor("f", memory_mb=memory_mb))
+    assert root.search.plan(spec).to_ask == asked
+
+
 def test_a_filter_that_a_zone_does_not_run_rules_nothing_out_there() -> None:
     """Its hosts are judged by its own filters, not by ours."""
     leaf = Zone("leaf", [a_host()], filter_scheduler__enabled_filters=["ComputeFilter"])
