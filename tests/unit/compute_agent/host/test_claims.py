@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+
 import oslo_messaging
 import pytest
 
 from armillary import exception
 from armillary.context import admin_context
 from compute_agent.host.claims import GROUP_TRIES
+from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.work.named_locks import NamedLocks
 from objects.instance import Instance
 from objects.instance_group import InstanceGroup
 from objects.request_spec import RequestSpec, SchedulerLimits
@@ -33,6 +38,11 @@ def a_member(agent: Agent, group: InstanceGroup, host: str = HOST) -> tuple[Inst
     order = an_order(host, instance_group=group)
     agent.conductor.members[order[0].uuid] = host
     return order
+
+
+def is_awaited(locks: NamedLocks) -> bool:
+    """Return whether one thread waits for a lock that another one holds."""
+    return any(users > 1 for _lock, users in list(locks._locks.values()))
 
 
 def test_without_limits_and_group_nothing_is_checked(agent: Agent) -> None:
@@ -68,6 +78,26 @@ def test_limits_hold_with_what_is_claimed_already(
     order = an_order(limits=SchedulerLimits.from_values(limits))
     with pytest.raises(exception.ComputeResourcesUnavailable, match=reason):
         claim(agent, order)
+
+
+def test_claims_of_one_host_wait_for_each_other(agent: Agent) -> None:
+    """Of two instances at once the second sees what the first one takes."""
+    limits = SchedulerLimits.from_values(memory_mb=512 + 512)
+    first, second = (ordered(agent, an_order(limits=limits)) for _ in range(2))
+    others: list[Future[InstancePlacement | None]] = []
+
+    def write(place: InstancePlacement) -> bool:
+        other = pool.submit(agent.claims.claim, admin_context(), *second)
+        others.append(other)
+        while not other.done() and not is_awaited(agent.claims._locks):
+            threading.Event().wait(0.001)
+        assert agent.journal is not None
+        return agent.journal.claim(HOST, first[0].uuid, first[0].attempt, place)
+
+    with ThreadPoolExecutor(1) as pool:
+        assert agent.claims.claim_arrival(admin_context(), *first, write) is not None
+        with pytest.raises(exception.ComputeResourcesUnavailable):
+            others[0].result(60)
 
 
 def test_a_claim_may_be_made_twice(agent: Agent) -> None:

@@ -520,6 +520,17 @@ def test_requests_of_one_moment_count_against_each_other(plane: ControlPlane) ->
     assert kinds == ["Accepted", "Accepted", "QuotaExceeded", "QuotaExceeded"]
 
 
+def test_all_servers_of_a_request_count_against_the_others_of_its_moment(
+    plane: ControlPlane,
+) -> None:
+    """Two requests for two servers fit after the first one, a third does not."""
+    set_limit(plane, instances=5)
+    two = {"min_count": 2, "max_count": 2}
+    found = Together(plane).ask(two, two, two)
+    kinds = sorted(type(each).__name__ for each in found)
+    assert kinds == ["Accepted", "Accepted", "QuotaExceeded"]
+
+
 def test_members_of_one_moment_count_against_each_other(plane: ControlPlane) -> None:
     """A server group takes no more than its quota."""
     set_limit(plane, server_group_members=2)

@@ -66,6 +66,18 @@ def test_an_order_that_never_came_is_given_once_more(root: Zone, losses: int, wi
     assert root.held() == 1
 
 
+def test_what_became_of_a_former_attempt_says_nothing_of_the_next(root: Zone) -> None:
+    """The zone knows the attempt before the one whose order was lost: that order is repeated."""
+    eu = child(root, "eu")
+    eu.cell().failing_hosts = {"cell1-host1"}
+    root.bus_to(eu).meanwhile("create", lambda: None)
+    root.bus_to(eu).fail("create", TIMEOUT)
+    (uuid,) = create(root, "eu:cell1-host1", "eu:cell1-host2", "us:cell1-host1")
+    root.walk()
+    root.settle_all()
+    assert root.living(uuid) == [("eu", "active")]
+
+
 def test_the_same_order_twice_is_one_server(root: Zone) -> None:
     """Every message arrives twice."""
     for name in ("eu", "us"):

@@ -1,0 +1,49 @@
+"""Tests of what becomes of a walk after news of its attempt."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from conductor.super_conductor.db.zone_walks import Walk, WalkState
+from conductor.super_conductor.zones import walk_changes
+from conductor.super_conductor.zones.attempt_states import AttemptState
+from tests.builders import a_uuid
+
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+NOW = BEGAN + timedelta(seconds=5)
+
+
+def a_walk(state: str) -> Walk:
+    """Return a walk whose first attempt is in a zone."""
+    return Walk(
+        instance_uuid=a_uuid(), start=0, step=0, attempt=1, state=state, path="eu", host_id="h1",
+        since=BEGAN, heard_at=BEGAN, failures=[], is_deleting=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        {"attempt": 1, "state": AttemptState.BUILDING},
+        {"attempt": 1, "state": AttemptState.CANCELLING},
+    ],
+    ids=["of another attempt", "building", "cancelling"],
+)
+def test_the_next_zone_waits_until_nothing_is_left_in_the_last(
+    answer: dict[str, Any] | None,
+) -> None:
+    """The walk stays where it is, and is cancelled there again."""
+    walk = a_walk(WalkState.CANCELLING)
+    assert walk_changes.after_cancel(walk, answer, NOW) == (walk, {"heard_at": NOW})
+
+
+def test_the_next_zone_has_its_turn_when_nothing_is_left_in_the_last() -> None:
+    """One step further, at no zone yet."""
+    walk = a_walk(WalkState.CANCELLING)
+    answer = {"attempt": 1, "state": AttemptState.GONE}
+    _walk, values = walk_changes.after_cancel(walk, answer, NOW)
+    assert (values["state"], values["step"], values["path"]) == (WalkState.NEXT, 1, None)
