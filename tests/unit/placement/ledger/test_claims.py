@@ -221,7 +221,6 @@ def test_nothing_to_do_needs_no_database(engine: PlacementEngine) -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"consumer_uuid": "C0FFEE00-0000-4000-8000-000000000001"}, "named by its UUID"),
         ({"fence": -1}, "fence must be from 0"),
         ({"project_id": ""}, "project_id must have 1 to 255"),
         ({"user_id": "x" * 256}, "user_id must have 1 to 255"),
