@@ -250,8 +250,12 @@ def test_an_answer_that_never_came_is_asked_for_again_under_a_higher_fence(
     plane.bus.fail("select_destinations", TIMEOUT, when_done=True)
     uuids = plane.build(2)
     assert {shown(plane, uuid).vm_state for uuid in uuids} == {"building"}
+    assert plane.placement.held.keys() == set(uuids)
+    held: list[set[str]] = []
+    plane.scheduler.before = lambda: held.append(set(plane.placement.held))
     plane.settle()
     plane.check(*uuids)
+    assert held == [set()]
     assert plane.scheduler.fences == [FIRST, SECOND]
 
 
