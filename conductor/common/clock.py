@@ -1,4 +1,4 @@
-"""Conversion of clock seconds to the timestamps that are stored and sent: UTC, whole seconds."""
+"""Conversion of clock seconds to the timestamps that are stored and sent, in UTC."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ Clock = Callable[[], float]
 def moment(seconds: float) -> datetime:
     """Return the timestamp in whole seconds: objects lose fractions of a second in transit."""
     return datetime.fromtimestamp(int(seconds), UTC)
+
+
+def exact_moment(seconds: float) -> datetime:
+    """Return the timestamp in microseconds, for what is stored in order and not sent as such."""
+    return datetime.fromtimestamp(seconds, UTC)

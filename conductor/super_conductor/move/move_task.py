@@ -19,7 +19,7 @@ from armillary.backoff import Backoff
 from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext, admin_context
 from conductor.common import leased_work, stored_contexts
-from conductor.common.clock import moment
+from conductor.common.clock import exact_moment, moment
 from conductor.common.leased_work import LeaseLost, PooledWork, RowTask, Step, StepHook
 from conductor.common.leases import Lease, LeaseKeeper, Leases
 from conductor.super_conductor.base_task import (
@@ -292,7 +292,7 @@ class MoveTask(RowTask):
             request_id=self._context.request_id,
             host=host,
             sentence=None if sentence is None else sentence[:SENTENCE_LENGTH_MAX],
-            stored_at=moment(self._parts.now()),
+            stored_at=exact_moment(self._parts.now()),
         )
         whole = {**shared, "choices": list(choices.values())}
         keep_max = conf.move_traces_max
