@@ -21,6 +21,7 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from rpc.interface import Interface, call, cast
 from rpc.transport import Bus
+from tests.fixtures.asking import wait_for
 from tests.fixtures.brokers import Broker
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.looks import Looks
@@ -142,7 +143,11 @@ def test_an_answer_finds_the_queue_of_a_connection_made_again(
     caller = threading.Thread(target=lambda: answers.append(api.hang(admin_context())))
     caller.start()
     assert echo.begun.wait(SECONDS_MAX)
+    consumer = _waiting(bus).reply_consumer
+    lost = consumer._declared_on
     _cut(bus)
+    # An answer that comes before the broker sees the loss goes with the queue.
+    wait_for(lambda: consumer._declared_on is not lost, "the queue is declared again", SECONDS_MAX)
     echo.release.set()
     caller.join(SECONDS_MAX)
     assert answers == ["answered"]
