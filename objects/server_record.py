@@ -19,7 +19,7 @@ FAULTS_MAX = 100
 class ServerRecord(base.ArmillaryObject):
     """An instance, its current migration, and its history.
 
-    ``facts`` has the data to end the move: both ends, each with the UUID of its cell.
+    ``flow_state`` has the data to end the move: both ends, each with the UUID of its cell.
     ``orders_total`` is the number of the last command to an agent. ``actions`` (newest first) and
     ``faults`` (oldest first) are empty unless the instance is handed over.
     """
@@ -29,7 +29,7 @@ class ServerRecord(base.ArmillaryObject):
     fields = {
         "instance": fields.ObjectField("Instance"),
         "migration": fields.ObjectField("Migration"),
-        "facts": fields.JSONField(default={}),
+        "flow_state": fields.JSONField(default={}),
         "orders_total": fields.IntegerField(),
         "actions": fields.ListOfObjectsField("InstanceAction", default=[]),
         "faults": fields.ListOfObjectsField("InstanceFault", default=[]),
@@ -37,7 +37,7 @@ class ServerRecord(base.ArmillaryObject):
 
     instance: Instance
     migration: Migration
-    facts: dict[str, Any]
+    flow_state: dict[str, Any]
     orders_total: int
     actions: list[InstanceAction]
     faults: list[InstanceFault]

@@ -239,7 +239,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
             sequence=0,
             number=instance.operations_total,
             migration_uuid=migration_uuid,
-            facts={},
+            flow_state={},
             context=stored_contexts.to_plain(context),
             tries=0,
             created_at=self._now,

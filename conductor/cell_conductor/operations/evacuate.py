@@ -133,7 +133,7 @@ def _done(rows: Rows) -> None:
     rows.status(MigrationStatus.DONE)
     assert rows.migration is not None
     source = Move.of(rows.operation).end(Side.SOURCE)
-    rows.migration.facts = Evacuated(source.attempt).stored()
+    rows.migration.flow_state = Evacuated(source.attempt).stored()
 
 
 EVACUATE = Flow(

@@ -34,7 +34,7 @@ RELEASE_LOST = "release_lost"
 
 def _described(rows: Rows, answer: Answer) -> None:
     state = LiveMove.of(rows.operation)
-    dataclasses.replace(state, source_facts=answer.get("source", {})).store(rows.operation)
+    dataclasses.replace(state, source_description=answer.get("source", {})).store(rows.operation)
 
 
 def _prepare(rows: Rows) -> None:
@@ -43,13 +43,13 @@ def _prepare(rows: Rows) -> None:
 
 
 def _prepare_arguments(operation: models.InstanceOperation) -> dict[str, Any]:
-    return {"source": LiveMove.of(operation).source_facts}
+    return {"source": LiveMove.of(operation).source_description}
 
 
 def _prepared(rows: Rows, answer: Answer) -> None:
     state = LiveMove.of(rows.operation)
     described = answer.get("destination", {})
-    dataclasses.replace(state, destination_facts=described).store(rows.operation)
+    dataclasses.replace(state, destination_description=described).store(rows.operation)
 
 
 def _copy(rows: Rows) -> None:
@@ -58,7 +58,7 @@ def _copy(rows: Rows) -> None:
 
 
 def _copy_arguments(operation: models.InstanceOperation) -> dict[str, Any]:
-    return {"destination": LiveMove.of(operation).destination_facts}
+    return {"destination": LiveMove.of(operation).destination_description}
 
 
 def _copied(rows: Rows, _answer: Answer) -> None:

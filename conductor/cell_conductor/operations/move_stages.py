@@ -57,7 +57,7 @@ def begin(rows: Rows, arguments: Mapping[str, Any]) -> None:
             source_node=instance.node,
             old_flavor=instance.flavor,
             new_flavor=new_flavor,
-            facts={},
+            flow_state={},
             request_id=rows.operation.context.get("request_id"),
             project_id=instance.project_id,
             user_id=rows.operation.context.get("user_id"),

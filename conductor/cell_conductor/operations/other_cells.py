@@ -117,7 +117,7 @@ class OtherCells:
         return ServerRecord.from_values(
             instance=instances.to_object(row, cell_uuid=self._cell_uuid),
             migration=migrations.to_object(move, cell_uuid=self._cell_uuid),
-            facts=FinishedMove.of(operation).stored(),
+            flow_state=FinishedMove.of(operation).stored(),
             orders_total=row.orders_total,
         )
 

@@ -135,7 +135,7 @@ def _hand_over(
 def _finish(rows: Rows) -> None:
     rows.instance.vm_state = "resized"
     assert rows.migration is not None
-    rows.migration.facts = FinishedMove.of(rows.operation).stored()
+    rows.migration.flow_state = FinishedMove.of(rows.operation).stored()
     rows.status(MigrationStatus.FINISHED)
     rows.instance.hidden = Move.of(rows.operation).other_cell(Side.DESTINATION) is not None
 

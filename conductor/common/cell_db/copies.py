@@ -191,7 +191,7 @@ def _keep_migration(
         session.add(row)
     for name in _OF_MIGRATION:
         setattr(row, name, getattr(move, name))
-    row.facts = record.facts
+    row.flow_state = record.flow_state
     row.updated_at = now
     session.flush()
 

@@ -1,4 +1,4 @@
-"""States of operations: what their stages found out, as stored in ``InstanceOperation.facts``.
+"""States of operations, as stored in ``InstanceOperation.flow_state``.
 
 Each flow has a class for its state. The stored form has a key for each field that is not None; a
 class reads its own keys and keeps the others, so that a base class can be used for shared stages.
@@ -72,17 +72,17 @@ class FlowState:
     @classmethod
     def of(cls, operation: models.InstanceOperation) -> Self:
         """Return the state of an operation."""
-        return cls.from_stored(operation.facts)
+        return cls.from_stored(operation.flow_state)
 
     @classmethod
-    def from_stored(cls, facts: Mapping[str, Any]) -> Self:
+    def from_stored(cls, flow_state: Mapping[str, Any]) -> Self:
         """Return a state from its stored form."""
-        state: Self = _from_stored(cls, facts)
+        state: Self = _from_stored(cls, flow_state)
         return state
 
     def store(self, operation: models.InstanceOperation) -> None:
         """Store the state with its operation."""
-        operation.facts = {**operation.facts, **_to_stored(self)}
+        operation.flow_state = {**operation.flow_state, **_to_stored(self)}
 
     @property
     def last_fault(self) -> InstanceFault | None:
@@ -188,19 +188,19 @@ class ColdMove(Move):
 class LiveMove(Move):
     """State of a live migration.
 
-    ``source_facts`` and ``destination_facts`` describe the guest to the other end's driver.
-    ``is_gone``: it failed to arrive. ``is_aborted``: its user aborted it.
+    ``source_description`` and ``destination_description`` describe the guest to the other end's
+    driver. ``is_gone``: it failed to arrive. ``is_aborted``: its user aborted it.
     """
 
-    source_facts: dict[str, Any] | None = None
-    destination_facts: dict[str, Any] | None = None
+    source_description: dict[str, Any] | None = None
+    destination_description: dict[str, Any] | None = None
     is_gone: bool = False
     is_aborted: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
 class FinishedMove:
-    """What is kept of a move until it is confirmed or reverted, in ``Migration.facts``.
+    """What is kept of a move until it is confirmed or reverted, in ``Migration.flow_state``.
 
     It is sent to the other cell of the move.
     """
@@ -219,7 +219,7 @@ class FinishedMove:
     @classmethod
     def of_migration(cls, migration: models.Migration) -> Self:
         """Return what is kept of a migration."""
-        found: Self = _from_stored(cls, migration.facts)
+        found: Self = _from_stored(cls, migration.flow_state)
         return found
 
     def stored(self) -> dict[str, Any]:
@@ -229,7 +229,7 @@ class FinishedMove:
 
 @dataclasses.dataclass(frozen=True)
 class Evacuated:
-    """What is kept of an evacuation until its source is back, in ``Migration.facts``.
+    """What is kept of an evacuation until its source is back, in ``Migration.flow_state``.
 
     ``attempt`` is that of the instance at the source.
     """
@@ -239,7 +239,7 @@ class Evacuated:
     @classmethod
     def of_migration(cls, migration: models.Migration) -> Self:
         """Return what is kept of a migration."""
-        found: Self = _from_stored(cls, migration.facts)
+        found: Self = _from_stored(cls, migration.flow_state)
         return found
 
     def stored(self) -> dict[str, Any]:

@@ -206,9 +206,9 @@ class InstanceDelete(LeaseMixin, Base):
 class InstanceOperation(LeaseMixin, Base):
     """An unfinished operation on a built instance, with its stage.
 
-    ``sequence`` is the number of the command that an agent has to answer. ``facts`` is its state:
-    see ``conductor.common.cell_db.flow_states``. No cell conductor works on it while the super
-    conductor has the stage.
+    ``sequence`` is the number of the command that an agent has to answer. ``flow_state`` is its
+    state: see ``conductor.common.cell_db.flow_states``. No cell conductor works on it while the
+    super conductor has the stage.
     """
 
     __tablename__ = "instance_operations"
@@ -220,14 +220,14 @@ class InstanceOperation(LeaseMixin, Base):
     sequence: Mapped[int]
     number: Mapped[int]
     migration_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH))
-    facts: Mapped[dict[str, Any]]
+    flow_state: Mapped[dict[str, Any]]
     context: Mapped[dict[str, Any]]
     tries: Mapped[int]
     created_at: Mapped[datetime]
 
 
 class Migration(Base):
-    """A move or resize, unfinished or ended. ``facts`` is what its end needs."""
+    """A move or resize, unfinished or ended. ``flow_state`` is what its end needs."""
 
     __tablename__ = "migrations"
     __table_args__ = (
@@ -249,7 +249,7 @@ class Migration(Base):
     new_flavor: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
     memory_total_mb: Mapped[int | None]
     memory_remaining_mb: Mapped[int | None]
-    facts: Mapped[dict[str, Any]]
+    flow_state: Mapped[dict[str, Any]]
     request_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
     project_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
     user_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))

@@ -20,11 +20,11 @@ def list_by_uuids(
 
 def list_ends(session: Session) -> set[tuple[str, str]]:
     """Return (instance, host) for both ends of unfinished moves."""
-    query = sa.select(models.InstanceOperation.instance_uuid, models.InstanceOperation.facts)
+    query = sa.select(models.InstanceOperation.instance_uuid, models.InstanceOperation.flow_state)
     return {
         (uuid, host)
-        for uuid, facts in session.execute(query)
-        for host in Move.from_stored(facts).hosts
+        for uuid, flow_state in session.execute(query)
+        for host in Move.from_stored(flow_state).hosts
     }
 
 

@@ -51,7 +51,7 @@ FINGERPRINTS = {
     "SchedulingAnswers": "1.0-3ef19eb6c9f84aa9be05eed46320bdd2",
     "SchedulingBatch": "1.0-68bf9785b91b282abc4de78a55aa30ea",
     "Selection": "1.0-de14b4e0c722af592c45dd230626146b",
-    "ServerRecord": "1.0-91c5285c71e7b1f8b4494dc9b9418a9c",
+    "ServerRecord": "1.0-678034ae41404c96963273a97fbbca01",
     "Service": "1.0-fd3ce74a64d925b6b8c9e7b5e4a10257",
     "ZoneAnswer": "1.0-b5613d48de3b638405c8aa4f2314a9ea",
     "ZoneOrder": "1.0-5b72d876044ae6ac14e09956d0860ca8",

@@ -188,7 +188,7 @@ def _operation_columns() -> list[sa.Column[Any]]:
         _column("sequence", sa.Integer()),
         _column("number", sa.Integer()),
         _column("migration_uuid", _UUID, null=True),
-        _column("facts", _JSON),
+        _column("flow_state", _JSON),
         _column("context", _JSON),
     ]
 
@@ -217,7 +217,7 @@ def _migration_columns() -> list[sa.Column[Any]]:
         _column("new_flavor", _JSON, null=True),
         _column("memory_total_mb", sa.Integer(), null=True),
         _column("memory_remaining_mb", sa.Integer(), null=True),
-        _column("facts", _JSON),
+        _column("flow_state", _JSON),
         _column("request_id", _NAME, null=True),
         _column("project_id", _NAME, null=True),
         _column("user_id", _NAME, null=True),

@@ -36,7 +36,7 @@ ALIKE = {
 def owed(seen: Seen, uuid: str) -> dict[str, set[str]]:
     """Return who has to hold what when a stage begins."""
     source_owner, destination_owner = OWNERS[seen.operation]
-    source = seen.facts.get("source", {"host": "a"})["host"]
+    source = seen.flow_state.get("source", {"host": "a"})["host"]
     held: dict[str, set[str]] = {}
     if seen.stage == "schedule":
         source_owner = NOBODY if source_owner is NOBODY else INSTANCE
@@ -53,11 +53,11 @@ def _hold(held: dict[str, set[str]], owner: str, host: str | None) -> None:
 
 def _claimed_last(seen: Seen) -> str | None:
     """Return the host that was claimed last: a full one refused."""
-    if "selections" not in seen.facts:
-        return seen.facts.get("destination", {"host": None})["host"]
+    if "selections" not in seen.flow_state:
+        return seen.flow_state.get("destination", {"host": None})["host"]
     tried = [
         each["armillary_object.data"]["service_host"]
-        for each in seen.facts["selections"][: seen.facts["position"] + 1]
+        for each in seen.flow_state["selections"][: seen.flow_state["position"] + 1]
     ]
     claimed = [host for host in tried if node_uuid(host) not in seen.full]
     return claimed[-1] if claimed else None

@@ -64,7 +64,7 @@ def orders_of(stage: Stage, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _host_of(stage: AgentStage, seen: Seen) -> str:
-    return "a" if stage.at is Side.HERE else str(seen.facts[stage.at]["host"])
+    return "a" if stage.at is Side.HERE else str(seen.flow_state[stage.at]["host"])
 
 
 @pytest.mark.parametrize("name", MOVES + IN_PLACE)
@@ -144,8 +144,8 @@ def test_a_word_to_the_other_host_that_is_lost_is_said_again(stage: Stage) -> No
 def check_deleted(cell: OperatedCell) -> None:
     """Hold what is true when an instance is gone."""
     move = cell.migration(MOVE)
-    tried = [seen.facts["destination"]["host"] for seen in cell.seen[-1:]
-             if "destination" in seen.facts]  # fmt: skip
+    tried = [seen.flow_state["destination"]["host"] for seen in cell.seen[-1:]
+             if "destination" in seen.flow_state]  # fmt: skip
     assert all(cell.uuid in cell.agents[host].deleted for host in tried)  # by a word, not by itself
     for agent in cell.agents.values():
         agent.reconcile()

@@ -40,7 +40,8 @@ def _note_a_migration(cell: Cell, instance_uuid: str) -> None:
         session.add(
             models.Migration(
                 uuid=builders.a_uuid(), instance_uuid=instance_uuid, created_at=builders.A_TIME,
-                migration_type=MigrationType.RESIZE, status=MigrationStatus.CONFIRMED, facts={},
+                migration_type=MigrationType.RESIZE, status=MigrationStatus.CONFIRMED,
+                flow_state={},
             )
         )  # fmt: skip
 

@@ -32,12 +32,14 @@ STATES = [
     Rebuild("error", CELL, is_on=True),
     Move("stopped", CELL, source=SOURCE, destination=THERE, position=2, is_on=True, is_lost=True),
     ColdMove("active", CELL, luggage={"disk": 1}, is_kept_off=True),
-    LiveMove("active", CELL, source_facts={"x": 1}, destination_facts={}, is_aborted=True),
+    LiveMove(
+        "active", CELL, source_description={"x": 1}, destination_description={}, is_aborted=True
+    ),
 ]
 
 
-def an_operation(facts: dict[str, Any] | None = None) -> InstanceOperation:
-    return InstanceOperation(instance_uuid="i", facts=facts or {})
+def an_operation(flow_state: dict[str, Any] | None = None) -> InstanceOperation:
+    return InstanceOperation(instance_uuid="i", flow_state=flow_state or {})
 
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: type(state).__name__)
@@ -51,17 +53,17 @@ def test_a_state_is_read_as_it_was_stored(state: FlowState) -> None:
 def test_shared_stages_keep_what_they_do_not_know() -> None:
     """They know a move, its flow knows more; a peer of a later release may know more, too."""
     row = an_operation({"of_a_later_release": 1})
-    LiveMove("active", CELL, source_facts={"x": 1}).store(row)
+    LiveMove("active", CELL, source_description={"x": 1}).store(row)
     dataclasses.replace(Move.of(row), position=3).store(row)
-    assert LiveMove.of(row) == LiveMove("active", CELL, source_facts={"x": 1}, position=3)
-    assert row.facts["of_a_later_release"] == 1
+    assert LiveMove.of(row) == LiveMove("active", CELL, source_description={"x": 1}, position=3)
+    assert row.flow_state["of_a_later_release"] == 1
 
 
 def test_the_stored_form_of_a_move_stays() -> None:
     """Conductors of other releases read it."""
     row = an_operation()
     Move("active", CELL, source=SOURCE, new_flavor={"name": "large"}).store(row)
-    assert row.facts == {
+    assert row.flow_state == {
         "was": "active", "cell_uuid": CELL, "new_flavor": {"name": "large"}, "position": 0,
         "is_on": False, "is_kept_off": False, "is_lost": False,
         "source": {
@@ -121,15 +123,15 @@ def test_what_a_finished_move_needs_is_kept_with_its_migration() -> None:
     Move("active", CELL, source=SOURCE, destination=THERE, is_on=True, position=4).store(row)
     kept = FinishedMove.of(row)
     assert set(kept.stored()) == {"source", "destination", "is_on", "was"}
-    assert FinishedMove.of_migration(Migration(facts=kept.stored())) == kept
+    assert FinishedMove.of_migration(Migration(flow_state=kept.stored())) == kept
 
 
-@pytest.mark.parametrize(("facts", "expected"), [({"attempt": 3}, 3), ({}, 0)])
+@pytest.mark.parametrize(("flow_state", "expected"), [({"attempt": 3}, 3), ({}, 0)])
 def test_the_attempt_at_the_source_is_kept_after_an_evacuation(
-    facts: dict[str, Any], expected: int
+    flow_state: dict[str, Any], expected: int
 ) -> None:
     """Its agent destroys that one when it is back; a move that was not kept has none."""
-    assert Evacuated.of_migration(Migration(facts=facts)).attempt == expected
+    assert Evacuated.of_migration(Migration(flow_state=flow_state)).attempt == expected
 
 
 def test_the_last_fault_is_an_object() -> None:

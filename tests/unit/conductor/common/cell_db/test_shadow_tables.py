@@ -47,7 +47,7 @@ def add(database: Database, *, deleted_hours_ago: float | None) -> Instance:
         )
         session.add(
             models.Migration(
-                uuid=builders.a_uuid(), instance_uuid=instance.uuid, created_at=NOW, facts={},
+                uuid=builders.a_uuid(), instance_uuid=instance.uuid, created_at=NOW, flow_state={},
                 migration_type=MigrationType.RESIZE, status=MigrationStatus.CONFIRMED,
             )
         )  # fmt: skip
