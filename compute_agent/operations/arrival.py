@@ -48,7 +48,7 @@ def attach(step: Step) -> Outcome:
     guest = step.driver.attach(
         step.instance,
         step.place,
-        step.arguments.get("luggage") or {},
+        step.arguments.get("migration_payload") or {},
         is_on=bool(step.arguments.get("is_on")),
     )
     change = Change(state=state_of(guest), instance=step.instance, exit_code=guest.exit_code)

@@ -10,8 +10,8 @@ from compute_agent.operations.step import Outcome, Step, power_of, state_of
 
 def detach(step: Step) -> Outcome:
     """Power the guest off, and return what the destination needs to take it over."""
-    luggage = step.driver.detach(step.uuid, grace_seconds=step.grace_seconds)
-    return Outcome(Change(state=State.LEAVING), {"luggage": luggage})
+    migration_payload = step.driver.detach(step.uuid, grace_seconds=step.grace_seconds)
+    return Outcome(Change(state=State.LEAVING), {"migration_payload": migration_payload})
 
 
 def keep(step: Step) -> Outcome:

@@ -179,7 +179,7 @@ class ComputeDriver(abc.ABC):
         self,
         instance: Instance,
         place: InstancePlacement,
-        luggage: Mapping[str, Any],
+        migration_payload: Mapping[str, Any],
         *,
         is_on: bool,
     ) -> GuestInfo:

@@ -48,29 +48,29 @@ class ColdMoves:
             "base": self._base(Path(root.path)) if root.format == QCOW2 else None,
         }
 
-    def take_over(self, instance: Instance, luggage: Mapping[str, Any]) -> None:
+    def take_over(self, instance: Instance, migration_payload: Mapping[str, Any]) -> None:
         """Make this host the owner of a guest's files. Raises DiskError, OSError, libvirtError."""
         files = self._guests.files(instance.uuid)
         note = Ownership.read(files.directory)
-        if note.token is not None and note.token == luggage["token"]:
+        if note.token is not None and note.token == migration_payload["token"]:
             note.taken_by(self._guests.host).write(files.directory)
         elif note.owner != self._guests.host or note.is_moving:
-            self._fetch(files, luggage)
+            self._fetch(files, migration_payload)
         files.fit(instance.flavor)
 
-    def _fetch(self, files: InstanceFiles, luggage: Mapping[str, Any]) -> None:
-        if PurePosixPath(luggage["directory"]).name != files.uuid:
-            raise DiskError(f"{luggage['directory']} is the directory of another guest")
-        base = luggage["base"]
+    def _fetch(self, files: InstanceFiles, migration_payload: Mapping[str, Any]) -> None:
+        if PurePosixPath(migration_payload["directory"]).name != files.uuid:
+            raise DiskError(f"{migration_payload['directory']} is the directory of another guest")
+        base = migration_payload["base"]
         base_path = None if base is None else self._checked_base(base)
         files.make()
         Ownership(owner=self._guests.host, is_moving=True).write(files.directory)
         transfer.fetch(
             self._guests.library,
-            remote_uris.daemon_uri(self._conf, luggage["address"]),
+            remote_uris.daemon_uri(self._conf, migration_payload["address"]),
             f"armillary-{files.uuid}",
-            luggage["directory"],
-            [files.directory / name for name in _plain_names(luggage["files"])],
+            migration_payload["directory"],
+            [files.directory / name for name in _plain_names(migration_payload["files"])],
         )
         self._secure_root(files, base_path, base)
         Ownership(owner=self._guests.host).write(files.directory)

@@ -219,15 +219,15 @@ class LibvirtDriver(ComputeDriver):
         self,
         instance: Instance,
         place: InstancePlacement,
-        luggage: Mapping[str, Any],
+        migration_payload: Mapping[str, Any],
         *,
         is_on: bool,
     ) -> GuestInfo:
         try:
             with self._operating(instance.uuid, "Taking over"):
-                return self._info(self._take_over(instance, place, luggage, is_on=is_on))
+                return self._info(self._take_over(instance, place, migration_payload, is_on=is_on))
         except exception.OperationFailed:
-            if luggage["host"] != self.host:
+            if migration_payload["host"] != self.host:
                 self._undo(instance.uuid)
             raise
 
@@ -332,7 +332,7 @@ class LibvirtDriver(ComputeDriver):
         self,
         instance: Instance,
         place: InstancePlacement,
-        luggage: Mapping[str, Any],
+        migration_payload: Mapping[str, Any],
         *,
         is_on: bool,
     ) -> Any:
@@ -340,9 +340,11 @@ class LibvirtDriver(ComputeDriver):
         if domain is not None and domain.isActive():
             return domain
         least = _root_gb_least(
-            instance.flavor.root_gb, luggage["root_gb"], luggage["root_gb_least"]
+            instance.flavor.root_gb,
+            migration_payload["root_gb"],
+            migration_payload["root_gb_least"],
         )
-        self._cold.take_over(instance, luggage)
+        self._cold.take_over(instance, migration_payload)
         domain = self._guests.define(instance, place, least)
         if is_on:
             self._guests.start(domain)

@@ -177,11 +177,11 @@ class ProcessDriver(ComputeDriver):
         self,
         instance: Instance,
         place: InstancePlacement,
-        luggage: Mapping[str, Any],
+        migration_payload: Mapping[str, Any],
         *,
         is_on: bool,
     ) -> GuestInfo:
-        return self._moves.attach(instance, place, luggage, is_on=is_on)
+        return self._moves.attach(instance, place, migration_payload, is_on=is_on)
 
     def resize(self, instance: Instance, place: InstancePlacement, *, is_on: bool) -> GuestInfo:
         return self._power.resize(instance, place, is_on=is_on)

@@ -56,23 +56,23 @@ class ProcessMoves:
         self,
         instance: Instance,
         place: InstancePlacement,
-        luggage: Mapping[str, Any],
+        migration_payload: Mapping[str, Any],
         *,
         is_on: bool,
     ) -> GuestInfo:
         uuid = instance.uuid
         with self._locks.hold(uuid), self._power.errors("Attach", uuid):
             guest = self._workloads.get(uuid)
-            if guest.is_detached and luggage.get("host") != self._host:
+            if guest.is_detached and migration_payload.get("host") != self._host:
                 self._workloads.clear(guest)  # left over from an earlier stay on this host
             if guest.is_detached:
                 guest.note_detached(False)
                 self._power.settle(guest, instance, place, is_on=is_on)
                 return info(guest)
-            files = self._files(instance, luggage)
+            files = self._files(instance, migration_payload)
             try:
                 if not guest.exists:
-                    command = self._command(instance, luggage)
+                    command = self._command(instance, migration_payload)
                     self._workloads.prepare(guest, instance, place, command, files)
                 if is_on:
                     self._switch_on(guest, instance, place)
@@ -103,22 +103,24 @@ class ProcessMoves:
                 self._workloads.start_as_before(guest, spec)
             raise
 
-    def _files(self, instance: Instance, luggage: Mapping[str, Any]) -> list[process_files.File]:
+    def _files(
+        self, instance: Instance, migration_payload: Mapping[str, Any]
+    ) -> list[process_files.File]:
         """Return the files received. Raises OperationFailed."""
-        if luggage.get("driver") != DRIVER:
-            reason = f"the other host uses a different driver: {luggage.get('driver')}"
+        if migration_payload.get("driver") != DRIVER:
+            reason = f"the other host uses a different driver: {migration_payload.get('driver')}"
             raise self._power.failed("Attach", instance.uuid, reason)
         bytes_max = self._conf.process.move_files_max_bytes
         try:
-            return process_files.check(luggage.get("files") or (), bytes_max)
+            return process_files.check(migration_payload.get("files") or (), bytes_max)
         except ValueError as error:
             raise self._power.failed("Attach", instance.uuid, str(error)) from error
 
-    def _command(self, instance: Instance, luggage: Mapping[str, Any]) -> Command:
+    def _command(self, instance: Instance, migration_payload: Mapping[str, Any]) -> Command:
         """Return the command from the instance's image, else the one received."""
         if instance.image is not None:
             return Command.of(instance)
         try:
-            return Command.from_plain(luggage)
+            return Command.from_plain(migration_payload)
         except ValueError as error:
             raise self._power.failed("Attach", instance.uuid, str(error)) from error

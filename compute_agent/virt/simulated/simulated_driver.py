@@ -154,11 +154,11 @@ class SimulatedDriver(ComputeDriver):
         self,
         instance: Instance,
         place: InstancePlacement,
-        luggage: Mapping[str, Any],
+        migration_payload: Mapping[str, Any],
         *,
         is_on: bool,
     ) -> GuestInfo:
-        return self._moves.attach(instance, luggage, is_on=is_on)
+        return self._moves.attach(instance, migration_payload, is_on=is_on)
 
     def resize(self, instance: Instance, place: InstancePlacement, *, is_on: bool) -> GuestInfo:
         return self._power.resize(instance, is_on=is_on)

@@ -57,8 +57,10 @@ class SimulatedMoves:
             self._store.change(self._host, uuid, make)
         return {"driver": DRIVER, "host": self._host}
 
-    def attach(self, instance: Instance, luggage: Mapping[str, Any], *, is_on: bool) -> GuestInfo:
-        self._check_kind("attach", instance.uuid, luggage)
+    def attach(
+        self, instance: Instance, migration_payload: Mapping[str, Any], *, is_on: bool
+    ) -> GuestInfo:
+        self._check_kind("attach", instance.uuid, migration_payload)
         guest = self._store.find(self._host, instance.uuid)
         if guest is not None and guest.is_ours:  # already taken over, or it never left
             return self._power.settle("attach", instance, is_on=is_on)

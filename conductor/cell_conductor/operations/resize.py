@@ -78,7 +78,9 @@ def _detach(rows: Rows) -> None:
 
 def _detached(rows: Rows, answer: Answer) -> None:
     move = ColdMove.of(rows.operation)
-    dataclasses.replace(move, luggage=answer.get("luggage", {})).store(rows.operation)
+    dataclasses.replace(move, migration_payload=answer.get("migration_payload", {})).store(
+        rows.operation
+    )
     rows.status(MigrationStatus.POST_MIGRATING)
     move_stages.go_to(rows, Side.DESTINATION)
 
@@ -89,7 +91,7 @@ def _attach(rows: Rows) -> None:
 
 def _attach_arguments(operation: models.InstanceOperation) -> dict[str, Any]:
     move = ColdMove.of(operation)
-    return {"luggage": move.luggage, "is_on": move.is_on}
+    return {"migration_payload": move.migration_payload, "is_on": move.is_on}
 
 
 def _resize_here(rows: Rows) -> None:

@@ -40,7 +40,7 @@ DROP_TRIED = "drop_tried"
 
 
 def _detached(rows: Rows, answer: Answer) -> None:
-    rows.instance.luggage = answer.get("luggage") or {}
+    rows.instance.migration_payload = answer.get("migration_payload") or {}
     rows.instance.power_state = "shutdown"
 
 
@@ -105,7 +105,7 @@ SHELVE_OFFLOAD = Flow(
 
 def _unshelved(rows: Rows) -> None:
     set_state_by_power(rows)
-    rows.instance.luggage = None
+    rows.instance.migration_payload = None
 
 
 UNSHELVE_HERE = Flow(
@@ -129,7 +129,7 @@ def _begin_unshelve(rows: Rows, _arguments: Mapping[str, Any]) -> None:
     dataclasses.replace(
         ColdMove.of(rows.operation),
         new_flavor=rows.instance.flavor,
-        luggage=rows.instance.luggage or {},
+        migration_payload=rows.instance.migration_payload or {},
     ).store(rows.operation)
 
 
@@ -146,7 +146,7 @@ def _leave(rows: Rows) -> None:
 
 
 def _attach_arguments(operation: models.InstanceOperation) -> dict[str, Any]:
-    return {"luggage": ColdMove.of(operation).luggage, "is_on": True}
+    return {"migration_payload": ColdMove.of(operation).migration_payload, "is_on": True}
 
 
 def _free_again(

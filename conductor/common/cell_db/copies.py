@@ -160,7 +160,7 @@ def _write(
         **values,
         "hidden": hidden,
         "orders_total": record.orders_total,
-        "luggage": None,
+        "migration_payload": None,
         "deleted_at": None,
         "updated_at": now,
     }

@@ -179,9 +179,9 @@ class Move(FlowState):
 
 @dataclasses.dataclass(frozen=True)
 class ColdMove(Move):
-    """State of a move without a running guest; ``luggage`` is what it takes along."""
+    """State of a move without a running guest; ``migration_payload`` is what it takes along."""
 
-    luggage: dict[str, Any] | None = None
+    migration_payload: dict[str, Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

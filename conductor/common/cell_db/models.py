@@ -121,7 +121,7 @@ class NodeRemoval(Base):
 class Instance(Base):
     """An instance; ``deleted_at`` is null while it exists. ``created_at`` is in whole seconds.
 
-    ``luggage`` is the data kept of a guest that is on no host. ``operations_total`` and
+    ``migration_payload`` is the data kept of a guest that is on no host. ``operations_total`` and
     ``orders_total`` number its operations and the commands to agents. ``hidden``: it is a copy of
     an instance in another cell; deleted and hidden: a tombstone of one that moved there.
     """
@@ -153,7 +153,7 @@ class Instance(Base):
     locked: Mapped[bool] = mapped_column(default=False)
     locked_reason: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
     locked_by: Mapped[str | None] = mapped_column(sa.String(WORD_LENGTH))
-    luggage: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    migration_payload: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
     operations_total: Mapped[int] = mapped_column(default=0)
     orders_total: Mapped[int] = mapped_column(default=0)
     group_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH), index=True)

@@ -181,10 +181,13 @@ def test_a_guest_that_is_off_moves_with_its_disks(daemons: Daemons, images_type:
     guest = booted(source)
     flavor = builders.a_flavor("larger", memory_mb=96, root_gb=2, swap_mb=8)
     larger = builders.an_instance(uuid=guest.uuid, image=guest.image, flavor=flavor)
-    luggage = source.detach(guest.uuid, grace_seconds=0)
+    migration_payload = source.detach(guest.uuid, grace_seconds=0)
     assert states(source) == [("shutdown", True)]
     for _ in range(2):
-        assert destination.attach(larger, ANYWHERE, luggage, is_on=True).power_state == "running"
+        assert (
+            destination.attach(larger, ANYWHERE, migration_payload, is_on=True).power_state
+            == "running"
+        )
     wait_for_boots(destination, guest)
     assert destination._guests.find(guest.uuid).blockInfo("vda")[0] == 2 * GIB
     destination.destroy(guest.uuid)
@@ -200,7 +203,7 @@ def test_a_guest_cannot_move_where_its_image_is_not(daemons: Daemons) -> None:
         "b", images_type="qcow2", images_path=str(daemons.directory / "none")
     )
     guest = booted(source)
-    luggage = source.detach(guest.uuid, grace_seconds=0)
+    migration_payload = source.detach(guest.uuid, grace_seconds=0)
     with pytest.raises(exception.OperationFailed, match=r"backing file greeting\.raw"):
-        destination.attach(guest, ANYWHERE, luggage, is_on=True)
+        destination.attach(guest, ANYWHERE, migration_payload, is_on=True)
     assert states(destination) == []

@@ -45,7 +45,8 @@ PATHS = {
     ),
     "move": (
         [Told(Verb.CLAIM, THERE, attempt=2), Told(Verb.DETACH, HERE),
-         Told(Verb.ATTACH, THERE, {"luggage": COMES_FROM, **ON}, 2), Told(Verb.DROP, HERE)],
+         Told(Verb.ATTACH, THERE, {"migration_payload": COMES_FROM, **ON}, 2),
+         Told(Verb.DROP, HERE)],
         {THERE: "running"},
     ),
     "back": (

@@ -137,7 +137,7 @@ def _instance_columns(*, locked: Any, totals: Any) -> list[sa.Column[Any]]:
         _column("locked", sa.Boolean(), server_default=locked),
         _column("locked_reason", _NAME, null=True),
         _column("locked_by", _WORD, null=True),
-        _column("luggage", _JSON, null=True),
+        _column("migration_payload", _JSON, null=True),
         _column("operations_total", sa.Integer(), server_default=totals),
         _column("orders_total", sa.Integer(), server_default=totals),
         _column("group_uuid", _UUID, null=True),

@@ -307,8 +307,8 @@ def test_a_disk_cannot_shrink(host: LibvirtDriver) -> None:
 def test_a_detached_guest_is_on_its_way_until_it_stays(host: LibvirtDriver) -> None:
     """It did not end, though it is off."""
     host.spawn(guest := a_guest())
-    luggage = host.detach(guest.uuid, grace_seconds=0)
-    assert json.loads(json.dumps(luggage)) == luggage
+    migration_payload = host.detach(guest.uuid, grace_seconds=0)
+    assert json.loads(json.dumps(migration_payload)) == migration_payload
     assert [(info.power_state, info.is_moving) for info in host.list_guests()] == [
         ("shutdown", True)
     ]
@@ -319,18 +319,18 @@ def test_a_detached_guest_is_on_its_way_until_it_stays(host: LibvirtDriver) -> N
 def test_a_guest_may_be_attached_where_it_was(host: LibvirtDriver) -> None:
     """Twice, and with another flavor."""
     host.spawn(guest := a_guest())
-    luggage = host.detach(guest.uuid, grace_seconds=0)
+    migration_payload = host.detach(guest.uuid, grace_seconds=0)
     larger = changed(guest, memory_mb=128)
     for _ in range(2):
-        info = host.attach(larger, ANYWHERE, luggage, is_on=True)
+        info = host.attach(larger, ANYWHERE, migration_payload, is_on=True)
         assert (info.power_state, info.is_moving) == ("running", False)
     assert host._guests.find(guest.uuid).maxMemory() == 128 * 1024
 
 
 def test_a_guest_that_is_off_stays_off_when_attached(host: LibvirtDriver) -> None:
     host.spawn(guest := a_guest())
-    luggage = host.detach(guest.uuid, grace_seconds=0)
-    assert host.attach(guest, ANYWHERE, luggage, is_on=False).power_state == "shutdown"
+    migration_payload = host.detach(guest.uuid, grace_seconds=0)
+    assert host.attach(guest, ANYWHERE, migration_payload, is_on=False).power_state == "shutdown"
 
 
 @pytest.fixture
@@ -354,10 +354,10 @@ def test_shared_files_go_to_the_new_host(
     """Nothing is copied; the source leaves them alone when it lets go."""
     source, destination = sharing
     source.spawn(guest := a_guest())
-    luggage = source.detach(guest.uuid, grace_seconds=0)
+    migration_payload = source.detach(guest.uuid, grace_seconds=0)
     assert powers(destination) == {}
     for _ in range(2):
-        destination.attach(guest, ANYWHERE, luggage, is_on=True)
+        destination.attach(guest, ANYWHERE, migration_payload, is_on=True)
     source.destroy(guest.uuid)
     assert (powers(source), powers(destination)) == ({}, {guest.uuid: "running"})
     assert set(disk_sizes(tmp_path, guest)) == {"disk.raw"}
@@ -370,8 +370,8 @@ def test_shared_files_go_back_when_a_move_is_taken_back(
 ) -> None:
     source, destination = sharing
     source.spawn(guest := a_guest())
-    luggage = source.detach(guest.uuid, grace_seconds=0)
-    destination.attach(guest, ANYWHERE, luggage, is_on=True)
+    migration_payload = source.detach(guest.uuid, grace_seconds=0)
+    destination.attach(guest, ANYWHERE, migration_payload, is_on=True)
     destination.destroy(guest.uuid)
     assert source.power_on(guest).power_state == "running"
     assert (powers(source), powers(destination)) == ({guest.uuid: "running"}, {})
@@ -407,10 +407,10 @@ def test_a_source_cannot_have_us_take_what_it_likes(
 ) -> None:
     """Nothing is left of it here."""
     guest = a_guest()
-    luggage = {
+    migration_payload = {
         "host": "host-2", "address": "192.0.2.8", "directory": f"/i/{guest.uuid}", "token": "t",
         "root_gb": 1, "root_gb_least": 1, "files": ["disk.raw"], "base": None, **changes,
     }  # fmt: skip
     with pytest.raises(FAILED, match=reason):
-        host.attach(guest, ANYWHERE, luggage, is_on=True)
+        host.attach(guest, ANYWHERE, migration_payload, is_on=True)
     assert list((tmp_path / "instances").iterdir()) == []

@@ -36,9 +36,9 @@ def detach(here: Processes, instance: Instance) -> dict[str, Any]:
 
 
 def attach(
-    there: Processes, instance: Instance, luggage: dict[str, Any], *, is_on: bool = True
+    there: Processes, instance: Instance, migration_payload: dict[str, Any], *, is_on: bool = True
 ) -> GuestInfo:
-    return there.driver.attach(instance, ANYWHERE, luggage, is_on=is_on)
+    return there.driver.attach(instance, ANYWHERE, migration_payload, is_on=is_on)
 
 
 def is_moving(here: Processes, instance: Instance) -> bool:
@@ -55,12 +55,12 @@ def test_a_workload_is_taken_over_with_its_files_and_new_limits(
     """Each step twice; its source keeps it, off, until it is destroyed there."""
     instance = processes.spawn_ready(COMMAND)
     for _ in range(2):
-        luggage = detach(processes, instance)
+        migration_payload = detach(processes, instance)
     assert processes.of(instance) == []
     assert is_moving(processes, instance)
     instance.flavor = builders.a_flavor(memory_mb=777)
     for _ in range(2):
-        assert attach(there, instance, luggage).power_state == "running"
+        assert attach(there, instance, migration_payload).power_state == "running"
     assert len(there.of(instance)) == 1
     wait_for(lambda: there.console(instance) == "kept\nready\n", "it has its file", 20)
     workload = psutil.Process(there.pids(instance)["workload"])
@@ -73,9 +73,9 @@ def test_a_workload_is_taken_over_with_its_files_and_new_limits(
 def test_a_workload_that_was_off_arrives_off(processes: Processes, there: Processes) -> None:
     """And can be started there."""
     instance = processes.spawn_ready(COMMAND)
-    luggage = detach(processes, instance)
+    migration_payload = detach(processes, instance)
     for _ in range(2):
-        assert attach(there, instance, luggage, is_on=False).power_state == "shutdown"
+        assert attach(there, instance, migration_payload, is_on=False).power_state == "shutdown"
     assert not is_moving(there, instance)
     assert there.driver.power_on(instance).power_state == "running"
 
@@ -95,9 +95,9 @@ def test_a_move_is_taken_back(processes: Processes, there: Processes) -> None:
 def test_its_own_host_may_take_it_over(processes: Processes) -> None:
     """Then it has other limits, and nothing else has happened to it."""
     instance = processes.spawn_ready(COMMAND)
-    luggage = detach(processes, instance)
+    migration_payload = detach(processes, instance)
     instance.flavor = builders.a_flavor(memory_mb=777)
-    assert attach(processes, instance, luggage).power_state == "running"
+    assert attach(processes, instance, migration_payload).power_state == "running"
     workload = psutil.Process(processes.pids(instance)["workload"])
     assert workload.rlimit(psutil.RLIMIT_DATA)[0] == 777 * 2**20
     assert (processes.directory(instance) / "home" / "kept").exists()
@@ -141,11 +141,11 @@ def test_one_that_cannot_be_started_there_leaves_nothing(
 ) -> None:
     """With the reason."""
     instance = processes.spawn_ready(COMMAND)
-    luggage = detach(processes, instance)
+    migration_payload = detach(processes, instance)
     assert instance.image is not None
     instance.image.properties["process_command"] = "no-such-command-here"
     with pytest.raises(FAILED, match="'no-such-command-here' cannot be run"):
-        attach(there, instance, luggage)
+        attach(there, instance, migration_payload)
     assert there.driver.list_guests() == []
     assert list((there.state_path / "processes").iterdir()) == []
 
@@ -162,18 +162,18 @@ def test_one_that_cannot_be_started_there_leaves_nothing(
     ],
     ids=["driver", "files", "argv", "zero", "environment", "policy"],
 )
-def test_luggage_that_is_none_is_refused(
+def test_migration_payload_that_is_none_is_refused(
     there: Processes, change: dict[str, Any], reason: str
 ) -> None:
     """Another host may send anything; the command is only read where no image says it."""
     instance = there.instance("sleep 300")
     instance.image = None
-    luggage = {"driver": "process", "host": "x", "argv": ["sleep", "300"], "environment": {},
-               "restart_policy": "never", "files": []}  # fmt: skip
+    migration_payload = {"driver": "process", "host": "x", "argv": ["sleep", "300"],
+                         "environment": {}, "restart_policy": "never", "files": []}  # fmt: skip
     with pytest.raises(FAILED, match=reason):
-        attach(there, instance, {**luggage, **change})
+        attach(there, instance, {**migration_payload, **change})
     assert there.driver.list_guests() == []
-    attach(there, instance, luggage, is_on=False)
+    attach(there, instance, migration_payload, is_on=False)
 
 
 class Killed(BaseException):
@@ -208,13 +208,13 @@ def test_an_attach_that_was_killed_can_be_done_again(
 ) -> None:
     """One process, with its files."""
     instance = processes.spawn_ready(COMMAND)
-    luggage = detach(processes, instance)
+    migration_payload = detach(processes, instance)
     with monkeypatch.context() as patch:
         patch.setattr(owner, step, killed)
         with pytest.raises(Killed):
-            attach(there, instance, luggage)
+            attach(there, instance, migration_payload)
     there.restart()
-    attach(there, instance, luggage)
+    attach(there, instance, migration_payload)
     assert there.power(instance) == ("running", None)
     assert len(there.of(instance)) == 1
     wait_for(lambda: there.console(instance) == "kept\nready\n", "it has its file", 20)
@@ -223,10 +223,10 @@ def test_an_attach_that_was_killed_can_be_done_again(
 def test_a_job_that_is_done_is_not_done_again(processes: Processes, there: Processes) -> None:
     """The order came twice, and it ended in between."""
     instance = processes.spawn("sh -c 'echo work; sleep 0.2'")
-    luggage = detach(processes, instance)
-    attach(there, instance, luggage)
+    migration_payload = detach(processes, instance)
+    attach(there, instance, migration_payload)
     there.wait_ended(instance)
-    assert attach(there, instance, luggage) == GuestInfo(instance.uuid, "shutdown", 0)
+    assert attach(there, instance, migration_payload) == GuestInfo(instance.uuid, "shutdown", 0)
     assert there.console(instance) == "work\n"
 
 

@@ -55,8 +55,8 @@ class Two:
         return power(self.source, instance), power(self.destination, instance)
 
     def move_off(self, instance: Instance, *, is_on: bool = True) -> None:
-        luggage = self.source.detach(instance.uuid, grace_seconds=1.0)
-        self.destination.attach(instance, ANYWHERE, luggage, is_on=is_on)
+        migration_payload = self.source.detach(instance.uuid, grace_seconds=1.0)
+        self.destination.attach(instance, ANYWHERE, migration_payload, is_on=is_on)
 
     def prepare(self, instance: Instance) -> dict[str, Any]:
         told = self.source.describe_live(instance.uuid)
@@ -82,10 +82,10 @@ def test_a_guest_is_taken_over_with_its_new_size(two: Two, is_on: bool) -> None:
     instance = spawned(two.source)
     instance.flavor = builders.a_flavor(vcpus=4)
     for _ in range(2):
-        luggage = two.source.detach(instance.uuid, grace_seconds=1.0)
+        migration_payload = two.source.detach(instance.uuid, grace_seconds=1.0)
     assert two.powers(instance) == ("moving", None)
     for _ in range(2):
-        two.destination.attach(instance, ANYWHERE, luggage, is_on=is_on)
+        two.destination.attach(instance, ANYWHERE, migration_payload, is_on=is_on)
     assert two.powers(instance) == ("moving", "running" if is_on else "shutdown")
     guest = two.destination._store.find("b", instance.uuid)
     assert guest is not None
@@ -108,9 +108,12 @@ def test_a_move_is_taken_back(two: Two) -> None:
 def test_a_guest_may_be_taken_over_by_its_own_host(two: Two) -> None:
     """Then it is resized."""
     instance = spawned(two.source)
-    luggage = two.source.detach(instance.uuid, grace_seconds=1.0)
+    migration_payload = two.source.detach(instance.uuid, grace_seconds=1.0)
     instance.flavor = builders.a_flavor(vcpus=4)
-    assert two.source.attach(instance, ANYWHERE, luggage, is_on=True).power_state == "running"
+    assert (
+        two.source.attach(instance, ANYWHERE, migration_payload, is_on=True).power_state
+        == "running"
+    )
     assert power(two.source, instance) == "running"
 
 
@@ -132,7 +135,7 @@ def test_a_failed_detach_leaves_it_running(two: Two) -> None:
     assert two.powers(instance) == ("running", None)
 
 
-def test_luggage_of_another_driver_is_refused(two: Two) -> None:
+def test_migration_payload_of_another_driver_is_refused(two: Two) -> None:
     """A process does not become a simulated guest."""
     with pytest.raises(FAILED, match="a different driver: process"):
         two.destination.attach(builders.an_instance(), ANYWHERE, {"driver": "process"}, is_on=True)

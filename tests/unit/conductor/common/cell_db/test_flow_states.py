@@ -31,7 +31,7 @@ STATES = [
     Reboot("active", CELL, is_hard=True),
     Rebuild("error", CELL, is_on=True),
     Move("stopped", CELL, source=SOURCE, destination=THERE, position=2, is_on=True, is_lost=True),
-    ColdMove("active", CELL, luggage={"disk": 1}, is_kept_off=True),
+    ColdMove("active", CELL, migration_payload={"disk": 1}, is_kept_off=True),
     LiveMove(
         "active", CELL, source_description={"x": 1}, destination_description={}, is_aborted=True
     ),
