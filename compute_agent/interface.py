@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armillary.context import RequestContext
 from objects.instance import Instance
-from objects.instance_order import InstanceOrder
+from objects.instance_command import InstanceCommand
 from objects.request_spec import RequestSpec
 from rpc.authority import CELL
 from rpc.interface import Interface, call, cast
@@ -61,8 +61,8 @@ class ComputeAPI(Interface):
         """
 
     @cast(CELL)
-    def execute(self, context: RequestContext, agent: str, order: InstanceOrder) -> None:
-        """Execute one step of an operation on ``order.host``; the agent sends command_answered.
+    def execute(self, context: RequestContext, agent: str, command: InstanceCommand) -> None:
+        """Execute one step of an operation on ``command.host``; the agent sends command_answered.
 
         A repeated command is executed once and answered again; one with a lower sequence number
         than already seen for the instance on that host is ignored.

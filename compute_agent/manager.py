@@ -37,7 +37,7 @@ from compute_agent.work.instance_work import InstanceWork
 from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
-from objects.instance_order import InstanceOrder
+from objects.instance_command import InstanceCommand
 from objects.request_spec import RequestSpec
 from rpc.server import RpcServer
 from rpc.transport import Bus
@@ -118,14 +118,14 @@ class ComputeManager:
             staleness_check=staleness_check,
             on_change=self._touch,
         )
-        self._orders = BuildCommands(
+        self._commands = BuildCommands(
             journal=self._journal,
             drivers=self._drivers,
             work=self._work,
             outbox=self._outbox,
             on_change=self._touch,
         )
-        self._order_work = CommandExecution(
+        self._command_work = CommandExecution(
             conf,
             journal=self._journal,
             drivers=self._drivers,
@@ -224,7 +224,7 @@ class ComputeManager:
         self, context: RequestContext, instance: Instance, request_spec: RequestSpec
     ) -> None:
         """Queue a build and report its result; see ``ComputeAPI``."""
-        self._orders.build(context, instance, request_spec)
+        self._commands.build(context, instance, request_spec)
 
     def build_instances(
         self,
@@ -233,27 +233,27 @@ class ComputeManager:
         request_specs: Sequence[RequestSpec],
     ) -> None:
         """Queue several builds; see ``ComputeAPI``."""
-        self._orders.build_all(context, list(zip(instances, request_specs, strict=True)))
+        self._commands.build_all(context, list(zip(instances, request_specs, strict=True)))
 
     def delete_instance(self, context: RequestContext, instance_uuid: str, host: str) -> None:
         """Queue a delete and report it; see ``ComputeAPI``."""
-        self._orders.delete(checked_uuid("instance_uuid", instance_uuid), host)
+        self._commands.delete(checked_uuid("instance_uuid", instance_uuid), host)
 
     def forget_attempt(
         self, context: RequestContext, instance_uuid: str, host: str, attempt: int
     ) -> None:
         """Queue the cleanup of an attempt, without a report; see ``ComputeAPI``."""
-        self._orders.forget(checked_uuid("instance_uuid", instance_uuid), host, attempt)
+        self._commands.forget(checked_uuid("instance_uuid", instance_uuid), host, attempt)
 
-    def execute(self, context: RequestContext, order: InstanceOrder) -> None:
+    def execute(self, context: RequestContext, command: InstanceCommand) -> None:
         """Execute one step of an operation and send the answer; see ``ComputeAPI``."""
-        self._order_work.take(context, order)
+        self._command_work.take(context, command)
 
     def abort_command(
         self, context: RequestContext, instance_uuid: str, host: str, sequence: int
     ) -> None:
         """Abort a live migration; see ``ComputeAPI``."""
-        self._order_work.abort(checked_uuid("instance_uuid", instance_uuid), host, sequence)
+        self._command_work.abort(checked_uuid("instance_uuid", instance_uuid), host, sequence)
 
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, host: str, lines: int | None
@@ -278,8 +278,8 @@ class ComputeManager:
 
     def _note_stale(self, report: Report) -> None:
         """Clean up after a stale report; the reconciler finds the remains of a stale command."""
-        self._orders.forget_stale(report)
-        if report.kind is Kind.ORDER_ANSWERED:
+        self._commands.forget_stale(report)
+        if report.kind is Kind.COMMAND_ANSWERED:
             self._doubt(report.host, report.instance_uuid)
 
     def _doubt(self, host: str, uuid: str) -> None:
@@ -287,7 +287,7 @@ class ComputeManager:
 
     def _resume(self) -> None:
         self._work.resume()
-        self._order_work.resume()
+        self._command_work.resume()
 
     def _touch(self, host: str) -> None:
         if self._reporter is not None:

@@ -20,7 +20,7 @@ class ServerRecord(base.ArmillaryObject):
     """An instance, its current migration, and its history.
 
     ``flow_state`` has the data to end the move: both ends, each with the UUID of its cell.
-    ``orders_total`` is the number of the last command to an agent. ``actions`` (newest first) and
+    ``commands_total`` is the number of the last command to an agent. ``actions`` (newest first) and
     ``faults`` (oldest first) are empty unless the instance is handed over.
     """
 
@@ -30,7 +30,7 @@ class ServerRecord(base.ArmillaryObject):
         "instance": fields.ObjectField("Instance"),
         "migration": fields.ObjectField("Migration"),
         "flow_state": fields.JSONField(default={}),
-        "orders_total": fields.IntegerField(),
+        "commands_total": fields.IntegerField(),
         "actions": fields.ListOfObjectsField("InstanceAction", default=[]),
         "faults": fields.ListOfObjectsField("InstanceFault", default=[]),
     }
@@ -38,6 +38,6 @@ class ServerRecord(base.ArmillaryObject):
     instance: Instance
     migration: Migration
     flow_state: dict[str, Any]
-    orders_total: int
+    commands_total: int
     actions: list[InstanceAction]
     faults: list[InstanceFault]

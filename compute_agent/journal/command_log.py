@@ -23,8 +23,8 @@ from compute_agent.journal.journal import (
 )
 from objects.base import ArmillaryObject
 from objects.instance import Instance
+from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
-from objects.instance_order import InstanceOrder
 from objects.request_spec import RequestSpec
 
 Key = tuple[str, str]
@@ -58,21 +58,21 @@ class CommandLog:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
-    def accept(self, order: InstanceOrder) -> Acceptance:
+    def accept(self, command: InstanceCommand) -> Acceptance:
         """Record a command; report the answer again if it was already answered."""
-        host, uuid = order.host, order.instance.uuid
+        host, uuid = command.host, command.instance.uuid
         with self._journal.transaction() as cursor:
             row = cursor.execute(
-                "SELECT sequence, is_done, answer FROM orders WHERE host = ? AND uuid = ?",
+                "SELECT sequence, is_done, answer FROM commands WHERE host = ? AND uuid = ?",
                 (host, uuid),
             ).fetchone()
-            if row is not None and order.sequence < row[0]:
+            if row is not None and command.sequence < row[0]:
                 return Acceptance.IGNORED
             is_dropped = row is not None and row[1] and row[2] is None
-            if row is not None and order.sequence == row[0] and not is_dropped:
+            if row is not None and command.sequence == row[0] and not is_dropped:
                 if not row[1]:
                     return Acceptance.REPEATED
-                self._report(cursor, order, json.loads(row[2]))
+                self._report(cursor, command, json.loads(row[2]))
                 return Acceptance.OVER
             entry = self._journal.find_in(cursor, host, uuid)
             if entry is not None and entry.state is State.DELETING:
@@ -80,59 +80,60 @@ class CommandLog:
             if self._is_deleted(cursor, uuid):
                 return Acceptance.IGNORED
             cursor.execute(
-                "INSERT OR REPLACE INTO orders (host, uuid, sequence, body) VALUES (?, ?, ?, ?)",
-                (host, uuid, order.sequence, json.dumps(order.obj_to_primitive())),
+                "INSERT OR REPLACE INTO commands (host, uuid, sequence, body) VALUES (?, ?, ?, ?)",
+                (host, uuid, command.sequence, json.dumps(command.obj_to_primitive())),
             )
             self._journal.touch_in(cursor, uuid)
             return Acceptance.NEW
 
-    def find_open(self, host: str, uuid: str) -> InstanceOrder | None:
+    def find_open(self, host: str, uuid: str) -> InstanceCommand | None:
         """Return the pending command, or None."""
         with self._journal.transaction() as cursor:
             row = cursor.execute(
-                "SELECT body FROM orders WHERE host = ? AND uuid = ? AND NOT is_done", (host, uuid)
+                "SELECT body FROM commands WHERE host = ? AND uuid = ? AND NOT is_done",
+                (host, uuid),
             ).fetchone()
-        return None if row is None else self._order(row[0])
+        return None if row is None else self._command(row[0])
 
     def list_open(self) -> list[Key]:
         """Return host and instance of the pending commands."""
         with self._journal.transaction() as cursor:
             return list(
-                cursor.execute("SELECT host, uuid FROM orders WHERE NOT is_done").fetchall()
+                cursor.execute("SELECT host, uuid FROM commands WHERE NOT is_done").fetchall()
             )
 
     def abort(self, host: str, uuid: str, sequence: int) -> bool:
         """Record that a command is to be aborted; False if it is not pending."""
         with self._journal.transaction() as cursor:
             cursor.execute(
-                "UPDATE orders SET is_aborted = 1"
+                "UPDATE commands SET is_aborted = 1"
                 " WHERE host = ? AND uuid = ? AND sequence = ? AND NOT is_done",
                 (host, uuid, sequence),
             )
             return bool(cursor.rowcount)
 
-    def is_aborted(self, order: InstanceOrder) -> bool:
+    def is_aborted(self, command: InstanceCommand) -> bool:
         """Return whether a command was aborted or is no longer pending."""
         with self._journal.transaction() as cursor:
             row = cursor.execute(
-                "SELECT is_aborted FROM orders"
+                "SELECT is_aborted FROM commands"
                 " WHERE host = ? AND uuid = ? AND sequence = ? AND NOT is_done",
-                (order.host, order.instance.uuid, order.sequence),
+                (command.host, command.instance.uuid, command.sequence),
             ).fetchone()
         return row is None or bool(row[0])
 
-    def change(self, order: InstanceOrder, change: Change) -> bool:
+    def change(self, command: InstanceCommand, change: Change) -> bool:
         """Record an intermediate change of a command; False if it was superseded."""
         with self._journal.transaction() as cursor:
-            if not self._is_open(cursor, order):
+            if not self._is_open(cursor, command):
                 return False
-            self._apply(cursor, order, change)
-            self._journal.touch_in(cursor, order.instance.uuid)
+            self._apply(cursor, command, change)
+            self._journal.touch_in(cursor, command.instance.uuid)
             return True
 
     def finish(
         self,
-        order: InstanceOrder,
+        command: InstanceCommand,
         change: Change,
         *,
         answer: Mapping[str, Any] | None = None,
@@ -144,46 +145,46 @@ class CommandLog:
             "fault": None if fault is None else fault.obj_to_primitive(),
         }
         with self._journal.transaction() as cursor:
-            if not self._is_open(cursor, order):
+            if not self._is_open(cursor, command):
                 return False
-            self._apply(cursor, order, change)
+            self._apply(cursor, command, change)
             cursor.execute(
-                "UPDATE orders SET is_done = 1, answer = ? WHERE host = ? AND uuid = ?",
-                (json.dumps(payload), order.host, order.instance.uuid),
+                "UPDATE commands SET is_done = 1, answer = ? WHERE host = ? AND uuid = ?",
+                (json.dumps(payload), command.host, command.instance.uuid),
             )
-            self._report(cursor, order, payload)
-            self._journal.touch_in(cursor, order.instance.uuid)
+            self._report(cursor, command, payload)
+            self._journal.touch_in(cursor, command.instance.uuid)
             return True
 
-    def drop(self, order: InstanceOrder) -> None:
+    def drop(self, command: InstanceCommand) -> None:
         """Close an obsolete command; its number is kept, so earlier ones are ignored."""
         with self._journal.transaction() as cursor:
             cursor.execute(
-                "UPDATE orders SET is_done = 1, answer = NULL"
+                "UPDATE commands SET is_done = 1, answer = NULL"
                 " WHERE host = ? AND uuid = ? AND sequence = ? AND NOT is_done",
-                (order.host, order.instance.uuid, order.sequence),
+                (command.host, command.instance.uuid, command.sequence),
             )
-            self._journal.touch_in(cursor, order.instance.uuid)
+            self._journal.touch_in(cursor, command.instance.uuid)
 
-    def refuse(self, order: InstanceOrder, fault: InstanceFault) -> None:
+    def refuse(self, command: InstanceCommand, fault: InstanceFault) -> None:
         """Report a command that was not recorded as failed."""
         with self._journal.transaction() as cursor:
-            self._report(cursor, order, {"answer": {}, "fault": fault.obj_to_primitive()})
+            self._report(cursor, command, {"answer": {}, "fault": fault.obj_to_primitive()})
 
     def _is_deleted(self, cursor: sqlite3.Cursor, uuid: str) -> bool:
         """Return whether the command's instance was already deleted."""
         row = cursor.execute("SELECT closed FROM fences WHERE uuid = ?", (uuid,)).fetchone()
         return row is not None and row[0] >= NO_FURTHER_ATTEMPT
 
-    def _is_open(self, cursor: sqlite3.Cursor, order: InstanceOrder) -> bool:
+    def _is_open(self, cursor: sqlite3.Cursor, command: InstanceCommand) -> bool:
         row = cursor.execute(
-            "SELECT 1 FROM orders WHERE host = ? AND uuid = ? AND sequence = ? AND NOT is_done",
-            (order.host, order.instance.uuid, order.sequence),
+            "SELECT 1 FROM commands WHERE host = ? AND uuid = ? AND sequence = ? AND NOT is_done",
+            (command.host, command.instance.uuid, command.sequence),
         ).fetchone()
         return row is not None
 
-    def _apply(self, cursor: sqlite3.Cursor, order: InstanceOrder, change: Change) -> None:
-        host, uuid = order.host, order.instance.uuid
+    def _apply(self, cursor: sqlite3.Cursor, command: InstanceCommand, change: Change) -> None:
+        host, uuid = command.host, command.instance.uuid
         entry = self._journal.find_in(cursor, host, uuid)
         if change.is_gone:
             cursor.execute("DELETE FROM instances WHERE host = ? AND uuid = ?", (host, uuid))
@@ -220,12 +221,12 @@ class CommandLog:
         )
 
     def _report(
-        self, cursor: sqlite3.Cursor, order: InstanceOrder, payload: dict[str, Any]
+        self, cursor: sqlite3.Cursor, command: InstanceCommand, payload: dict[str, Any]
     ) -> None:
         self._journal.report_in(
-            cursor, Kind.ORDER_ANSWERED, order.host, order.instance.uuid, order.sequence, payload,
-            order.instance.request_id,
+            cursor, Kind.COMMAND_ANSWERED, command.host, command.instance.uuid, command.sequence,
+            payload, command.instance.request_id,
         )  # fmt: skip
 
-    def _order(self, text: str) -> InstanceOrder:
-        return cast("InstanceOrder", ArmillaryObject.obj_from_primitive(json.loads(text)))
+    def _command(self, text: str) -> InstanceCommand:
+        return cast("InstanceCommand", ArmillaryObject.obj_from_primitive(json.loads(text)))

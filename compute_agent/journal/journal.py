@@ -67,7 +67,7 @@ class Journal(JournalRows):
         with self.transaction() as cursor:
             self.set_deleting_in(cursor, host, uuid, is_silent=False)
             self.drop_reports_in(cursor, host, uuid)
-            self.drop_order_in(cursor, host, uuid)
+            self.drop_command_in(cursor, host, uuid)
             self.touch_in(cursor, uuid, closed=NO_FURTHER_ATTEMPT)
 
     def begin_forget(self, host: str, uuid: str, attempt: int) -> bool:
@@ -84,7 +84,7 @@ class Journal(JournalRows):
             if entry is None or entry.state is not State.DELETING:
                 self.set_deleting_in(cursor, host, uuid, is_silent=True)
                 self.drop_reports_in(cursor, host, uuid)
-                self.drop_order_in(cursor, host, uuid)
+                self.drop_command_in(cursor, host, uuid)
             return True
 
     # Progress -------------------------------------------------------------------------------------
@@ -171,8 +171,8 @@ class Journal(JournalRows):
             cursor.execute(
                 "UPDATE instances SET state = 'ended', exit_code = ?"
                 " WHERE host = ? AND uuid = ? AND attempt = ? AND state = 'running'"
-                " AND NOT EXISTS (SELECT 1 FROM orders WHERE orders.host = instances.host"
-                " AND orders.uuid = instances.uuid AND NOT is_done)",
+                " AND NOT EXISTS (SELECT 1 FROM commands WHERE commands.host = instances.host"
+                " AND commands.uuid = instances.uuid AND NOT is_done)",
                 (exit_code, host, uuid, attempt),
             )
             if not cursor.rowcount:
@@ -366,6 +366,6 @@ class Journal(JournalRows):
             )
             count = cursor.rowcount
             cursor.execute(
-                "DELETE FROM orders WHERE is_done AND uuid NOT IN (SELECT uuid FROM fences)"
+                "DELETE FROM commands WHERE is_done AND uuid NOT IN (SELECT uuid FROM fences)"
             )
             return count

@@ -157,13 +157,14 @@ class JournalRows(JournalFile):
         """Remove obsolete reports about an instance on a host."""
         cursor.execute("DELETE FROM outbox WHERE host = ? AND uuid = ?", (host, uuid))
 
-    def drop_order_in(self, cursor: sqlite3.Cursor, host: str, uuid: str) -> None:
+    def drop_command_in(self, cursor: sqlite3.Cursor, host: str, uuid: str) -> None:
         """Close an obsolete command, whether it runs or not.
 
         Its sequence number is kept, so that delayed earlier commands are ignored.
         """
         cursor.execute(
-            "UPDATE orders SET is_done = 1, answer = NULL WHERE host = ? AND uuid = ?", (host, uuid)
+            "UPDATE commands SET is_done = 1, answer = NULL WHERE host = ? AND uuid = ?",
+            (host, uuid),
         )
 
     def read_object(self, text: str) -> Any:

@@ -76,7 +76,7 @@ _FACTS_AND_PLACE = (
 )
 
 
-_ORDERS = (
+_COMMANDS = (
     # SQLite cannot change a CHECK constraint, so the table is recreated.
     """
 CREATE TABLE instances_new (
@@ -117,7 +117,7 @@ SELECT host, uuid, attempt, state, is_claimed, is_dirty, is_silent, exit_code,
     "DROP TABLE instances",
     "ALTER TABLE instances_new RENAME TO instances",
     """
-CREATE TABLE IF NOT EXISTS orders (
+CREATE TABLE IF NOT EXISTS commands (
     host TEXT NOT NULL,
     uuid TEXT NOT NULL,
     sequence INTEGER NOT NULL,
@@ -151,16 +151,16 @@ def _facts_and_place(connection: sqlite3.Connection) -> None:
         )
 
 
-def _orders(connection: sqlite3.Connection) -> None:
+def _commands(connection: sqlite3.Connection) -> None:
     """Add operation commands, and the states of a moving instance."""
-    for statement in _ORDERS:
+    for statement in _COMMANDS:
         connection.execute(statement)
 
 
 _STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _first_tables,
     _facts_and_place,
-    _orders,
+    _commands,
 )
 SCHEMA_VERSION = len(_STEPS)
 

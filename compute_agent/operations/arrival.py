@@ -18,7 +18,7 @@ def claim_place(step: Step) -> InstancePlacement:
     """Claim and record it; an existing claim of the same attempt is kept."""
     if _is_claimed(step):
         return step.place
-    spec = step.order.request_spec
+    spec = step.command.request_spec
     if spec is None:
         raise step.fail("the command has no request spec, so nothing can be claimed")
 

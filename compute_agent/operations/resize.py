@@ -20,7 +20,7 @@ def settle(step: Step) -> Outcome:
 
 
 def _claim(step: Step) -> InstancePlacement:
-    entry, spec = step.entry, step.order.request_spec
+    entry, spec = step.entry, step.command.request_spec
     if entry is None or spec is None:
         raise step.fail("the guest does not exist here, or the command has no request spec")
     if entry.attempt == step.instance.attempt:

@@ -16,7 +16,7 @@ from compute_agent.journal.command_log import NO_CHANGE, Change
 from compute_agent.journal.journal import Entry, State
 from compute_agent.virt.driver import ComputeDriver, GuestInfo, LiveWatch
 from objects.instance import Instance
-from objects.instance_order import InstanceOrder
+from objects.instance_command import InstanceCommand
 
 RUNNING = "running"
 
@@ -31,7 +31,7 @@ class Step:
 
     conf: cfg.ConfigOpts
     context: RequestContext
-    order: InstanceOrder
+    command: InstanceCommand
     entry: Entry | None
     driver: ComputeDriver
     claims: Claims
@@ -40,15 +40,15 @@ class Step:
 
     @property
     def instance(self) -> Instance:
-        return self.order.instance
+        return self.command.instance
 
     @property
     def uuid(self) -> str:
-        return str(self.order.instance.uuid)
+        return str(self.command.instance.uuid)
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        return self.order.arguments
+        return self.command.arguments
 
     @property
     def place(self) -> InstancePlacement:
@@ -63,7 +63,10 @@ class Step:
     def fail(self, reason: str) -> exception.OperationFailed:
         """Return an error for this step."""
         return exception.OperationFailed(
-            operation=self.order.verb, instance_uuid=self.uuid, host=self.order.host, reason=reason
+            operation=self.command.verb,
+            instance_uuid=self.uuid,
+            host=self.command.host,
+            reason=reason,
         )
 
 

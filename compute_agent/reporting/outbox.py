@@ -176,7 +176,7 @@ class Outbox:
                 return self._conductor.instance_ended(
                     context, *where, report.attempt, exit_code=payload["exit_code"]
                 )
-            case Kind.ORDER_ANSWERED:
+            case Kind.COMMAND_ANSWERED:
                 fault = payload["fault"]
                 return self._conductor.command_answered(
                     context,

@@ -122,7 +122,7 @@ class Reconciler:
         for action in reconcile_plan.plan(hosts, before, guests, listed, moving):
             uuid = action.key[1]
             if self._journal.serial(uuid) == before.serials.get(uuid, 0):
-                self._carry_out(action)
+                self._execute(action)
             elif action.key in doubts:
                 left.add(action.key)
         return left
@@ -165,7 +165,7 @@ class Reconciler:
             moving |= {(each["host"], each["instance_uuid"]) for each in found}
         return moving
 
-    def _carry_out(self, action: reconcile_plan.Action) -> None:
+    def _execute(self, action: reconcile_plan.Action) -> None:
         host, uuid = action.key
         service_metrics.reconciled(type(action).__name__.lower())
         match action:

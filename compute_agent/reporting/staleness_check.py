@@ -9,7 +9,7 @@ from armillary.context import RequestContext
 from compute_agent.journal.journal import Entry
 from compute_agent.reporting.conductor_lease import ConductorLease
 from conductor.cell_conductor.interface import CellConductorAPI
-from objects.instance_order import InstanceOrder
+from objects.instance_command import InstanceCommand
 
 LOG = logging.getLogger(__name__)
 
@@ -34,12 +34,12 @@ class StalenessCheck:
             context, self._agent, entry.host, entry.instance_uuid, entry.attempt
         )
 
-    def is_command_wanted(self, context: RequestContext, order: InstanceOrder) -> bool:
+    def is_command_wanted(self, context: RequestContext, command: InstanceCommand) -> bool:
         """Return whether the conductor still waits for a command's answer."""
         if not self._contact.is_in_doubt():
             return True
         return self._conductor.is_command_wanted(
-            context, self._agent, order.host, order.instance.uuid, order.sequence
+            context, self._agent, command.host, command.instance.uuid, command.sequence
         )
 
 

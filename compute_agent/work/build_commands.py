@@ -10,7 +10,7 @@ from armillary.context import RequestContext
 from compute_agent.journal.journal import Acceptance, Journal, Kind, Report, State
 from compute_agent.reporting.outbox import Outbox
 from compute_agent.virt.driver import ComputeDriver
-from compute_agent.work.instance_work import BuildOrder, InstanceWork, make_fault, not_carried
+from compute_agent.work.instance_work import BuildContent, InstanceWork, make_fault, not_carried
 from objects.instance import Instance
 from objects.request_spec import RequestSpec
 
@@ -48,8 +48,8 @@ class BuildCommands:
         """Build several instances; all are recorded before the first one starts."""
         carried = [build for build in builds if self._is_here(build[0])]
         accepted = self._journal.accept_builds(carried)
-        for order, acceptance in zip(carried, accepted, strict=True):
-            self._start(context.for_instance(order[0].uuid), order, acceptance)
+        for command, acceptance in zip(carried, accepted, strict=True):
+            self._start(context.for_instance(command[0].uuid), command, acceptance)
 
     def _is_here(self, instance: Instance) -> bool:
         """Return whether the agent manages an instance's node; reject the build if not."""
@@ -59,13 +59,13 @@ class BuildCommands:
         self._refuse(instance, not_carried(instance.uuid, str(instance.host)))
         return False
 
-    def _start(self, context: RequestContext, order: BuildOrder, accepted: Acceptance) -> None:
-        instance, _spec = order
+    def _start(self, context: RequestContext, command: BuildContent, accepted: Acceptance) -> None:
+        instance, _spec = command
         host, uuid, attempt = str(instance.host), instance.uuid, instance.attempt
         LOG.info("%s: build attempt %d on %s: %s", uuid, attempt, host, accepted.value)
         match accepted:
             case Acceptance.NEW:
-                self._work.start_build(context, host, uuid, order)
+                self._work.start_build(context, host, uuid, command)
                 self._on_change(host)
             case Acceptance.REPEATED:
                 self._repeat(context, host, uuid, attempt)

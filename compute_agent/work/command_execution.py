@@ -21,8 +21,8 @@ from compute_agent.reporting.staleness_check import OUT_OF_REACH, StalenessCheck
 from compute_agent.virt.driver import ComputeDriver
 from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
+from objects.instance_command import InstanceCommand, Verb
 from objects.instance_fault import InstanceFault
-from objects.instance_order import InstanceOrder, Verb
 
 LOG = logging.getLogger(__name__)
 
@@ -36,12 +36,12 @@ class Progress:
     def __init__(
         self,
         book: CommandLog,
-        order: InstanceOrder,
+        command: InstanceCommand,
         tell: Callable[[int, int], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._book = book
-        self._order = order
+        self._command = command
         self._tell = tell
         self._clock = clock
         self._told_at = float("-inf")
@@ -55,7 +55,7 @@ class Progress:
 
     def is_aborted(self) -> bool:
         """Return whether the migration is to be aborted or its command was superseded."""
-        return self._book.is_aborted(self._order)
+        return self._book.is_aborted(self._command)
 
 
 class CommandExecution:
@@ -93,25 +93,26 @@ class CommandExecution:
         self._on_change = on_change
         self._on_unwanted = on_unwanted
 
-    def take(self, context: RequestContext, order: InstanceOrder) -> None:
+    def take(self, context: RequestContext, command: InstanceCommand) -> None:
         """Record a command and queue it. Duplicate, late and unknown commands are handled."""
-        host, uuid = order.host, order.instance.uuid
+        host, uuid = command.host, command.instance.uuid
         if host not in self._drivers:
-            self._refuse(order, f"agent {self._agent} does not manage host {host}")
+            self._refuse(command, f"agent {self._agent} does not manage host {host}")
             return
-        if order.verb not in VERBS:
-            self._refuse(order, f"agent {self._agent} does not support the command {order.verb}")
+        if command.verb not in VERBS:
+            self._refuse(
+                command, f"agent {self._agent} does not support the command {command.verb}"
+            )
             return
-        accepted = self._book.accept(order)
-        LOG.info(
-            "%s: command %d, %s on %s: %s", uuid, order.sequence, order.verb, host, accepted.value
-        )
+        accepted = self._book.accept(command)
+        LOG.info("%s: command %d, %s on %s: %s",
+                 uuid, command.sequence, command.verb, host, accepted.value)  # fmt: skip
         match accepted:
             case Acceptance.NEW:
-                self._start(context, order)
+                self._start(context, command)
             case Acceptance.REPEATED:
                 if not self._queue.is_in_hand((host, uuid)):
-                    self._start(context, order)
+                    self._start(context, command)
             case Acceptance.OVER:
                 self._outbox.wake()
             case Acceptance.IGNORED:
@@ -128,105 +129,114 @@ class CommandExecution:
         for host, uuid in self._book.list_open():
             if host not in self._drivers or self._queue.is_in_hand((host, uuid)):
                 continue
-            order = self._book.find_open(host, uuid)
-            if order is not None:
-                self._start(admin_context().for_instance(uuid), order)
+            command = self._book.find_open(host, uuid)
+            if command is not None:
+                self._start(admin_context().for_instance(uuid), command)
 
     def execute(self, context: RequestContext, host: str, uuid: str) -> None:
         """Execute the pending command for an instance on a host, if any."""
-        order = self._book.find_open(host, uuid)
-        if order is None:
+        command = self._book.find_open(host, uuid)
+        if command is None:
             return
         context.update_store()  # request id in this worker's log lines
-        if not self._is_wanted(context, order):
+        if not self._is_wanted(context, command):
             return
         try:
-            outcome = VERBS[Verb(order.verb)](self._step(context, order))
+            outcome = VERBS[Verb(command.verb)](self._step(context, command))
         except Superseded:
-            LOG.info("%s: command %d was superseded", uuid, order.sequence)
+            LOG.info("%s: command %d was superseded", uuid, command.sequence)
             return
         except exception.ArmillaryError as error:
-            self._finish(order, Outcome(), self._fault(order, error))
+            self._finish(command, Outcome(), self._fault(command, error))
         except Exception as error:
             LOG.exception("%s: command %d, %s on %s failed unexpectedly",
-                          uuid, order.sequence, order.verb, host)  # fmt: skip
-            self._finish(order, Outcome(), self._fault(order, error))
+                          uuid, command.sequence, command.verb, host)  # fmt: skip
+            self._finish(command, Outcome(), self._fault(command, error))
         else:
-            self._finish(order, outcome, None)
+            self._finish(command, outcome, None)
 
-    def _is_wanted(self, context: RequestContext, order: InstanceOrder) -> bool:
+    def _is_wanted(self, context: RequestContext, command: InstanceCommand) -> bool:
         """Return whether to continue a command; drop an obsolete one."""
-        host, uuid = order.host, order.instance.uuid
+        host, uuid = command.host, command.instance.uuid
         try:
-            if self._thoughts.is_command_wanted(context, order):
+            if self._thoughts.is_command_wanted(context, command):
                 return True
         except OUT_OF_REACH as error:
             LOG.info("%s: command %d waits for the conductor: %s",
-                     uuid, order.sequence, error)  # fmt: skip
+                     uuid, command.sequence, error)  # fmt: skip
             return False
-        LOG.info("%s: command %d on %s is obsolete", uuid, order.sequence, host)
-        self._book.drop(order)
+        LOG.info("%s: command %d on %s is obsolete", uuid, command.sequence, host)
+        self._book.drop(command)
         self._on_unwanted(host, uuid)
         return False
 
-    def _step(self, context: RequestContext, order: InstanceOrder) -> Step:
+    def _step(self, context: RequestContext, command: InstanceCommand) -> Step:
         return Step(
             conf=self._conf,
             context=context,
-            order=order,
-            entry=self._journal.find(order.host, order.instance.uuid),
-            driver=self._drivers[order.host],
+            command=command,
+            entry=self._journal.find(command.host, command.instance.uuid),
+            driver=self._drivers[command.host],
             claims=self._claims,
-            watch=Progress(self._book, order, lambda total, left: self._tell(order, total, left)),
-            write=lambda change: self._book.change(order, change),
+            watch=Progress(
+                self._book, command, lambda total, left: self._tell(command, total, left)
+            ),
+            write=lambda change: self._book.change(command, change),
         )
 
-    def _finish(self, order: InstanceOrder, outcome: Outcome, fault: InstanceFault | None) -> None:
+    def _finish(
+        self, command: InstanceCommand, outcome: Outcome, fault: InstanceFault | None
+    ) -> None:
         change = outcome.change if fault is None else NO_CHANGE
-        if not self._book.finish(order, change, answer=outcome.answer, fault=fault):
-            LOG.info("%s: command %d was superseded", order.instance.uuid, order.sequence)
+        if not self._book.finish(command, change, answer=outcome.answer, fault=fault):
+            LOG.info("%s: command %d was superseded", command.instance.uuid, command.sequence)
         if fault is not None:
             LOG.warning(
                 "%s: command %d, %s on %s failed: %s",
-                order.instance.uuid, order.sequence, order.verb, order.host, fault.details,
+                command.instance.uuid, command.sequence, command.verb, command.host, fault.details,
             )  # fmt: skip
         self._outbox.wake()
-        self._on_change(order.host)
+        self._on_change(command.host)
 
-    def _start(self, context: RequestContext, order: InstanceOrder) -> None:
-        host, uuid = order.host, order.instance.uuid
-        is_copy = order.verb == Verb.LIVE_MIGRATE and not self._book.is_aborted(order)
+    def _start(self, context: RequestContext, command: InstanceCommand) -> None:
+        host, uuid = command.host, command.instance.uuid
+        is_copy = command.verb == Verb.LIVE_MIGRATE and not self._book.is_aborted(command)
         start = self._queue.copy if is_copy else self._queue.chore
         start((host, uuid), lambda: self.execute(context, host, uuid))
 
-    def _refuse(self, order: InstanceOrder, reason: str) -> None:
-        LOG.warning("%s: command %d is rejected: %s", order.instance.uuid, order.sequence, reason)
-        error = exception.OperationFailed(
-            operation=order.verb, instance_uuid=order.instance.uuid, host=order.host, reason=reason
+    def _refuse(self, command: InstanceCommand, reason: str) -> None:
+        LOG.warning(
+            "%s: command %d is rejected: %s", command.instance.uuid, command.sequence, reason
         )
-        self._book.refuse(order, self._fault(order, error))
+        error = exception.OperationFailed(
+            operation=command.verb,
+            instance_uuid=command.instance.uuid,
+            host=command.host,
+            reason=reason,
+        )
+        self._book.refuse(command, self._fault(command, error))
         self._outbox.wake()
 
-    def _fault(self, order: InstanceOrder, error: Exception) -> InstanceFault:
+    def _fault(self, command: InstanceCommand, error: Exception) -> InstanceFault:
         reason = getattr(error, "kwargs", {}).get("reason")
         return InstanceFault.from_values(
-            instance_uuid=order.instance.uuid,
-            host=order.host,
-            message=_sentence_for_user(order, reason),
+            instance_uuid=command.instance.uuid,
+            host=command.host,
+            message=_sentence_for_user(command, reason),
             details=f"{type(error).__name__}: {error}",
             created_at=timeutils.utcnow(with_timezone=True),
         )
 
-    def _tell(self, order: InstanceOrder, total_mb: int, remaining_mb: int) -> None:
+    def _tell(self, command: InstanceCommand, total_mb: int, remaining_mb: int) -> None:
         try:
             self._conductor.migration_progress(
-                admin_context(), self._agent, order.host, order.instance.uuid, order.sequence,
+                admin_context(), self._agent, command.host, command.instance.uuid, command.sequence,
                 total_mb=total_mb, remaining_mb=remaining_mb,
             )  # fmt: skip
         except exception.ArmillaryError as error:
-            LOG.debug("%s: cannot send progress: %s", order.instance.uuid, error)
+            LOG.debug("%s: cannot send progress: %s", command.instance.uuid, error)
 
 
-def _sentence_for_user(order: InstanceOrder, reason: str | None) -> str:
-    what = order.operation.replace("_", " ")
+def _sentence_for_user(command: InstanceCommand, reason: str | None) -> str:
+    what = command.operation.replace("_", " ")
     return f"The {what} failed: {reason or 'unexpected error on the host'}."

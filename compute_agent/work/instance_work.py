@@ -28,7 +28,7 @@ LOG = logging.getLogger(__name__)
 
 RUNNING = "running"
 
-BuildOrder = tuple[Instance, RequestSpec]
+BuildContent = tuple[Instance, RequestSpec]
 """The instance to build and its request spec."""
 
 
@@ -56,10 +56,10 @@ class InstanceWork:
         self._unknown_hosts: set[str] = set()
 
     def start_build(
-        self, context: RequestContext, host: str, uuid: str, order: BuildOrder | None = None
+        self, context: RequestContext, host: str, uuid: str, command: BuildContent | None = None
     ) -> None:
-        """Queue a build from the journal; ``order`` is the entry's content, if just written."""
-        self._queue.build((host, uuid), lambda: self.build(context, host, uuid, order))
+        """Queue a build from the journal; ``command`` is the entry's content, if just written."""
+        self._queue.build((host, uuid), lambda: self.build(context, host, uuid, command))
 
     def start_destroy(self, host: str, uuid: str) -> None:
         """Queue the destruction of an instance that the journal marks as deleting."""
@@ -90,7 +90,7 @@ class InstanceWork:
         self.start_build(context, *entry.key)
 
     def build(
-        self, context: RequestContext, host: str, uuid: str, order: BuildOrder | None = None
+        self, context: RequestContext, host: str, uuid: str, command: BuildContent | None = None
     ) -> None:
         """Build an instance, unless a delete or a later attempt superseded it."""
         context.update_store()  # request id in this worker's log lines
@@ -99,8 +99,8 @@ class InstanceWork:
             return
         if not self._is_wanted(context, entry):
             return
-        if order is not None and order[0].attempt == entry.attempt:
-            instance, spec = order
+        if command is not None and command[0].attempt == entry.attempt:
+            instance, spec = command
         else:
             instance, spec = self._journal.get_build(host, uuid)
         driver = self._drivers[host]

@@ -11,8 +11,8 @@ from objects.compute_node import ComputeNode
 from objects.host_states import HostStateBatch
 from objects.instance import Instance
 from objects.instance_action import InstanceAction
+from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
-from objects.instance_order import InstanceOrder
 from objects.migration import Migration
 from objects.server_record import ServerRecord
 from objects.service import Service
@@ -164,11 +164,11 @@ class CellConductorAPI(Interface):
 
     @call(CONDUCTOR)
     def execute_for_other_cell(
-        self, context: RequestContext, record: ServerRecord, order: InstanceOrder
+        self, context: RequestContext, record: ServerRecord, command: InstanceCommand
     ) -> str | None:
-        """Store a copy of another cell's instance, and send an order to one of this cell's hosts.
+        """Store a copy of another cell's instance, and send a command to one of this cell's hosts.
 
-        Returns why the order could not be sent, None when it was; a repeated call sends it again.
+        Returns why the command could not be sent, None when it was; a repeated call sends it again.
         The answer goes to the other cell. Raises Conflict when the move has ended here, or the
         instance is not a copy.
         """
@@ -185,7 +185,7 @@ class CellConductorAPI(Interface):
         answer: Mapping[str, Any],
         fault: InstanceFault | None,
     ) -> str:
-        """Process the answer of another cell's host to an order; return "accepted" or "stale"."""
+        """Process the answer of another cell's host to a command; return "accepted" or "stale"."""
 
     @call(CONDUCTOR)
     def is_other_cell_command_wanted(
@@ -196,7 +196,7 @@ class CellConductorAPI(Interface):
         migration_uuid: str,
         sequence: int,
     ) -> bool:
-        """Return whether the answer of another cell's host to an order is still expected."""
+        """Return whether the answer of another cell's host to a command is still expected."""
 
     @call(CONDUCTOR)
     def take_over_instance(self, context: RequestContext, record: ServerRecord) -> None:
@@ -375,7 +375,7 @@ class CellConductorAPI(Interface):
         answer: Mapping[str, Any],
         fault: InstanceFault | None,
     ) -> str:
-        """Report the result of an order; ``fault`` gives the reason of a failure.
+        """Report the result of a command; ``fault`` gives the reason of a failure.
 
         Returns "accepted", or "stale" when the answer is no longer expected.
         """
@@ -404,7 +404,7 @@ class CellConductorAPI(Interface):
     def is_command_wanted(
         self, context: RequestContext, agent: str, host: str, instance_uuid: str, sequence: int
     ) -> bool:
-        """Return whether the agent's answer to this order is still expected."""
+        """Return whether the agent's answer to this command is still expected."""
 
     @call(AGENT_ITSELF)
     def list_migrating_instances(

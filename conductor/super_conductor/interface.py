@@ -11,9 +11,9 @@ from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instance_action import InstanceAction
+from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
 from objects.instance_group import InstanceGroup
-from objects.instance_order import InstanceOrder
 from objects.server_record import ServerRecord
 from objects.service import Service
 from rpc.authority import API, CELL, CELL_ITSELF, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER
@@ -443,9 +443,9 @@ class SuperConductorAPI(Interface):
         cell_uuid: str,
         to_cell_uuid: str,
         record: ServerRecord,
-        order: InstanceOrder,
+        command: InstanceCommand,
     ) -> str | None:
-        """Send an order to a host of the move's other cell; return why that failed, None if not."""
+        """Send a command to a host of the move's other cell; return why that failed, or None."""
 
     @call(CELL_ITSELF)
     def report_to_other_cell(
@@ -460,7 +460,7 @@ class SuperConductorAPI(Interface):
         answer: Mapping[str, Any],
         fault: InstanceFault | None,
     ) -> str:
-        """Send the other cell the answer to its order; return "accepted" or "stale"."""
+        """Send the other cell the answer to its command; return "accepted" or "stale"."""
 
     @call(CELL_ITSELF)
     def is_command_wanted_by_other_cell(
@@ -472,7 +472,7 @@ class SuperConductorAPI(Interface):
         migration_uuid: str,
         sequence: int,
     ) -> bool:
-        """Return whether the other cell still waits for the answer to an order."""
+        """Return whether the other cell still waits for the answer to a command."""
 
     @call(CELL_ITSELF)
     def hand_over_instance(

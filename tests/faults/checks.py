@@ -37,8 +37,8 @@ def left(records: Records, agents: Sequence[str]) -> list[str]:
             f"{agent} has yet to report {_short(row)}" for row in records.journal(agent, "outbox")
         ]
         found += [
-            f"{agent} is ordered {_short(row)}"
-            for row in records.journal(agent, "orders")
+            f"{agent} has an open command {_short(row)}"
+            for row in records.journal(agent, "commands")
             if not row["is_done"]
         ]
         found += [

@@ -16,7 +16,7 @@ from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
 from rpc.transport import Bus
 from tests import builders
-from tests.fixtures.agent import Conductor, agent_conf, an_order
+from tests.fixtures.agent import Conductor, a_build, agent_conf
 from tests.fixtures.brokers import Broker
 from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.python_programs import Program, StartProgram, start_program
@@ -71,8 +71,8 @@ class Machine:
 
     def build(self, command: str) -> Instance:
         properties = {"process_command": command}
-        instance, spec = an_order(HOST, image=builders.an_image(properties=properties))
-        self.conductor.order(instance)
+        instance, spec = a_build(HOST, image=builders.an_image(properties=properties))
+        self.conductor.expect(instance)
         self._compute.build_instance(admin_context(), HOST, instance, spec)
         return instance
 

@@ -84,7 +84,7 @@ class Checks:
                     yield f"{database}.{table}: {row}"
         for agent in AGENTS:
             yield from (f"{agent} reports {row}" for row in self._journal(agent, "outbox"))
-            yield from (f"{agent} is ordered {row}" for row in self._open_orders(agent))
+            yield from (f"{agent} has an open command {row}" for row in self._open_commands(agent))
             for row in self._journal(agent, "instances"):
                 if row["state"] in ("building", "deleting"):
                     yield f"{agent} works on {row['uuid']} {row['state']}"
@@ -211,8 +211,8 @@ class Checks:
 
     # Looking
 
-    def _open_orders(self, agent: str) -> list[Row]:
-        return [row for row in self._journal(agent, "orders") if not row["is_done"]]
+    def _open_commands(self, agent: str) -> list[Row]:
+        return [row for row in self._journal(agent, "commands") if not row["is_done"]]
 
     def _rows(self, database: str, table: str) -> list[Row]:
         return self._query(database, f"SELECT * FROM {table}")

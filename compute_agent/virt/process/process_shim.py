@@ -182,7 +182,7 @@ class _Shim:
         self._is_ended = False
         self._is_restart_due = False
         self._is_told_to_stop = False
-        self._is_new_order = False
+        self._is_new_stop = False
         self._kill_at: float | None = None
         self._give_up_at = 0.0
 
@@ -238,7 +238,7 @@ class _Shim:
             signal.signal(ignored, signal.SIG_IGN)
 
     def _stop_asked(self, *_: object) -> None:
-        self._is_told_to_stop = self._is_new_order = True
+        self._is_told_to_stop = self._is_new_stop = True
 
     def _start(self) -> dict[str, Any] | None:
         """Start the workload; return the error, or None."""
@@ -347,11 +347,11 @@ class _Shim:
 
     def _go_on_stopping(self) -> None:
         now = time.monotonic()
-        is_new_order, self._is_new_order = self._is_new_order, False
+        is_new_stop, self._is_new_stop = self._is_new_stop, False
         if self._kill_at is None:
             if self._is_told_to_stop or self._is_ended:
                 self._begin_to_stop(now)
-        elif is_new_order:
+        elif is_new_stop:
             self._begin_to_stop(now)
         elif now >= self._kill_at:
             self._signal_all(signal.SIGKILL)

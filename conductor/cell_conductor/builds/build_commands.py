@@ -34,32 +34,32 @@ class BuildCommands:
     def __init__(self, compute: ComputeAPI) -> None:
         self._compute = compute
 
-    def send(self, context: RequestContext, orders: Sequence[BuildCommand]) -> None:
+    def send(self, context: RequestContext, commands: Sequence[BuildCommand]) -> None:
         """Send builds. Raises Unavailable or RpcFailed after sending some but not all."""
-        for agent, theirs in _by_agent(orders).items():
+        for agent, theirs in _by_agent(commands).items():
             if len(theirs) > 1:
                 self._send_together(context, agent, theirs)
             else:
                 self._send_alone(context, theirs[0])
 
     def _send_together(
-        self, context: RequestContext, agent: str, orders: Sequence[BuildCommand]
+        self, context: RequestContext, agent: str, commands: Sequence[BuildCommand]
     ) -> None:
-        for start in range(0, len(orders), MESSAGE_SIZE_MAX):
-            part = orders[start : start + MESSAGE_SIZE_MAX]
+        for start in range(0, len(commands), MESSAGE_SIZE_MAX):
+            part = commands[start : start + MESSAGE_SIZE_MAX]
             LOG.info("Sending %d builds to agent %s: %s", len(part), agent, _names(part))
             self._compute.build_instances(
                 context,
                 agent,
-                [order.instance for order in part],
-                [order.request_spec for order in part],
+                [command.instance for command in part],
+                [command.request_spec for command in part],
             )
 
-    def _send_alone(self, context: RequestContext, order: BuildCommand) -> None:
-        instance = order.instance
+    def _send_alone(self, context: RequestContext, command: BuildCommand) -> None:
+        instance = command.instance
         LOG.info("%s: attempt %d on %s", instance.uuid, instance.attempt, instance.host)
         self._compute.build_instance(
-            context.for_instance(instance.uuid), order.agent, instance, order.request_spec
+            context.for_instance(instance.uuid), command.agent, instance, command.request_spec
         )
 
 
@@ -74,15 +74,15 @@ def for_host(spec: RequestSpec, tried: Sequence[Selection], *, attempt: int) -> 
     return spec
 
 
-def _by_agent(orders: Sequence[BuildCommand]) -> dict[str, list[BuildCommand]]:
+def _by_agent(commands: Sequence[BuildCommand]) -> dict[str, list[BuildCommand]]:
     groups: dict[str, list[BuildCommand]] = {}
-    for order in orders:
-        groups.setdefault(order.agent, []).append(order)
+    for command in commands:
+        groups.setdefault(command.agent, []).append(command)
     return groups
 
 
-def _names(orders: Sequence[BuildCommand]) -> str:
+def _names(commands: Sequence[BuildCommand]) -> str:
     return ", ".join(
-        f"{order.instance.uuid} (attempt {order.instance.attempt} on {order.instance.host})"
-        for order in orders
+        f"{command.instance.uuid} (attempt {command.instance.attempt} on {command.instance.host})"
+        for command in commands
     )

@@ -67,7 +67,7 @@ class Build(base_task.Task[models.InstanceBuild]):
         )
         self._placement = placement
         self._compute = compute
-        self._orders = BuildCommands(compute)
+        self._commands = BuildCommands(compute)
 
     @property
     def steps(self) -> Mapping[str, base_task.StageStep[models.InstanceBuild]]:
@@ -192,14 +192,14 @@ class Build(base_task.Task[models.InstanceBuild]):
         """Cast builds to the agents; an attempt whose agent cannot be reached has failed."""
         context, works = batch.context, batch.works
         found = self._find_services([work.instance.host for work in works])
-        orders, whys = [], {}
+        commands, whys = [], {}
         for work in works:
             service = found.get(str(work.instance.host))
             if self._is_host_up(service):
-                orders.append(self._order_of(work, service))
+                commands.append(self._command_of(work, service))
             else:
                 whys[work.uuid] = "has no service in this cell" if service is None else "is down"
-        self._orders.send(context, orders)
+        self._commands.send(context, commands)
         lost = [work for work in works if work.uuid in whys]
         return self._fail_unreachable(context, lost, found, whys) if lost else []
 
@@ -208,21 +208,21 @@ class Build(base_task.Task[models.InstanceBuild]):
     ) -> Collection[str]:
         """Cast newly stored builds to the agents; return the instances that were not cast."""
         found = self._find_services([request.instance.host for request in requests])
-        orders, left = [], set()
+        commands, left = [], set()
         for request in requests:
             service = found.get(str(request.instance.host))
             if self._is_host_up(service):
-                orders.append(self._first_order_of(request, service))
+                commands.append(self._first_command_of(request, service))
             else:
                 left.add(request.instance_uuid)
-        self._orders.send(context, orders)
+        self._commands.send(context, commands)
         return left
 
     def _find_services(self, hosts: Sequence[str | None]) -> dict[str, models.Service]:
         with self._database.reader() as session:
             return services.find_by_hosts(session, {host for host in hosts if host is not None})
 
-    def _order_of(self, work: WorkItem, service: models.Service | None) -> BuildCommand:
+    def _command_of(self, work: WorkItem, service: models.Service | None) -> BuildCommand:
         spec: RequestSpec = RequestSpec.obj_from_primitive(work.row.request_spec)
         tried = attempts.selections_so_far(work.row)
         return BuildCommand(
@@ -231,7 +231,7 @@ class Build(base_task.Task[models.InstanceBuild]):
             request_spec=build_commands.for_host(spec, tried, attempt=work.row.attempt),
         )
 
-    def _first_order_of(
+    def _first_command_of(
         self, request: BuildRequest, service: models.Service | None
     ) -> BuildCommand:
         request.instance.cell_uuid = self._conf.cell.uuid

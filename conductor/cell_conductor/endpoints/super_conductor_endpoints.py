@@ -23,8 +23,8 @@ from objects.build_request import BuildRequest
 from objects.compute_node import ComputeNode
 from objects.instance import Instance
 from objects.instance_action import InstanceAction
+from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
-from objects.instance_order import InstanceOrder
 from objects.migration import Migration
 from objects.server_record import ServerRecord
 from objects.service import Service
@@ -176,9 +176,9 @@ class SuperConductorEndpoints(BackgroundTasks):
     # From the super conductor, on behalf of another cell
 
     def execute_for_other_cell(
-        self, context: RequestContext, record: ServerRecord, order: InstanceOrder
+        self, context: RequestContext, record: ServerRecord, command: InstanceCommand
     ) -> str | None:
-        return self._operations.send_for_other_cell(context, record, order)
+        return self._operations.send_for_other_cell(context, record, command)
 
     def other_cell_command_answered(
         self,

@@ -78,7 +78,7 @@ class Answers:
         """
 
         def judge(session: Session) -> tuple[str, list[Lease]]:
-            found = self._find_ordered(session, agent, host, instance_uuid, sequence)
+            found = self._find_commanded(session, agent, host, instance_uuid, sequence)
             if found is None:
                 return self._find_other_cells_move(session, agent, host, instance_uuid), []
             return ACCEPTED, self._transitions.take_answer(session, *found, answer, fault)
@@ -129,7 +129,7 @@ class Answers:
         if found == ACCEPTED and not leases:
             self._on_idle(instance_uuid)
         LOG.info(
-            "%s: answer to order %d on %s (%s): %s",
+            "%s: answer to command %d on %s (%s): %s",
             instance_uuid, sequence, host, "done" if fault is None else fault.message, found,
         )  # fmt: skip
 
@@ -142,7 +142,7 @@ class Answers:
         """Return whether the answer to a command is expected, here or in another cell."""
 
         def look(session: Session) -> str:
-            if self._find_ordered(session, agent, host, instance_uuid, sequence) is not None:
+            if self._find_commanded(session, agent, host, instance_uuid, sequence) is not None:
                 return ACCEPTED
             return self._find_other_cells_move(session, agent, host, instance_uuid)
 
@@ -165,7 +165,7 @@ class Answers:
             )
         )
 
-    def _find_ordered(
+    def _find_commanded(
         self, session: Session, agent: str, host: str, instance_uuid: str, sequence: int
     ) -> tuple[models.Instance, models.InstanceOperation, AgentStage] | None:
         """Lock the rows that a command is about; None unless its answer is expected."""
@@ -177,7 +177,7 @@ class Answers:
     def _find_told_elsewhere(
         self, session: Session, host: str, instance_uuid: str, migration_uuid: str, sequence: int
     ) -> tuple[models.Instance, models.InstanceOperation, AgentStage] | None:
-        """As :meth:`_find_ordered`, for a host of another cell, which checks its own agents."""
+        """As :meth:`_find_commanded`, for a host of another cell, which checks its own agents."""
         found = self._find_waiting(session, host, instance_uuid, sequence)
         if found is None or found[1].migration_uuid != migration_uuid:
             return None

@@ -7,7 +7,7 @@ from conductor.common.cell_db import instances, models
 from conductor.common.cell_db.flow_states import End, Move
 from objects.flavor import Flavor
 from objects.instance import Instance
-from objects.instance_order import InstanceOrder
+from objects.instance_command import InstanceCommand
 from objects.pci import pci_claimed
 from objects.request_spec import RequestSpec
 
@@ -39,12 +39,12 @@ def make(
     stage: AgentStage,
     *,
     cell_uuid: str | None,
-) -> InstanceOrder:
+) -> InstanceCommand:
     """Return the command of an operation's current stage."""
     seen = instances.to_object(instance, cell_uuid=cell_uuid)
     host = host_of(instance, operation, stage)
     assert host is not None, "an agent stage has a host"
-    return InstanceOrder.from_values(
+    return InstanceCommand.from_values(
         instance=seen if stage.at is Side.HERE else _at_end(seen, Move.of(operation).end(stage.at)),
         host=host,
         operation=operation.operation,

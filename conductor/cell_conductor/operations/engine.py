@@ -48,8 +48,8 @@ from conductor.common.clock import Clock
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
 from conductor.super_conductor.interface import SuperConductorAPI
+from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
-from objects.instance_order import InstanceOrder
 from objects.server_record import ServerRecord
 from placement.interface import PlacementAPI
 
@@ -58,7 +58,7 @@ LOG = logging.getLogger(__name__)
 WorkItem = base_task.WorkItem[models.InstanceOperation]
 Batch = base_task.Batch[models.InstanceOperation]
 
-COMMAND = "order"
+COMMAND = "command"
 ACT = "act"
 WAIT = "wait"
 
@@ -122,7 +122,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
     @property
     def steps(self) -> Mapping[str, base_task.StageStep[models.InstanceOperation]]:
         return {
-            COMMAND: Step("command agent", self._order),
+            COMMAND: Step("command agent", self._command),
             ACT: Step("act", self._act),
             WAIT: Step("check pending", self._check_pending),
         }
@@ -305,7 +305,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
 
     # Steps
 
-    def _order(self, batch: Batch) -> list[Lease]:
+    def _command(self, batch: Batch) -> list[Lease]:
         """Send commands to the agents; if a host is down, continue without it or wait for it."""
         context = batch.context
         leases: list[Lease] = []
@@ -322,17 +322,17 @@ class Operations(base_task.Task[models.InstanceOperation]):
         self, context: RequestContext, work: WorkItem, to_cell_uuid: str
     ) -> list[Lease]:
         """Send a command to a host of another cell; wait if that cell is silent or busy."""
-        order = self._make_command(work)
+        command = self._make_command(work)
         try:
-            reason = self._others.order(
-                context.for_instance(work.uuid), work.row, order, to_cell_uuid=to_cell_uuid
+            reason = self._others.send_command(
+                context.for_instance(work.uuid), work.row, command, to_cell_uuid=to_cell_uuid
             )
         except (*base_task.UNKNOWN_OUTCOME_ERRORS, exception.Conflict) as error:
             self._wait(work, error)
             return []
         if reason is None:
             return []
-        fault = _unreached(work.uuid, order.host, reason)
+        fault = _unreached(work.uuid, command.host, reason)
         return self._database.run_in_writer(lambda session: self._go_without(session, work, fault))
 
     def _go_without(self, session: Session, work: WorkItem, fault: InstanceFault) -> list[Lease]:
@@ -370,23 +370,25 @@ class Operations(base_task.Task[models.InstanceOperation]):
         return self._fail_unreachable(lost, hosts) if lost else []
 
     def _tell(self, context: RequestContext, work: WorkItem, agent: str) -> None:
-        order = self._make_command(work)
-        LOG.info("%s: command %d, %s on %s", work.uuid, order.sequence, order.verb, order.host)
-        self._compute.execute(context.for_instance(work.uuid), agent, order)
+        command = self._make_command(work)
+        LOG.info(
+            "%s: command %d, %s on %s", work.uuid, command.sequence, command.verb, command.host
+        )
+        self._compute.execute(context.for_instance(work.uuid), agent, command)
 
-    def _make_command(self, work: WorkItem) -> InstanceOrder:
+    def _make_command(self, work: WorkItem) -> InstanceCommand:
         return commands.make(
             work.instance, work.row, self._agent_stage(work), cell_uuid=self._conf.cell.uuid
         )
 
     def send_for_other_cell(
-        self, context: RequestContext, record: ServerRecord, order: InstanceOrder
+        self, context: RequestContext, record: ServerRecord, command: InstanceCommand
     ) -> str | None:
         """Send a host a command of the cell that has the instance; return why it cannot be sent.
 
         Raises Conflict if there is no such move, or no longer.
         """
-        host = order.host
+        host = command.host
         self._database.run_in_writer(lambda session: copies.keep(session, record, now=self._now))
         with self._database.reader() as session:
             service = services.find_by_hosts(session, {host}).get(host)
@@ -395,9 +397,11 @@ class Operations(base_task.Task[models.InstanceOperation]):
         assert service is not None
         LOG.info(
             "%s: command %d of another cell, %s on %s",
-            record.instance.uuid, order.sequence, order.verb, host,
+            record.instance.uuid, command.sequence, command.verb, host,
         )  # fmt: skip
-        self._compute.execute(context.for_instance(record.instance.uuid), str(service.agent), order)
+        self._compute.execute(
+            context.for_instance(record.instance.uuid), str(service.agent), command
+        )
         return None
 
     def take_over(self, record: ServerRecord) -> None:

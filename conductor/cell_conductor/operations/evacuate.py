@@ -26,7 +26,7 @@ from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import Evacuated, Move
 from objects.allocation import AllocationClaim
 from objects.fence import Fence
-from objects.instance_order import Verb
+from objects.instance_command import Verb
 from objects.migration import MigrationStatus
 
 ADD = "add_claim"

@@ -19,7 +19,7 @@ from conductor.cell_conductor.operations.power import take_power_state
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import LiveMove
-from objects.instance_order import Verb
+from objects.instance_command import Verb
 from objects.migration import MigrationStatus
 
 DESCRIBE = "describe"

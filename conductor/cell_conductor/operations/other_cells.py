@@ -22,8 +22,8 @@ from conductor.common.cell_db.flow_states import End, FinishedMove, Move
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.flavor import Flavor
 from objects.instance import Instance
+from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
-from objects.instance_order import InstanceOrder
 from objects.server_record import ACTIONS_MAX, FAULTS_MAX, ServerRecord
 
 
@@ -35,11 +35,11 @@ class OtherCells:
         self._database = database
         self._top = top
 
-    def order(
+    def send_command(
         self,
         context: RequestContext,
         operation: models.InstanceOperation,
-        order: InstanceOrder,
+        command: InstanceCommand,
         *,
         to_cell_uuid: str,
     ) -> str | None:
@@ -47,7 +47,7 @@ class OtherCells:
         with self._database.reader() as session:
             record = self._record(session, operation)
         return self._top.execute_in_other_cell(
-            context, self._cell_uuid, to_cell_uuid, record, order
+            context, self._cell_uuid, to_cell_uuid, record, command
         )
 
     def answer(
@@ -118,7 +118,7 @@ class OtherCells:
             instance=instances.to_object(row, cell_uuid=self._cell_uuid),
             migration=migrations.to_object(move, cell_uuid=self._cell_uuid),
             flow_state=FinishedMove.of(operation).stored(),
-            orders_total=row.orders_total,
+            commands_total=row.commands_total,
         )
 
 

@@ -18,7 +18,7 @@ from conductor.cell_conductor.operations.flow import (
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import FlowState, Reboot
-from objects.instance_order import Verb
+from objects.instance_command import Verb
 
 RUNNING = "running"
 SHUTDOWN = "shutdown"
@@ -56,7 +56,7 @@ def _soft_deleted(rows: Rows) -> None:
     rows.instance.vm_state = "soft-delete"
 
 
-def _order(verb: Verb, **more: Any) -> AgentStage:
+def _command(verb: Verb, **more: Any) -> AgentStage:
     return AgentStage(
         verb, Side.HERE, then=DONE, failed=UNDONE, down=UNDONE, done=take_power_state, **more
     )
@@ -66,7 +66,7 @@ def _flow(
     operation: str,
     task_state: str,
     vm_states: tuple[str, ...],
-    order: AgentStage,
+    command: AgentStage,
     *,
     begin: Callable[[Rows, Mapping[str, Any]], None] = ignore_arguments,
     end: Callable[[Rows], None] = set_state_by_power,
@@ -76,16 +76,16 @@ def _flow(
         operation,
         task_state=task_state,
         vm_states=vm_states,
-        first=order.verb.value,
-        stages={order.verb.value: order},
+        first=command.verb.value,
+        stages={command.verb.value: command},
         begin=begin,
         end=end,
         undo=restore_state,
     )
 
 
-_POWER_OFF = _order(Verb.POWER_OFF)
-_POWER_ON = _order(Verb.POWER_ON)
+_POWER_OFF = _command(Verb.POWER_OFF)
+_POWER_ON = _command(Verb.POWER_ON)
 
 STOP = _flow("stop", "powering-off", ("active", "error"), _POWER_OFF)
 START = _flow("start", "powering-on", ("stopped",), _POWER_ON)
@@ -93,7 +93,7 @@ REBOOT = _flow(
     "reboot",
     "rebooting",
     ("active", "stopped"),
-    _order(Verb.REBOOT, arguments=_reboot_arguments),
+    _command(Verb.REBOOT, arguments=_reboot_arguments),
     begin=_take_reboot,
 )
 SOFT_DELETE = _flow(

@@ -31,7 +31,7 @@ from conductor.cell_conductor.operations.power import RUNNING, set_state_by_powe
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import copies, migrations, models
 from conductor.common.cell_db.flow_states import ColdMove, FinishedMove, Move
-from objects.instance_order import Verb
+from objects.instance_command import Verb
 from objects.migration import MigrationStatus
 
 ROUTE = "route"

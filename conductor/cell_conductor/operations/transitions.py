@@ -90,13 +90,13 @@ class Transitions:
             row.lease_expires_at = self._now_seconds() + self._ask_seconds
             return []
         if isinstance(stage, AgentStage):
-            self._number_order(rows)
+            self._number_command(rows)
             self._note_event(rows, stage, result=None)
         return [self._hold(row)]
 
-    def _number_order(self, rows: Rows) -> None:
-        rows.instance.orders_total += 1
-        rows.operation.sequence = rows.instance.orders_total
+    def _number_command(self, rows: Rows) -> None:
+        rows.instance.commands_total += 1
+        rows.operation.sequence = rows.instance.commands_total
 
     def take_answer(
         self,
@@ -127,7 +127,7 @@ class Transitions:
         if rows.operation.tries == 0:
             details = fault.details or fault.message
             self._note_event(rows, stage, result=actions.ERROR, details=details)
-        self._number_order(rows)
+        self._number_command(rows)
         self._put_off(rows.operation)
         return []
 

@@ -159,7 +159,7 @@ def _write(
     mine = {
         **values,
         "hidden": hidden,
-        "orders_total": record.orders_total,
+        "commands_total": record.commands_total,
         "migration_payload": None,
         "deleted_at": None,
         "updated_at": now,

@@ -122,7 +122,7 @@ class Instance(Base):
     """An instance; ``deleted_at`` is null while it exists. ``created_at`` is in whole seconds.
 
     ``migration_payload`` is the data kept of a guest that is on no host. ``operations_total`` and
-    ``orders_total`` number its operations and the commands to agents. ``hidden``: it is a copy of
+    ``commands_total`` number its operations and the commands to agents. ``hidden``: it is a copy of
     an instance in another cell; deleted and hidden: a tombstone of one that moved there.
     """
 
@@ -155,7 +155,7 @@ class Instance(Base):
     locked_by: Mapped[str | None] = mapped_column(sa.String(WORD_LENGTH))
     migration_payload: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
     operations_total: Mapped[int] = mapped_column(default=0)
-    orders_total: Mapped[int] = mapped_column(default=0)
+    commands_total: Mapped[int] = mapped_column(default=0)
     group_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH), index=True)
     hidden: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]

@@ -7,8 +7,8 @@ from typing import Any
 
 from armillary.context import RequestContext
 from conductor.super_conductor.move.cell_relay import CellRelay
+from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
-from objects.instance_order import InstanceOrder
 from objects.server_record import ServerRecord
 
 
@@ -24,9 +24,9 @@ class CellChangesEndpoint:
         cell_uuid: str,
         to_cell_uuid: str,
         record: ServerRecord,
-        order: InstanceOrder,
+        command: InstanceCommand,
     ) -> str | None:
-        return self._changes.order(context, cell_uuid, to_cell_uuid, record, order)
+        return self._changes.send_command(context, cell_uuid, to_cell_uuid, record, command)
 
     def report_to_other_cell(
         self,

@@ -22,8 +22,8 @@ from conductor.super_conductor.db import cell_changes, cleanups, instance_mappin
 from conductor.super_conductor.db.cell_changes import CellChange
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.hosts.cells import Cells
+from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
-from objects.instance_order import InstanceOrder
 from objects.server_record import ServerRecord
 
 LOG = logging.getLogger(__name__)
@@ -39,15 +39,15 @@ class CellRelay:
         self._cells = cells
         self._deletes = deletes
 
-    def order(
+    def send_command(
         self,
         context: RequestContext,
         cell_uuid: str,
         to_cell_uuid: str,
         record: ServerRecord,
-        order: InstanceOrder,
+        command: InstanceCommand,
     ) -> str | None:
-        """Send an order to the other cell; return why its host could not get it."""
+        """Send a command to the other cell; return why its host could not get it."""
         migration_uuid = record.migration.uuid
         if self._find(migration_uuid, record.instance.uuid).target_cell_uuid is None:
             self._database.run_in_writer(
@@ -59,7 +59,7 @@ class CellRelay:
                 reason=f"migration {migration_uuid} goes to cell {other}, not to {to_cell_uuid}"
             )
         return self._cells.call(
-            other, lambda cell: cell.execute_for_other_cell(context, record, order)
+            other, lambda cell: cell.execute_for_other_cell(context, record, command)
         )
 
     def answer(
@@ -74,7 +74,7 @@ class CellRelay:
         answer: Mapping[str, Any],
         fault: InstanceFault | None,
     ) -> str:
-        """Send the other cell the answer to its order."""
+        """Send the other cell the answer to its command."""
         other = self._other(migration_uuid, instance_uuid, cell_uuid)
         return self._cells.call(
             other,
@@ -92,7 +92,7 @@ class CellRelay:
         migration_uuid: str,
         sequence: int,
     ) -> bool:
-        """Return whether the other cell still waits for the answer to an order."""
+        """Return whether the other cell still waits for the answer to a command."""
         other = self._other(migration_uuid, instance_uuid, cell_uuid)
         return self._cells.call(
             other,

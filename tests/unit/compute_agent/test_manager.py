@@ -20,7 +20,7 @@ from objects.instance import Instance
 from rpc.server import RpcServer
 from rpc.transport import Bus
 from tests import builders
-from tests.fixtures.agent import AGENT, Conductor, agent_conf, an_order
+from tests.fixtures.agent import AGENT, Conductor, a_build, agent_conf
 from tests.fixtures.interfaces import an_rpc_server
 
 HOSTS = ["sim-1", "sim-2", "sim-3"]
@@ -88,9 +88,9 @@ class Cell:
         self.bus.close()
 
     def build(self, host: str, agent: str = AGENT, **values: Any) -> Instance:
-        """Order a build as the conductor does."""
-        instance, spec = an_order(host, **values)
-        self.conductor.order(instance)
+        """Send a build command as the conductor does."""
+        instance, spec = a_build(host, **values)
+        self.conductor.expect(instance)
         self.compute.build_instance(admin_context(), agent, instance, spec)
         return instance
 
@@ -131,7 +131,7 @@ def test_hosts_are_reported_at_start(cell: Cell) -> None:
     assert cell.conductor.agents == {AGENT}
 
 
-def test_an_order_becomes_a_guest(cell: Cell) -> None:
+def test_a_command_becomes_a_guest(cell: Cell) -> None:
     """And the host is reported with it."""
     instance = cell.build("sim-2", flavor=builders.a_flavor(vcpus=3))
     assert cell.wait_for_reports("build_succeeded", 1) == [("sim-2", instance.uuid, 1, "running")]
@@ -143,7 +143,7 @@ def test_an_order_becomes_a_guest(cell: Cell) -> None:
     )
 
 
-def test_a_delete_order_ends_it(cell: Cell) -> None:
+def test_a_delete_command_ends_it(cell: Cell) -> None:
     """And it is reported."""
     instance = cell.build("sim-1")
     cell.wait_for_reports("build_succeeded", 1)
@@ -210,7 +210,7 @@ def test_a_stray_is_reaped_at_start(cell: Cell) -> None:
 
 
 def test_two_agents_live_in_one_process(new_cell: Callable[[], Cell]) -> None:
-    """Each with its journal; an order reaches the one it is for."""
+    """Each with its journal; a command reaches the one it is for."""
     cell = new_cell()
     cell.start_conductor()
     cell.conf.set_override("limits", "rlimit", group="process")
@@ -273,7 +273,7 @@ def test_no_command_reaches_a_path_of_the_machine(
 
 
 def test_two_hosts_of_one_name_are_refused(new_cell: Callable[[], Cell]) -> None:
-    """An order could not say which."""
+    """A command could not say which."""
     cell = new_cell()
     cell.conf.set_override("host", "sim-1")
     with pytest.raises(exception.ConfigurationError, match="sim-1"):

@@ -194,7 +194,7 @@ def test_usual_host_names_are_taken(value) -> None:
     assert fields.HostNameField().coerce(None, "host", value) == value
 
 
-def test_an_order_with_a_path_for_a_uuid_is_no_object() -> None:
+def test_a_command_with_a_path_for_a_uuid_is_no_object() -> None:
     """The whole message is refused while it is read."""
     made = Instance.from_values(uuid=str(uuid.uuid4())).obj_to_primitive()
     made["armillary_object.data"]["uuid"] = "../../etc"

@@ -17,27 +17,27 @@ from objects.instance import Instance
 from objects.instance_group import InstanceGroup
 from objects.request_spec import RequestSpec, SchedulerLimits
 from tests import builders
-from tests.fixtures.agent import HOSTS, Agent, an_order
+from tests.fixtures.agent import HOSTS, Agent, a_build
 
 HOST, OTHER_HOST = HOSTS
 
 
-def ordered(agent: Agent, order: tuple[Instance, RequestSpec]) -> tuple[Instance, RequestSpec]:
-    """Write an order down without working on it."""
+def commanded(agent: Agent, command: tuple[Instance, RequestSpec]) -> tuple[Instance, RequestSpec]:
+    """Write a command down without working on it."""
     assert agent.journal is not None
-    agent.journal.accept_builds([order])
-    return order
+    agent.journal.accept_builds([command])
+    return command
 
 
-def claim(agent: Agent, order: tuple[Instance, RequestSpec]) -> bool:
-    return agent.claims.claim(admin_context(), *ordered(agent, order)) is not None
+def claim(agent: Agent, command: tuple[Instance, RequestSpec]) -> bool:
+    return agent.claims.claim(admin_context(), *commanded(agent, command)) is not None
 
 
 def a_member(agent: Agent, group: InstanceGroup, host: str = HOST) -> tuple[Instance, RequestSpec]:
     """Return a member of a group that the conductor has sent to a host."""
-    order = an_order(host, instance_group=group)
-    agent.conductor.members[order[0].uuid] = host
-    return order
+    command = a_build(host, instance_group=group)
+    agent.conductor.members[command[0].uuid] = host
+    return command
 
 
 def is_awaited(locks: NamedLocks) -> bool:
@@ -47,15 +47,15 @@ def is_awaited(locks: NamedLocks) -> bool:
 
 def test_without_limits_and_group_nothing_is_checked(agent: Agent) -> None:
     """CPU, memory and disk are placement's; the conductor is not asked."""
-    assert claim(agent, an_order(flavor=builders.a_flavor(vcpus=999)))
+    assert claim(agent, a_build(flavor=builders.a_flavor(vcpus=999)))
     assert agent.conductor.agents == set()
 
 
 def test_what_is_not_to_be_built_any_more_is_not_claimed(agent: Agent) -> None:
     """It was deleted while it waited."""
-    order = ordered(agent, an_order())
-    agent.orders.delete(order[0].uuid, HOST)
-    assert not agent.claims.claim(admin_context(), *order)
+    command = commanded(agent, a_build())
+    agent.commands.delete(command[0].uuid, HOST)
+    assert not agent.claims.claim(admin_context(), *command)
 
 
 # Limits -------------------------------------------------------------------------------------------
@@ -74,16 +74,16 @@ def test_limits_hold_with_what_is_claimed_already(
     agent: Agent, limits: dict[str, int], reason: str
 ) -> None:
     """Reserve and the other instances count; the reason says how much was free."""
-    assert claim(agent, an_order())
-    order = an_order(limits=SchedulerLimits.from_values(limits))
+    assert claim(agent, a_build())
+    command = a_build(limits=SchedulerLimits.from_values(limits))
     with pytest.raises(exception.ComputeResourcesUnavailable, match=reason):
-        claim(agent, order)
+        claim(agent, command)
 
 
 def test_claims_of_one_host_wait_for_each_other(agent: Agent) -> None:
     """Of two instances at once the second sees what the first one takes."""
     limits = SchedulerLimits.from_values(memory_mb=512 + 512)
-    first, second = (ordered(agent, an_order(limits=limits)) for _ in range(2))
+    first, second = (commanded(agent, a_build(limits=limits)) for _ in range(2))
     others: list[Future[InstancePlacement | None]] = []
 
     def write(place: InstancePlacement) -> bool:
@@ -103,9 +103,9 @@ def test_claims_of_one_host_wait_for_each_other(agent: Agent) -> None:
 def test_a_claim_may_be_made_twice(agent: Agent) -> None:
     """After a crash; an instance does not stand in its own way."""
     limits = SchedulerLimits.from_values(memory_mb=512 + 512, vcpu=1, disk_gb=1)
-    order = an_order(limits=limits)
-    assert claim(agent, order)
-    assert claim(agent, order)
+    command = a_build(limits=limits)
+    assert claim(agent, command)
+    assert claim(agent, command)
 
 
 # Groups -------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def test_of_two_members_sent_here_at_once_one_stays(agent: Agent) -> None:
     """The conductor names both as soon as they are sent; they must not drive each other away."""
     group = builders.an_instance_group(policy="anti-affinity")
     first, second = a_member(agent, group), a_member(agent, group)
-    ordered(agent, second)
+    commanded(agent, second)
     assert claim(agent, first)
 
 

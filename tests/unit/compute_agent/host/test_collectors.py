@@ -129,7 +129,7 @@ def test_a_driver_that_leaves_one_out_is_refused() -> None:
     ],
 )
 def test_usage_counts_reserve_and_instances(name: str, value: object) -> None:
-    """An instance takes its place from the order to build until nothing is left of it."""
+    """An instance takes its place from the command to build until nothing is left of it."""
     host = figures(an_entry(State.BUILDING), an_entry(State.ENDED))
     assert collectors.TRACKER_COLLECTORS[name](host) == value
 

@@ -11,7 +11,7 @@ from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement, Pl
 from compute_agent.host.pci_devices import PciDevice
 from objects.numa import HostCell, InstanceCell, InstanceTopology
 from objects.pci.pci import PciRequest
-from tests.fixtures.agent import an_order
+from tests.fixtures.agent import a_build
 
 CELLS = (
     HostCell(0, cpus=frozenset({0, 1}), pcpus=frozenset({2, 3})),
@@ -68,15 +68,15 @@ def test_what_is_wanted_is_in_the_request_spec() -> None:
     """Cells and devices; most ask for neither."""
     cell = InstanceCell(0, vcpus=frozenset({0}), memory_mb=1)
     request = PciRequest("gpu", 2, ({"vendor_id": "10de"},), "required")
-    _instance, spec = an_order(
+    _instance, spec = a_build(
         numa_topology=a_topology(cell).to_plain(), pci_requests=[request.to_plain()]
     )
     assert PlacementWanted.of(spec) == PlacementWanted(a_topology(cell), (request,))
-    assert PlacementWanted.of(an_order()[1]).is_anywhere
+    assert PlacementWanted.of(a_build()[1]).is_anywhere
 
 
 def test_nonsense_is_no_topology() -> None:
     """It is told as such, and does not look like a fault of the agent."""
-    _instance, spec = an_order(numa_topology={"cells": [{}]})
+    _instance, spec = a_build(numa_topology={"cells": [{}]})
     with pytest.raises(exception.InvalidNUMATopology):
         PlacementWanted.of(spec)

@@ -23,7 +23,7 @@ from objects.pci.pci import PciRequest
 from objects.pci.pci_claimed import with_providers
 from objects.request_spec import RequestSpec, SchedulerLimits
 from tests import builders
-from tests.fixtures.agent import HOSTS, Agent, an_order
+from tests.fixtures.agent import HOSTS, Agent, a_build
 from tests.fixtures.direct_bus import Killed, moments
 
 HOST = HOSTS[0]
@@ -33,7 +33,7 @@ TWO_CELLS = (
 )
 """Cell 0: dedicated CPUs 0-3, shared 4-7, 4 GiB, a VF and a card; cell 1: 8-11, 12-15, the same."""
 
-Order = tuple[Instance, RequestSpec]
+Command = tuple[Instance, RequestSpec]
 unavailable = exception.ComputeResourcesUnavailable
 
 
@@ -70,16 +70,16 @@ def devices(vendor_id: str, count: int = 1, policy: str | None = None) -> dict[s
     return PciRequest("card", count, ({"vendor_id": vendor_id},), policy).to_plain()
 
 
-def claim(agent: Agent, order: Order) -> InstancePlacement:
+def claim(agent: Agent, command: Command) -> InstancePlacement:
     assert agent.journal is not None
-    agent.journal.accept_builds([order])
-    place = agent.claims.claim(admin_context(), *order)
+    agent.journal.accept_builds([command])
+    place = agent.claims.claim(admin_context(), *command)
     assert place is not None
     return place
 
 
 def claim_topology(agent: Agent, topology: dict[str, Any], **values: Any) -> numa.InstanceTopology:
-    place = claim(agent, an_order(numa_topology=topology, **values))
+    place = claim(agent, a_build(numa_topology=topology, **values))
     assert place.numa_topology is not None
     return place.numa_topology
 
@@ -111,7 +111,7 @@ def free_counts(agent: Agent) -> dict[tuple[str, int], int]:
 
 def test_what_asks_for_nothing_of_it_sits_anywhere(agent: Agent) -> None:
     """Its CPUs and memory are not counted in a cell."""
-    assert claim(agent, an_order()) == InstancePlacement()
+    assert claim(agent, a_build()) == InstancePlacement()
     assert [cell.cpus_used for cell in reported_cells(agent)] == [0, 0]
 
 
@@ -138,13 +138,13 @@ def test_what_is_claimed_is_reported(agent: Agent) -> None:
 
 
 def test_a_place_is_given_back_when_nothing_is_left_of_the_instance(agent: Agent) -> None:
-    """Not when the order to delete comes: until then it may still run there."""
-    instance, spec = an_order(numa_topology=pinned(4), pci_requests=[devices("10de")])
-    agent.conductor.order(instance)
+    """Not when the command to delete comes: until then it may still run there."""
+    instance, spec = a_build(numa_topology=pinned(4), pci_requests=[devices("10de")])
+    agent.conductor.expect(instance)
     agent.build(instance, spec)
     agent.settle()
     before = (reported_cells(agent), free_counts(agent))
-    agent.orders.delete(instance.uuid, HOST)
+    agent.commands.delete(instance.uuid, HOST)
     assert (reported_cells(agent), free_counts(agent)) == before
     agent.settle()
     assert all(not cell.pinned for cell in reported_cells(agent))
@@ -154,23 +154,23 @@ def test_a_place_is_given_back_when_nothing_is_left_of_the_instance(agent: Agent
 def test_a_failed_build_gives_its_place_back(agent: Agent) -> None:
     """Its attempt is over here."""
     agent.conf.set_override("failing_hosts", [HOST], group="simulated")
-    instance, spec = an_order(numa_topology=pinned(4))
-    agent.conductor.order(instance)
+    instance, spec = a_build(numa_topology=pinned(4))
+    agent.conductor.expect(instance)
     agent.build(instance, spec)
     agent.settle()
     assert all(not cell.pinned for cell in reported_cells(agent))
 
 
 def test_an_instance_that_waits_for_its_build_is_counted_where_it_will_be(agent: Agent) -> None:
-    """Schedulers see it as soon as the order is there."""
-    agent.build(*an_order(numa_topology=pinned(4), pci_requests=[devices("10de")]))
+    """Schedulers see it as soon as the command is there."""
+    agent.build(*a_build(numa_topology=pinned(4), pci_requests=[devices("10de")]))
     assert sorted(len(cell.pinned) for cell in reported_cells(agent)) == [0, 4]
     assert sum(free_counts(agent).values()) == 3
 
 
 def test_what_will_not_fit_is_not_counted(agent: Agent) -> None:
     """It will be refused when it is its turn, and takes nothing from the others."""
-    agent.build(*an_order(numa_topology=pinned(5)))
+    agent.build(*a_build(numa_topology=pinned(5)))
     assert all(not cell.pinned for cell in reported_cells(agent))
 
 
@@ -204,8 +204,8 @@ def test_a_host_without_cells_refuses_a_topology(tmp_path: Path) -> None:
 
 def test_a_topology_that_is_none_fails_the_build(agent: Agent) -> None:
     """From a newer or a broken conductor; the agent does not fall over it."""
-    instance, spec = an_order(numa_topology={"cells": "many"})
-    agent.conductor.order(instance)
+    instance, spec = a_build(numa_topology={"cells": "many"})
+    agent.conductor.expect(instance)
     agent.build(instance, spec)
     agent.settle()
     assert [fault.instance_uuid for fault in agent.conductor.faults] == [instance.uuid]
@@ -217,13 +217,13 @@ def test_a_topology_that_is_none_fails_the_build(agent: Agent) -> None:
 
 def test_devices_are_given_to_one_alone(agent: Agent) -> None:
     """The reason says what was asked, and how many are free."""
-    order = an_order(pci_requests=[devices("10de")])
-    (first,) = claim(agent, order).pci_devices
-    (second,) = claim(agent, an_order(pci_requests=[devices("10de")])).pci_devices
+    command = a_build(pci_requests=[devices("10de")])
+    (first,) = claim(agent, command).pci_devices
+    (second,) = claim(agent, a_build(pci_requests=[devices("10de")])).pci_devices
     assert first.address != second.address
     assert {pool["vendor_id"] for pool in report(agent)["pci_stats"]} == {"8086"}
     with pytest.raises(unavailable, match="PCI devices requested: 1 card; no match in the 2"):
-        claim(agent, an_order(pci_requests=[devices("10de")]))
+        claim(agent, a_build(pci_requests=[devices("10de")]))
 
 
 def test_pools_name_no_device(agent: Agent) -> None:
@@ -235,11 +235,11 @@ def test_pools_name_no_device(agent: Agent) -> None:
 
 def test_devices_are_near_the_cpus(agent: Agent) -> None:
     """First of the emptier cell, though the other's comes first, then of the one that is left."""
-    claim(agent, an_order(numa_topology=pinned(1)))
+    claim(agent, a_build(numa_topology=pinned(1)))
     for _ in range(2):
         place = claim(
             agent,
-            an_order(numa_topology=pinned(1), pci_requests=[devices("8086", policy="required")]),
+            a_build(numa_topology=pinned(1), pci_requests=[devices("8086", policy="required")]),
         )
         assert place.numa_topology is not None
         assert {device.numa_node for device in place.pci_devices} == place.numa_topology.host_cells
@@ -247,8 +247,8 @@ def test_devices_are_near_the_cpus(agent: Agent) -> None:
 
 def test_devices_come_in_the_order_they_were_asked_for(agent: Agent) -> None:
     """So the workload knows which is which."""
-    order = an_order(pci_requests=[devices("8086"), devices("10de", 2)])
-    place = claim(agent, order)
+    command = a_build(pci_requests=[devices("8086"), devices("10de", 2)])
+    place = claim(agent, command)
     assert [device.vendor_id for device in place.pci_devices] == ["8086", "10de", "10de"]
 
 
@@ -273,11 +273,11 @@ def test_a_card_and_its_functions_are_one_thing() -> None:
 def test_who_has_what_the_host_gives_away_no_more_is_named(tmp_path: Path, agent: Agent) -> None:
     """After an operator has changed what is dedicated, or which devices there are."""
     assert agent.journal is not None
-    claim(agent, an_order())
-    with_cpus = an_order(numa_topology=pinned(4))
-    with_device = an_order(pci_requests=[devices("10de")])
-    for order in (with_cpus, with_device):
-        claim(agent, order)
+    claim(agent, a_build())
+    with_cpus = a_build(numa_topology=pinned(4))
+    with_device = a_build(pci_requests=[devices("10de")])
+    for command in (with_cpus, with_device):
+        claim(agent, command)
     entries = agent.journal.list_entries(host=HOST)
     assert misplaced(agent.drivers[HOST], entries) == []
     changed = start(tmp_path / "changed", "vcpus=8:memory_mb=8192:disk_gb=500")
@@ -293,32 +293,32 @@ def test_who_has_what_the_host_gives_away_no_more_is_named(tmp_path: Path, agent
 
 def test_a_claim_made_twice_keeps_its_place(agent: Agent) -> None:
     """Also when meanwhile a better one is free."""
-    others = [an_order(numa_topology=pinned(2)) for _ in range(2)]
-    for order in others:
-        claim(agent, order)
-    order = an_order(numa_topology=pinned(2), pci_requests=[devices("10de")])
-    place = claim(agent, order)
-    agent.orders.delete(others[0][0].uuid, HOST)
+    others = [a_build(numa_topology=pinned(2)) for _ in range(2)]
+    for command in others:
+        claim(agent, command)
+    command = a_build(numa_topology=pinned(2), pci_requests=[devices("10de")])
+    place = claim(agent, command)
+    agent.commands.delete(others[0][0].uuid, HOST)
     agent.queue.run()
     agent.restart()
-    assert claim(agent, order) == place
+    assert claim(agent, command) == place
 
 
 def test_after_the_journal_is_lost_the_driver_says_where_guests_sit(
     agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are taken over with their CPUs and devices."""
-    order = an_order(numa_topology=pinned(4), pci_requests=[devices("10de")])
-    agent.conductor.order(order[0])
-    agent.build(*order)
+    command = a_build(numa_topology=pinned(4), pci_requests=[devices("10de")])
+    agent.conductor.expect(command[0])
+    agent.build(*command)
     agent.settle()
     before = (reported_cells(agent), free_counts(agent))
-    place = agent.drivers[HOST].places[order[0].uuid]
+    place = agent.drivers[HOST].places[command[0].uuid]
     agent.close()
     for path in tmp_path.glob("journal.sqlite*"):
         path.unlink()
     agent.restart()
-    guest = GuestInfo(order[0].uuid, "running", place=place)
+    guest = GuestInfo(command[0].uuid, "running", place=place)
     monkeypatch.setattr(agent.drivers[HOST], "list_guests", lambda: [guest])
     agent.reconciler.reconcile()
     assert (reported_cells(agent), free_counts(agent)) == before
@@ -326,7 +326,7 @@ def test_after_the_journal_is_lost_the_driver_says_where_guests_sit(
 
 def test_a_new_attempt_gets_a_new_place(agent: Agent) -> None:
     """The old attempt's is not held beside it."""
-    instance, spec = an_order(numa_topology=pinned(4))
+    instance, spec = a_build(numa_topology=pinned(4))
     claim(agent, (instance, spec))
     again = instance.with_values(attempt=2)
     claim(agent, (again, spec))
@@ -337,11 +337,11 @@ def test_an_agent_killed_at_any_moment_gives_nothing_away_twice(tmp_path: Path) 
     """Before and after writes and messages: the guest is where the journal says."""
     for count, moment in enumerate(moments()):
         agent = start(tmp_path / str(count))
-        orders = [
-            an_order(numa_topology=pinned(4), pci_requests=[devices("10de")]) for _ in range(2)
+        commands = [
+            a_build(numa_topology=pinned(4), pci_requests=[devices("10de")]) for _ in range(2)
         ]
-        is_killed = run_until_killed(agent, orders, moment)
-        places = [agent.drivers[HOST].places.get(order[0].uuid) for order in orders]
+        is_killed = run_until_killed(agent, commands, moment)
+        places = [agent.drivers[HOST].places.get(command[0].uuid) for command in commands]
         found = [place for place in places if place is not None]
         cpus = [cpu for place in found for cpu in cpus_of(place)]
         addresses = [device.address for place in found for device in place.pci_devices]
@@ -359,22 +359,22 @@ def cpus_of(place: InstancePlacement) -> frozenset[int]:
     return place.numa_topology.cells[0].cpus_taken
 
 
-def run_until_killed(agent: Agent, orders: list[Order], moment: float) -> bool:
+def run_until_killed(agent: Agent, commands: list[Command], moment: float) -> bool:
     """Build both; when the agent is killed in between, restart it and go on."""
-    for order in orders:
-        agent.conductor.order(order[0])
+    for command in commands:
+        agent.conductor.expect(command[0])
     agent.breaker.kill_at(moment)
     spawned: dict[str, InstancePlacement] = {}
     try:
-        for order in orders:
-            agent.build(*order)
+        for command in commands:
+            agent.build(*command)
             agent.settle()
     except Killed:
         spawned = agent.drivers[HOST].places
         agent.breaker.mend()
         agent.restart()
-        for order in orders:
-            agent.build(*order)
+        for command in commands:
+            agent.build(*command)
         agent.settle()
         for uuid, place in agent.drivers[HOST].places.items():
             assert spawned.get(uuid, place) == place, "a guest that runs is not moved"
@@ -394,8 +394,8 @@ def test_devices_are_those_of_the_cards_that_placement_chose(tmp_path: Path) -> 
         "spec": [{"vendor_id": "8086", "product_id": "10ed"}],
     }  # fmt: skip
     allocations = {card: {"resources": {"CUSTOM_PCI_8086_10ED": 1}}}
-    instance, spec = an_order(host, pci_requests=with_providers([request], allocations))
-    agent.conductor.order(instance)
+    instance, spec = a_build(host, pci_requests=with_providers([request], allocations))
+    agent.conductor.expect(instance)
     agent.build(instance, spec)
     agent.settle()
     assert agent.journal is not None
@@ -404,8 +404,8 @@ def test_devices_are_those_of_the_cards_that_placement_chose(tmp_path: Path) -> 
     assert [(one.address, one.rp_uuid) for one in entry.place.pci_devices] == [
         (wanted.address, card)
     ]
-    plain, plain_spec = an_order(host, pci_requests=[request])
-    agent.conductor.order(plain)
+    plain, plain_spec = a_build(host, pci_requests=[request])
+    agent.conductor.expect(plain)
     agent.build(plain, plain_spec)
     agent.settle()
     places = [one.place for one in agent.journal.list_entries(host=host) if one.place is not None]

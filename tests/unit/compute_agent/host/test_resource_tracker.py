@@ -16,7 +16,7 @@ from compute_agent.virt.driver import HostResources, Readings
 from compute_agent.virt.simulated.simulated_driver import SimulatedDriver
 from compute_agent.virt.simulated.simulated_hosts import SimulatedHost, parse_hosts
 from tests import builders
-from tests.fixtures.agent import A_HOST, HOSTS, Agent, an_order
+from tests.fixtures.agent import A_HOST, HOSTS, Agent, a_build
 
 NODE_UUID = builders.a_uuid()
 
@@ -135,9 +135,9 @@ def test_the_record_has_what_monitors_measured(agent: Agent) -> None:
 
 
 def test_usage_follows_the_journal(agent: Agent) -> None:
-    """From the order on; only this host's instances."""
-    agent.build(*an_order(flavor=builders.a_flavor(vcpus=4)))
-    agent.build(*an_order(HOSTS[1]))
+    """From the command on; only this host's instances."""
+    agent.build(*a_build(flavor=builders.a_flavor(vcpus=4)))
+    agent.build(*a_build(HOSTS[1]))
     attributes = a_tracker(agent).compute_node().attributes
     assert (attributes["vcpus_used"], attributes["num_io_ops"]) == (4, 1)
 
@@ -149,7 +149,7 @@ def test_failed_builds_count_unless_turned_off(agent: Agent, threshold: int, exp
     agent.conf.set_override(
         "consecutive_build_service_disable_threshold", threshold, group="compute"
     )
-    agent.build(*an_order())
+    agent.build(*a_build())
     agent.settle()
     attributes = a_tracker(agent).compute_node().attributes
     assert (attributes["failed_builds"], attributes["stats"]["failed_builds"]) == (expected,) * 2

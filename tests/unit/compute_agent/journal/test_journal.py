@@ -22,7 +22,7 @@ from compute_agent.journal.journal_schema import SCHEMA_VERSION
 from objects.instance import Instance
 from objects.request_spec import RequestSpec
 from tests import builders
-from tests.fixtures.agent import HOSTS, an_order
+from tests.fixtures.agent import HOSTS, a_build
 
 HOST, OTHER_HOST = HOSTS
 
@@ -53,7 +53,7 @@ def journal(tmp_path: Path, clock: Clock) -> Iterator[Journal]:
 
 def running(journal: Journal, host: str = HOST, **values: object) -> Instance:
     """Return an instance that the journal has as built, and whose report was answered."""
-    instance, spec = an_order(host, **values)
+    instance, spec = a_build(host, **values)
     accept(journal, instance, spec)
     journal.claim(host, instance.uuid, instance.attempt)
     journal.finish_build(host, instance.uuid, instance.attempt, power_state="running")
@@ -86,9 +86,9 @@ def fail(journal: Journal, instance: Instance, *, is_counted: bool = True) -> bo
     )  # fmt: skip
 
 
-def test_an_order_survives_closing_the_file(journal: Journal, tmp_path: Path) -> None:
+def test_a_command_survives_closing_the_file(journal: Journal, tmp_path: Path) -> None:
     """Another process reads the same instance and request spec."""
-    instance, spec = an_order(image=builders.an_image(properties={"os_type": "linux"}))
+    instance, spec = a_build(image=builders.an_image(properties={"os_type": "linux"}))
     accept(journal, instance, spec)
     journal.close()
     again = Journal(tmp_path / "journal.sqlite")
@@ -104,7 +104,7 @@ def test_an_entry_knows_what_the_instance_takes(journal: Journal) -> None:
     group = builders.an_instance_group()
     image = builders.an_image(properties={"os_type": "linux"})
     flavor = builders.a_flavor(vcpus=3, memory_mb=700, root_gb=5, ephemeral_gb=2)
-    instance, spec = an_order(image=image, flavor=flavor, instance_group=group)
+    instance, spec = a_build(image=image, flavor=flavor, instance_group=group)
     accept(journal, instance, spec)
     found = entry(journal, instance)
     assert found == Entry(
@@ -118,21 +118,21 @@ def test_an_entry_knows_what_the_instance_takes(journal: Journal) -> None:
 # Attempts as fences -------------------------------------------------------------------------------
 
 
-def test_the_first_order_is_new(journal: Journal) -> None:
+def test_the_first_command_is_new(journal: Journal) -> None:
     """What was never seen is to be built."""
-    assert accept(journal, *an_order()) is Acceptance.NEW
+    assert accept(journal, *a_build()) is Acceptance.NEW
 
 
-def test_the_same_order_again_is_repeated(journal: Journal) -> None:
+def test_the_same_command_again_is_repeated(journal: Journal) -> None:
     """It is built once."""
-    order = an_order()
-    accept(journal, *order)
-    assert accept(journal, *order) is Acceptance.REPEATED
+    command = a_build()
+    accept(journal, *command)
+    assert accept(journal, *command) is Acceptance.REPEATED
 
 
-def test_an_order_that_failed_is_over(journal: Journal) -> None:
+def test_a_command_that_failed_is_over(journal: Journal) -> None:
     """Nothing is left of it, and it is not built again."""
-    instance, spec = an_order()
+    instance, spec = a_build()
     accept(journal, instance, spec)
     fail(journal, instance)
     answer_all(journal)
@@ -140,10 +140,10 @@ def test_an_order_that_failed_is_over(journal: Journal) -> None:
 
 
 def test_a_lower_attempt_is_ignored_on_every_host_of_the_agent(journal: Journal) -> None:
-    """The second attempt went to another host; the first order comes late."""
-    second, spec = an_order(OTHER_HOST, attempt=2)
+    """The second attempt went to another host; the first command comes late."""
+    second, spec = a_build(OTHER_HOST, attempt=2)
     accept(journal, second, spec)
-    first, spec = an_order(uuid=second.uuid, attempt=1)
+    first, spec = a_build(uuid=second.uuid, attempt=1)
     assert accept(journal, first, spec) is Acceptance.IGNORED
 
 
@@ -151,7 +151,7 @@ def test_a_higher_attempt_replaces_the_entry_and_its_reports(journal: Journal) -
     """What the older attempt left on the host is to be removed first."""
     instance = running(journal)
     journal.end(HOST, instance.uuid, 1, exit_code=1)
-    later, spec = an_order(uuid=instance.uuid, attempt=2)
+    later, spec = a_build(uuid=instance.uuid, attempt=2)
     assert accept(journal, later, spec) is Acceptance.NEW
     found = entry(journal, later)
     assert found is not None
@@ -160,25 +160,25 @@ def test_a_higher_attempt_replaces_the_entry_and_its_reports(journal: Journal) -
 
 
 def test_nothing_is_built_after_a_delete(journal: Journal) -> None:
-    """An order that was overtaken by the delete does not come to life, however high its attempt."""
-    instance, spec = an_order(attempt=7)
+    """A command overtaken by the delete does not come to life, however high its attempt."""
+    instance, spec = a_build(attempt=7)
     journal.begin_delete(HOST, instance.uuid)
     journal.finish_delete(HOST, instance.uuid)
     assert accept(journal, instance, spec) is Acceptance.IGNORED
 
 
-def test_a_forgotten_attempt_is_not_built_when_its_order_comes_late(journal: Journal) -> None:
+def test_a_forgotten_attempt_is_not_built_when_its_command_comes_late(journal: Journal) -> None:
     """Only a higher attempt is."""
-    instance, spec = an_order(attempt=2)
+    instance, spec = a_build(attempt=2)
     journal.begin_forget(HOST, instance.uuid, 2)
     journal.finish_delete(HOST, instance.uuid)
     assert accept(journal, instance, spec) is Acceptance.IGNORED
-    third, spec = an_order(uuid=instance.uuid, attempt=3)
+    third, spec = a_build(uuid=instance.uuid, attempt=3)
     assert accept(journal, third, spec) is Acceptance.NEW
 
 
 def test_forgetting_leaves_a_later_attempt_alone(journal: Journal) -> None:
-    """The order to forget came late."""
+    """The command to forget came late."""
     instance = running(journal, attempt=2)
     assert not journal.begin_forget(HOST, instance.uuid, 1)
     found = entry(journal, instance)
@@ -220,7 +220,7 @@ def test_old_fences_are_dropped_and_needed_ones_stay(journal: Journal, clock: Cl
 
 def test_a_success_is_noted_and_reported_in_one_step(journal: Journal) -> None:
     """An agent that dies right after it has reported it, or will."""
-    instance, spec = an_order()
+    instance, spec = a_build()
     accept(journal, instance, spec)
     assert journal.finish_build(HOST, instance.uuid, 1, power_state="running")
     (report,) = journal.next_reports(5)
@@ -231,7 +231,7 @@ def test_a_success_is_noted_and_reported_in_one_step(journal: Journal) -> None:
 
 def test_a_guest_that_ended_already_is_reported_as_built_then_as_ended(journal: Journal) -> None:
     """The conductor learns both, in this order, with the exit code."""
-    instance, spec = an_order()
+    instance, spec = a_build()
     accept(journal, instance, spec)
     journal.finish_build(HOST, instance.uuid, 1, power_state="shutdown", exit_code=0)
     found = entry(journal, instance)
@@ -243,14 +243,14 @@ def test_a_guest_that_ended_already_is_reported_as_built_then_as_ended(journal: 
 @pytest.mark.parametrize("overtake", ["delete", "forget", "later"])
 def test_a_build_that_was_overtaken_reports_nothing(journal: Journal, overtake: str) -> None:
     """Its end is of no interest any more, good or bad."""
-    instance, spec = an_order()
+    instance, spec = a_build()
     accept(journal, instance, spec)
     if overtake == "delete":
         journal.begin_delete(HOST, instance.uuid)
     elif overtake == "forget":
         journal.begin_forget(HOST, instance.uuid, 1)
     else:
-        accept(journal, *an_order(uuid=instance.uuid, attempt=2))
+        accept(journal, *a_build(uuid=instance.uuid, attempt=2))
     assert not journal.claim(HOST, instance.uuid, 1)
     assert not journal.finish_build(HOST, instance.uuid, 1, power_state="running")
     assert not fail(journal, instance)
@@ -259,7 +259,7 @@ def test_a_build_that_was_overtaken_reports_nothing(journal: Journal, overtake: 
 
 def test_a_failure_removes_the_entry_and_keeps_the_fault(journal: Journal) -> None:
     """The resources are free, the conductor gets the fault."""
-    instance, spec = an_order()
+    instance, spec = a_build()
     accept(journal, instance, spec)
     assert fail(journal, instance)
     (report,) = journal.next_reports(5)
@@ -271,7 +271,7 @@ def test_a_failure_removes_the_entry_and_keeps_the_fault(journal: Journal) -> No
 def test_failed_builds_are_counted_in_a_row(journal: Journal) -> None:
     """Those that say something about the host; a success resets it; other hosts count apart."""
     for is_counted in (True, True, False):
-        instance, spec = an_order()
+        instance, spec = a_build()
         accept(journal, instance, spec)
         fail(journal, instance, is_counted=is_counted)
     assert (journal.failed_builds(HOST), journal.failed_builds(OTHER_HOST)) == (2, 0)
@@ -297,7 +297,7 @@ def test_a_delete_of_what_is_not_here_is_reported_too(journal: Journal) -> None:
 
 def test_a_delete_drops_reports_that_are_not_needed(journal: Journal) -> None:
     """The conductor does not hear of a success after it ordered the delete."""
-    instance, spec = an_order()
+    instance, spec = a_build()
     accept(journal, instance, spec)
     journal.finish_build(HOST, instance.uuid, 1, power_state="running")
     journal.begin_delete(HOST, instance.uuid)
@@ -319,7 +319,7 @@ def test_what_was_built_is_reported_again_on_demand(journal: Journal, has_ended:
 
 def test_an_instance_can_be_taken_over(journal: Journal) -> None:
     """It takes its place and its fence; doing it over an entry changes nothing."""
-    instance, spec = an_order(attempt=3)
+    instance, spec = a_build(attempt=3)
     journal.adopt(instance, has_ended=True, exit_code=None, reports=[Kind.INSTANCE_ENDED])
     journal.adopt(instance, has_ended=False, exit_code=None, reports=[Kind.BUILD_SUCCEEDED])
     found = entry(journal, instance)
@@ -346,12 +346,12 @@ def test_reports_come_in_order_one_for_each_instance(journal: Journal) -> None:
 
 def test_builds_in_hand_are_those_whose_end_was_not_answered(journal: Journal) -> None:
     """Running or waiting to be told; an attempt that is over does not hide the current one."""
-    building, spec = an_order()
+    building, spec = a_build()
     accept(journal, building, spec)
-    told, spec = an_order()
+    told, spec = a_build()
     accept(journal, told, spec)
     fail(journal, told)
-    accept(journal, *an_order(OTHER_HOST, uuid=told.uuid, attempt=2))
+    accept(journal, *a_build(OTHER_HOST, uuid=told.uuid, attempt=2))
     running(journal)
     assert journal.builds_in_hand() == {building.uuid: 1, told.uuid: 2}
 
@@ -520,7 +520,7 @@ def test_a_closed_journal_takes_nothing(journal: Journal) -> None:
     """What still works after the stop fails, and goes on at the next start."""
     journal.close()
     with pytest.raises(exception.Unavailable):
-        accept(journal, *an_order())
+        accept(journal, *a_build())
 
 
 def test_only_the_agent_s_user_may_read_it(journal: Journal, tmp_path: Path) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 from compute_agent.journal import journal_schema
 from compute_agent.journal.command_log import Change, CommandLog
 from compute_agent.journal.journal import Acceptance, Journal, State
-from objects.instance_order import InstanceOrder, Verb
+from objects.instance_command import InstanceCommand, Verb
 from tests import builders
 
 HOST = "h1"
 
 
 def test_a_journal_of_version_2_is_brought_up_to_3(tmp_path: Path) -> None:
-    """Its instances are there, and orders and the states of moves can be written."""
+    """Its instances are there, and commands and the states of moves can be written."""
     instance = builders.an_instance(host=HOST, node=HOST, attempt=1)
     path = tmp_path / "journal.sqlite"
     with sqlite3.connect(path, isolation_level=None) as connection:
@@ -35,10 +35,10 @@ def test_a_journal_of_version_2_is_brought_up_to_3(tmp_path: Path) -> None:
     assert entry is not None
     assert (entry.state, entry.vcpus, entry.former_place) == (State.RUNNING, 7, None)
     book = CommandLog(journal)
-    order = InstanceOrder.from_values(
+    command = InstanceCommand.from_values(
         instance=instance, host=HOST, operation="migrate", verb=Verb.DETACH.value, sequence=1
     )
-    assert book.accept(order) is Acceptance.NEW
-    assert book.finish(order, Change(state=State.LEAVING))
+    assert book.accept(command) is Acceptance.NEW
+    assert book.finish(command, Change(state=State.LEAVING))
     assert [each.state for each in journal.list_entries()] == [State.LEAVING]
     journal.close()

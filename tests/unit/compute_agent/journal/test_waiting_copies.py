@@ -16,8 +16,8 @@ from compute_agent.work.command_execution import CommandExecution
 from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
-from objects.instance_order import InstanceOrder, Verb
-from tests.fixtures.agent import AGENT, HOSTS, Agent, an_order
+from objects.instance_command import InstanceCommand, Verb
+from tests.fixtures.agent import AGENT, HOSTS, Agent, a_build
 
 HOST = HOSTS[0]
 SECONDS_MAX = 10.0
@@ -71,8 +71,8 @@ class Source:
         """Return two that run."""
         made = []
         for _ in range(2):
-            instance, spec = an_order(HOST)
-            self.agent.conductor.order(instance)
+            instance, spec = a_build(HOST)
+            self.agent.conductor.expect(instance)
             self.agent.build(instance, spec)
             made.append(instance)
         self.agent.settle()
@@ -80,11 +80,11 @@ class Source:
 
     def migrate(self, *guests: Instance) -> None:
         for guest in guests:
-            order = InstanceOrder.from_values(
+            command = InstanceCommand.from_values(
                 instance=guest, host=HOST, operation="live_migrate", verb=Verb.LIVE_MIGRATE,
                 sequence=1, arguments={"destination": {}},
             )  # fmt: skip
-            self.work.take(admin_context(), order)
+            self.work.take(admin_context(), command)
 
     def state(self, guest: Instance) -> str:
         return self.agent.states()[HOST, guest.uuid]
@@ -157,7 +157,7 @@ def test_one_that_waits_can_be_aborted(source: Source) -> None:
 
 
 def test_an_abort_is_remembered_by_the_next_agent(make_source: Callable[[], Source]) -> None:
-    """It takes up both orders, and the one that was to be aborted waits for no other."""
+    """It takes up both commands, and the one that was to be aborted waits for no other."""
     source = make_source()
     first, second = source.guests()
     source.migrate(first, second)

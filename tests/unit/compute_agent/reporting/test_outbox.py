@@ -8,7 +8,7 @@ import pytest
 from armillary import exception
 from compute_agent.journal.journal import Journal, Kind, State
 from compute_agent.reporting.outbox import BACKOFF
-from tests.fixtures.agent import AGENT, HOSTS, Agent, an_order
+from tests.fixtures.agent import AGENT, HOSTS, Agent, a_build
 
 HOST = HOSTS[0]
 
@@ -20,8 +20,8 @@ def journal_of(agent: Agent) -> Journal:
 
 def built(agent: Agent, host: str = HOST) -> str:
     """Build an instance, and return its UUID; its report waits."""
-    instance, spec = an_order(host)
-    agent.conductor.order(instance)
+    instance, spec = a_build(host)
+    agent.conductor.expect(instance)
     agent.build(instance, spec)
     agent.queue.run()
     return instance.uuid
@@ -165,10 +165,10 @@ def test_a_failure_that_came_too_late_is_just_forgotten(agent: Agent) -> None:
 
 
 def test_a_later_attempt_is_not_destroyed_by_a_stale_report_of_an_earlier(agent: Agent) -> None:
-    """The earlier one's report is dropped when the later order comes."""
+    """The earlier one's report is dropped when the later command comes."""
     uuid = built(agent)
-    later, spec = an_order(uuid=uuid, attempt=2)
-    agent.conductor.order(later)
+    later, spec = a_build(uuid=uuid, attempt=2)
+    agent.conductor.expect(later)
     agent.build(later, spec)
     agent.settle()
     assert agent.states() == {(HOST, uuid): State.RUNNING}

@@ -12,15 +12,15 @@ from armillary.context import RequestContext
 from compute_agent.reporting import reconcile
 from compute_agent.reporting.reconcile import RETRY_SECONDS
 from objects.instance import Instance
-from tests.fixtures.agent import HOSTS, Agent, an_order
+from tests.fixtures.agent import HOSTS, Agent, a_build
 
 HOST = HOSTS[0]
 
 
 def running(agent: Agent, host: str = HOST) -> Instance:
     """Return an instance that runs, and the conductor knows so."""
-    instance, spec = an_order(host)
-    agent.conductor.order(instance)
+    instance, spec = a_build(host)
+    agent.conductor.expect(instance)
     agent.build(instance, spec)
     agent.settle()
     return instance
@@ -66,7 +66,7 @@ def test_nothing_is_destroyed_without_an_answer(agent: Agent, is_first: bool) ->
     agent.conductor.instances.clear()
     agent.reconciler.request()
     if not is_first:
-        agent.conductor.order(instance)
+        agent.conductor.expect(instance)
         assert agent.reconciler.step() is not None
         agent.conductor.instances.clear()
     agent.bus.fail("list_host_instances", oslo_messaging.MessagingTimeout("no answer"))
@@ -93,12 +93,12 @@ def test_a_build_that_came_after_the_question_is_not_touched(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The conductor's answer is older than the guest."""
-    instance, spec = an_order()
+    instance, spec = a_build()
     answer = agent.conductor.list_host_instances
 
     def late(context: RequestContext, **arguments: Any) -> list[Instance]:
         known = list(answer(context, **arguments))
-        agent.conductor.order(instance)
+        agent.conductor.expect(instance)
         agent.build(instance, spec)
         agent.settle()
         return known
@@ -119,7 +119,7 @@ def test_what_changed_since_the_question_is_left_alone(
 
     def late(context: RequestContext, **arguments: Any) -> list[Instance]:
         known = list(answer(context, **arguments))
-        agent.orders.delete(instance.uuid, HOST)
+        agent.commands.delete(instance.uuid, HOST)
         agent.settle()
         return known
 
@@ -130,7 +130,7 @@ def test_what_changed_since_the_question_is_left_alone(
 
 
 def test_a_lost_delete_is_done_and_reported(agent: Agent) -> None:
-    """The order was sent while the agent was away."""
+    """The command was sent while the agent was away."""
     instance = running(agent)
     agent.conductor.instances[instance.uuid].task_state = "deleting"
     reconcile_all(agent)

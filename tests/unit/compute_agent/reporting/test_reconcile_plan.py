@@ -148,7 +148,7 @@ def test_an_instance_that_moved_to_another_host_is_a_stray_here() -> None:
 
 
 def test_a_later_attempt_on_the_way_here_is_waited_for() -> None:
-    """The order to build it will replace what runs."""
+    """The command to build it will replace what runs."""
     coming = builders.an_instance(uuid=UUID, host=HOST, vm_state="building", attempt=2)
     assert planned(entry("running"), guest("running"), coming) == []
 

@@ -23,7 +23,7 @@ from compute_agent.virt.driver import Readings
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.compute_node import ComputeNode
 from tests import builders
-from tests.fixtures.agent import AGENT, HOSTS, Agent, an_order
+from tests.fixtures.agent import AGENT, HOSTS, Agent, a_build
 from tests.fixtures.told import Told
 
 HOST, OTHER_HOST = HOSTS
@@ -90,10 +90,10 @@ def messages(agent: Agent, reporter: Reporter) -> list[list[str]]:
 
 def test_a_heartbeat_names_all_hosts_and_builds_in_hand(agent: Agent, reporter: Reporter) -> None:
     """In one message, however many hosts there are."""
-    order = an_order()
-    agent.build(*order)
+    command = a_build()
+    agent.build(*command)
     reporter.heartbeat()
-    assert agent.conductor.heartbeats == [(sorted(HOSTS), {order[0].uuid: 1})]
+    assert agent.conductor.heartbeats == [(sorted(HOSTS), {command[0].uuid: 1})]
 
 
 def test_a_heartbeat_that_is_not_answered_is_no_error(agent: Agent, reporter: Reporter) -> None:
@@ -162,7 +162,7 @@ def test_only_what_changed_is_sent(
     agent: Agent, reporter: Reporter, messages: list[list[str]]
 ) -> None:
     """And with what it is by now."""
-    agent.build(*an_order())
+    agent.build(*a_build())
     reporter.touch(HOST)
     agent.now += DEBOUNCE_SECONDS
     reporter.step()

@@ -6,16 +6,16 @@ from armillary import exception
 from armillary.context import admin_context
 from compute_agent.journal.command_log import CommandLog
 from objects.instance import Instance
-from objects.instance_order import InstanceOrder, Verb
+from objects.instance_command import InstanceCommand, Verb
 from objects.request_spec import RequestSpec
-from tests.fixtures.agent import HOSTS, Agent, an_order
+from tests.fixtures.agent import HOSTS, Agent, a_build
 
 HERE, THERE = HOSTS
 
 
-def ordered(instance: Instance, spec: RequestSpec, verb: Verb, sequence: int) -> InstanceOrder:
-    """Return an order that is for an instance's own host."""
-    return InstanceOrder.from_values(
+def commanded(instance: Instance, spec: RequestSpec, verb: Verb, sequence: int) -> InstanceCommand:
+    """Return a command that is for an instance's own host."""
+    return InstanceCommand.from_values(
         instance=instance, host=HERE, operation="test", verb=verb.value, sequence=sequence,
         arguments={}, request_spec=spec,
     )  # fmt: skip
@@ -23,8 +23,8 @@ def ordered(instance: Instance, spec: RequestSpec, verb: Verb, sequence: int) ->
 
 def a_server(agent: Agent) -> tuple[Instance, RequestSpec]:
     """Return a server that was built, whose agent is in doubt of what comes."""
-    instance, spec = an_order(HERE)
-    agent.conductor.order(instance)
+    instance, spec = a_build(HERE)
+    agent.conductor.expect(instance)
     agent.build(instance, spec)
     agent.settle()
     agent.contact.in_doubt = True
@@ -33,8 +33,8 @@ def a_server(agent: Agent) -> tuple[Instance, RequestSpec]:
 
 def test_an_attempt_that_went_on_elsewhere_is_not_built(agent: Agent) -> None:
     """It leaves nothing, and says nothing."""
-    instance, spec = an_order(HERE)
-    agent.conductor.order(instance.with_values(host="another", attempt=2))
+    instance, spec = a_build(HERE)
+    agent.conductor.expect(instance.with_values(host="another", attempt=2))
     agent.contact.in_doubt = True
     agent.build(instance, spec)
     agent.settle()
@@ -43,8 +43,8 @@ def test_an_attempt_that_went_on_elsewhere_is_not_built(agent: Agent) -> None:
 
 def test_an_attempt_that_is_wanted_is_built_in_doubt_too(agent: Agent) -> None:
     """The conductor says that it is."""
-    instance, spec = an_order(HERE)
-    agent.conductor.order(instance)
+    instance, spec = a_build(HERE)
+    agent.conductor.expect(instance)
     agent.contact.in_doubt = True
     agent.build(instance, spec)
     agent.settle()
@@ -53,8 +53,8 @@ def test_an_attempt_that_is_wanted_is_built_in_doubt_too(agent: Agent) -> None:
 
 def test_an_attempt_waits_while_no_conductor_says_whether_it_is_wanted(agent: Agent) -> None:
     """It is built when a conductor does."""
-    instance, spec = an_order(HERE)
-    agent.conductor.order(instance)
+    instance, spec = a_build(HERE)
+    agent.conductor.expect(instance)
     agent.contact.in_doubt = True
     agent.bus.fail("is_build_wanted", exception.RpcTimeout(reason="no answer"))
     agent.build(instance, spec)
@@ -64,46 +64,46 @@ def test_an_attempt_waits_while_no_conductor_says_whether_it_is_wanted(agent: Ag
     assert (before, agent.guests()) == (set(), {(HERE, instance.uuid)})
 
 
-def test_an_order_that_was_given_up_is_not_carried_out(agent: Agent) -> None:
+def test_a_command_that_was_given_up_is_not_executed(agent: Agent) -> None:
     """Nothing is answered; what earlier ones left is looked at soon."""
     instance, spec = a_server(agent)
     agent.conductor.given_up.add(4)
-    agent.order_work.take(admin_context(), ordered(instance, spec, Verb.POWER_OFF, 4))
+    agent.command_work.take(admin_context(), commanded(instance, spec, Verb.POWER_OFF, 4))
     agent.settle()
     assert agent.states() == {(HERE, instance.uuid): "running"}
     assert agent.conductor.reported("command_answered") == []
     assert agent.reconciler.step() is not None
 
 
-def test_an_order_that_is_wanted_is_carried_out_in_doubt_too(agent: Agent) -> None:
+def test_a_command_that_is_wanted_is_executed_in_doubt_too(agent: Agent) -> None:
     """The conductor says that it waits."""
     instance, spec = a_server(agent)
-    agent.order_work.take(admin_context(), ordered(instance, spec, Verb.POWER_OFF, 4))
+    agent.command_work.take(admin_context(), commanded(instance, spec, Verb.POWER_OFF, 4))
     agent.settle()
     assert agent.states() == {(HERE, instance.uuid): "ended"}
 
 
-def test_an_order_before_one_that_was_given_up_is_late(agent: Agent) -> None:
+def test_a_command_before_one_that_was_given_up_is_late(agent: Agent) -> None:
     """Its number is remembered, in no doubt too."""
     instance, spec = a_server(agent)
     agent.conductor.given_up.add(4)
-    agent.order_work.take(admin_context(), ordered(instance, spec, Verb.POWER_OFF, 4))
+    agent.command_work.take(admin_context(), commanded(instance, spec, Verb.POWER_OFF, 4))
     agent.settle()
     agent.contact.in_doubt = False
-    agent.order_work.take(admin_context(), ordered(instance, spec, Verb.POWER_OFF, 3))
+    agent.command_work.take(admin_context(), commanded(instance, spec, Verb.POWER_OFF, 3))
     agent.settle()
     assert agent.states() == {(HERE, instance.uuid): "running"}
 
 
-def test_an_order_before_one_that_was_forgotten_is_late(agent: Agent) -> None:
-    """To forget an instance does not forget how far its orders were."""
+def test_a_command_before_one_that_was_forgotten_is_late(agent: Agent) -> None:
+    """To forget an instance does not forget how far its commands were."""
     instance, spec = a_server(agent)
     agent.contact.in_doubt = False
-    agent.order_work.take(admin_context(), ordered(instance, spec, Verb.POWER_OFF, 4))
+    agent.command_work.take(admin_context(), commanded(instance, spec, Verb.POWER_OFF, 4))
     agent.settle()
-    agent.orders.forget(instance.uuid, HERE, instance.attempt)
+    agent.commands.forget(instance.uuid, HERE, instance.attempt)
     agent.settle()
-    agent.order_work.take(admin_context(), ordered(instance, spec, Verb.SPAWN, 3))
+    agent.command_work.take(admin_context(), commanded(instance, spec, Verb.SPAWN, 3))
     agent.settle()
     assert agent.journal is not None
     assert (agent.guests(), CommandLog(agent.journal).list_open()) == (set(), [])
@@ -112,7 +112,7 @@ def test_an_order_before_one_that_was_forgotten_is_late(agent: Agent) -> None:
 def test_what_an_operation_may_leave_behind_is_looked_at_until_it_is_over(agent: Agent) -> None:
     """It may end without this host, which was given up meanwhile: no message tells it then."""
     instance, spec = a_server(agent)
-    agent.order_work.take(admin_context(), ordered(instance, spec, Verb.DETACH, 1))
+    agent.command_work.take(admin_context(), commanded(instance, spec, Verb.DETACH, 1))
     agent.settle()
     under_way = instance.with_values(vm_state="shelved", task_state="shelving_offloading")
     agent.conductor.instances[instance.uuid] = under_way
@@ -130,7 +130,7 @@ def test_what_an_operation_may_leave_behind_is_looked_at_until_it_is_over(agent:
 def test_a_move_that_waits_for_its_user_is_looked_at_less_and_less(agent: Agent) -> None:
     """A migration may be confirmed after days; its source is compared as often as others then."""
     instance, spec = a_server(agent)
-    agent.order_work.take(admin_context(), ordered(instance, spec, Verb.DETACH, 1))
+    agent.command_work.take(admin_context(), commanded(instance, spec, Verb.DETACH, 1))
     agent.settle()
     agent.conductor.moving = [{"instance_uuid": instance.uuid, "host": HERE}]
     del agent.conductor.instances[instance.uuid]

@@ -1,4 +1,4 @@
-"""Orders: twice, late, for the wrong host; and an agent killed at every moment of them."""
+"""Commands: twice, late, for the wrong host; and an agent killed at every moment of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.agent import HOSTS, Agent, an_order
+from tests.fixtures.agent import HOSTS, Agent, a_build
 from tests.fixtures.direct_bus import Killed, moments
 
 HOST, OTHER_HOST = HOSTS
@@ -15,52 +15,54 @@ HOST, OTHER_HOST = HOSTS
 
 def running(agent: Agent, host: str = HOST) -> str:
     """Return the UUID of an instance that runs, and the conductor knows so."""
-    instance, spec = an_order(host)
-    agent.conductor.order(instance)
+    instance, spec = a_build(host)
+    agent.conductor.expect(instance)
     agent.build(instance, spec)
     agent.settle()
     return instance.uuid
 
 
-def test_the_same_order_twice_is_built_once_and_reported_twice(agent: Agent) -> None:
+def test_the_same_command_twice_is_built_once_and_reported_twice(agent: Agent) -> None:
     """The second answer is the same as the first."""
-    order = an_order()
-    agent.conductor.order(order[0])
-    agent.build(*order)
-    agent.build(*order)
+    command = a_build()
+    agent.conductor.expect(command[0])
+    agent.build(*command)
+    agent.build(*command)
     assert len(agent.queue.line) == 1
     agent.settle()
-    agent.build(*order)
+    agent.build(*command)
     agent.settle()
-    assert agent.conductor.reported("build_succeeded") == [(HOST, order[0].uuid, 1, "running")] * 2
+    assert (
+        agent.conductor.reported("build_succeeded") == [(HOST, command[0].uuid, 1, "running")] * 2
+    )
 
 
 def test_a_command_without_a_worker_is_resumed(agent: Agent) -> None:
     """The conductor's lease ran out before the agent looked itself."""
-    order = an_order()
-    agent.build(*order)
+    command = a_build()
+    agent.build(*command)
     agent.queue.line.clear()
-    agent.build(*order)
+    agent.build(*command)
     assert len(agent.queue.line) == 1
 
 
 def test_an_attempt_that_failed_before_is_said_to_have_failed(agent: Agent) -> None:
     """It is not built, and the conductor does not wait for ever."""
     agent.conf.set_override("failing_hosts", [HOST], group="simulated")
-    order = an_order()
-    agent.build(*order)
+    command = a_build()
+    agent.build(*command)
     agent.settle()
-    agent.build(*order)
+    agent.build(*command)
     agent.settle()
     assert len(agent.conductor.reported("build_failed")) == 2
 
 
 def test_a_lower_attempt_does_nothing(agent: Agent) -> None:
     """Its instance has moved on."""
-    later, spec = an_order(OTHER_HOST, attempt=2)
-    agent.conductor.order(later)
+    later, spec = a_build(OTHER_HOST, attempt=2)
+    agent.conductor.expect(later)
     agent.build(later, spec)
-    agent.build(*an_order(HOST, uuid=later.uuid, attempt=1))
+    agent.build(*a_build(HOST, uuid=later.uuid, attempt=1))
     agent.settle()
     assert agent.guests() == {(OTHER_HOST, later.uuid)}
 
@@ -70,7 +72,7 @@ def test_a_lower_attempt_does_nothing(agent: Agent) -> None:
 )
 def test_what_the_agent_does_not_carry_is_refused(agent: Agent, host: str, node: str) -> None:
     """The next host is tried at once, instead of when a lease runs out."""
-    agent.build(*an_order(host, node=node))
+    agent.build(*a_build(host, node=node))
     agent.settle()
     assert agent.conductor.reported("build_failed")[0][-1] is True
     assert "does not manage" in agent.conductor.faults[0].message
@@ -79,8 +81,8 @@ def test_what_the_agent_does_not_carry_is_refused(agent: Agent, host: str, node:
 
 def test_a_delete_is_reported_also_when_nothing_is_there(agent: Agent) -> None:
     """The conductor waits for it."""
-    instance, spec = an_order()
-    agent.orders.delete(instance.uuid, HOST)
+    instance, spec = a_build()
+    agent.commands.delete(instance.uuid, HOST)
     agent.build(instance, spec)
     agent.settle()
     assert agent.conductor.reported("instance_deleted") == [(HOST, instance.uuid)]
@@ -90,18 +92,18 @@ def test_a_delete_is_reported_also_when_nothing_is_there(agent: Agent) -> None:
 def test_a_delete_twice_is_fine(agent: Agent) -> None:
     """While it is under way, and when it is done."""
     uuid = running(agent)
-    agent.orders.delete(uuid, HOST)
-    agent.orders.delete(uuid, HOST)
+    agent.commands.delete(uuid, HOST)
+    agent.commands.delete(uuid, HOST)
     agent.settle()
-    agent.orders.delete(uuid, HOST)
+    agent.commands.delete(uuid, HOST)
     agent.settle()
     assert agent.conductor.reported("instance_deleted") == [(HOST, uuid)] * 2
 
 
-def test_an_order_for_a_host_that_is_not_carried_is_left_alone(agent: Agent) -> None:
+def test_a_command_for_a_host_that_is_not_carried_is_left_alone(agent: Agent) -> None:
     """Nothing is said about a host that cannot be looked at."""
-    agent.orders.delete(an_order()[0].uuid, "unknown")
-    agent.orders.forget(an_order()[0].uuid, "unknown", 1)
+    agent.commands.delete(a_build()[0].uuid, "unknown")
+    agent.commands.forget(a_build()[0].uuid, "unknown", 1)
     agent.settle()
     assert agent.conductor.reports == []
 
@@ -110,7 +112,7 @@ def test_a_forgotten_attempt_goes_without_a_word(agent: Agent) -> None:
     """Its instance lives on another host."""
     uuid = running(agent)
     agent.conductor.reports.clear()
-    agent.orders.forget(uuid, HOST, 1)
+    agent.commands.forget(uuid, HOST, 1)
     agent.settle()
     assert (agent.guests(), agent.states(), agent.conductor.reports) == (set(), {}, [])
 
@@ -121,9 +123,9 @@ Act = Callable[[Agent, str], None]
 
 
 def build(agent: Agent, uuid: str) -> None:
-    instance, spec = an_order(uuid=uuid)
+    instance, spec = a_build(uuid=uuid)
     if uuid not in agent.conductor.instances:
-        agent.conductor.order(instance)
+        agent.conductor.expect(instance)
     agent.build(instance, spec)
     agent.settle()
 
@@ -136,7 +138,7 @@ def build_that_fails(agent: Agent, uuid: str) -> None:
 def delete(agent: Agent, uuid: str) -> None:
     if uuid in agent.conductor.instances:
         agent.conductor.instances[uuid].task_state = "deleting"
-    agent.orders.delete(uuid, HOST)
+    agent.commands.delete(uuid, HOST)
     agent.settle()
 
 
@@ -152,7 +154,7 @@ def give_away(agent: Agent, uuid: str) -> None:
     if agent.conductor.instances[uuid].host == HOST:
         moved = agent.conductor.instances[uuid].with_values(host="elsewhere", attempt=2)
         agent.conductor.instances[uuid] = moved
-    agent.orders.forget(uuid, HOST, 1)
+    agent.commands.forget(uuid, HOST, 1)
     agent.settle()
 
 
@@ -170,13 +172,13 @@ STORIES: dict[str, tuple[list[Act], str | None, bool]] = {
 def test_an_agent_killed_at_any_moment_ends_like_one_that_was_not(
     story: str, tmp_path: Path
 ) -> None:
-    """Before and after writes, changes by the driver, and messages; orders come again."""
+    """Before and after writes, changes by the driver, and messages; commands come again."""
     acts, vm_state, has_guest = STORIES[story]
     for count, moment in enumerate(moments(story)):
         state_path = tmp_path / str(count)
         state_path.mkdir()
         agent = Agent(state_path)
-        uuid = an_order()[0].uuid
+        uuid = a_build()[0].uuid
         agent.breaker.kill_at(moment)
         is_killed = False
         for act in acts:

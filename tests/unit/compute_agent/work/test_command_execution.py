@@ -1,4 +1,4 @@
-"""Orders of operations: written down, carried out once however often they come, answered."""
+"""Commands of operations: journaled, executed once however often they come, answered."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from armillary import exception
 from armillary.context import admin_context
 from compute_agent.virt.driver import GuestInfo
 from objects.instance import Instance
-from objects.instance_order import InstanceOrder, Verb
+from objects.instance_command import InstanceCommand, Verb
 from objects.request_spec import RequestSpec
 from tests import builders
-from tests.fixtures.agent import HOSTS, Agent, an_order
+from tests.fixtures.agent import HOSTS, Agent, a_build
 from tests.fixtures.direct_bus import Killed
 
 HERE, THERE = HOSTS
@@ -28,7 +28,7 @@ BIG = builders.a_flavor(flavorid="big", vcpus=4)
 
 @dataclasses.dataclass(frozen=True)
 class Told:
-    """An order: what, where, as which attempt, with which flavor if it is not as built."""
+    """A command: what, where, as which attempt, with which flavor if it is not as built."""
 
     verb: Verb
     host: str
@@ -74,30 +74,30 @@ PATHS = {
         {THERE: "running"},
     ),
 }  # fmt: skip
-"""Name -> orders one after the other, and the entries that are there at the end."""
+"""Name -> commands one after the other, and the entries that are there at the end."""
 
 
 def built(agent: Agent) -> tuple[Instance, RequestSpec]:
-    instance, spec = an_order(HERE)
-    agent.conductor.order(instance)
+    instance, spec = a_build(HERE)
+    agent.conductor.expect(instance)
     agent.build(instance, spec)
     agent.settle()
     agent.conductor.reports.clear()
     return instance, spec
 
 
-def order(instance: Instance, spec: RequestSpec, told: Told, sequence: int) -> InstanceOrder:
+def command(instance: Instance, spec: RequestSpec, told: Told, sequence: int) -> InstanceCommand:
     seen = instance.with_values(host=told.host, node=told.host, attempt=told.attempt)
     if told.is_big:
         seen.flavor = BIG
-    return InstanceOrder.from_values(
+    return InstanceCommand.from_values(
         instance=seen, host=told.host, operation="resize", verb=told.verb.value,
         sequence=sequence, arguments=dict(told.arguments), request_spec=spec,
     )  # fmt: skip
 
 
-def tell(agent: Agent, step: InstanceOrder) -> None:
-    agent.order_work.take(admin_context().for_instance(step.instance.uuid), step)
+def tell(agent: Agent, step: InstanceCommand) -> None:
+    agent.command_work.take(admin_context().for_instance(step.instance.uuid), step)
 
 
 def answers(agent: Agent) -> dict[int, list[Any]]:
@@ -111,11 +111,11 @@ def answers(agent: Agent) -> dict[int, list[Any]]:
 
 
 def walk(agent: Agent, path: str) -> bool:
-    """Tell all orders of a path, again after a kill; return whether there was one."""
+    """Tell all commands of a path, again after a kill; return whether there was one."""
     instance, spec = built_once(agent)
     is_killed = False
     for sequence, told in enumerate(PATHS[path][0], 1):
-        step = order(instance, spec, told, sequence)
+        step = command(instance, spec, told, sequence)
         try:
             tell(agent, step)
             agent.settle()
@@ -157,10 +157,10 @@ def test_a_kill_at_any_moment_changes_no_answer(tmp_path: Path, path: str) -> No
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_an_order_that_comes_again_is_answered_again(agent: Agent, path: str) -> None:
+def test_a_command_that_comes_again_is_answered_again(agent: Agent, path: str) -> None:
     """And an older one is not; nothing is done for either."""
     walk(agent, path)
-    instance, spec = next(iter(agent.conductor.instances.values())), an_order(HERE)[1]
+    instance, spec = next(iter(agent.conductor.instances.values())), a_build(HERE)[1]
     before = (answers(agent), agent.states())
     agent.conductor.reports.clear()
     agent.breaker.kill_at(float("inf"))
@@ -168,7 +168,7 @@ def test_an_order_that_comes_again_is_answered_again(agent: Agent, path: str) ->
     for sequence, told in enumerate(PATHS[path][0], 1):
         last[told.host] = sequence
     for sequence, told in enumerate(PATHS[path][0], 1):
-        tell(agent, order(instance, spec, told, sequence))
+        tell(agent, command(instance, spec, told, sequence))
     agent.settle()
     assert (set(answers(agent)), agent.states()) == (set(last.values()), before[1])
     assert all(before[0][sequence] == given for sequence, given in answers(agent).items())
@@ -187,7 +187,7 @@ def test_a_failure_is_answered_with_its_reason(
         )
 
     monkeypatch.setattr(agent.drivers[HERE], "power_off", broken)
-    tell(agent, order(instance, spec, Told(Verb.POWER_OFF, HERE), 1))
+    tell(agent, command(instance, spec, Told(Verb.POWER_OFF, HERE), 1))
     agent.settle()
     ((_answer, details),) = answers(agent)[1]
     assert "it is stuck" in details
@@ -199,14 +199,14 @@ def test_a_failure_is_answered_with_its_reason(
 def test_what_an_agent_cannot_do_it_refuses(agent: Agent, change: dict[str, Any]) -> None:
     """So that the conductor does not wait."""
     instance, spec = built(agent)
-    step = order(instance, spec, Told(Verb.POWER_OFF, HERE), 1)
+    step = command(instance, spec, Told(Verb.POWER_OFF, HERE), 1)
     tell(agent, step.with_values(**change))
     agent.settle()
     ((_answer, details),) = answers(agent)[1]
     assert "does not" in details
 
 
-def test_an_order_that_a_delete_overtakes_changes_nothing(
+def test_a_command_that_a_delete_overtakes_changes_nothing(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether it is being executed or comes after it: nothing is answered, nothing is left."""
@@ -214,15 +214,15 @@ def test_an_order_that_a_delete_overtakes_changes_nothing(
     driver = agent.drivers[THERE]
 
     def overtaken(*args: Any, **kwargs: Any) -> GuestInfo:
-        agent.orders.delete(instance.uuid, THERE)
-        agent.orders.delete(instance.uuid, HERE)
+        agent.commands.delete(instance.uuid, THERE)
+        agent.commands.delete(instance.uuid, HERE)
         return type(driver).spawn(driver, *args, **kwargs)
 
     monkeypatch.setattr(driver, "spawn", overtaken)
-    tell(agent, order(instance, spec, Told(Verb.CLAIM, THERE, attempt=2), 1))
+    tell(agent, command(instance, spec, Told(Verb.CLAIM, THERE, attempt=2), 1))
     agent.settle()
     for sequence in (2, 3):  # the second after all is gone
-        tell(agent, order(instance, spec, Told(Verb.SPAWN, THERE, ON, 2), sequence))
+        tell(agent, command(instance, spec, Told(Verb.SPAWN, THERE, ON, 2), sequence))
         agent.settle()
         assert (agent.guests(), agent.states()) == (set(), {})
         monkeypatch.undo()
@@ -232,9 +232,9 @@ def test_an_order_that_a_delete_overtakes_changes_nothing(
 def test_what_an_earlier_attempt_claimed_is_not_taken_for_this_one_s(agent: Agent) -> None:
     """A move that was given up while its destination was away left it there."""
     instance, spec = built(agent)
-    tell(agent, order(instance, spec, Told(Verb.CLAIM, THERE, attempt=2), 1))
+    tell(agent, command(instance, spec, Told(Verb.CLAIM, THERE, attempt=2), 1))
     agent.settle()
-    tell(agent, order(instance, spec, Told(Verb.CLAIM, THERE, {}, 4, is_big=True), 2))
+    tell(agent, command(instance, spec, Told(Verb.CLAIM, THERE, {}, 4, is_big=True), 2))
     agent.settle()
     assert agent.journal is not None
     entry = agent.journal.find(THERE, instance.uuid)
@@ -245,7 +245,7 @@ def test_what_an_earlier_attempt_claimed_is_not_taken_for_this_one_s(agent: Agen
 def test_a_guest_that_came_back_without_a_word_is_of_its_new_attempt(agent: Agent) -> None:
     """Else the conductor would have its end be that of another guest, and it destroyed."""
     instance, spec = built(agent)
-    tell(agent, order(instance, spec, Told(Verb.POWER_OFF, HERE, attempt=3), 1))
+    tell(agent, command(instance, spec, Told(Verb.POWER_OFF, HERE, attempt=3), 1))
     agent.settle()
     assert agent.journal is not None
     entry = agent.journal.find(HERE, instance.uuid)
@@ -253,10 +253,10 @@ def test_a_guest_that_came_back_without_a_word_is_of_its_new_attempt(agent: Agen
     assert entry.attempt == 3
 
 
-def test_a_guest_that_ends_while_an_order_is_open_has_not_ended_by_itself(agent: Agent) -> None:
+def test_a_guest_that_ends_while_a_command_is_open_has_not_ended_by_itself(agent: Agent) -> None:
     """What is done to it is why; when nothing is, it has."""
     instance, spec = built(agent)
-    agent.order_work.take(admin_context(), order(instance, spec, Told(Verb.REBOOT, HERE), 1))
+    agent.command_work.take(admin_context(), command(instance, spec, Told(Verb.REBOOT, HERE), 1))
     agent.drivers[HERE].power_off(instance.uuid, grace_seconds=0.0)
     agent.work.report_stopped_guests()
     assert state(agent) == {HERE: "running"}
@@ -272,7 +272,7 @@ def test_what_moves_is_left_alone_until_it_does_not(agent: Agent, is_at: str) ->
     """Then it is settled where the conductor has it, and destroyed elsewhere."""
     instance, spec = built(agent)
     for sequence, told in enumerate(PATHS["move"][0][:2], 1):
-        tell(agent, order(instance, spec, told, sequence))
+        tell(agent, command(instance, spec, told, sequence))
         agent.settle()
     agent.conductor.moving = [
         {"instance_uuid": instance.uuid, "host": host} for host in (HERE, THERE)

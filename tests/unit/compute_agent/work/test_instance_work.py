@@ -11,21 +11,21 @@ from compute_agent.virt.driver import GuestInfo
 from compute_agent.work.instance_work import is_hosts_fault, make_fault
 from objects.instance import Instance
 from tests import builders
-from tests.fixtures.agent import HOSTS, Agent, an_order
+from tests.fixtures.agent import HOSTS, Agent, a_build
 
 HOST, OTHER_HOST = HOSTS
 
 
-def ordered(agent: Agent, host: str = HOST, **values: Any) -> Instance:
-    """Return an instance that the agent was ordered to build."""
-    instance, spec = an_order(host, **values)
-    agent.conductor.order(instance)
+def told_to_build(agent: Agent, host: str = HOST, **values: Any) -> Instance:
+    """Return an instance that the agent was told to build."""
+    instance, spec = a_build(host, **values)
+    agent.conductor.expect(instance)
     agent.build(instance, spec)
     return instance
 
 
 def running(agent: Agent, host: str = HOST) -> Instance:
-    instance = ordered(agent, host)
+    instance = told_to_build(agent, host)
     agent.settle()
     return instance
 
@@ -69,7 +69,7 @@ def test_a_failure_is_undone_and_reported(
 ) -> None:  # fmt: skip
     """Another host may try unless none can; the user reads no host name."""
     spawn_raises(agent, monkeypatch, error)
-    instance = ordered(agent)
+    instance = told_to_build(agent)
     agent.settle()
     assert (agent.guests(), agent.states()) == (set(), {})
     assert agent.conductor.reported("build_failed") == [(HOST, instance.uuid, 1, retry)]
@@ -82,7 +82,7 @@ def test_a_group_s_veto_is_not_the_host_s_fault(agent: Agent) -> None:
     """It is tried elsewhere, and no scheduler keeps away from this host."""
     group = builders.an_instance_group(policy="affinity")
     agent.conductor.members = {builders.a_uuid(): OTHER_HOST}
-    ordered(agent, instance_group=group)
+    told_to_build(agent, instance_group=group)
     agent.settle()
     assert agent.conductor.reported("build_failed")[0][-1] is True
     assert agent.conductor.faults[0].message.endswith("policy affinity.")
@@ -113,11 +113,11 @@ def test_a_delete_during_the_build_wins(agent: Agent, monkeypatch: pytest.Monkey
 
     def overtaken(instance: Instance) -> GuestInfo:
         guest = spawn(driver, instance)
-        agent.orders.delete(instance.uuid, HOST)
+        agent.commands.delete(instance.uuid, HOST)
         return guest
 
     monkeypatch.setattr(driver, "spawn", overtaken)
-    ordered(agent)
+    told_to_build(agent)
     agent.settle()
     assert (agent.guests(), agent.states()) == (set(), {})
     assert [report[0] for report in agent.conductor.reports] == ["instance_deleted"]
@@ -131,7 +131,7 @@ def test_a_later_attempt_on_the_same_host_begins_from_nothing(
     destroyed: list[str] = []
     driver = agent.drivers[HOST]
     monkeypatch.setattr(driver, "destroy", destroyed.append)
-    ordered(agent, uuid=instance.uuid, attempt=2)
+    told_to_build(agent, uuid=instance.uuid, attempt=2)
     agent.settle()
     assert destroyed == [instance.uuid]
     assert agent.states() == {(HOST, instance.uuid): "running"}
@@ -148,7 +148,7 @@ def test_a_destroy_that_fails_is_taken_up_again(
 
     with monkeypatch.context() as patch:
         patch.setattr(agent.drivers[HOST], "destroy", stuck)
-        agent.orders.delete(instance.uuid, HOST)
+        agent.commands.delete(instance.uuid, HOST)
         with pytest.raises(TimeoutError):
             agent.queue.run()
         agent.queue.line.clear()
@@ -159,7 +159,7 @@ def test_a_destroy_that_fails_is_taken_up_again(
 
 def test_what_is_in_hand_is_not_taken_up_twice(agent: Agent) -> None:
     """However often it is looked for."""
-    ordered(agent)
+    told_to_build(agent)
     agent.work.resume()
     agent.work.resume()
     assert len(agent.queue.line) == 1
@@ -168,8 +168,8 @@ def test_what_is_in_hand_is_not_taken_up_twice(agent: Agent) -> None:
 def test_builds_of_a_host_that_was_taken_away_go_elsewhere(agent: Agent) -> None:
     """They are reported as failed; what was being deleted there waits for the host."""
     deleted = running(agent, OTHER_HOST)
-    agent.orders.delete(deleted.uuid, OTHER_HOST)
-    gone = ordered(agent, OTHER_HOST)
+    agent.commands.delete(deleted.uuid, OTHER_HOST)
+    gone = told_to_build(agent, OTHER_HOST)
     agent.hosts = (HOST,)
     agent.restart()
     agent.work.resume()
@@ -205,8 +205,8 @@ def test_a_guest_that_vanished_has_ended_without_an_exit_code(agent: Agent) -> N
 
 def test_what_is_being_built_or_deleted_has_not_ended(agent: Agent) -> None:
     """No guest is there yet, or any more."""
-    ordered(agent)
-    agent.orders.delete(ordered(agent).uuid, HOST)
+    told_to_build(agent)
+    agent.commands.delete(told_to_build(agent).uuid, HOST)
     agent.work.report_stopped_guests()
     assert sorted(agent.states().values()) == ["building", "deleting"]
 

@@ -40,7 +40,7 @@ def test_works_that_are_done_are_not_run(cell: Cell) -> None:
     cell.build.run(admin_context(), leases)
     cell.settle()
     cell.build.run(admin_context(), leases)
-    assert cell.agents["a"].orders == []
+    assert cell.agents["a"].commands == []
 
 
 def test_running_the_same_works_twice_is_fine(cell: Cell) -> None:
@@ -69,7 +69,7 @@ def test_a_database_that_goes_away_ends_a_run_and_nothing_else(
     cell.clock.advance(31)
     cell.agents["a"].heartbeat()
     assert cell.recovery.run() == 1
-    assert len(cell.agents["a"].orders) == 1
+    assert len(cell.agents["a"].commands) == 1
 
 
 def test_an_unexpected_error_is_tried_again_later(cell: Cell) -> None:

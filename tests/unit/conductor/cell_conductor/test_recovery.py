@@ -16,10 +16,10 @@ def test_a_look_takes_up_a_batch_of_each_task(cell: Cell) -> None:
     cell.hand_over(*(a_build_request("a") for _ in range(6)))
     for row in cell.rows(models.Instance)[:3]:
         cell.ask_delete(row.uuid)
-    cell.agents["a"].orders.clear()
+    cell.agents["a"].commands.clear()
     cell.pass_time(31)
     assert cell.recovery.run() == 4
-    kinds = sorted(order.kind for order in cell.agents["a"].orders)
+    kinds = sorted(command.kind for command in cell.agents["a"].commands)
     assert kinds == ["build", "build", "delete", "delete"]
 
 
@@ -30,7 +30,7 @@ def test_each_look_shows_what_had_no_holder(cell: Cell) -> None:
     cell.hand_over(request)
     cell.settle()
     cell.operate(request.instance_uuid, "stop")
-    cell.agents["a"].orders.clear()
+    cell.agents["a"].commands.clear()
     cell.pass_time(31)
     cell.recovery.run()
     tables = ("instance_builds", "instance_deletes", "instance_operations")

@@ -139,7 +139,7 @@ def _instance_columns(*, locked: Any, totals: Any) -> list[sa.Column[Any]]:
         _column("locked_by", _WORD, null=True),
         _column("migration_payload", _JSON, null=True),
         _column("operations_total", sa.Integer(), server_default=totals),
-        _column("orders_total", sa.Integer(), server_default=totals),
+        _column("commands_total", sa.Integer(), server_default=totals),
         _column("group_uuid", _UUID, null=True),
         _column("hidden", sa.Boolean(), server_default=sa.false()),
         _column("created_at", _TIME),

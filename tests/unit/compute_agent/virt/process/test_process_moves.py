@@ -221,7 +221,7 @@ def test_an_attach_that_was_killed_can_be_done_again(
 
 
 def test_a_job_that_is_done_is_not_done_again(processes: Processes, there: Processes) -> None:
-    """The order came twice, and it ended in between."""
+    """The command came twice, and it ended in between."""
     instance = processes.spawn("sh -c 'echo work; sleep 0.2'")
     migration_payload = detach(processes, instance)
     attach(there, instance, migration_payload)

@@ -81,7 +81,7 @@ def test_a_workload_is_ended_and_keeps_what_it_has(processes: Processes) -> None
     assert (processes.directory(instance) / "home" / "kept").exists()
 
 
-def test_a_workload_that_will_not_go_is_killed_after_the_grace_of_the_order(
+def test_a_workload_that_will_not_go_is_killed_after_the_grace_of_the_command(
     processes: Processes,
 ) -> None:
     """Not after that which it was started with."""
@@ -132,11 +132,11 @@ def test_one_that_ends_at_once_was_not_started(processes: Processes) -> None:
     assert processes.power(instance) == ("shutdown", 4)
 
 
-def test_many_orders_at_a_time_leave_one_process_or_none(processes: Processes) -> None:
+def test_many_commands_at_a_time_leave_one_process_or_none(processes: Processes) -> None:
     """Threads do not meet."""
     instance = processes.spawn("sleep 300")
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        done = [pool.submit(order, processes, instance) for order in (off, on, reboot) * 2]
+        done = [pool.submit(command, processes, instance) for command in (off, on, reboot) * 2]
     assert [future.exception() for future in done] == [None] * 6
     state = processes.power(instance)
     assert state is not None
@@ -151,8 +151,8 @@ def test_a_delete_does_not_wait_for_the_grace_of_a_stop(
     instance = processes.spawn_ready(DEAF)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         stopping = pool.submit(off, processes, instance, 300.0)
-        stop_order = processes.directory(instance) / "stop.json"
-        wait_for(stop_order.exists, "it is being stopped", 10, 0.01)
+        stop_command = processes.directory(instance) / "stop.json"
+        wait_for(stop_command.exists, "it is being stopped", 10, 0.01)
         processes.driver.destroy(instance.uuid)
         stopping.exception(60)
     assert processes.power(instance) is None

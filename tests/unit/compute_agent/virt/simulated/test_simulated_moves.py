@@ -269,7 +269,7 @@ def test_a_guest_that_goes_away_while_it_is_copied_does_not_arrive(two: Two) -> 
 
 
 def test_several_threads_move_it_once(two: Two) -> None:
-    """An order that came twice."""
+    """A command that came twice."""
     instance = spawned(two.source)
     destination = two.prepare(instance)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
@@ -349,7 +349,7 @@ def test_a_host_takes_no_guest_that_it_has(two: Two) -> None:
         two.source.prepare_live(instance, ANYWHERE, HERE)
 
 
-def test_a_late_order_to_prepare_does_not_undo_the_arrival(two: Two) -> None:
+def test_a_late_command_to_prepare_does_not_undo_the_arrival(two: Two) -> None:
     """It came twice, the second time after everything."""
     instance = spawned(two.source)
     told = two.source.describe_live(instance.uuid)

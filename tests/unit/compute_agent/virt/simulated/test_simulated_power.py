@@ -197,7 +197,7 @@ def test_the_console_tells_what_happened(simulated: SimulatedHosts) -> None:
 
 
 def test_many_threads_at_a_time(simulated: SimulatedHosts) -> None:
-    """Each order is whole: at the end file and memory agree on one state."""
+    """Each command is whole: at the end file and memory agree on one state."""
     driver = simulated.agent()[0]
     instance = spawned(driver)
     operations = [operate for operate, _ in OPERATIONS.values()] * 20

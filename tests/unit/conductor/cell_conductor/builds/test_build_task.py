@@ -141,7 +141,7 @@ def test_handing_over_twice_builds_once(cell: Cell) -> None:
     request = all_good(cell)
     cell.hand_over(request)
     cell.hand_over(request)
-    assert len(cell.agents["a"].orders) == 1
+    assert len(cell.agents["a"].commands) == 1
     assert len(cell.rows(models.Instance)) == 1
 
 
@@ -185,7 +185,7 @@ def test_the_agent_sees_the_host_s_limits_and_what_was_tried(cell: Cell) -> None
     cell.failing["a"] = True
     cell.hand_over(a_build_request("a", "bb"))
     cell.agents["a"].work()
-    spec = cell.agents["bb"].orders[0].spec
+    spec = cell.agents["bb"].commands[0].spec
     assert spec is not None
     assert spec.limits is not None
     assert spec.limits.memory_mb == 2
@@ -197,7 +197,7 @@ def test_the_agent_sees_the_instance_as_it_is_stored(cell: Cell) -> None:
     """Host, node, attempt, zone and states of the attempt."""
     request = all_good(cell)
     cell.hand_over(request)
-    instance = cell.agents["a"].orders[0].instance
+    instance = cell.agents["a"].commands[0].instance
     assert instance is not None
     assert (instance.host, instance.node, instance.attempt) == ("a", "a", 1)
     assert (instance.vm_state, instance.task_state) == ("building", "spawning")
@@ -225,15 +225,15 @@ def test_an_attempt_that_was_reported_meanwhile_is_not_forgotten(cell: Cell) -> 
     cell.agents["a"].work()
     cell.silence("a")
     cell.build._cast(Batch(admin_context(), as_read))
-    assert [order.kind for order in cell.agents["a"].orders] == []
+    assert [command.kind for command in cell.agents["a"].commands] == []
 
 
 def test_a_host_that_went_down_is_left_word_to_forget_the_attempt(cell: Cell) -> None:
     """Its agent may have begun: when it is back it destroys what it has."""
     request = first_is_down(cell)
     cell.hand_over(request)
-    orders = [(order.kind, order.attempt) for order in cell.agents["a"].orders]
-    assert orders == [("forget", 1)]
+    commands = [(command.kind, command.attempt) for command in cell.agents["a"].commands]
+    assert commands == [("forget", 1)]
 
 
 def test_a_conductor_without_reports_gives_no_host_up(cell: Cell) -> None:
@@ -309,7 +309,7 @@ def test_a_build_whose_conductor_died_is_cast_again_by_another(cell: Cell) -> No
     cell.restart()
     cell.pass_time(31)
     cell.recovery.run()
-    assert [order.attempt for order in cell.agents["a"].orders] == [1]
+    assert [command.attempt for command in cell.agents["a"].commands] == [1]
 
 
 def test_a_build_that_the_heartbeat_names_is_left_alone(cell: Cell) -> None:
@@ -319,7 +319,7 @@ def test_a_build_that_the_heartbeat_names_is_left_alone(cell: Cell) -> None:
     for _ in range(10):
         cell.pass_time(30)
         assert cell.recovery.run() == 0
-    assert len(cell.agents["a"].orders) == 1
+    assert len(cell.agents["a"].commands) == 1
 
 
 def test_a_heartbeat_renews_no_other_attempt(cell: Cell) -> None:
@@ -327,7 +327,7 @@ def test_a_heartbeat_renews_no_other_attempt(cell: Cell) -> None:
     request = first_fails(cell)
     cell.hand_over(request)
     cell.agents["a"].work()
-    cell.agents["b"].orders.clear()
+    cell.agents["b"].commands.clear()
     cell.clock.advance(31)
     cell.services.report("a", ["a"], {request.instance_uuid: 1}, version=1)
     cell.services.report("b", ["b"], {request.instance_uuid: 1}, version=1)
@@ -360,7 +360,7 @@ def test_a_conductor_whose_lease_was_taken_over_does_nothing(cell: Cell) -> None
     cell.recovery.run()
     cell.build.run(admin_context(), slow)
     assert len(cell.placement.claims) == 1
-    assert len(cell.agents["b"].orders) == 1
+    assert len(cell.agents["b"].commands) == 1
 
 
 def test_a_conductor_that_loses_its_lease_while_it_claims_stores_nothing(cell: Cell) -> None:
@@ -375,7 +375,7 @@ def test_a_conductor_that_loses_its_lease_while_it_claims_stores_nothing(cell: C
     cell.top_bus.meanwhile("claim_batch", recover)
     cell.agents["a"].work()
     assert len(cell.placement.claims) == 2
-    assert len(cell.agents["b"].orders) == 1
+    assert len(cell.agents["b"].commands) == 1
     cell.settle()
     cell.check(request.instance_uuid, "active", "b")
 
@@ -400,7 +400,7 @@ def test_a_build_that_cannot_be_worked_on_does_not_stop_the_others(cell: Cell) -
         assert row is not None
         row.request_spec = {"not": "a request spec"}
     cell.build.run(admin_context(), leases)
-    assert good.instance_uuid in [order.uuid for order in cell.agents["a"].orders]
+    assert good.instance_uuid in [command.uuid for command in cell.agents["a"].commands]
     release_leases = {row.instance_uuid: row.tries for row in cell.rows(models.InstanceBuild)}
     assert release_leases[bad.instance_uuid] == 1
 

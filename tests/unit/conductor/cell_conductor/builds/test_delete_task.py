@@ -96,7 +96,7 @@ def test_a_delete_survives_a_kill_at_any_moment(
 def test_a_delete_comes_out_the_same_when_every_message_arrives_twice(
     cell: Cell, acts: list[Act]
 ) -> None:
-    """Orders and releases are done twice, and count once."""
+    """Commands and releases are done twice, and count once."""
     request = two_hosts(cell)
     cell.top_bus.is_twice = cell.cell_bus.is_twice = True
     for act in acts:
@@ -159,7 +159,7 @@ def test_deleting_what_is_being_deleted_asks_the_agent_once(cell: Cell) -> None:
     cell.settle()
     delete(cell, request)
     delete(cell, request)
-    assert [order.kind for order in cell.agents["a"].orders] == ["delete"]
+    assert [command.kind for command in cell.agents["a"].commands] == ["delete"]
 
 
 def test_a_delete_ends_the_build(cell: Cell) -> None:
@@ -179,7 +179,7 @@ def test_a_claim_under_way_when_the_delete_came_is_not_cast(cell: Cell) -> None:
     _answer, leases = cell.reports.build_failed("a", "a", uuid, 1, fault=fault, retry=True)
     cell.top_bus.meanwhile("claim_batch", lambda: cell.delete.store(admin_context(), uuid))
     cell.build.run(admin_context(), leases)
-    assert [order.kind for order in cell.agents["b"].orders] == []
+    assert [command.kind for command in cell.agents["b"].commands] == []
     cell.settle()
     cell.check(uuid, "deleted")
 
@@ -204,7 +204,7 @@ def test_a_build_cast_that_overtakes_its_delete_is_destroyed(cell: Cell) -> None
     request = two_hosts(cell)
     cell.hand_over(request)
     delete(cell, request)
-    cell.agents["a"].orders.reverse()
+    cell.agents["a"].commands.reverse()
     cell.settle()
     cell.check(request.instance_uuid, "deleted")
 
@@ -254,10 +254,10 @@ def test_a_delete_whose_agent_is_silent_is_cast_again(cell: Cell) -> None:
     cell.hand_over(request)
     cell.settle()
     delete(cell, request)
-    cell.agents["a"].orders.clear()
+    cell.agents["a"].commands.clear()
     cell.pass_time(31)
     cell.recovery.run()
-    assert [order.kind for order in cell.agents["a"].orders] == ["delete"]
+    assert [command.kind for command in cell.agents["a"].commands] == ["delete"]
 
 
 def test_deleting_changes_the_host_s_row_for_the_schedulers(cell: Cell) -> None:

@@ -72,7 +72,7 @@ def test_conductors_that_work_at_once_do_everything_once(anywhere: Cell) -> None
         thread.join()
     assert errors == []
     for agent in cell.agents.values():
-        agent.orders = [order for order in agent.orders if order.attempt == 2]
+        agent.commands = [command for command in agent.commands if command.attempt == 2]
     cell.settle()
     for request in requests:
         cell.check(request.instance_uuid, "active", "b")

@@ -329,7 +329,7 @@ def test_a_guest_gone_that_was_unknown_is_accepted(cell: Cell, building: BuildRe
 
 
 def test_a_guest_gone_after_a_local_delete_is_accepted(cell: Cell, building: BuildRequest) -> None:
-    """The agent was thought dead, and got the order all the same."""
+    """The agent was thought dead, and got the command all the same."""
     cell.ask_delete(building.instance_uuid)
     cell.silence("a")
     cell.recovery.run()

@@ -23,9 +23,9 @@ from tests.fixtures.sampling import sample
 
 MOVES = ["resize", "resize-here", "confirm", "revert", "live", "evacuate", "unshelve"]
 IN_PLACE = ["stop", "rebuild", "shelve", "offload", "unshelve-here"]
-ORDERS_EVERY = 3
+COMMANDS_EVERY = 3
 EFFECTS_EVERY = 4
-"""A host goes down at one in so many orders, a delete comes before one in so many effects."""
+"""A host goes down at one in so many commands, a delete comes before one in so many effects."""
 
 
 def check_whole(cell: OperatedCell) -> None:
@@ -55,7 +55,7 @@ def reasons(cell: OperatedCell) -> list[str]:
         return [fault.message for fault in faults.list_of(session, cell.uuid) if fault.message]
 
 
-def orders_of(stage: Stage, name: str) -> Iterator[tuple[str, str]]:
+def commands_of(stage: Stage, name: str) -> Iterator[tuple[str, str]]:
     """Yield each stage of a story in which a host is told something, and which one."""
     for seen in stage.play(STORIES[name]).seen:
         found = FLOWS[seen.operation].stages[seen.stage]
@@ -69,8 +69,8 @@ def _host_of(stage: AgentStage, seen: Seen) -> str:
 
 @pytest.mark.parametrize("name", MOVES + IN_PLACE)
 def test_a_host_that_is_down_for_a_while_holds_up_or_loses(stage: Stage, name: str) -> None:
-    """At whichever order: the instance comes to rest, in one place, with what it needs there."""
-    for at, host in sample(list(orders_of(stage, name)), ORDERS_EVERY, f"down {name}"):
+    """At whichever command: the instance comes to rest, in one place, with what it needs there."""
+    for at, host in sample(list(commands_of(stage, name)), COMMANDS_EVERY, f"down {name}"):
         story = dataclasses.replace(STORIES[name], lost={at: host})
         cell = stage.set(story)
         for act in story.acts():
@@ -168,7 +168,7 @@ def check_deleted(cell: OperatedCell) -> None:
     ids=["keep", "drop", "settle", "revert", "revert-here", "live"],
 )  # fmt: skip
 def test_what_has_to_succeed_is_tried_until_it_does(stage: Stage, name: str, fails: str) -> None:
-    """Each time under a number of its own: an agent answers the same order the same way."""
+    """Each time under a number of its own: an agent answers the same command the same way."""
     story = STORIES[name]
     failing = dataclasses.replace(story, fails=(*story.fails, fails))
     cell = stage.set(failing)

@@ -13,7 +13,7 @@ from conductor.common.cell_db import shadow_tables
 from conductor.common.cell_db.models import InstanceOperation
 from conductor.common.clock import moment
 from objects.fence import FENCE_FINAL
-from objects.instance_order import Verb
+from objects.instance_command import Verb
 from objects.request_spec import Destination
 from tests.fixtures.control_plane import an_admin
 from tests.fixtures.sampling import sample
@@ -545,16 +545,16 @@ def test_what_it_holds_goes_when_its_guest_is_gone(two_cells: TwoCells) -> None:
     assert_deleted(two_cells)
 
 
-def test_an_order_of_a_move_that_is_over_is_refused(two_cells: TwoCells) -> None:
+def test_a_command_of_a_move_that_is_over_is_refused(two_cells: TwoCells) -> None:
     """It comes once more when the server is back."""
     plane = two_cells
     endpoint = plane.target.cell_bus.endpoints["cell_conductor", None][0]
-    order = endpoint.execute_for_other_cell
+    command = endpoint.execute_for_other_cell
     told: list[Callable[[], object]] = []
 
     def keep(*args: object, **kwargs: object) -> object:
-        told.append(lambda: order(*args, **kwargs))
-        return order(*args, **kwargs)
+        told.append(lambda: command(*args, **kwargs))
+        return command(*args, **kwargs)
 
     endpoint.execute_for_other_cell = keep
     came_back(plane)
@@ -566,16 +566,16 @@ def test_an_order_of_a_move_that_is_over_is_refused(two_cells: TwoCells) -> None
 
 
 def test_a_late_message_leaves_nothing(two_cells: TwoCells) -> None:
-    """An order comes to the other cell after the server was deleted."""
+    """A command comes to the other cell after the server was deleted."""
     plane = two_cells
     plane.find("x")
     plane.ask("resize")
     late: list[Callable[[], object]] = []
     endpoint = plane.target.cell_bus.endpoints["cell_conductor", None][0]
-    order = endpoint.execute_for_other_cell
+    command = endpoint.execute_for_other_cell
 
     def hold_back(*args: object, **kwargs: object) -> None:
-        late.append(lambda: order(*args, **kwargs))
+        late.append(lambda: command(*args, **kwargs))
         raise TIMEOUT
 
     endpoint.execute_for_other_cell = hold_back

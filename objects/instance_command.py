@@ -1,4 +1,4 @@
-"""InstanceOrder: a command to a host's agent, one step of an operation on an instance."""
+"""InstanceCommand: a command to a host's agent, one step of an operation on an instance."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Verb(enum.StrEnum):
 
 
 @base.ArmillaryObjectRegistry.register
-class InstanceOrder(base.ArmillaryObject):
+class InstanceCommand(base.ArmillaryObject):
     """A command to one host.
 
     ``sequence`` increases with each command for an instance. Agents ignore a command older than the
