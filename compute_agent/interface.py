@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armillary.context import RequestContext
 from objects.instance import Instance
-from objects.instance_command import InstanceCommand
+from objects.instances.instance_command import InstanceCommand
 from objects.request_spec import RequestSpec
 from rpc.authority import CELL
 from rpc.interface import Interface, call, cast

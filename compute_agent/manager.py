@@ -37,7 +37,7 @@ from compute_agent.work.instance_work import InstanceWork
 from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
-from objects.instance_command import InstanceCommand
+from objects.instances.instance_command import InstanceCommand
 from objects.request_spec import RequestSpec
 from rpc.server import RpcServer
 from rpc.transport import Bus

@@ -7,7 +7,7 @@ from typing import Any
 from objects import base, fields
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
-from objects.instance_group import InstanceGroup
+from objects.instances.instance_group import InstanceGroup
 
 REBUILD = "rebuild"
 

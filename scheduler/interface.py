@@ -8,7 +8,7 @@ from typing import Any
 from armillary.context import RequestContext
 from objects.aggregate import Aggregate
 from objects.destinations import Destinations
-from objects.host_states import HostStateBatch
+from objects.hosts.host_states import HostStateBatch
 from objects.packed.scheduling_batch import SchedulingAnswers, SchedulingBatch
 from objects.request_spec import RequestSpec
 from objects.zones.zone_answer import ZoneAnswer

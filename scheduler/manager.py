@@ -19,7 +19,7 @@ from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.aggregate import Aggregate
 from objects.destinations import Destinations
-from objects.host_states import HostStateBatch
+from objects.hosts.host_states import HostStateBatch
 from objects.packed.scheduling_batch import SchedulingAnswers, SchedulingBatch
 from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import DecisionTrace

@@ -11,7 +11,7 @@ from oslo_config import cfg
 from armillary.context import RequestContext
 from objects.destinations import Destinations
 from objects.fence import FIRST_FENCE
-from objects.host_states import HostStateBatch
+from objects.hosts.host_states import HostStateBatch
 from objects.request_spec import RequestSpec
 from placement.interface import PlacementAPI
 from scheduler.drivers.base import SchedulerDriver, load_driver

@@ -26,12 +26,12 @@ from armillary.conf import (
     workarounds,
     zones,
 )
-from objects import host_attributes
 from objects.aggregate import Aggregate
 from objects.allocation import ALREADY_HELD, ClaimResult, ClaimStatus
 from objects.allocation_candidates import AllocationCandidates
-from objects.host_states import HostStateBatch
-from objects.instance_group import InstanceGroup
+from objects.hosts import host_attributes
+from objects.hosts.host_states import HostStateBatch
+from objects.instances.instance_group import InstanceGroup
 from objects.packed.claim_batch import AnyClaim
 from objects.request_spec import RequestSpec
 from objects.resource_query import RequestGroup, ResourceQuery

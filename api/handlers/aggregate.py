@@ -8,8 +8,8 @@ from api import times
 from api.call import Call
 from armillary.http.call import Answer
 from armillary.http.validation import invalid
-from objects import aggregate_metadata
 from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate
+from objects.extra_specs import aggregate_metadata
 
 
 def index(call: Call) -> Answer:

@@ -6,7 +6,7 @@ from typing import Any
 
 from api.call import Call
 from armillary.http.call import Answer
-from objects.service import Service
+from objects.hosts.service import Service
 
 
 def check(call: Call) -> Answer:

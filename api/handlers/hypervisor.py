@@ -10,9 +10,9 @@ from api import times
 from api.call import Call
 from api.links import page
 from armillary.http.call import Answer
-from objects import host_attributes
-from objects.compute_node import ComputeNode
-from objects.service import Service
+from objects.hosts import host_attributes
+from objects.hosts.compute_node import ComputeNode
+from objects.hosts.service import Service
 
 MB_PER_GB = 1024
 

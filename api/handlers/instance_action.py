@@ -10,7 +10,7 @@ from api.handlers.server import host_id
 from api.policies import instance_action as policies
 from armillary import exception
 from armillary.http.call import Answer
-from objects.instance_action import InstanceAction, InstanceActionEvent
+from objects.instances.instance_action import InstanceAction, InstanceActionEvent
 
 
 def index(call: Call) -> Answer:

@@ -8,7 +8,7 @@ from api import times
 from api.call import Call
 from armillary import exception
 from armillary.http.call import Answer
-from objects.migration import Migration
+from objects.instances.migration import Migration
 
 FILTERS = {
     "host": "host",

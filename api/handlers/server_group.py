@@ -9,7 +9,7 @@ from api.links import page
 from api.policies import server_group as policies
 from armillary.http.call import Answer
 from armillary.http.validation import invalid
-from objects.instance_group import InstanceGroup
+from objects.instances.instance_group import InstanceGroup
 
 
 def load(call: Call) -> InstanceGroup:

@@ -9,7 +9,7 @@ from api.call import Call
 from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.validation import invalid
-from objects.service import Service
+from objects.hosts.service import Service
 
 
 def index(call: Call) -> Answer:

@@ -16,7 +16,7 @@ from api.schemas.base import (
     listed,
     name,
 )
-from objects.instance_group import POLICIES
+from objects.instances.instance_group import POLICIES
 
 _POLICY: Schema = {"enum": list(POLICIES)}
 

@@ -22,7 +22,7 @@ from compute_agent.virt.driver import ComputeDriver
 from compute_agent.work.named_locks import NamedLocks
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
-from objects.instance_group import InstanceGroup
+from objects.instances.instance_group import InstanceGroup
 from objects.pci import pci_claimed
 from objects.request_spec import RequestSpec, SchedulerLimits
 

@@ -1,7 +1,7 @@
 """Collectors of host attributes: one for every declared attribute.
 
-The tables follow ``objects.host_attributes``. Tests detect an attribute without a collector, or one
-that a driver omits; for third-party drivers the agent checks it at startup.
+The tables follow ``objects.hosts.host_attributes``. Tests detect an attribute without a collector,
+or one that a driver omits; for third-party drivers the agent checks it at startup.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from compute_agent.host.instance_summaries import most_frequent
 from compute_agent.host.reserved_amounts import MIB_PER_GIB, ReservedAmounts
 from compute_agent.journal.journal import Entry, State
 from compute_agent.virt.driver import HostResources
-from objects.host_attributes import Collector, collected_by
+from objects.hosts.host_attributes import Collector, collected_by
 
 VM_STATES = {State.BUILDING: "building", State.RUNNING: "active", State.ENDED: "stopped"}
 TASK_STATES = {State.BUILDING: "spawning", State.DELETING: "deleting"}

@@ -21,7 +21,7 @@ from compute_agent.host.reserved_topology import ReservedTopology
 from compute_agent.journal.journal import Entry, Journal
 from compute_agent.monitors import HostMonitors
 from compute_agent.virt.driver import ComputeDriver, HostResources
-from objects.compute_node import ComputeNode
+from objects.hosts.compute_node import ComputeNode
 
 LOG = logging.getLogger(__name__)
 

@@ -23,8 +23,8 @@ from compute_agent.journal.journal import (
 )
 from objects.base import ArmillaryObject
 from objects.instance import Instance
-from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
+from objects.instances.instance_command import InstanceCommand
 from objects.request_spec import RequestSpec
 
 Key = tuple[str, str]

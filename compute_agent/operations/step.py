@@ -16,7 +16,7 @@ from compute_agent.journal.command_log import NO_CHANGE, Change
 from compute_agent.journal.journal import Entry, State
 from compute_agent.virt.driver import ComputeDriver, GuestInfo, LiveWatch
 from objects.instance import Instance
-from objects.instance_command import InstanceCommand
+from objects.instances.instance_command import InstanceCommand
 
 RUNNING = "running"
 

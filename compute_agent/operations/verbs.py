@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from compute_agent.operations import arrival, departure, power, resize
 from compute_agent.operations.step import Outcome, Step
-from objects.instance_command import Verb
+from objects.instances.instance_command import Verb
 
 VERBS: dict[Verb, Callable[[Step], Outcome]] = {
     Verb.POWER_OFF: power.power_off,

@@ -20,7 +20,7 @@ from compute_agent.host.resource_tracker import ResourceTracker
 from compute_agent.journal.journal import Journal
 from compute_agent.work.wakeable_loop import WakeableLoop
 from conductor.cell_conductor.interface import CellConductorAPI
-from objects.compute_node import ComputeNode
+from objects.hosts.compute_node import ComputeNode
 
 LOG = logging.getLogger(__name__)
 

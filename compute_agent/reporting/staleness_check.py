@@ -9,7 +9,7 @@ from armillary.context import RequestContext
 from compute_agent.journal.journal import Entry
 from compute_agent.reporting.conductor_lease import ConductorLease
 from conductor.cell_conductor.interface import CellConductorAPI
-from objects.instance_command import InstanceCommand
+from objects.instances.instance_command import InstanceCommand
 
 LOG = logging.getLogger(__name__)
 

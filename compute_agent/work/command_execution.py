@@ -21,8 +21,8 @@ from compute_agent.reporting.staleness_check import OUT_OF_REACH, StalenessCheck
 from compute_agent.virt.driver import ComputeDriver
 from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
-from objects.instance_command import InstanceCommand, Verb
 from objects.instance_fault import InstanceFault
+from objects.instances.instance_command import InstanceCommand, Verb
 
 LOG = logging.getLogger(__name__)
 

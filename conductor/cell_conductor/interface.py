@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.context import RequestContext
-from objects.build_request import BuildRequest
-from objects.compute_node import ComputeNode
-from objects.host_states import HostStateBatch
+from objects.hosts.compute_node import ComputeNode
+from objects.hosts.host_states import HostStateBatch
+from objects.hosts.service import Service
 from objects.instance import Instance
-from objects.instance_action import InstanceAction
-from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
-from objects.migration import Migration
-from objects.server_record import ServerRecord
-from objects.service import Service
+from objects.instances.build_request import BuildRequest
+from objects.instances.instance_action import InstanceAction
+from objects.instances.instance_command import InstanceCommand
+from objects.instances.migration import Migration
+from objects.instances.server_record import ServerRecord
 from rpc.authority import AGENT, AGENT_ITSELF, API, CONDUCTOR, OPERATOR, SCHEDULER
 from rpc.interface import Interface, call, cast
 

@@ -41,7 +41,7 @@ from conductor.common.leased_work import Recovery
 from conductor.common.service_records import IN_CELL, ServiceRecords
 from conductor.common.service_versions import ServiceVersions
 from conductor.super_conductor.interface import SuperConductorAPI
-from objects.host_states import HostStateBatch
+from objects.hosts.host_states import HostStateBatch
 from placement.interface import PlacementAPI
 from rpc.server import RpcServer
 from rpc.signing.push import CELL_TOPICS, TrustPush

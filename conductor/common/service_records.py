@@ -13,7 +13,7 @@ from armillary import exception, service_history
 from armillary.db import Database
 from conductor.common.cell_db import services
 from conductor.common.clock import Clock, moment
-from objects.service import Service
+from objects.hosts.service import Service
 
 LOG = logging.getLogger(__name__)
 

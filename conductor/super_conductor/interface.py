@@ -8,14 +8,14 @@ from typing import Any
 from armillary.context import RequestContext
 from objects.aggregate import Aggregate
 from objects.flavor import Flavor
+from objects.hosts.service import Service
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
-from objects.instance_action import InstanceAction
-from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
-from objects.instance_group import InstanceGroup
-from objects.server_record import ServerRecord
-from objects.service import Service
+from objects.instances.instance_action import InstanceAction
+from objects.instances.instance_command import InstanceCommand
+from objects.instances.instance_group import InstanceGroup
+from objects.instances.server_record import ServerRecord
 from rpc.authority import API, CELL, CELL_ITSELF, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER
 from rpc.interface import Interface, call
 

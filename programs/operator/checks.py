@@ -16,7 +16,7 @@ from conductor.common.service_records import ON_TOP, ServiceRecords
 from conductor.super_conductor.db import cells, host_mappings
 from conductor.super_conductor.hosts.cells import Cells
 from objects.cell_mapping import CELL0_UUID
-from objects.service import Service
+from objects.hosts.service import Service
 from programs.bus_factory import bus_maker
 from programs.operator.databases import API, CELL0, chosen, is_configured, open_api
 

@@ -16,7 +16,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.concurrency import WorkerPool
 from objects.destinations import Destinations
-from objects.instance_group import AFFINITY
+from objects.instances.instance_group import AFFINITY
 from objects.packed import unchecked
 from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import DecisionTrace

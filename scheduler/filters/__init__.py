@@ -94,10 +94,10 @@ class BaseHostFilter:
         """Return why no host of another zone can pass; None if some may, or if that is unknown.
 
         ``attributes`` are the rolled-up attributes of all hosts in the zone, by the rules of
-        ``objects.host_attributes``: a sum, the greatest value, or a set in which null stands for
-        hosts that do not report the attribute. A missing key means unknown. The answer may depend
-        only on the request and these attributes, because options and aggregates of the other zone
-        may differ.
+        ``objects.hosts.host_attributes``: a sum, the greatest value, or a set in which null stands
+        for hosts that do not report the attribute. A missing key means unknown. The answer may
+        depend only on the request and these attributes, because options and aggregates of the other
+        zone may differ.
         """
         return None
 

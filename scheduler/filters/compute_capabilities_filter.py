@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from objects import host_attributes
 from objects.extra_specs import extra_spec_operators
 from objects.extra_specs.extra_spec_operators import Predicate
 from objects.flavor import Flavor
-from objects.host_attributes import Kind, Rollup
+from objects.hosts import host_attributes
+from objects.hosts.host_attributes import Kind, Rollup
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.hosts.host_state import READABLE, HostState

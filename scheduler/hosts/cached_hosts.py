@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from oslo_config import cfg
 
-from objects import host_attributes
 from objects.flavor import Flavor
+from objects.hosts import host_attributes
 from objects.request_spec import RequestSpec
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_store import HostStore

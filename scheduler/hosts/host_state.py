@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from objects import host_attributes
 from objects.aggregate import Aggregate
+from objects.hosts import host_attributes
 
 READABLE = frozenset(host_attributes.BY_NAME) | {"host", "nodename", "uuid", "cell_uuid"}
 """Names of plain values, which requests may also use (``capabilities:NAME``)."""
@@ -24,7 +24,7 @@ class Rows(Protocol):
 class HostState:
     """One host in one decision; read-only.
 
-    Its attributes are those declared in ``objects.host_attributes``, and ``uuid``, ``host``,
+    Its attributes are those declared in ``objects.hosts.host_attributes``, and ``uuid``, ``host``,
     ``nodename`` and ``cell_uuid``, all as plain Python values. They include the usage of the
     instances selected so far in this request.
     """

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from oslo_config import cfg
 
-from objects.host_states import HostStateBatch
+from objects.hosts.host_states import HostStateBatch
 from scheduler.hosts import host_store_columns
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.host_store_columns import ReportedColumns

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from armillary import exception
-from objects import host_attributes
-from objects.host_attributes import Collector, HostAttribute
-from objects.host_states import HostStateBatch
+from objects.hosts import host_attributes
+from objects.hosts.host_attributes import Collector, HostAttribute
+from objects.hosts.host_states import HostStateBatch
 from scheduler.hosts.host_table import DTYPES, Column, Numbers
 from scheduler.hosts.packed_uuids import PackedUUIDs
 

@@ -11,9 +11,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from objects import host_attributes
 from objects.aggregate import Aggregate
-from objects.host_attributes import HostAttribute, Kind
+from objects.hosts import host_attributes
+from objects.hosts.host_attributes import HostAttribute, Kind
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.numa_usage import CellDemand

@@ -16,7 +16,7 @@ from armillary.outage_log import OutageLog
 from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.aggregate import Aggregate
-from objects.host_states import HostStateBatch
+from objects.hosts.host_states import HostStateBatch
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.host_store import HostStore, Outcome
 

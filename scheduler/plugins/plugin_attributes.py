@@ -25,6 +25,6 @@ def check(plugins: Iterable[UsesAttributes], option: str) -> None:
     ]
     if missing:
         raise exception.ConfigurationError(
-            reason=f"{option}: {'; '.join(missing)}, but objects.host_attributes does not declare "
-            "this, so no agent reports it"
+            reason=f"{option}: {'; '.join(missing)}, but objects.hosts.host_attributes does not "
+            "declare this, so no agent reports it"
         )

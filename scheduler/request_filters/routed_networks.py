@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from objects.aggregate import Aggregate
-from objects.aggregate_metadata import ROUTED_NETWORK
+from objects.extra_specs.aggregate_metadata import ROUTED_NETWORK
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
 from scheduler.hosts import aggregate_metadata

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from armillary import exception
-from objects import host_attributes
-from objects.host_attributes import HostAttribute, Kind, Rollup
+from objects.hosts import host_attributes
+from objects.hosts.host_attributes import HostAttribute, Kind, Rollup
 from scheduler.hosts.host_table import HostTable
 
 Capabilities = dict[str, Any]

@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 from armillary import exception, service_metrics
 from armillary.context import RequestContext
-from objects.instance_group import AFFINITY
+from objects.instances.instance_group import AFFINITY
 from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import DecisionTrace
 from objects.zones.zone_answer import ZoneAnswer

@@ -9,7 +9,7 @@ from typing import Any
 import os_resource_classes
 import os_traits
 
-from objects.host_attributes import BY_NAME, Collector, Kind, collected_by
+from objects.hosts.host_attributes import BY_NAME, Collector, Kind, collected_by
 from simulator.fleet import host_names
 from simulator.scenario.scenario import CELL, HOSTS_MAX, Amount, HostShape
 from simulator.scenario.scenario_errors import Place, ScenarioError, found

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from objects import numa
 from objects.aggregate import Aggregate
-from objects.host_attributes import HOST_ATTRIBUTES
+from objects.hosts.host_attributes import HOST_ATTRIBUTES
 from simulator.fleet.host_report import attributes_of, inventories_of, traits_of
 from simulator.fleet.numa_hosts import topology_of
 from simulator.scenario.scenario import Amount, HostShape, Scenario

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from objects.instance_group import InstanceGroup
+from objects.instances.instance_group import InstanceGroup
 from simulator.fleet.host_states import Host, uuid_of
 from simulator.load.load import Request
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from objects.flavor import Flavor
-from objects.instance_group import InstanceGroup
-from objects.local_resources import local_resources_of
+from objects.instances.instance_group import InstanceGroup
+from objects.instances.local_resources import local_resources_of
 from objects.numa import InstanceTopology
 from objects.request_spec import RequestSpec
 from scheduler.request import resource_query

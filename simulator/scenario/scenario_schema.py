@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from objects.instance_group import POLICIES
+from objects.instances.instance_group import POLICIES
 from simulator.scenario.scenario import COUNT_MAX, REQUESTS_MAX
 
 Schema = dict[str, Any]

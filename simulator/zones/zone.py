@@ -13,8 +13,8 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from objects.aggregate import Aggregate
 from objects.fence import FENCE_FINAL, FIRST_FENCE
-from objects.host_attributes import HOST_ATTRIBUTES
-from objects.host_states import HostStateBatch
+from objects.hosts.host_attributes import HOST_ATTRIBUTES
+from objects.hosts.host_states import HostStateBatch
 from objects.request_spec import Destination, RequestSpec
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Callable
 
 from armillary.context import admin_context
-from objects.instance_group import InstanceGroup
+from objects.instances.instance_group import InstanceGroup
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from tests.builders import a_uuid
 from tests.fleets import ArrayPlacement, Host, a_driver, a_group, a_host, a_request_spec

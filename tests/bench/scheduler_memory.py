@@ -15,7 +15,7 @@ import sys
 import psutil
 
 import objects
-from objects.host_states import HostStateBatch
+from objects.hosts.host_states import HostStateBatch
 from tests.bench.decisions import fleet_of
 from tests.fleets import CELL, a_batch, a_fleet
 

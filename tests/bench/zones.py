@@ -27,7 +27,7 @@ from armillary import exception
 from armillary.context import admin_context
 from objects.fence import FIRST_FENCE
 from objects.flavor import Flavor
-from objects.local_resources import local_resources_of
+from objects.instances.local_resources import local_resources_of
 from objects.request_spec import RequestSpec
 from programs.bus_factory import bus_maker
 from scheduler.interface import SchedulerAPI

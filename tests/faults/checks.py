@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from objects.cell_mapping import CELL0_UUID
-from objects.migration import ENDED
+from objects.instances.migration import ENDED
 from tests.faults.operations import UNRECORDED, Accepted
 from tests.faults.records import HELD, MISCOUNTED, OVERFULL, Guest, Records, Row
 

@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 
-from objects.migration import MigrationType
+from objects.instances.migration import MigrationType
 from tests.faults.records import Guest, Records, Row
 
 LOOK_SECONDS = 0.5

@@ -8,7 +8,7 @@ from typing import Any
 
 from compute_agent.virt.simulated.simulated_guest import Role
 from objects.cell_mapping import CELL0_UUID
-from objects.migration import ENDED
+from objects.instances.migration import ENDED
 from tests.simulation.hub import HUB
 from tests.simulation.world import AGENTS, CELLS, World
 

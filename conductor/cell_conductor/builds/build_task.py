@@ -29,9 +29,9 @@ from conductor.common.clock import Clock
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
 from objects.allocation import AllocationClaim
-from objects.build_request import BuildRequest
 from objects.fence import FENCE_FINAL
 from objects.instance_fault import InstanceFault
+from objects.instances.build_request import BuildRequest
 from objects.packed.claim_batch import AnyResult
 from objects.request_spec import RequestSpec
 from placement.interface import PlacementAPI

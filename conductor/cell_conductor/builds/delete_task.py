@@ -37,7 +37,7 @@ from conductor.common.clock import Clock
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
 from objects.fence import FENCE_FINAL
-from objects.migration import MigrationStatus
+from objects.instances.migration import MigrationStatus
 from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from conductor.cell_conductor.hosts.instance_updates import InstanceUpdates
 from conductor.cell_conductor.operations.engine import Operations
 from conductor.common.cell_db import instances, services
 from conductor.common.service_records import ServiceRecords
-from objects.compute_node import ComputeNode
+from objects.hosts.compute_node import ComputeNode
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 

@@ -19,15 +19,15 @@ from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConso
 from conductor.cell_conductor.operations.rows import as_stored
 from conductor.common.cell_db import actions, compute_nodes, faults, instances, migrations, services
 from conductor.common.service_records import ServiceRecords
-from objects.build_request import BuildRequest
-from objects.compute_node import ComputeNode
+from objects.hosts.compute_node import ComputeNode
+from objects.hosts.service import Service
 from objects.instance import Instance
-from objects.instance_action import InstanceAction
-from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
-from objects.migration import Migration
-from objects.server_record import ServerRecord
-from objects.service import Service
+from objects.instances.build_request import BuildRequest
+from objects.instances.instance_action import InstanceAction
+from objects.instances.instance_command import InstanceCommand
+from objects.instances.migration import Migration
+from objects.instances.server_record import ServerRecord
 
 
 class SuperConductorEndpoints(BackgroundTasks):

@@ -21,8 +21,8 @@ from conductor.cell_conductor.hosts.providers import (
 )
 from conductor.common.cell_db import compute_nodes, host_seq, models, services
 from conductor.common.clock import Clock, moment
-from objects.compute_node import ComputeNode
-from objects.host_attributes import BY_NAME, Collector, HostAttribute, Kind, collected_by
+from objects.hosts.compute_node import ComputeNode
+from objects.hosts.host_attributes import BY_NAME, Collector, HostAttribute, Kind, collected_by
 
 BATCH_SIZE = 500
 _INT_MAX = 2**63

@@ -27,7 +27,7 @@ from conductor.common.cell_db import (
 )
 from conductor.common.clock import Clock, moment
 from conductor.common.service_records import check_version
-from objects.service import Service
+from objects.hosts.service import Service
 
 LOG = logging.getLogger(__name__)
 

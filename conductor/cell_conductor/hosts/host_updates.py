@@ -22,8 +22,8 @@ from armillary.outage_log import OutageLog
 from conductor.common.cell_db import compute_nodes, host_seq, instances, services
 from conductor.common.cell_db.compute_nodes import ChangedNode
 from conductor.common.cell_db.services import ServiceState
-from objects.host_attributes import HOST_ATTRIBUTES, HostAttribute
-from objects.host_states import HostStateBatch
+from objects.hosts.host_attributes import HOST_ATTRIBUTES, HostAttribute
+from objects.hosts.host_states import HostStateBatch
 from scheduler.interface import SchedulerAPI
 
 LOG = logging.getLogger(__name__)

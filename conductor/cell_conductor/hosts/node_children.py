@@ -6,7 +6,7 @@ from typing import Any
 
 from oslo_utils import uuidutils
 
-from objects.compute_node import ComputeNode
+from objects.hosts.compute_node import ComputeNode
 
 CHILDREN_MAX = 1000
 """Maximum for one node; the same limit as in placement."""

@@ -30,7 +30,7 @@ from conductor.common.cell_db.flow_states import LiveMove
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
 from objects.instance_fault import InstanceFault
-from objects.migration import MigrationStatus
+from objects.instances.migration import MigrationStatus
 
 LOG = logging.getLogger(__name__)
 

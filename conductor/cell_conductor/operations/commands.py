@@ -7,7 +7,7 @@ from conductor.common.cell_db import instances, models
 from conductor.common.cell_db.flow_states import End, Move
 from objects.flavor import Flavor
 from objects.instance import Instance
-from objects.instance_command import InstanceCommand
+from objects.instances.instance_command import InstanceCommand
 from objects.pci import pci_claimed
 from objects.request_spec import RequestSpec
 

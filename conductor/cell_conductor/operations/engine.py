@@ -48,9 +48,9 @@ from conductor.common.clock import Clock
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
 from conductor.super_conductor.interface import SuperConductorAPI
-from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
-from objects.server_record import ServerRecord
+from objects.instances.instance_command import InstanceCommand
+from objects.instances.server_record import ServerRecord
 from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)

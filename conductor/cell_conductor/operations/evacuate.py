@@ -26,8 +26,8 @@ from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import Evacuated, Move
 from objects.allocation import AllocationClaim
 from objects.fence import Fence
-from objects.instance_command import Verb
-from objects.migration import MigrationStatus
+from objects.instances.instance_command import Verb
+from objects.instances.migration import MigrationStatus
 
 ADD = "add_claim"
 CLAIM = "claim"

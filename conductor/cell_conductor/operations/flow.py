@@ -19,7 +19,7 @@ from armillary.context import RequestContext
 from conductor.cell_conductor.operations.other_cells import OtherCells
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
-from objects.instance_command import Verb
+from objects.instances.instance_command import Verb
 from placement.interface import PlacementAPI
 
 DONE = "done"

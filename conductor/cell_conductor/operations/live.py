@@ -19,8 +19,8 @@ from conductor.cell_conductor.operations.power import take_power_state
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import LiveMove
-from objects.instance_command import Verb
-from objects.migration import MigrationStatus
+from objects.instances.instance_command import Verb
+from objects.instances.migration import MigrationStatus
 
 DESCRIBE = "describe"
 PREPARE = "prepare"

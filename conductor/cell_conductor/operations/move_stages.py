@@ -28,8 +28,8 @@ from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import End, Move
 from objects.allocation import AllocationClaim
 from objects.fence import FENCE_FINAL, FenceStep
-from objects.instance_command import Verb
-from objects.migration import MigrationStatus
+from objects.instances.instance_command import Verb
+from objects.instances.migration import MigrationStatus
 
 SCHEDULE = "schedule"
 SECURE = "secure_claim"

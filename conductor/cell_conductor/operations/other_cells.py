@@ -22,9 +22,9 @@ from conductor.common.cell_db.flow_states import End, FinishedMove, Move
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.flavor import Flavor
 from objects.instance import Instance
-from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
-from objects.server_record import ACTIONS_MAX, FAULTS_MAX, ServerRecord
+from objects.instances.instance_command import InstanceCommand
+from objects.instances.server_record import ACTIONS_MAX, FAULTS_MAX, ServerRecord
 
 
 class OtherCells:

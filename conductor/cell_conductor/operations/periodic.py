@@ -25,7 +25,7 @@ from conductor.common.cell_db.flow_states import Evacuated
 from conductor.common.clock import Clock, moment
 from objects.allocation import AllocationClaim
 from objects.fence import Fence
-from objects.migration import MigrationStatus
+from objects.instances.migration import MigrationStatus
 from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from conductor.cell_conductor.operations.flow import (
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import FlowState, Reboot
-from objects.instance_command import Verb
+from objects.instances.instance_command import Verb
 
 RUNNING = "running"
 SHUTDOWN = "shutdown"

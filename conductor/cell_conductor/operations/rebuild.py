@@ -17,7 +17,7 @@ from conductor.cell_conductor.operations.power import RUNNING, set_state_by_powe
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import Rebuild
-from objects.instance_command import Verb
+from objects.instances.instance_command import Verb
 
 REBUILD_GUEST = "rebuild_guest"
 

@@ -31,8 +31,8 @@ from conductor.cell_conductor.operations.power import RUNNING, set_state_by_powe
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import copies, migrations, models
 from conductor.common.cell_db.flow_states import ColdMove, FinishedMove, Move
-from objects.instance_command import Verb
-from objects.migration import MigrationStatus
+from objects.instances.instance_command import Verb
+from objects.instances.migration import MigrationStatus
 
 ROUTE = "route"
 PREPARE = "prepare"

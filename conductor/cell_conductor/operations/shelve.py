@@ -28,7 +28,7 @@ from conductor.cell_conductor.operations.rows import Rows, fence
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import ColdMove
 from objects.fence import FenceStep
-from objects.instance_command import Verb
+from objects.instances.instance_command import Verb
 
 DETACH = "detach"
 DROP = "drop"

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from armillary.context import RequestContext, admin_context
 from conductor.common.cell_db import models, notify
 from objects.instance import Instance
-from objects.instance_action import InstanceAction, InstanceActionEvent
+from objects.instances.instance_action import InstanceAction, InstanceActionEvent
 
 CREATE = "create"
 DELETE = "delete"

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from conductor.common.cell_db import models
 from conductor.common.leases import Lease
-from objects.build_request import BuildRequest
+from objects.instances.build_request import BuildRequest
 
 
 class Stage:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.common.cell_db import host_seq, models
-from objects.compute_node import ComputeNode
+from objects.hosts.compute_node import ComputeNode
 
 
 class ChangedNode(NamedTuple):

@@ -28,9 +28,9 @@ from conductor.common.cell_db import (
     models,
     services,
 )
-from objects.instance_action import InstanceAction
-from objects.migration import ENDED, MigrationStatus
-from objects.server_record import ServerRecord
+from objects.instances.instance_action import InstanceAction
+from objects.instances.migration import ENDED, MigrationStatus
+from objects.instances.server_record import ServerRecord
 
 _ENDS_AS = {
     MigrationStatus.CONFIRMING: MigrationStatus.CONFIRMED,

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from conductor.common.cell_db import models
 from objects.flavor import Flavor
-from objects.migration import ENDED, Migration, MigrationStatus, MigrationType
+from objects.instances.migration import ENDED, Migration, MigrationStatus, MigrationType
 
 _FILTERS = ("instance_uuid", "status", "migration_type", "source_host", "dest_host", "uuid")
 _HAS_ENDED = models.Migration.status.in_(sorted(ENDED))

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception, service_history
 from conductor.common.cell_db import models
-from objects.service import Service
+from objects.hosts.service import Service
 
 COMPUTE = service_history.COMPUTE
 

@@ -43,7 +43,7 @@ from objects.base import ArmillaryObject
 from objects.fence import FIRST_FENCE
 from objects.flavor import Flavor
 from objects.instance import Instance
-from objects.instance_group import InstanceGroup
+from objects.instances.instance_group import InstanceGroup
 
 LOG = logging.getLogger(__name__)
 

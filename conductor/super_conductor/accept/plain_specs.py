@@ -16,8 +16,8 @@ from objects import numa
 from objects.base import ArmillaryObject
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
-from objects.instance_group import InstanceGroup
-from objects.local_resources import local_resources_of
+from objects.instances.instance_group import InstanceGroup
+from objects.instances.local_resources import local_resources_of
 from objects.pci import pci
 from objects.request_spec import (
     Destination,

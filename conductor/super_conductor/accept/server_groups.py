@@ -15,7 +15,7 @@ from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.accept.owners import owner_of
 from conductor.super_conductor.db import models, server_groups
 from conductor.super_conductor.db import quotas as quotas_db
-from objects.instance_group import POLICIES, InstanceGroup
+from objects.instances.instance_group import POLICIES, InstanceGroup
 
 _MAX_RULE = "max_server_per_host"
 _ANTI_AFFINITY = "anti-affinity"

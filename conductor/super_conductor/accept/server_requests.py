@@ -20,8 +20,8 @@ from conductor.super_conductor.db import (
 )
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
-from objects.instance_group import InstanceGroup
-from objects.local_resources import local_resources_of
+from objects.instances.instance_group import InstanceGroup
+from objects.instances.local_resources import local_resources_of
 from objects.pci import pci
 from objects.request_spec import Destination, RequestSpec
 

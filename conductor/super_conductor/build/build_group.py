@@ -33,9 +33,9 @@ from conductor.super_conductor.db import traces as traces_db
 from conductor.super_conductor.db.build_requests import Pending
 from conductor.super_conductor.db.reservations import Reservation, Stage
 from conductor.super_conductor.peer_link import Asked
-from objects.build_request import BuildRequest
 from objects.destinations import Destinations
 from objects.fence import FIRST_FENCE
+from objects.instances.build_request import BuildRequest
 from objects.packed.scheduling_batch import Answer, BatchedRequest
 
 LOG = logging.getLogger(__name__)

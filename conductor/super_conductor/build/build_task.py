@@ -52,10 +52,10 @@ from conductor.super_conductor.peer_link import Asked
 from conductor.super_conductor.zones import pending_group_members
 from conductor.super_conductor.zones.pending_group_members import MustWait
 from conductor.super_conductor.zones.walk import Walks
-from objects.build_request import BuildRequest
 from objects.cell_mapping import CELL0_UUID
 from objects.destinations import Destinations
 from objects.instance_fault import InstanceFault
+from objects.instances.build_request import BuildRequest
 from objects.packed.scheduling_batch import Answer
 from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import DecisionTrace

@@ -12,8 +12,8 @@ from conductor.common.cell_db import actions, faults, instances
 from conductor.common.clock import Clock, moment
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
-from objects.instance_action import InstanceAction
 from objects.instance_fault import InstanceFault
+from objects.instances.instance_action import InstanceAction
 
 _BATCH_SIZE = 200
 

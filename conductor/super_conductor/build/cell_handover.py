@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from armillary.context import RequestContext, admin_context
 from armillary.group_commit import KeyedGroupCommit
 from conductor.cell_conductor.interface import CellConductorAPI
-from objects.build_request import BuildRequest
+from objects.instances.build_request import BuildRequest
 
 _WAITING_MAX = 100_000
 

@@ -21,7 +21,7 @@ from conductor.super_conductor.db import (
 from conductor.super_conductor.db.zone_walks import WalkState
 from conductor.super_conductor.hosts.cells import Cells
 from objects.cell_mapping import CELL0_UUID
-from objects.instance_group import AFFINITY, InstanceGroup
+from objects.instances.instance_group import AFFINITY, InstanceGroup
 from objects.request_spec import RequestSpec
 
 

@@ -17,7 +17,7 @@ from conductor.super_conductor.db import (
     reservations,
 )
 from conductor.super_conductor.db.build_requests import Pending
-from objects.build_request import BuildRequest
+from objects.instances.build_request import BuildRequest
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.insert_missing import insert_missing
-from objects.build_request import BuildRequest
 from objects.instance import Instance
+from objects.instances.build_request import BuildRequest
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.insert_missing import insert_missing
-from objects.host_mapping import HostMapping
+from objects.hosts.host_mapping import HostMapping
 
 
 def find_host_mapping(session: Session, host: str) -> HostMapping | None:

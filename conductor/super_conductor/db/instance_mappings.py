@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from objects.instance_mapping import InstanceMapping
+from objects.instances.instance_mapping import InstanceMapping
 
 
 @dataclasses.dataclass(frozen=True)

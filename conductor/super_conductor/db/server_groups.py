@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.super_conductor.db import models
-from objects.instance_group import InstanceGroup
+from objects.instances.instance_group import InstanceGroup
 
 
 def create_group(

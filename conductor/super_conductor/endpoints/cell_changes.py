@@ -7,9 +7,9 @@ from typing import Any
 
 from armillary.context import RequestContext
 from conductor.super_conductor.move.cell_relay import CellRelay
-from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
-from objects.server_record import ServerRecord
+from objects.instances.instance_command import InstanceCommand
+from objects.instances.server_record import ServerRecord
 
 
 class CellChangesEndpoint:

@@ -6,7 +6,7 @@ from typing import Any
 
 from armillary.context import RequestContext
 from conductor.super_conductor.hosts.host_views import Hosts
-from objects.service import Service
+from objects.hosts.service import Service
 
 
 class HostsEndpoint:

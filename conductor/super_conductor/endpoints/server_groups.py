@@ -5,7 +5,7 @@ from __future__ import annotations
 from armillary.context import RequestContext
 from armillary.notifications import SILENT, Notifier
 from conductor.super_conductor.accept.server_groups import Groups
-from objects.instance_group import InstanceGroup
+from objects.instances.instance_group import InstanceGroup
 
 
 class ServerGroupsEndpoint:

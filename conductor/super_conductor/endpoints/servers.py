@@ -13,7 +13,7 @@ from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import Servers
 from conductor.super_conductor.zones.remote_servers import RemoteServers
 from objects.instance import Instance
-from objects.instance_action import InstanceAction
+from objects.instances.instance_action import InstanceAction
 
 
 class ServersEndpoint:

@@ -19,9 +19,9 @@ from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.zones import uuid_translation
 from objects.aggregate import Aggregate
 from objects.cell_mapping import CELL0_UUID
-from objects.compute_node import ComputeNode
+from objects.hosts.compute_node import ComputeNode
+from objects.hosts.service import Service
 from objects.instance import Instance
-from objects.service import Service
 from placement.interface import PlacementAPI
 
 _CHANGEABLE = {"disabled", "disabled_reason", "forced_down"}

@@ -22,9 +22,9 @@ from conductor.super_conductor.db import cell_changes, cleanups, instance_mappin
 from conductor.super_conductor.db.cell_changes import CellChange
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.hosts.cells import Cells
-from objects.instance_command import InstanceCommand
 from objects.instance_fault import InstanceFault
-from objects.server_record import ServerRecord
+from objects.instances.instance_command import InstanceCommand
+from objects.instances.server_record import ServerRecord
 
 LOG = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from conductor.super_conductor.db.moves import Move
 from conductor.super_conductor.hosts.cells import Cells
 from objects.flavor import Flavor
 from objects.instance import Instance
-from objects.local_resources import local_resources_of
+from objects.instances.local_resources import local_resources_of
 from objects.pci import pci
 from objects.request_spec import Destination, RequestSpec
 

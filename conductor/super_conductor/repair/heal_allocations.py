@@ -12,8 +12,8 @@ from typing import Any
 
 from armillary.context import RequestContext
 from objects.allocation import AllocationClaim, ClaimStatus
-from objects.compute_node import ComputeNode
 from objects.fence import Fence
+from objects.hosts.compute_node import ComputeNode
 from objects.instance import Instance
 from objects.packed.claim_batch import AnyResult
 from placement.interface import PlacementAPI

@@ -20,7 +20,7 @@ from conductor.super_conductor.db import (
 )
 from conductor.super_conductor.hosts.cells import Cells
 from objects.cell_mapping import CELL0_UUID
-from objects.instance_mapping import InstanceMapping
+from objects.instances.instance_mapping import InstanceMapping
 
 CONSUMERS_MAX = 1000
 

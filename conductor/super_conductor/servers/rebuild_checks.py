@@ -9,7 +9,7 @@ from armillary.notifications import SILENT, Notifier
 from conductor.super_conductor.db import request_specs
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
-from objects.local_resources import local_resources_of
+from objects.instances.local_resources import local_resources_of
 from objects.pci import pci
 from objects.request_spec import REBUILD, Destination
 from scheduler.interface import SchedulerAPI

@@ -35,8 +35,8 @@ from objects.cell_mapping import CELL0_UUID
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance import ADMIN, Instance
-from objects.instance_mapping import InstanceMapping
-from objects.migration import Migration, MigrationType
+from objects.instances.instance_mapping import InstanceMapping
+from objects.instances.migration import Migration, MigrationType
 
 AT_ONCE = frozenset(
     {

@@ -29,9 +29,9 @@ from conductor.super_conductor.zones import remote_servers, uuid_translation
 from conductor.super_conductor.zones.remote_servers import RemoteServers
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
-from objects.instance_action import InstanceAction, InstanceActionEvent
 from objects.instance_fault import InstanceFault
-from objects.instance_mapping import InstanceMapping
+from objects.instances.instance_action import InstanceAction, InstanceActionEvent
+from objects.instances.instance_mapping import InstanceMapping
 
 T = TypeVar("T")
 

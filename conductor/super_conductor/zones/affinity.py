@@ -17,7 +17,7 @@ from conductor.super_conductor.db import request_specs, server_groups
 from conductor.super_conductor.db.zone_walks import Walk
 from conductor.super_conductor.zones import paths
 from conductor.super_conductor.zones.walk_store import Entry, WalkStore
-from objects.instance_group import AFFINITY
+from objects.instances.instance_group import AFFINITY
 
 PassOver = Callable[[Walk, Entry, str], None]
 """Moves a walk on to its next candidate host, for the given reason."""

@@ -42,7 +42,7 @@ from objects.base import ArmillaryObject
 from objects.cell_mapping import CELL0_UUID
 from objects.fence import FIRST_FENCE
 from objects.instance import Instance
-from objects.instance_mapping import InstanceMapping
+from objects.instances.instance_mapping import InstanceMapping
 from objects.request_spec import Destination, RequestSpec
 from objects.zones.zone_query import ZoneOrder
 

@@ -19,7 +19,7 @@ from conductor.super_conductor.base_task import Dependencies
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.reservations import Reservation
 from conductor.super_conductor.db.zone_walks import WalkState
-from objects.instance_group import AFFINITY, InstanceGroup
+from objects.instances.instance_group import AFFINITY, InstanceGroup
 from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import DecisionTrace
 

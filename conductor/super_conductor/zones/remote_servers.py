@@ -15,7 +15,7 @@ from conductor.super_conductor.zones import paths, uuid_translation
 from conductor.super_conductor.zones.routes import Routes
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
-from objects.instance_mapping import InstanceMapping
+from objects.instances.instance_mapping import InstanceMapping
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from objects import fields
 from objects.allocation_candidates import AllocationCandidates
 from objects.base import ArmillaryObject
 from objects.destinations import Destinations
-from objects.host_states import HostStateBatch
+from objects.hosts.host_states import HostStateBatch
 from objects.instance import Instance
 from tests.builders import a_uuid
 

@@ -6,7 +6,7 @@ import pytest
 
 from armillary import exception
 from objects.instance import Instance
-from objects.migration import Migration
+from objects.instances.migration import Migration
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api
 from tests.fixtures.operated_servers import OperatedServers, a_migration

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from objects.service import Service
+from objects.hosts.service import Service
 from tests import builders
 from tests.fixtures.http_api import Api, message
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient

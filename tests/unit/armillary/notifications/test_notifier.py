@@ -9,7 +9,7 @@ import pytest
 from armillary.context import RequestContext
 from armillary.notifications.notification import Notification
 from armillary.notifications.notifier import SILENT, Notifier
-from objects.instance_group import InstanceGroup
+from objects.instances.instance_group import InstanceGroup
 from objects.request_spec import RequestSpec
 from tests import builders
 

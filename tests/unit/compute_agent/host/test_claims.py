@@ -14,7 +14,7 @@ from compute_agent.host.claims import GROUP_TRIES
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.work.named_locks import NamedLocks
 from objects.instance import Instance
-from objects.instance_group import InstanceGroup
+from objects.instances.instance_group import InstanceGroup
 from objects.request_spec import RequestSpec, SchedulerLimits
 from tests import builders
 from tests.fixtures.agent import HOSTS, Agent, a_build

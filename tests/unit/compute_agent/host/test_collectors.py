@@ -15,7 +15,7 @@ from compute_agent.journal.journal import Entry, State
 from compute_agent.virt.driver import ComputeDriver
 from compute_agent.virt.process.process_driver import ProcessDriver
 from compute_agent.virt.simulated.simulated_driver import SimulatedDriver
-from objects.host_attributes import BY_NAME, Collector, Kind, collected_by
+from objects.hosts.host_attributes import BY_NAME, Collector, Kind, collected_by
 from tests.fixtures.agent import A_HOST, agent_conf
 
 TYPES: dict[Kind, type | tuple[type, ...]] = {

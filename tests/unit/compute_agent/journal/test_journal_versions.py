@@ -9,7 +9,7 @@ from pathlib import Path
 from compute_agent.journal import journal_schema
 from compute_agent.journal.command_log import Change, CommandLog
 from compute_agent.journal.journal import Acceptance, Journal, State
-from objects.instance_command import InstanceCommand, Verb
+from objects.instances.instance_command import InstanceCommand, Verb
 from tests import builders
 
 HOST = "h1"

@@ -16,7 +16,7 @@ from compute_agent.work.command_execution import CommandExecution
 from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
-from objects.instance_command import InstanceCommand, Verb
+from objects.instances.instance_command import InstanceCommand, Verb
 from tests.fixtures.agent import AGENT, HOSTS, Agent, a_build
 
 HOST = HOSTS[0]

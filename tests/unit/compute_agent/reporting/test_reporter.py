@@ -21,7 +21,7 @@ from compute_agent.reporting.reporter import (
 )
 from compute_agent.virt.driver import Readings
 from conductor.cell_conductor.interface import CellConductorAPI
-from objects.compute_node import ComputeNode
+from objects.hosts.compute_node import ComputeNode
 from tests import builders
 from tests.fixtures.agent import AGENT, HOSTS, Agent, a_build
 from tests.fixtures.told import Told

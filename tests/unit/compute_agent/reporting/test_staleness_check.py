@@ -6,7 +6,7 @@ from armillary import exception
 from armillary.context import admin_context
 from compute_agent.journal.command_log import CommandLog
 from objects.instance import Instance
-from objects.instance_command import InstanceCommand, Verb
+from objects.instances.instance_command import InstanceCommand, Verb
 from objects.request_spec import RequestSpec
 from tests.fixtures.agent import HOSTS, Agent, a_build
 

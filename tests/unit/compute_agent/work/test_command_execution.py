@@ -13,7 +13,7 @@ from armillary import exception
 from armillary.context import admin_context
 from compute_agent.virt.driver import GuestInfo
 from objects.instance import Instance
-from objects.instance_command import InstanceCommand, Verb
+from objects.instances.instance_command import InstanceCommand, Verb
 from objects.request_spec import RequestSpec
 from tests import builders
 from tests.fixtures.agent import HOSTS, Agent, a_build

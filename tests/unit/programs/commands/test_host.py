@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from objects.compute_node import ComputeNode
+from objects.hosts.compute_node import ComputeNode
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 

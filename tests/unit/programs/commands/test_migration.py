@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from objects.instance import Instance
-from objects.migration import Migration
+from objects.instances.migration import Migration
 from tests import builders
 from tests.fixtures.operated_servers import a_migration
 from tests.unit.programs.commands.conftest import WorkingSuperConductor

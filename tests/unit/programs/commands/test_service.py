@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from armillary.service_history import CURRENT_VERSION
-from objects.service import Service
+from objects.hosts.service import Service
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 

@@ -18,9 +18,9 @@ from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells
 from objects.cell_mapping import CellMapping
-from objects.compute_node import ComputeNode
+from objects.hosts.compute_node import ComputeNode
+from objects.hosts.service import Service
 from objects.instance import Instance
-from objects.service import Service
 from programs import manage, status
 from programs.bus_factory import bus_maker
 from programs.operator.application import OperatorApp

@@ -6,7 +6,7 @@ import pytest
 
 from armillary import exception
 from conductor.super_conductor.repair import allocation_audit
-from objects.migration import MigrationStatus
+from objects.instances.migration import MigrationStatus
 from tests import builders
 from tests.fixtures.operated_servers import a_migration
 from tests.fixtures.placement import placement_template, placement_url

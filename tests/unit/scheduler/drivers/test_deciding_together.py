@@ -16,7 +16,7 @@ from armillary import exception
 from armillary.context import admin_context
 from objects.allocation import ClaimResult
 from objects.destinations import Destinations
-from objects.instance_group import InstanceGroup
+from objects.instances.instance_group import InstanceGroup
 from objects.packed.claim_batch import AnyClaim
 from objects.request_spec import RequestSpec
 from objects.resource_query import ResourceQuery

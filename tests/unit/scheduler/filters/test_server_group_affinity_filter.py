@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from objects.instance_group import InstanceGroup
+from objects.instances.instance_group import InstanceGroup
 from scheduler.filters.server_group_affinity_filter import ServerGroupAffinityFilter
 from tests.fleets import a_group, a_host, a_request_spec, a_table, scheduling_conf
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from armillary import exception
-from objects.host_states import HostStateBatch
+from objects.hosts.host_states import HostStateBatch
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_store import HostStore, Outcome
 from tests.builders import a_uuid

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from objects.host_states import HostStateBatch
+from objects.hosts.host_states import HostStateBatch
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.state_sync import StateSync
 from tests.builders import an_aggregate

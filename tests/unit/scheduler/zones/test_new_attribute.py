@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[4]
 
 SCRIPT = """
 import json, sys
-from objects import host_attributes as declared
+from objects.hosts import host_attributes as declared
 
 # What follows stands in the place of one more line in that file, which is read before all others.
 warmth = declared.HostAttribute(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from objects import host_attributes
-from objects.host_attributes import Collector, HostAttribute, Kind, Rollup
+from objects.hosts import host_attributes
+from objects.hosts.host_attributes import Collector, HostAttribute, Kind, Rollup
 from scheduler.zones import capabilities
 from tests.fixtures.zone_trees import Zone, outcomes
 from tests.fleets import Host, a_host, a_request_spec, some_hosts

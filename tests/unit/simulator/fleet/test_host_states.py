@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from objects.host_attributes import HOST_ATTRIBUTES
+from objects.hosts.host_attributes import HOST_ATTRIBUTES
 from simulator.fleet.host_states import HostStates, PlacedInstance
 from tests.builders import a_uuid
 from tests.fixtures.simulations import a_scenario, some_hosts

@@ -14,7 +14,7 @@ from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.driver import Feature
 from compute_agent.virt.libvirt.driver import LibvirtDriver
 from compute_agent.virt.libvirt.images import FILE_PROPERTY
-from objects.host_attributes import Collector, collected_by
+from objects.hosts.host_attributes import Collector, collected_by
 from objects.instance import Instance
 from objects.numa import HostTopology, InstanceCell, InstanceTopology, fit
 from tests import builders

@@ -12,7 +12,7 @@ from armillary.context import admin_context
 from conductor.cell_conductor.builds.build_task import HOST_LOST, Batch
 from conductor.common.cell_db import models
 from conductor.common.cell_db.builds import Stage
-from objects.build_request import BuildRequest
+from objects.instances.build_request import BuildRequest
 from tests.fixtures.cell import (
     FENCE,
     Cell,

@@ -8,7 +8,7 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.cell_conductor.builds.reports import ACCEPTED, STALE, BuiltReport
 from conductor.common.cell_db import models
-from objects.build_request import BuildRequest
+from objects.instances.build_request import BuildRequest
 from tests.fixtures.cell import Cell, a_build_request, node_uuid
 
 

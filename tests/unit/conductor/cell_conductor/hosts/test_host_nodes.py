@@ -9,7 +9,7 @@ import pytest
 from armillary import exception
 from armillary.context import admin_context
 from conductor.common.cell_db import compute_nodes
-from objects.compute_node import ComputeNode
+from objects.hosts.compute_node import ComputeNode
 from tests.fixtures.cell import CELL_UUID, Cell, a_node, counted_statements, node_uuid
 
 AWAY = exception.DatabaseUnavailable(name="placement", reason="it restarts")

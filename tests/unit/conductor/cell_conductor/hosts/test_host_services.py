@@ -10,7 +10,7 @@ from armillary import exception
 from armillary.context import admin_context
 from armillary.service_history import CURRENT_VERSION
 from conductor.common.cell_db import models
-from objects.service import Service
+from objects.hosts.service import Service
 from tests.fixtures.cell import Cell, a_build_request, a_node, counted_statements, node_uuid
 
 DISABLED = "COMPUTE_STATUS_DISABLED"

@@ -12,8 +12,8 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.cell_conductor.hosts.host_updates import REST_SECONDS
 from conductor.common.cell_db import host_seq
-from objects.host_attributes import HOST_ATTRIBUTES
-from objects.host_states import HostStateBatch
+from objects.hosts.host_attributes import HOST_ATTRIBUTES
+from objects.hosts.host_states import HostStateBatch
 from tests.fixtures.cell import (
     CELL_UUID,
     Cell,

@@ -6,7 +6,7 @@ import uuid
 
 from armillary.context import admin_context
 from conductor.common.cell_db import models
-from objects.migration import MigrationStatus, MigrationType
+from objects.instances.migration import MigrationStatus, MigrationType
 from tests.fixtures.cell import Cell, a_build_request
 
 MOVE = str(uuid.UUID(int=8))

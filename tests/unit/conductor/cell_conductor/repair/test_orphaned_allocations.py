@@ -21,7 +21,7 @@ from conductor.cell_conductor.repair.orphaned_allocations import (
 )
 from conductor.common.cell_db import instances, models
 from objects.instance import Instance
-from objects.migration import MigrationStatus, MigrationType
+from objects.instances.migration import MigrationStatus, MigrationType
 from placement.engine import PlacementEngine
 from placement.interface import PlacementAPI
 from placement.manager import PlacementManager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conductor.common.cell_db import models
-from objects.migration import MigrationStatus, MigrationType
+from objects.instances.migration import MigrationStatus, MigrationType
 from tests import builders
 from tests.fixtures.cell import Cell, a_build_request
 

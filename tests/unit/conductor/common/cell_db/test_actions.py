@@ -9,7 +9,7 @@ from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from conductor.common.cell_db import actions, instances
 from objects.instance import Instance
-from objects.instance_action import InstanceAction
+from objects.instances.instance_action import InstanceAction
 from tests.builders import A_TIME, a_uuid, an_instance
 
 NOW = A_TIME + timedelta(hours=1)

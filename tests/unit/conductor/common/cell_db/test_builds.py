@@ -10,7 +10,7 @@ from armillary.db import Database
 from conductor.common.cell_db import builds, instances, models
 from conductor.common.cell_db.builds import Stage
 from conductor.common.leases import Lease
-from objects.build_request import BuildRequest
+from objects.instances.build_request import BuildRequest
 from objects.selection import Selection
 from tests.builders import A_TIME
 from tests.fixtures.cell import FENCE, a_build_request

@@ -13,7 +13,7 @@ from conductor.common.cell_db import shadow_tables
 from conductor.common.cell_db.models import InstanceOperation
 from conductor.common.clock import moment
 from objects.fence import FENCE_FINAL
-from objects.instance_command import Verb
+from objects.instances.instance_command import Verb
 from objects.request_spec import Destination
 from tests.fixtures.control_plane import an_admin
 from tests.fixtures.sampling import sample

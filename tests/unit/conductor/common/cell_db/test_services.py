@@ -9,7 +9,7 @@ import pytest
 from armillary import exception
 from armillary.db import Database
 from conductor.common.cell_db import services
-from objects.service import Service
+from objects.hosts.service import Service
 from tests.builders import A_TIME
 
 NOW = A_TIME

@@ -14,7 +14,7 @@ from armillary.context import admin_context
 from armillary.db import Database
 from conductor.common.cell_db import actions, faults, instances, models, shadow_tables
 from objects.instance import Instance
-from objects.migration import MigrationStatus, MigrationType
+from objects.instances.migration import MigrationStatus, MigrationType
 from tests import builders
 
 NOW = builders.A_TIME

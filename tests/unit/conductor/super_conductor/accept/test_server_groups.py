@@ -6,7 +6,7 @@ import pytest
 
 from armillary import exception
 from conductor.super_conductor.accept.server_groups import Groups
-from objects.instance_group import POLICIES
+from objects.instances.instance_group import POLICIES
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
 
 

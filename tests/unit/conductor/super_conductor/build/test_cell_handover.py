@@ -11,7 +11,7 @@ import pytest
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from conductor.super_conductor.build.cell_handover import CellHandover
-from objects.build_request import BuildRequest
+from objects.instances.build_request import BuildRequest
 from tests.fixtures.cell import a_build_request
 
 SECONDS_MAX = 60.0

@@ -6,7 +6,7 @@ from conductor.common.leases import Lease
 from conductor.super_conductor.build import instance_mapping
 from conductor.super_conductor.build.instance_mapping import HeldReservation, MappingResult
 from conductor.super_conductor.db import build_requests, instance_mappings, reservations
-from objects.build_request import BuildRequest
+from objects.instances.build_request import BuildRequest
 from tests.fixtures.control_plane import ControlPlane, a_selection, a_user
 
 REQUEST = {"name": "web", "flavor": "small", "min_count": 2, "max_count": 2}

@@ -9,7 +9,7 @@ from armillary import exception
 from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.db import host_mappings, quotas, request_specs
 from conductor.super_conductor.hosts.discovery import Discovered, discover_hosts, map_instances
-from objects.service import Service
+from objects.hosts.service import Service
 from tests import builders
 from tests.fixtures.control_plane import NOW, CellConductor, ControlPlane, a_user
 

@@ -9,7 +9,7 @@ from armillary import exception
 from conductor.super_conductor.db import aggregates, host_mappings
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.host_views import Hosts
-from objects.service import Service
+from objects.hosts.service import Service
 from tests import builders
 from tests.fixtures.control_plane import NOW, CellConductor, ControlPlane, an_admin
 

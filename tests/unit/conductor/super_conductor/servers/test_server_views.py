@@ -8,7 +8,7 @@ import pytest
 from armillary import exception
 from conductor.common.cell_db.actions import BUILD_EVENT, CLAIM_EVENT
 from objects.cell_mapping import CELL0_UUID
-from objects.instance_action import InstanceActionEvent
+from objects.instances.instance_action import InstanceActionEvent
 from tests import builders
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
 

@@ -11,7 +11,7 @@ from armillary import exception
 from conductor.super_conductor.db import quotas
 from objects.cell_mapping import CELL0_UUID
 from objects.flavor import Flavor
-from objects.migration import Migration
+from objects.instances.migration import Migration
 from tests.builders import a_uuid
 from tests.fixtures.control_plane import PROJECT, a_user, an_admin
 from tests.fixtures.direct_bus import moments

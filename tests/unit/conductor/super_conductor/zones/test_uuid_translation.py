@@ -13,8 +13,8 @@ from conductor.super_conductor.db.zone_attempts import Guest
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
-from objects.instance_action import InstanceAction
 from objects.instance_fault import InstanceFault
+from objects.instances.instance_action import InstanceAction
 from rpc.serializer import ObjectSerializer
 from tests.builders import a_uuid
 from tests.fixtures.control_plane import CellConductor, a_user, an_admin

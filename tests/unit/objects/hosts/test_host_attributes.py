@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from objects import host_attributes
+from objects.hosts import host_attributes
 
 
 def test_names_are_unique():

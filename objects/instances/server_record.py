@@ -6,9 +6,9 @@ from typing import Any
 
 from objects import base, fields
 from objects.instance import Instance
-from objects.instance_action import InstanceAction
 from objects.instance_fault import InstanceFault
-from objects.migration import Migration
+from objects.instances.instance_action import InstanceAction
+from objects.instances.migration import Migration
 
 ACTIONS_MAX = 200
 FAULTS_MAX = 100

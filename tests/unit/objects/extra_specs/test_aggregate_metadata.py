@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from objects.aggregate_metadata import mistakes
+from objects.extra_specs.aggregate_metadata import mistakes
 
 A = "0a1d3c5e-7f90-4b21-8c43-5d6e7f8091a2"
 B = "1b2e4d6f-8091-4c32-9d54-6e7f8091a2b3"

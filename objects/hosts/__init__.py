@@ -1,0 +1,1 @@
+"""Hosts: services, compute nodes, their attributes and states."""

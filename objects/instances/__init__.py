@@ -1,0 +1,1 @@
+"""Records about instances beside the instance itself: builds, actions, commands, moves, groups."""
