@@ -12,8 +12,7 @@ from _pytest.mark.structures import ParameterSet
 
 from tests.fixtures import sampling
 from tests.fixtures.asking import wait_for
-from tests.fixtures.deployment import LEASE_SECONDS, SERVICE_DOWN_SECONDS
-from tests.fixtures.layouts import two_cells
+from tests.fixtures.deployment import LEASE_SECONDS, SERVICE_DOWN_SECONDS, two_cells
 from tests.fixtures.ledger import (
     assert_all_active,
     assert_nothing_is_lost,

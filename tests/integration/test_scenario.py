@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from tests.fixtures.layouts import BAD_HOST, two_cells
+from tests.fixtures.deployment import BAD_HOST, two_cells
 from tests.fixtures.ledger import (
     assert_all_active,
     assert_nothing_is_lost,

@@ -11,9 +11,9 @@ from rpc.signing.trust import AGENTS
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.configuration import messaging_conf
+from tests.fixtures.deployment import two_cells
 from tests.fixtures.forged_replies import ReplyForger, failure_of
 from tests.fixtures.interfaces import BY_TOPIC, Anything
-from tests.fixtures.layouts import two_cells
 from tests.fixtures.ledger import (
     assert_all_active,
     assert_nothing_is_lost,

@@ -5,9 +5,16 @@ The parent reaches its own brokers and the child's by TLS; there are two authori
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import ssl
+import threading
+from collections.abc import Coroutine
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from armillary import exception
 from armillary.context import admin_context
@@ -15,13 +22,93 @@ from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
 from objects.zones.zone_summary import ZoneSummary
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
-from tests.fixtures.authority import CertificateAuthority
+from tests.fixtures.authority import Certificate, CertificateAuthority
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.interfaces import Anything
 from tests.fixtures.services import POSTGRESQL
 from tests.fixtures.signed_deployment import SignedDeployment
-from tests.fixtures.tls_doors import TlsDoor
 from tests.fixtures.zone_deployment import ZoneDeployment, tree
+
+_CHUNK = 65536
+
+
+class TlsDoor:
+    """Ends TLS for who shows a certificate of ``clients``, and hands on to ``url``'s broker."""
+
+    def __init__(self, url: str, mine: Certificate, clients: CertificateAuthority) -> None:
+        self._url = make_url(url)
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.verify_mode = ssl.CERT_REQUIRED
+        self._context.load_verify_locations(clients.ca_file)
+        self._context.load_cert_chain(mine.cert_file, mine.key_file)
+        self.clients: set[str] = set()
+        """The names that those had in their certificates who came in."""
+        self._inside: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self.port: int = self._run(self._open())
+
+    def url(self, url: str) -> str:
+        """Return the way to the virtual host of a transport URL through this door."""
+        there = make_url(url).set(host="127.0.0.1", port=self.port)
+        return there.render_as_string(hide_password=False)
+
+    def show(self, certificate: Certificate) -> None:
+        """Show another certificate from now on, also to clients inside: they are disconnected."""
+        self._run(self._show(certificate))
+
+    def close(self) -> None:
+        """Disconnect all clients and accept no more."""
+        self._run(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5)
+        self._loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+
+    async def _open(self) -> int:
+        self._server = await asyncio.start_server(self._let_in, "127.0.0.1", 0, ssl=self._context)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def _show(self, certificate: Certificate) -> None:
+        self._context.load_cert_chain(certificate.cert_file, certificate.key_file)
+        self._put_out()
+
+    async def _close(self) -> None:
+        self._server.close()
+        self._put_out()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=5)
+
+    def _put_out(self) -> None:
+        for writer in self._inside:
+            writer.transport.abort()
+
+    async def _let_in(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.clients.add(_name(writer.get_extra_info("peercert")))
+        there, back = await asyncio.open_connection(self._url.host, self._url.port or 5672)
+        self._inside.add(writer)
+        for source, sink in ((reader, back), (there, writer)):
+            task = asyncio.ensure_future(_pump(source, sink))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _task: self._inside.discard(writer))
+
+
+def _name(shown: dict[str, Any]) -> str:
+    return str(dict(pair[0] for pair in shown["subject"])["commonName"])
+
+
+async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while data := await source.read(_CHUNK):
+            sink.write(data)
+            await sink.drain()
+    sink.close()
+
 
 pytestmark = [
     pytest.mark.rabbitmq,

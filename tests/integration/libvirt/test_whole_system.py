@@ -2,16 +2,219 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
+import sys
+import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
-from tests.fixtures.asking import wait_for
+from compute_agent.virt.libvirt.images import FILE_PROPERTY
+from tests.fixtures import control_plane_program
+from tests.fixtures.asking import Api, wait_for
+from tests.fixtures.brokers import fresh_vhost
+from tests.fixtures.deployment import BIN, Process
 from tests.fixtures.ledger import delete_everything, expected_allocations
-from tests.fixtures.libvirt_daemons import Daemons
-from tests.fixtures.libvirt_hosts import GREETING
-from tests.fixtures.libvirt_system import LibvirtSystem, libvirt_system
+from tests.fixtures.libvirt_daemons import NAMES, NOBODY, Daemons, unprivileged
+from tests.fixtures.libvirt_hosts import GREETING, IMAGE_NAME, libvirt_library
+
+START_SECONDS_MAX = 90.0
+CONTROL_PLANE = """
+[DEFAULT]
+transport_url = {top_url}
+state_path = {state_path}
+report_interval = 1
+service_down_time = 60
+[api]
+bind_port = 0
+[placement]
+rest_bind_port = 0
+[cell]
+uuid = {cell_uuid}
+transport_url = {cell_url}
+[conductor]
+lease_seconds = 4
+recovery_interval_seconds = 0.5
+retry_pause_seconds = 0.5
+discover_hosts_interval_seconds = 0.5
+[quota]
+instances = -1
+cores = -1
+ram = -1
+"""
+AGENT = """
+[DEFAULT]
+transport_url = {url}
+host = {host}
+my_ip = 127.0.0.1
+state_path = {state_path}
+report_interval = 1
+graceful_shutdown_timeout = 2
+reserved_host_memory_mb = 0
+[compute]
+driver = libvirt
+guest_poll_interval_seconds = 0.3
+shutdown_timeout_seconds = 0.5
+[libvirt]
+live_migration_bandwidth = 1
+{options}
+"""
+# Ours run as who the daemons are. Where that is not us, the programs may still lie where it could
+# not read them.
+_AS_NOBODY = (
+    "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+    "--inh-caps=+dac_override", "--ambient-caps=+dac_override",
+)  # fmt: skip
+
+
+class LibvirtSystem(Api):
+    """The API, and what the daemons say themselves of the guests that they have."""
+
+    def __init__(self, url: str, daemons: Daemons, cell_url: str) -> None:
+        super().__init__(url, requests.Session())
+        self._daemons = daemons
+        library = libvirt_library()
+        self.agents = {name: _agent(name, daemons, cell_url) for name in NAMES}
+        with unprivileged():
+            self._opened = {
+                name: library.open(daemons.options(name)["connection_uri"]) for name in NAMES
+            }
+
+    def close(self) -> None:
+        """End the agents, and what their guests have left."""
+        for agent in self.agents.values():
+            agent.kill()
+        for opened in self._opened.values():
+            opened.close()
+        for name in NAMES:
+            shutil.rmtree(self._daemons.state_path(name), ignore_errors=True)
+
+    def start(self, *hosts: str) -> None:
+        """Start agents, and wait until their hosts are up."""
+        for host in hosts:
+            self.agents[host].start()
+        wait_for(lambda: self.up_hosts() == len(NAMES), "both hosts are up", START_SECONDS_MAX)
+        flavor = self.create_flavor("probe", vcpus=1, ram=1, disk=0)
+        wait_for(lambda: self._are_mapped(flavor), "both hosts are mapped", START_SECONDS_MAX)
+        self.request("DELETE", f"/flavors/{flavor}")
+
+    def _are_mapped(self, flavor: str) -> bool:
+        """Whether a request may name each host: it is discovered a moment after it is up."""
+        zones = [f"nova:{host}" for host in NAMES]
+        asked = [{"server": {"flavorRef": flavor, "availability_zone": zone}} for zone in zones]
+        return all(self.request("POST", "/armillary/dry-run", json=one).ok for one in asked)
+
+    def create_image(self) -> str:
+        """Return the image that says hello when it boots."""
+        body = {"name": "hello", "disk_format": "raw", "properties": {FILE_PROPERTY: IMAGE_NAME}}
+        image: str = self.post("/images", {"image": body})["image"]["id"]
+        return image
+
+    def server(self, uuid: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.get(f"/servers/{uuid}")["server"]
+        return found
+
+    def console(self, uuid: str) -> str:
+        """Return what a guest has written so far."""
+        body: dict[str, Any] = {"os-getConsoleOutput": {}}
+        return str(self.post(f"/servers/{uuid}/action", body)["output"])
+
+    def guests(self) -> dict[str, dict[str, bool]]:
+        """Return host -> UUID -> whether it runs, as the daemons tell it."""
+        return {
+            name: {each.UUIDString(): bool(each.isActive()) for each in opened.listAllDomains(0)}
+            for name, opened in self._opened.items()
+        }
+
+    def memory_mb(self, host: str, uuid: str) -> int:
+        """Return the memory of a guest, as its daemon tells it."""
+        return int(self._opened[host].lookupByUUIDString(uuid).maxMemory()) // 1024
+
+    def is_moving(self, host: str, uuid: str) -> bool:
+        """Whether its daemon is sending a guest away."""
+        job = self._opened[host].lookupByUUIDString(uuid).jobInfo()
+        return bool(job[0] != libvirt_library().VIR_DOMAIN_JOB_NONE)
+
+    def files(self) -> list[Path]:
+        """Return the directories of all guests, on both hosts."""
+        return [
+            path
+            for name in NAMES
+            for path in (self._daemons.state_path(name) / "instances").glob("*")
+        ]
+
+    def logs(self) -> str:
+        return "\n".join(
+            f"==== {name}\n{agent.log.read_text(errors='replace')[-4000:]}"
+            for name, agent in self.agents.items()
+        )
+
+
+@contextlib.contextmanager
+def libvirt_system(folder: Path, daemons: Daemons) -> Iterator[LibvirtSystem]:
+    """Lend a running system whose two hosts are up; nothing of it is left afterwards."""
+    with contextlib.ExitStack() as lent:
+        top_url, cell_url = (lent.enter_context(fresh_vhost()) for _ in range(2))
+        plane = _control_plane(folder, top_url, cell_url)
+        lent.callback(plane.kill)
+        plane.start()
+        system = LibvirtSystem(_address(plane), daemons, cell_url)
+        lent.callback(system.close)
+        system.start(*NAMES)
+        yield system
+
+
+def _control_plane(folder: Path, top_url: str, cell_url: str) -> Process:
+    config = folder / "control-plane.conf"
+    config.write_text(
+        CONTROL_PLANE.format(
+            top_url=top_url, cell_url=cell_url, state_path=folder, cell_uuid=uuid.uuid4()
+        )
+    )
+    program = [sys.executable, "-P", control_plane_program.__file__, "--config-file", str(config)]
+    path = os.pathsep.join([str(Path.cwd()), *sys.path])
+    return Process(
+        name="control-plane",
+        command=program,
+        log=folder / "control-plane.log",
+        environment={"PYTHONUNBUFFERED": "1", "PYTHONPATH": path},
+    )
+
+
+def _address(plane: Process) -> str:
+    """Return where the API listens, once it does."""
+
+    def said() -> str:
+        log = plane.log.read_text(errors="replace")
+        assert plane.is_alive(), log
+        return log.partition(control_plane_program.READY)[2].partition("\n")[0]
+
+    return str(wait_for(said, "the control plane listens", START_SECONDS_MAX))
+
+
+def _agent(host: str, daemons: Daemons, cell_url: str) -> Process:
+    directory = daemons.directory / host
+    config = directory / "compute.conf"
+    options = "\n".join(f"{name} = {value}" for name, value in daemons.options(host).items())
+    with unprivileged():
+        config.write_text(
+            AGENT.format(
+                url=cell_url, host=host, state_path=daemons.state_path(host), options=options
+            )
+        )
+    command = [str(BIN / "armillary-compute"), "--config-file", str(config)]
+    return Process(
+        name=host,
+        command=[*(_AS_NOBODY if os.geteuid() == 0 else ()), *command],
+        log=directory / "compute.log",
+        environment={"PYTHONUNBUFFERED": "1", "HOME": str(directory)},
+    )
+
 
 pytestmark = [pytest.mark.libvirt, pytest.mark.rabbitmq]
 

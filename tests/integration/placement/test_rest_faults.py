@@ -2,21 +2,154 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
+from sqlalchemy import text
+from sqlalchemy.engine import make_url
 
+from armillary.db import Database
 from placement.providers import names
 from tests.builders import a_uuid
+from tests.fixtures import forked_servers
 from tests.fixtures.asking import wait_for
 from tests.fixtures.databases import fresh_database
-from tests.fixtures.placement_servers import SECONDS_MAX, OneDatabase, Server
-from tests.fixtures.services import POSTGRESQL
+from tests.fixtures.deployment import free_port
+from tests.fixtures.placement import SCHEMA
+from tests.fixtures.services import POSTGRESQL, administrator
+
+PROGRAM = Path(sys.executable).parent / "armillary-placement-rest"
+SECONDS_MAX = 30
+HEADERS = {
+    "X-Auth-Token": "admin",
+    "X-Roles": "admin,service",
+    "OpenStack-API-Version": "placement latest",
+}
+CONF = """
+[api]
+auth_strategy = noauth2
+[placement]
+workers = 1
+[placement_database]
+connection = {url}
+max_retries = 2
+"""
+
+
+class Server:
+    """One process that serves the API."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self._log = folder / "placement.log"
+        self._conf = folder / "placement.conf"
+        self._conf.write_text(CONF.format(url=url))
+        self._process: forked_servers.Running | None = None
+        self._url = ""
+
+    def start(self) -> None:
+        """Start the process, unless it runs, and wait until it answers."""
+        if self.is_running():
+            return
+        port = free_port()
+        self._url = f"http://127.0.0.1:{port}"
+        with self._log.open("ab") as log:
+            command = [str(PROGRAM), f"--port={port}", f"--config-file={self._conf}"]
+            self._process = forked_servers.start(command, log.fileno(), os.environ)
+        wait_for(self._answers, "the server answers", SECONDS_MAX, 0.05)
+
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def kill(self) -> None:
+        """End the process in whatever it is doing."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(SECONDS_MAX)
+
+    def ask(self, method: str, path: str, body: Any = None) -> requests.Response:
+        return requests.request(
+            method, f"{self._url}{path}", json=body, headers=HEADERS, timeout=SECONDS_MAX
+        )
+
+    def get(self, path: str) -> Any:
+        answer = self.ask("GET", path)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def change(self, method: str, path: str, body: Any = None) -> None:
+        """Ask for a change that is made."""
+        answer = self.ask(method, path, body)
+        assert answer.status_code < 300, answer.text
+
+    def _answers(self) -> bool:
+        assert self.is_running(), self._log.read_text()
+        try:
+            return self.ask("GET", "/").ok
+        except requests.ConnectionError:
+            return False
+
+
+class OneDatabase:
+    """The database of some servers, as its administrator sees it."""
+
+    def __init__(self, url: str) -> None:
+        database = Database(url, name="placement")
+        database.sync(SCHEMA)
+        database.dispose()
+        self._name = make_url(url).database
+        self._engine = administrator(make_url(url))
+
+    def go_away(self) -> None:
+        """Cut all connections, and take no new ones."""
+        with administrator(POSTGRESQL.url).connect() as connection:
+            connection.execute(text(f"ALTER DATABASE {self._name} ALLOW_CONNECTIONS false"))
+            connection.execute(
+                text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :n"),
+                {"n": self._name},
+            )
+
+    def come_back(self) -> None:
+        with administrator(POSTGRESQL.url).connect() as connection:
+            connection.execute(text(f"ALTER DATABASE {self._name} ALLOW_CONNECTIONS true"))
+
+    @contextmanager
+    def writes_held_at(self, table: str) -> Iterator[None]:
+        """Let every writer of a table wait; all others go on."""
+        with self._engine.execution_options(isolation_level="READ COMMITTED").begin() as holder:
+            holder.execute(text(f"LOCK TABLE {table} IN SHARE MODE"))
+            yield
+
+    def waiting_writers(self) -> list[int]:
+        """Return the processes of the database that wait for a lock in the middle of a write.
+
+        Preparing a statement takes the same lock, before anything is written.
+        """
+        return self._column(
+            "SELECT pid FROM pg_stat_activity WHERE datname = :name AND wait_event_type = 'Lock' "
+            "AND query NOT LIKE '%PREPARE%'"
+        )
+
+    def cut(self, pid: int) -> None:
+        """End one connection."""
+        self._column(f"SELECT pg_terminate_backend({pid})")
+
+    def count(self, table: str) -> int:
+        (number,) = self._column(f"SELECT count(*) FROM {table}")
+        return number
+
+    def _column(self, statement: str) -> list[int]:
+        with self._engine.connect() as connection:
+            values = {"name": self._name} if ":name" in statement else {}
+            return list(connection.execute(text(statement), values).scalars())
+
 
 pytestmark = pytest.mark.postgresql
 

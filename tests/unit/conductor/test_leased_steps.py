@@ -5,7 +5,8 @@ A step that is added to a table is covered at once, or ``test_every_step_is_in_a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import dataclasses
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 
 from armillary import exception
 from conductor.cell_conductor.base_task import Task
+from conductor.common import leased_work
+from conductor.common.leased_work import Step, StepHook
 from conductor.super_conductor.base_task import PermanentFailure
 from conductor.super_conductor.build import build_task
 from conductor.super_conductor.move import move_task
@@ -21,11 +24,80 @@ from objects.fence import FENCE_FINAL
 from tests.fixtures.cell import Cell, a_build_request
 from tests.fixtures.control_plane import ControlPlane
 from tests.fixtures.direct_bus import Killed
-from tests.fixtures.leased_steps import Played, StepHarness, Story
 from tests.fixtures.moves import an_instance, assert_as_before, assert_moved, start
 from tests.fixtures.operated_cell import OperatedCell
 from tests.fixtures.operation_stories import STORIES as OPERATIONS
 from tests.fixtures.operation_stories import Stage
+
+
+@dataclasses.dataclass(frozen=True)
+class Played:
+    """A story that has begun.
+
+    ``restart`` starts another conductor after a kill, and repeats what is done from outside if that
+    got no answer. ``settle`` lets all work that is left be done; ``check`` is for the end.
+    """
+
+    work: Callable[[], None]
+    restart: Callable[[], None]
+    settle: Callable[[], None]
+    check: Callable[[], None]
+    check_undone: Callable[[], None] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Story:
+    """Work that runs these steps in a world, which is a fixture; ``begin`` prepares it."""
+
+    name: str
+    world: str
+    steps: tuple[str, ...]
+    begin: Callable[[Any], Played]
+    once_per_lease: Collection[str] = ()
+    """Steps that only another holder of the lease may repeat."""
+
+
+class StepHarness:
+    """Takes the place of the engine's ``run_step`` and notes the steps that it runs."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ran: list[str] = []
+        self._interrupted: tuple[str, bool] | None = None
+        self._error: BaseException = AssertionError()
+        self._once: Collection[str] | None = None
+        monkeypatch.setattr(leased_work, "run_step", self._run_step)
+
+    def interrupt(self, name: str, error: BaseException, *, when_done: bool) -> None:
+        """Raise an error before or after the next run of a step."""
+        self._interrupted, self._error = (name, when_done), error
+
+    def run_twice(self, *, but: Collection[str]) -> None:
+        """Run each step twice from now on, ``but`` for some."""
+        self._once = but
+
+    def _run_step(
+        self, work: Any, step: Step[Any, Any], watch: StepHook = leased_work.no_hook
+    ) -> Any:
+        self.ran.append(step.name)
+        watch(step.name)
+        self._raise_at(step.name, when_done=False)
+        try:
+            return self._do(work, step)
+        finally:
+            self._raise_at(step.name, when_done=True)
+
+    def _do(self, work: Any, step: Step[Any, Any]) -> Any:
+        result = step.do(work)
+        if self._once is None or step.name in self._once:
+            return result
+        again = step.do(work)
+        return None if result is None else result + again
+
+    def _raise_at(self, name: str, *, when_done: bool) -> None:
+        if self._interrupted == (name, when_done):
+            self._interrupted = None
+            raise self._error
+
 
 NO_HOST = exception.NoValidHost(reason="2 of 2 hosts lack VCPU")
 
