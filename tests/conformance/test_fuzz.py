@@ -23,8 +23,8 @@ from schemathesis.specs.openapi.checks import (
 
 from placement.rest import openapi
 from placement.rest.versions import MAX
+from tests.conformance.placement_fuzz import LABELS, Variant, cases, routes_of, variants
 from tests.fixtures import sampling
-from tests.fixtures.placement_fuzz import LABELS, Variant, cases, routes_of, variants
 from tests.fixtures.placement_fuzz_world import World
 
 CASES = int(os.environ.get("ARMILLARY_FUZZ_CASES", "400"))

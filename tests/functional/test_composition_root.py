@@ -22,8 +22,8 @@ from armillary import service_metrics
 from armillary.conf import roles
 from rpc.interface import Interface
 from tests.fixtures.asking import wait_for
-from tests.fixtures.composed import Composed, Option, composed_system
-from tests.fixtures.composed_story import Story
+from tests.functional.composed import Composed, Option, composed_system
+from tests.functional.composed_story import Story
 
 ROOT = Path(__file__).parents[2]
 MANUAL = ROOT / "docs" / "operating" / "monitoring.md"

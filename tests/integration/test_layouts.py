@@ -19,7 +19,7 @@ from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.services import POSTGRESQL, administrator
-from tests.fixtures.zone_deployment import ZoneDeployment, tree
+from tests.integration.zone_deployment import ZoneDeployment, tree
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
 

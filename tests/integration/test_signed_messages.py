@@ -20,7 +20,7 @@ from tests.fixtures.ledger import (
     delete_everything,
 )
 from tests.fixtures.services import POSTGRESQL
-from tests.fixtures.signed_deployment import SignedDeployment
+from tests.integration.signed_deployment import SignedDeployment
 
 pytestmark = [
     pytest.mark.rabbitmq,

@@ -26,8 +26,8 @@ from tests.fixtures.authority import Certificate, CertificateAuthority
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.interfaces import Anything
 from tests.fixtures.services import POSTGRESQL
-from tests.fixtures.signed_deployment import SignedDeployment
-from tests.fixtures.zone_deployment import ZoneDeployment, tree
+from tests.integration.signed_deployment import SignedDeployment
+from tests.integration.zone_deployment import ZoneDeployment, tree
 
 _CHUNK = 65536
 

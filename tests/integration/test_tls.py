@@ -32,7 +32,7 @@ from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.deployment import Cell, Deployment
 from tests.fixtures.interfaces import part_of
 from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
-from tests.fixtures.tls_stores import TlsBroker, TlsDatabases, tls_mariadb, tls_stores
+from tests.integration.tls_stores import TlsBroker, TlsDatabases, tls_mariadb, tls_stores
 
 TOP, CELL = "top", "cell1"
 DATABASES = ("api", "cell0", "placement", CELL)

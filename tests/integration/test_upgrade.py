@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import pytest
 
 from armillary.service_history import CURRENT_VERSION
-from tests.fixtures import newer_release
 from tests.fixtures.asking import wait_for
 from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.databases import fresh_database
 from tests.fixtures.deployment import Cell, Deployment
 from tests.fixtures.ledger import delete_everything
 from tests.fixtures.services import POSTGRESQL
+from tests.integration import newer_release
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fixtures.asking import wait_for
 from tests.fixtures.services import POSTGRESQL
-from tests.fixtures.zone_deployment import ZoneDeployment, tree
+from tests.integration.zone_deployment import ZoneDeployment, tree
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
 

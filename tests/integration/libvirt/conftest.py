@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixtures.libvirt_daemons import both_daemons, daemons
 from tests.fixtures.libvirt_hosts import MARKER
+from tests.integration.libvirt.libvirt_daemons import both_daemons, daemons
 
 __all__ = ["both_daemons", "daemons"]
 

@@ -14,8 +14,8 @@ from objects.instance import Instance
 from objects.numa import HostTopology, InstanceCell, InstanceTopology, fit
 from tests import builders
 from tests.fixtures.asking import wait_for
-from tests.fixtures.libvirt_daemons import Daemons
 from tests.fixtures.libvirt_hosts import GREETING, a_guest
+from tests.integration.libvirt.libvirt_daemons import Daemons
 
 pytestmark = pytest.mark.libvirt
 

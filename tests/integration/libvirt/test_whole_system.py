@@ -15,13 +15,13 @@ import pytest
 import requests
 
 from compute_agent.virt.libvirt.images import FILE_PROPERTY
-from tests.fixtures import control_plane_program
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.deployment import BIN, Process
 from tests.fixtures.ledger import delete_everything, expected_allocations
-from tests.fixtures.libvirt_daemons import NAMES, NOBODY, Daemons, unprivileged
 from tests.fixtures.libvirt_hosts import GREETING, IMAGE_NAME, libvirt_library
+from tests.integration.libvirt import control_plane_program
+from tests.integration.libvirt.libvirt_daemons import NAMES, NOBODY, Daemons, unprivileged
 
 START_SECONDS_MAX = 90.0
 CONTROL_PLANE = """

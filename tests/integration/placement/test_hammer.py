@@ -12,7 +12,9 @@ from multiprocessing.connection import Connection, wait
 from armillary.db import Database
 from tests.fixtures.placement import SCHEMA, engines
 from tests.fixtures.placement_examiner import Examiner
-from tests.fixtures.placement_hammer import (
+from tests.fixtures.placement_rows import true_consumers, true_providers
+from tests.fixtures.sampling import TAKES_ALL
+from tests.integration.placement.placement_hammer import (
     FIRM_HOSTS,
     SECONDS_MAX,
     SHARED_CONSUMERS,
@@ -23,9 +25,7 @@ from tests.fixtures.placement_hammer import (
     hammer,
     prepare,
 )
-from tests.fixtures.placement_processes import fork_server
-from tests.fixtures.placement_rows import true_consumers, true_providers
-from tests.fixtures.sampling import TAKES_ALL
+from tests.integration.placement.placement_processes import fork_server
 
 WORKERS = 8
 OPERATIONS = 120 if TAKES_ALL else 60  # of each

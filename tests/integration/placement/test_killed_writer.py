@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from placement.engine import PlacementEngine
-from tests.fixtures import placement_processes as processes
 from tests.fixtures.placement import SCHEMA, engines
 from tests.fixtures.placement_examiner import Examiner
-from tests.fixtures.placement_processes import (
+from tests.fixtures.placement_rows import dump, true_consumers
+from tests.integration.placement import placement_processes as processes
+from tests.integration.placement.placement_processes import (
     CONSUMERS,
     SECONDS_MAX,
     WRITES,
@@ -19,7 +20,6 @@ from tests.fixtures.placement_processes import (
     write_and_wait,
     write_on_and_on,
 )
-from tests.fixtures.placement_rows import dump, true_consumers
 
 FIRST_CHANGE, COMMIT = 1, 1_000_000
 KILLS = 4
