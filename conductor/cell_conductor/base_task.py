@@ -12,10 +12,10 @@ import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from oslo_config import cfg
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.backoff import Backoff
@@ -23,6 +23,7 @@ from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from conductor.common import leased_work
 from conductor.common.cell_db import instances, models, services
+from conductor.common.cell_db.leased_rows import LeasedRows, Row
 from conductor.common.clock import Clock, moment
 from conductor.common.leased_work import LeasedWork, Release, Step
 from conductor.common.leases import Lease, Leases
@@ -31,7 +32,6 @@ LOG = logging.getLogger(__name__)
 
 BACKOFF_SECONDS_MAX = 60.0
 
-Row = TypeVar("Row", models.InstanceBuild, models.InstanceDelete, models.InstanceOperation)
 UNKNOWN_OUTCOME_ERRORS = (exception.Unavailable, exception.RpcFailed)
 
 
@@ -69,16 +69,18 @@ class Task(LeasedWork, Generic[Row]):
         conf: cfg.ConfigOpts,
         *,
         database: Database,
-        table: type[Row],
-        key: InstrumentedAttribute[str],
+        rows: LeasedRows[Row],
         now: Clock,
         may_mark_down: Callable[[], bool],
     ) -> None:
         self._conf = conf
         self._may_mark_down = may_mark_down
         self._now_seconds = now
-        lease_seconds = conf.conductor.lease_seconds
-        leases = Leases(table, key, owner=conf.host, lease_seconds=lease_seconds, now=now)
+        self._rows: LeasedRows[Row] = rows
+        leases = Leases(
+            rows.model, rows.model.instance_uuid, owner=conf.host,
+            lease_seconds=conf.conductor.lease_seconds, now=now,
+        )  # fmt: skip
         super().__init__(database, leases)
 
     @property
@@ -89,14 +91,6 @@ class Task(LeasedWork, Generic[Row]):
     @abc.abstractmethod
     def _stage(self, row: Row) -> str:
         """Return the stage of a row."""
-
-    @abc.abstractmethod
-    def _list_rows(self, session: Session, uuids: Sequence[str]) -> Sequence[Row]:
-        """Return the rows of these instances."""
-
-    @abc.abstractmethod
-    def _lock_rows(self, session: Session, uuids: Sequence[str]) -> Mapping[str, Row]:
-        """Lock the rows of these instances and return them by UUID."""
 
     def run(self, context: RequestContext, leases: Sequence[Lease]) -> None:
         """Run items until none can continue. Raises nothing: failures are left to recovery."""
@@ -126,7 +120,7 @@ class Task(LeasedWork, Generic[Row]):
         with self._database.reader() as session:
             rows = [
                 row
-                for row in self._list_rows(session, list(by_uuid))
+                for row in self._rows.list_by_uuids(session, list(by_uuid))
                 if row.lease_owner == by_uuid[row.instance_uuid].owner
             ]
             found = instances.find_rows(session, [row.instance_uuid for row in rows])
@@ -185,7 +179,7 @@ class Task(LeasedWork, Generic[Row]):
         """
         uuids = [work.uuid for work in works]
         locked = instances.lock_all(session, uuids)
-        rows = self._lock_rows(session, uuids)
+        rows = self._rows.lock_all(session, uuids)
         return [
             (work, locked[work.uuid], rows[work.uuid])
             for work in works

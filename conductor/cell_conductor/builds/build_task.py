@@ -60,8 +60,7 @@ class Build(base_task.Task[models.InstanceBuild]):
         super().__init__(
             conf,
             database=database,
-            table=models.InstanceBuild,
-            key=models.InstanceBuild.instance_uuid,
+            rows=builds.ROWS,
             now=now,
             may_mark_down=may_mark_down,
         )
@@ -129,14 +128,6 @@ class Build(base_task.Task[models.InstanceBuild]):
 
     def _stage(self, row: models.InstanceBuild) -> str:
         return row.stage
-
-    def _list_rows(self, session: Session, uuids: Sequence[str]) -> Sequence[models.InstanceBuild]:
-        return builds.list_by_uuids(session, uuids)
-
-    def _lock_rows(
-        self, session: Session, uuids: Sequence[str]
-    ) -> Mapping[str, models.InstanceBuild]:
-        return builds.lock_all(session, uuids)
 
     # Storing
 

@@ -66,8 +66,7 @@ class Delete(base_task.Task[models.InstanceDelete]):
         super().__init__(
             conf,
             database=database,
-            table=models.InstanceDelete,
-            key=models.InstanceDelete.instance_uuid,
+            rows=deletes.ROWS,
             now=now,
             may_mark_down=may_mark_down,
         )
@@ -105,14 +104,6 @@ class Delete(base_task.Task[models.InstanceDelete]):
 
     def _stage(self, row: models.InstanceDelete) -> str:
         return RECORDS if row.is_guest_gone else GUEST
-
-    def _list_rows(self, session: Session, uuids: Sequence[str]) -> Sequence[models.InstanceDelete]:
-        return deletes.list_by_uuids(session, uuids)
-
-    def _lock_rows(
-        self, session: Session, uuids: Sequence[str]
-    ) -> Mapping[str, models.InstanceDelete]:
-        return deletes.lock_all(session, uuids)
 
     def _store(self, session: Session, context: RequestContext, instance_uuid: str) -> list[Lease]:
         instance = instances.lock(session, instance_uuid)

@@ -95,8 +95,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
         super().__init__(
             conf,
             database=database,
-            table=models.InstanceOperation,
-            key=models.InstanceOperation.instance_uuid,
+            rows=operations.ROWS,
             now=now,
             may_mark_down=may_mark_down,
         )
@@ -186,16 +185,6 @@ class Operations(base_task.Task[models.InstanceOperation]):
         if isinstance(stage, AgentStage):
             return COMMAND
         return ACT if isinstance(stage, OwnStage) else WAIT
-
-    def _list_rows(
-        self, session: Session, uuids: Sequence[str]
-    ) -> Sequence[models.InstanceOperation]:
-        return operations.list_by_uuids(session, uuids)
-
-    def _lock_rows(
-        self, session: Session, uuids: Sequence[str]
-    ) -> Mapping[str, models.InstanceOperation]:
-        return operations.lock_all(session, uuids)
 
     # Storing
 

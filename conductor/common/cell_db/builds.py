@@ -10,6 +10,7 @@ from sqlalchemy import orm
 from sqlalchemy.orm import Session
 
 from conductor.common.cell_db import models
+from conductor.common.cell_db.leased_rows import LeasedRows
 from conductor.common.leases import Lease
 from objects.instances.build_request import BuildRequest
 
@@ -54,42 +55,17 @@ def insert(
         session.execute(sa.insert(models.InstanceBuild), values)
 
 
-def list_by_uuids(
-    session: Session, instance_uuids: Collection[str]
-) -> Sequence[models.InstanceBuild]:
-    """Return the unfinished builds of these instances."""
-    query = sa.select(models.InstanceBuild).where(
-        models.InstanceBuild.instance_uuid.in_(instance_uuids)
-    )
-    return session.scalars(query).all()
-
-
-def lock(session: Session, instance_uuid: str) -> models.InstanceBuild | None:
-    """Lock a build, after its instance; None if it has ended."""
-    return lock_all(session, [instance_uuid]).get(instance_uuid)
-
-
-def lock_all(session: Session, instance_uuids: Collection[str]) -> dict[str, models.InstanceBuild]:
-    """Lock builds, after their instances; return them by instance."""
-    return {row.instance_uuid: row for row in session.scalars(_locking(instance_uuids))}
+ROWS = LeasedRows(models.InstanceBuild)
+lock = ROWS.lock
 
 
 def lock_without_specs(
     session: Session, instance_uuids: Collection[str]
 ) -> dict[str, models.InstanceBuild]:
-    """As :func:`lock_all`, but load selections and request specs only on access."""
+    """Lock builds as ``lock`` does, but load selections and request specs only on access."""
     row = models.InstanceBuild
-    query = _locking(instance_uuids).options(orm.defer(row.selections), orm.defer(row.request_spec))
-    return {found.instance_uuid: found for found in session.scalars(query)}
-
-
-def _locking(instance_uuids: Collection[str]) -> sa.Select[models.InstanceBuild]:
-    return (
-        sa.select(models.InstanceBuild)
-        .where(models.InstanceBuild.instance_uuid.in_(instance_uuids))
-        .order_by(models.InstanceBuild.instance_uuid)
-        .with_for_update()
-        .execution_options(populate_existing=True)
+    return ROWS.lock_all(
+        session, instance_uuids, orm.defer(row.selections), orm.defer(row.request_spec)
     )
 
 

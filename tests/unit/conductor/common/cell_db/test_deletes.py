@@ -22,10 +22,10 @@ def test_deletes_are_found_and_locked_by_instance(database: Database) -> None:
     """Unknown ones are left out."""
     add(database, "one", "two")
     with database.writer() as session:
-        assert set(deletes.lock_all(session, ["one", "two", "three"])) == {"one", "two"}
+        assert set(deletes.ROWS.lock_all(session, ["one", "two", "three"])) == {"one", "two"}
         assert deletes.lock(session, "three") is None
     with database.reader() as session:
-        [row] = deletes.list_by_uuids(session, ["two"])
+        [row] = deletes.ROWS.list_by_uuids(session, ["two"])
     assert row.instance_uuid == "two"
 
 
@@ -35,5 +35,5 @@ def test_removed_deletes_are_gone(database: Database) -> None:
     for _ in range(2):
         database.run_in_writer(lambda s: deletes.remove(s, ["one"]))
     with database.reader() as session:
-        left = deletes.list_by_uuids(session, ["one", "two"])
+        left = deletes.ROWS.list_by_uuids(session, ["one", "two"])
     assert [row.instance_uuid for row in left] == ["two"]
