@@ -56,7 +56,7 @@ class Lease:
     expires_at: float
 
     @property
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, str | float]:
         """Values of the two columns in a row that is inserted under this lease."""
         return {"lease_owner": self.owner, "lease_expires_at": self.expires_at}
 
@@ -98,25 +98,24 @@ class Leases:
 
     def held(self, key: str = "") -> Lease:
         """Return a lease for a row that the caller will insert with ``**lease.columns``."""
-        return Lease(key, f"{self._owner}/{uuid.uuid4().hex}", self._now() + self._lease_seconds)
+        return Lease(key, f"{self._owner}/{uuid.uuid4().hex}", self._end)
 
     def take(self, session: Session, key: str, **values: Any) -> Lease | None:
         """Lease a row and set ``values`` (may be SQL expressions); return None if not free."""
         lease = self.held(key)
         free = [self._key == key, self._model.lease_expires_at <= self._now()]
-        return lease if self._update(session, free, {**lease.columns, **values}) else None
+        return lease if self._update(session, free, **lease.columns, **values) else None
 
     def renew(self, session: Session, lease: Lease, **values: Any) -> bool:
         """Renew a lease and set ``values``; return False if it was lost and the work must stop."""
-        end = {"lease_expires_at": self._now() + self._lease_seconds}
-        return self._update(session, self._ours(lease), {**end, **values}) > 0
+        return self._update(session, self._ours(lease), lease_expires_at=self._end, **values) > 0
 
     def renew_each(self, session: Session, leases: Collection[Lease], **values: Any) -> set[str]:
         """Renew many leases as :meth:`renew` does; return the keys of those that were not lost."""
         if not leases:
             return set()
-        end = {"lease_expires_at": self._now() + self._lease_seconds}
-        if self._update(session, self._any_of(leases), {**end, **values}) == len(leases):
+        ours = self._any_of(leases)
+        if self._update(session, ours, lease_expires_at=self._end, **values) == len(leases):
             return {lease.key for lease in leases}
         return self.held_by(session, leases)
 
@@ -129,35 +128,38 @@ class Leases:
         if not leases:
             return 0
         ours = [self._model.lease_owner.in_([lease.owner for lease in leases])]
-        end = {"lease_expires_at": self._now() + self._lease_seconds}
-        return self._update(session, ours, end)
+        return self._update(session, ours, lease_expires_at=self._end)
 
     def release(
         self, session: Session, lease: Lease, *, retry_in_seconds: float = 0.0, **values: Any
     ) -> bool:
         """Release a lease, to be taken again after a pause; return False if it was lost."""
-        free = {"lease_owner": None, "lease_expires_at": self._now() + retry_in_seconds}
-        return self._update(session, self._ours(lease), {**free, **values}) > 0
+        free_at = self._now() + retry_in_seconds
+        free = {"lease_owner": None, "lease_expires_at": free_at, **values}
+        return self._update(session, self._ours(lease), **free) > 0
 
     def release_all(self, session: Session, leases: Collection[Lease]) -> int:
         """Release many leases in one statement; return the number of those that were not lost."""
         if not leases:
             return 0
         ours = [self._model.lease_owner.in_([lease.owner for lease in leases])]
-        free = {"lease_owner": None, "lease_expires_at": self._now()}
-        return self._update(session, ours, free)
+        return self._update(session, ours, lease_owner=None, lease_expires_at=self._now())
 
     def extend(self, session: Session, keys: Collection[str], *also: sa.ColumnElement[bool]) -> int:
         """Renew leases of any owner where ``also`` is true; return the number of rows."""
         if not keys:
             return 0
-        where = [self._key.in_(keys), *also]
-        return self._update(session, where, {"lease_expires_at": self._now() + self._lease_seconds})
+        return self._update(session, [self._key.in_(keys), *also], lease_expires_at=self._end)
 
     def list_free(self, session: Session, *also: sa.ColumnElement[bool], limit: int) -> list[str]:
         """Return keys of free rows where ``also`` is true, those that expired first come first."""
         query = self._free.where(*also) if also else self._free
         return list(session.scalars(query, {"now": self._now(), "limit": limit}))
+
+    @property
+    def _end(self) -> float:
+        """When a lease that is taken or renewed now expires."""
+        return self._now() + self._lease_seconds
 
     def _ours(self, lease: Lease) -> list[sa.ColumnElement[bool]]:
         return [self._key == lease.key, self._model.lease_owner == lease.owner]
@@ -169,7 +171,7 @@ class Leases:
         ]
 
     def _update(
-        self, session: Session, where: Sequence[sa.ColumnElement[bool]], values: dict[str, Any]
+        self, session: Session, where: Sequence[sa.ColumnElement[bool]], **values: Any
     ) -> int:
         statement = (
             sa.update(self._model)

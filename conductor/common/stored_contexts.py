@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from armillary.context import RequestContext
@@ -14,7 +15,7 @@ def to_plain(context: RequestContext) -> dict[str, Any]:
     return {name: getattr(context, name) for name in _FIELDS}
 
 
-def from_plain(stored: dict[str, Any]) -> RequestContext:
+def from_plain(stored: Mapping[str, Any]) -> RequestContext:
     """Return the context to continue the work with; this thread's log lines carry it, too."""
     context = RequestContext(**{name: stored.get(name) for name in _FIELDS})
     context.update_store()

@@ -99,7 +99,7 @@ def oldest(session: Session, source: Source, *, limit: int) -> list[Work]:
     """Return the oldest works of a table; those of unknown age come first."""
     each = source.rows.subquery().c
     query = sa.select(*each).order_by(each.since.is_not(None), each.since).limit(limit)
-    return [_work(source.table, dict(row)) for row in session.execute(query).mappings()]
+    return [_work(source.table, row) for row in session.execute(query).mappings()]
 
 
 def by_age(works: Sequence[Work]) -> list[Work]:
@@ -109,7 +109,6 @@ def by_age(works: Sequence[Work]) -> list[Work]:
     return unknown + [work for _since, work in sorted(known, key=lambda pair: pair[0])]
 
 
-def _work(table: str, row: dict[str, Any]) -> Work:
-    if row["tries"] is not None:
-        row["tries"] = int(row["tries"])
-    return Work(table=table, **row)
+def _work(table: str, row: sa.RowMapping) -> Work:
+    tries = row["tries"]
+    return Work(table=table, **{**row, "tries": None if tries is None else int(tries)})

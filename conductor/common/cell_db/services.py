@@ -238,9 +238,8 @@ def to_object(
     row: models.Service, *, now: datetime, down_time_seconds: float, cell_uuid: str | None
 ) -> Service:
     """Convert a row to the object that other processes use; its zone is not known here."""
-    values: dict[str, Any] = {
-        column.key: getattr(row, column.key) for column in sa.inspect(models.Service).column_attrs
-    }
+    columns = sa.inspect(models.Service).column_attrs
+    values = {column.key: getattr(row, column.key) for column in columns}
     up = is_up(row, now=now, down_time_seconds=down_time_seconds)
     return Service.from_values(values, up=up, cell_uuid=cell_uuid)
 
