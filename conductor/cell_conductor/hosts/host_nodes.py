@@ -8,12 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from oslo_db import exception as db_exception
+from oslo_utils import uuidutils
 from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.cell_conductor.hosts.node_children import why_malformed
 from conductor.cell_conductor.hosts.providers import (
+    ChildProvider,
     Providers,
     digest,
     merge_sent_traits,
@@ -25,6 +26,12 @@ from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_attributes import BY_NAME, Collector, HostAttribute, Kind, collected_by
 
 BATCH_SIZE = 500
+CHILDREN_MAX = 1000
+"""Maximum for one node; the same limit as in placement."""
+TRAITS_MAX = 1000
+NAME_LENGTH_MAX = 255
+
+_CHILD_FIELDS = {field.name for field in dataclasses.fields(ChildProvider)}
 _INT_MAX = 2**63
 _REPORTED = {
     attribute.name
@@ -147,29 +154,28 @@ class HostNodes:
             error = (
                 _why_not_its_own(node, agent, service)
                 or _why_another(node, by_uuid, by_name)
-                or _why_malformed(node)
-                or why_malformed(node)
+                or _why_bad_attributes(node)
+                or _why_bad_children(node)
             )
             if error is not None or service is None:
                 plan.errors[place] = error or ""
                 continue
             values = _values(node, disabled=service.disabled)
-            told = sent_traits(node.uuid, values["traits"], values["child_providers"])
+            sent = sent_traits(node.uuid, values["traits"], values["child_providers"])
             row = by_uuid.get(node.uuid)
             if row is None:
-                plan.add.append({**values, "told": told, **self._new_values()})
+                created = {"allocation_ratios": {}, "created_at": moment(self._now())}
+                plan.add.append({**values, "sent_traits": sent, **created})
                 by_name[node.host, node.node] = node.uuid
             elif any(getattr(row, name) != value for name, value in values.items()):
                 if row.provider_digest == values["provider_digest"]:
                     plan.kept.append(row)
-                told = merge_sent_traits(_sent_before(row), told)
-                plan.update.append({**values, "told": told, "updated_at": moment(self._now())})
+                sent = merge_sent_traits(row.sent_traits, sent)
+                updated = {"sent_traits": sent, "updated_at": moment(self._now())}
+                plan.update.append({**values, **updated})
             else:
                 plan.kept.append(row)
         return plan
-
-    def _new_values(self) -> dict[str, Any]:
-        return {"allocation_ratios": {}, "created_at": moment(self._now())}
 
 
 def _values(node: ComputeNode, *, disabled: bool) -> dict[str, Any]:
@@ -185,11 +191,6 @@ def _values(node: ComputeNode, *, disabled: bool) -> dict[str, Any]:
         "child_providers": children,
         "provider_digest": digest(node.inventories, traits, disabled=disabled, children=children),
     }
-
-
-def _sent_before(row: models.ComputeNode) -> dict[str, list[str]]:
-    """Return what placement may have; for rows from before this column, what the row says."""
-    return sent_traits(row.uuid, row.traits, row.child_providers) if row.told is None else row.told
 
 
 def _why_not_its_own(node: ComputeNode, agent: str, service: models.Service | None) -> str | None:
@@ -220,7 +221,7 @@ def _why_another(
     return None
 
 
-def _why_malformed(node: ComputeNode) -> str | None:
+def _why_bad_attributes(node: ComputeNode) -> str | None:
     for name, value in node.attributes.items():
         if name in _REPORTED and not _fits(BY_NAME[name], value):
             kind = BY_NAME[name].kind.value
@@ -238,3 +239,33 @@ def _fits(attribute: HostAttribute, value: Any) -> bool:
     if attribute.kind is Kind.BOOL:
         return isinstance(value, bool)
     return attribute.kind is Kind.JSON or isinstance(value, str)
+
+
+def _why_bad_children(node: ComputeNode) -> str | None:
+    """Return why the child providers of a node are invalid, None if they are valid.
+
+    Placement checks whether they form a tree, and the contents of their inventories.
+    """
+    children = node.child_providers
+    if not isinstance(children, list) or len(children) > CHILDREN_MAX:
+        return f"child_providers of node {node.node} must be a list of at most {CHILDREN_MAX}"
+    for place, child in enumerate(children):
+        error = _why_bad_child(child)
+        if error is not None:
+            return f"child_providers[{place}] of node {node.node}: {error}"
+    return None
+
+
+def _why_bad_child(child: Any) -> str | None:
+    if not isinstance(child, dict) or child.keys() != _CHILD_FIELDS:
+        return f"it must have exactly the fields {', '.join(sorted(_CHILD_FIELDS))}"
+    if not uuidutils.is_uuid_like(child["uuid"]):
+        return f"{str(child['uuid'])[:80]!r} is not a UUID"
+    name, traits = child["name"], child["traits"]
+    if not isinstance(name, str) or len(name) > NAME_LENGTH_MAX:
+        return f"a name has at most {NAME_LENGTH_MAX} characters"
+    if not isinstance(traits, list) or not all(isinstance(trait, str) for trait in traits):
+        return "traits must be a list of names"
+    if len(traits) > TRAITS_MAX:
+        return f"it has more than {TRAITS_MAX} traits"
+    return None if isinstance(child["inventories"], dict) else "inventories must be an object"

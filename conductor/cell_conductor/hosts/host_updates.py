@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -74,7 +74,7 @@ class HostUpdates:
         current = int(self._database.peek(host_seq.PEEK)[0])
         if self._pushed is None or self._pushed > current:
             self._pushed = current
-            self._send(HostStateBatch.from_values(**self._frame(current, current)))
+            self._send(self._batch(current, current))
             return 0
         while self._pushed < current:
             batch = self._read(self._pushed, limit=self._conf.cell.host_push_batch_max)
@@ -83,7 +83,7 @@ class HostUpdates:
             self._pushed = batch.last_seq
             rows += len(batch.node_uuids)
         if self._monotonic() - self._pushed_at >= self._conf.cell.host_push_idle_seconds:
-            self._send(HostStateBatch.from_values(**self._frame(current, current)))
+            self._send(self._batch(current, current))
         return rows
 
     def get(self, after_seq: int) -> HostStateBatch:
@@ -107,39 +107,38 @@ class HostUpdates:
 
     def _changed(self, session: Session, after_seq: int, up_to_seq: int) -> HostStateBatch:
         bounds = {"after_seq": after_seq, "up_to_seq": up_to_seq}
-        rows = compute_nodes.list_changed(session, **bounds)
-        return HostStateBatch.from_values(
-            **self._frame(after_seq, up_to_seq),
-            **self._columns(session, rows),
-            removed=compute_nodes.list_removed(session, **bounds),
-        )
+        rows = _with_records(session, compute_nodes.list_changed(session, **bounds))
+        removed = compute_nodes.list_removed(session, **bounds)
+        return self._batch(after_seq, up_to_seq, rows, removed=removed)
 
     def _all(self, session: Session, current: int) -> HostStateBatch:
         rows = compute_nodes.list_changed(session, after_seq=-1, up_to_seq=current)
-        return HostStateBatch.from_values(
-            **self._frame(0, current), full=True, **self._columns(session, rows)
+        return self._batch(0, current, _with_records(session, rows), full=True)
+
+    def _batch(
+        self,
+        first_seq: int,
+        last_seq: int,
+        rows: Sequence[ChangedNode] | None = None,
+        *,
+        removed: Sequence[str] = (),
+        full: bool = False,
+    ) -> HostStateBatch:
+        """Return a batch; without rows it is a heartbeat."""
+        attributes = HOST_ATTRIBUTES if rows is not None else ()
+        rows = rows or ()
+        batch: HostStateBatch = HostStateBatch.from_values(
+            cell_uuid=self._conf.cell.uuid,
+            first_seq=first_seq,
+            last_seq=last_seq,
+            full=full,
+            node_uuids=[row.uuid for row in rows],
+            hosts=[row.host for row in rows],
+            nodes=[row.node for row in rows],
+            attributes={each.name: [_value(each, row) for row in rows] for each in attributes},
+            removed=list(removed),
         )
-
-    def _frame(self, first_seq: int, last_seq: int) -> dict[str, Any]:
-        return {"cell_uuid": self._conf.cell.uuid, "first_seq": first_seq, "last_seq": last_seq}
-
-    def _columns(self, session: Session, rows: Sequence[ChangedNode]) -> dict[str, Any]:
-        hosts = {row.host for row in rows}
-        found = services.states_by_hosts(session, hosts)
-        living = instances.uuids_on_hosts(session, hosts)
-        facts = [
-            {**row.attributes, **_cell_facts(found.get(row.host), living.get(row.host, []))}
-            for row in rows
-        ]
-        return {
-            "node_uuids": [row.uuid for row in rows],
-            "hosts": [row.host for row in rows],
-            "nodes": [row.node for row in rows],
-            "attributes": {
-                attribute.name: [_value(attribute, fact) for fact in facts]
-                for attribute in HOST_ATTRIBUTES
-            },
-        }
+        return batch
 
     def _send(self, batch: HostStateBatch) -> bool:
         try:
@@ -152,17 +151,27 @@ class HostUpdates:
         return True
 
 
-def _cell_facts(service: ServiceState | None, living: Sequence[str]) -> dict[str, Any]:
-    """Return the attributes taken from the cell's own records."""
-    return {
+def _with_records(session: Session, rows: Sequence[ChangedNode]) -> list[ChangedNode]:
+    """Return nodes with the attributes taken from the cell's own records, too."""
+    hosts = {row.host for row in rows}
+    found = services.states_by_hosts(session, hosts)
+    living = instances.uuids_on_hosts(session, hosts)
+    return [_with_record(row, found.get(row.host), living.get(row.host, [])) for row in rows]
+
+
+def _with_record(
+    row: ChangedNode, service: ServiceState | None, living: Sequence[str]
+) -> ChangedNode:
+    recorded = {
         "num_instances": len(living),
         "instance_uuids": list(living),
         "service_up": service is not None and service.is_up,
         "service_disabled": service is None or service.disabled,
         "service_version": 0 if service is None else service.version,
     }
+    return row._replace(attributes={**row.attributes, **recorded})
 
 
-def _value(attribute: HostAttribute, facts: Mapping[str, Any]) -> Any:
-    value = facts.get(attribute.name, attribute.default)
+def _value(attribute: HostAttribute, row: ChangedNode) -> Any:
+    value = row.attributes.get(attribute.name, attribute.default)
     return list(value) if isinstance(value, tuple) else value

@@ -31,16 +31,32 @@ BATCH_SIZE = 200
 _OUTCOME_UNKNOWN = (exception.Unavailable, exception.RpcFailed)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ChildProvider:
+    """A provider below a compute node's, as its agent reports it and a row stores it."""
+
+    uuid: str
+    name: str
+    parent_uuid: str
+    inventories: dict[str, dict[str, float]]
+    traits: list[str]
+
+
+def children_of(stored: Sequence[Any] | None) -> list[ChildProvider]:
+    """Return child providers as they are reported and stored, parents before their children."""
+    return [ChildProvider(**child) for child in stored or ()]
+
+
 def digest(
-    inventories: dict[str, Any],
+    inventories: Mapping[str, Mapping[str, float]],
     traits: Sequence[str],
     *,
     disabled: bool,
-    children: Sequence[dict[str, Any]] | None = None,
+    children: Sequence[object] | None = None,
 ) -> str:
     """Return a digest of what placement should store of a provider and its children."""
-    facts = [inventories, sorted(traits), disabled, *([children] if children else ())]
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    content = [inventories, sorted(traits), disabled, *([children] if children else ())]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def digest_of(row: models.ComputeNode, *, disabled: bool) -> str:
@@ -49,12 +65,11 @@ def digest_of(row: models.ComputeNode, *, disabled: bool) -> str:
 
 
 def sent_traits(
-    node_uuid: str, traits: Sequence[str], children: Sequence[dict[str, Any]] | None
+    node_uuid: str, traits: Sequence[str], children: Sequence[Any] | None
 ) -> dict[str, list[str]]:
     """Return what placement stores of ours after this update: provider -> custom traits."""
-    told = {node_uuid: _custom(traits)}
-    told |= {child["uuid"]: _custom(child["traits"]) for child in children or ()}
-    return told
+    of_children = {child.uuid: _custom(child.traits) for child in children_of(children)}
+    return {node_uuid: _custom(traits), **of_children}
 
 
 def merge_sent_traits(
@@ -163,7 +178,7 @@ class Providers:
         Raises InUse; Unavailable if the outcome is unknown.
         """
         for row in nodes:
-            if _sent(row).keys() - {row.uuid}:
+            if row.sent_traits.keys() - {row.uuid}:
                 self._delete_children(context, row)
             self._placement.delete_provider(context, row.uuid)
 
@@ -171,7 +186,7 @@ class Providers:
         report = {
             **_provider(row, disabled=True),
             "children": [],
-            "former_children": sorted(_sent(row).keys() - {row.uuid}),
+            "former_children": sorted(row.sent_traits.keys() - {row.uuid}),
         }
         (result,) = self._placement.set_providers(context, [report])
         if result["error"]:
@@ -184,13 +199,13 @@ class Providers:
         disabled_hosts: Collection[str],
         reshape: Collection[str],
     ) -> dict[str, str]:
-        facts = [_provider(row, disabled=row.host in disabled_hosts) for row in nodes]
-        for report in facts:
+        reports = [_provider(row, disabled=row.host in disabled_hosts) for row in nodes]
+        for report in reports:
             if report["uuid"] in reshape:
                 report["reshape"] = True
         self._clear_confirmations(nodes)
         try:
-            results = self._placement.set_providers(context, facts)
+            results = self._placement.set_providers(context, reports)
         except _OUTCOME_UNKNOWN as error:
             self._outage.failed(error)
             sentence = "placement does not answer; the inventory is stored and will be sent later"
@@ -223,9 +238,12 @@ class Providers:
             {
                 "uuid": row.uuid,
                 "confirmed_digest": digest_of(row, disabled=row.host in disabled_hosts),
-                "told": sent_traits(row.uuid, row.traits, row.child_providers),
+                "sent_traits": sent_traits(row.uuid, row.traits, row.child_providers),
                 "confirmed_at": moment(self._now()),
-                "allocation_ratios": _ratios(result["inventories"]),
+                "allocation_ratios": {
+                    resource_class: inventory["allocation_ratio"]
+                    for resource_class, inventory in result["inventories"].items()
+                },
             }
             for row, result in zip(nodes, results, strict=True)
             if not result["error"]
@@ -234,41 +252,33 @@ class Providers:
 
 
 def _provider(row: models.ComputeNode, *, disabled: bool) -> dict[str, Any]:
-    told = _sent(row)
+    sent = row.sent_traits
     status = {os_traits.COMPUTE_STATUS_DISABLED} if disabled else set()
     report: dict[str, Any] = {
         "uuid": row.uuid,
         "name": row.node,
         "inventories": row.inventories,
         "traits": sorted({*row.traits, *status}),
-        "managed_custom_traits": _managed(row.uuid, row.traits, told),
+        "managed_custom_traits": _managed(row.uuid, row.traits, sent),
     }
-    children = row.child_providers or []
-    former = sorted(told.keys() - {row.uuid, *(child["uuid"] for child in children)})
+    children = children_of(row.child_providers)
+    former = sorted(sent.keys() - {row.uuid, *(child.uuid for child in children)})
     if children or former:
         report["children"] = [
-            {**child, "managed_custom_traits": _managed(child["uuid"], child["traits"], told)}
+            {
+                **dataclasses.asdict(child),
+                "managed_custom_traits": _managed(child.uuid, child.traits, sent),
+            }
             for child in children
         ]
         report["former_children"] = former
     return report
 
 
-def _sent(row: models.ComputeNode) -> Mapping[str, Sequence[str]]:
-    return row.told or {}
-
-
-def _managed(uuid: str, traits: Sequence[str], told: Mapping[str, Sequence[str]]) -> list[str]:
+def _managed(uuid: str, traits: Sequence[str], sent: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the custom traits managed by us: current ones and possible leftovers."""
-    return sorted({*_custom(traits), *told.get(uuid, ())})
+    return sorted({*_custom(traits), *sent.get(uuid, ())})
 
 
 def _custom(traits: Sequence[str]) -> list[str]:
     return sorted(trait for trait in traits if trait.startswith(os_traits.CUSTOM_NAMESPACE))
-
-
-def _ratios(inventories: dict[str, Any]) -> dict[str, float]:
-    return {
-        resource_class: inventory["allocation_ratio"]
-        for resource_class, inventory in inventories.items()
-    }

@@ -22,7 +22,6 @@ import dataclasses
 import enum
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
 
 from oslo_config import cfg
 
@@ -30,6 +29,7 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from armillary.outage_log import OutageLog
+from conductor.cell_conductor.hosts.providers import children_of
 from conductor.common.cell_db import compute_nodes, instances, migrations, models
 from placement.interface import PlacementAPI
 
@@ -134,9 +134,9 @@ class OrphanedAllocations:
         hosts = {provider: node.host for node in nodes for provider in _providers_of(node)}
         found = self._placement.get_provider_allocations(context, sorted(hosts))
         held = {
-            Held(consumer, hosts[provider], facts["generation"])
+            Held(consumer, hosts[provider], allocation["generation"])
             for provider, consumers in found.items()
-            for consumer, facts in consumers.items()
+            for consumer, allocation in consumers.items()
             if provider in hosts
         }
         records = self._records({one.consumer for one in held})
@@ -222,8 +222,8 @@ def _is_on_the_move(held: Held, records: Records) -> bool:
 
 def _providers_of(node: models.ComputeNode) -> list[str]:
     """Return the UUIDs of all providers that placement may have for a node."""
-    children: Sequence[Mapping[str, Any]] = node.child_providers or ()
-    return sorted({node.uuid, *(node.told or ()), *(child["uuid"] for child in children)})
+    children = children_of(node.child_providers)
+    return sorted({node.uuid, *node.sent_traits, *(child.uuid for child in children)})
 
 
 def _parts(nodes: Sequence[models.ComputeNode]) -> Iterator[list[models.ComputeNode]]:

@@ -42,6 +42,11 @@ class Base(DeclarativeBase):
     type_annotation_map = {  # noqa: RUF012 - SQLAlchemy declares it so
         datetime: UtcDateTime,
         dict[str, Any]: sa.JSON(none_as_null=True),
+        dict[str, str]: sa.JSON(none_as_null=True),
+        dict[str, float]: sa.JSON(none_as_null=True),
+        dict[str, str | list[str] | bool | None]: sa.JSON(none_as_null=True),
+        dict[str, list[str]]: sa.JSON(none_as_null=True),
+        dict[str, dict[str, float]]: sa.JSON(none_as_null=True),
         list[Any]: sa.JSON(none_as_null=True),
     }
 
@@ -70,8 +75,9 @@ class ComputeNode(Base):
     """A hypervisor. ``seq`` is the number of its host state's latest change in the cell.
 
     ``provider_digest`` identifies what placement should have of it, ``confirmed_digest`` what
-    placement last confirmed, at ``confirmed_at``, with these ``allocation_ratios``. ``told`` maps
-    the node and each of its child providers to the custom traits that this cell may have set there.
+    placement last confirmed, at ``confirmed_at``, with these ``allocation_ratios``.
+    ``sent_traits`` maps the node and each of its child providers to the custom traits that this
+    cell may have set there.
     """
 
     __tablename__ = "compute_nodes"
@@ -81,15 +87,15 @@ class ComputeNode(Base):
     host: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
     node: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
     attributes: Mapped[dict[str, Any]]
-    inventories: Mapped[dict[str, Any]]
+    inventories: Mapped[dict[str, dict[str, float]]]
     traits: Mapped[list[Any]]
     child_providers: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))
-    told: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    sent_traits: Mapped[dict[str, list[str]]]
     seq: Mapped[int] = mapped_column(sa.BigInteger, index=True)
     provider_digest: Mapped[str] = mapped_column(sa.String(64))
     confirmed_digest: Mapped[str | None] = mapped_column(sa.String(64))
     confirmed_at: Mapped[datetime | None]
-    allocation_ratios: Mapped[dict[str, Any]]
+    allocation_ratios: Mapped[dict[str, float]]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime | None]
 
@@ -141,7 +147,7 @@ class Instance(Base):
     launch_index: Mapped[int]
     flavor: Mapped[dict[str, Any]]
     image: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
-    metadata_: Mapped[dict[str, Any]] = mapped_column("metadata")
+    metadata_: Mapped[dict[str, str]] = mapped_column("metadata")
     availability_zone: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
     host: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH), index=True)
     node: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
@@ -221,7 +227,7 @@ class InstanceOperation(LeaseMixin, Base):
     number: Mapped[int]
     migration_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH))
     flow_state: Mapped[dict[str, Any]]
-    context: Mapped[dict[str, Any]]
+    context: Mapped[dict[str, str | list[str] | bool | None]]
     tries: Mapped[int]
     created_at: Mapped[datetime]
 

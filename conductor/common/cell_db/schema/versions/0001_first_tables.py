@@ -75,7 +75,7 @@ def _compute_nodes() -> None:
         _column("inventories", _JSON),
         _column("traits", _JSON),
         _column("child_providers", _JSON, null=True),
-        _column("told", _JSON, null=True),
+        _column("sent_traits", _JSON),
         _column("seq", sa.BigInteger()),
         _column("provider_digest", sa.String(64)),
         _column("confirmed_digest", sa.String(64), null=True),

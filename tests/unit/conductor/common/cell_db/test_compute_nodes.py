@@ -13,7 +13,7 @@ from tests.fixtures.cell import node_uuid
 def values(host: str, **more: Any) -> dict[str, Any]:
     return {
         "uuid": node_uuid(host), "host": host, "node": f"{host}.example.org", "attributes": {},
-        "inventories": {}, "traits": [], "seq": 1, "provider_digest": "wanted",
+        "inventories": {}, "traits": [], "sent_traits": {}, "seq": 1, "provider_digest": "wanted",
         "allocation_ratios": {}, "created_at": A_TIME, **more,
     }  # fmt: skip
 

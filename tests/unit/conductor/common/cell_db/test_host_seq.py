@@ -17,7 +17,7 @@ ROUNDS = 15
 def node(host: str) -> dict[str, Any]:
     return {
         "uuid": f"uuid-{host}", "host": host, "node": host, "attributes": {}, "inventories": {},
-        "traits": [], "seq": 0, "provider_digest": "", "allocation_ratios": {},
+        "traits": [], "sent_traits": {}, "seq": 0, "provider_digest": "", "allocation_ratios": {},
         "created_at": A_TIME,
     }  # fmt: skip
 

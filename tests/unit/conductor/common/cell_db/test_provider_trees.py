@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import update
 
 from armillary import exception
 from armillary.context import admin_context
@@ -117,18 +116,6 @@ def test_what_placement_may_have_heard_is_taken_back(cell: Cell, engine: Placeme
     assert traits(engine, node_uuid("a")) == {"COMPUTE_NODE"}
 
 
-def test_a_row_of_an_older_release_takes_its_traits_back(
-    cell: Cell, engine: PlacementEngine
-) -> None:
-    """No other record of the report to placement was kept; the row says it."""
-    report(cell, traits=["CUSTOM_OLD"])
-    cell.database.run_in_writer(
-        lambda session: session.execute(update(models.ComputeNode).values(told=None))
-    )
-    report(cell, traits=["COMPUTE_NODE"])
-    assert traits(engine, node_uuid("a")) == {"COMPUTE_NODE"}
-
-
 def test_a_service_is_deleted_with_all_its_providers(cell: Cell, engine: PlacementEngine) -> None:
     """Those below first."""
     report(cell, CELL, CARD)
@@ -173,8 +160,8 @@ def test_a_part_that_makes_no_sense_is_refused(cell: Cell, child: Any, reason: s
     assert row.child_providers is None
 
 
-def test_a_host_without_parts_is_told_as_ever(cell: Cell) -> None:
-    """Its digest is that of older releases: an upgrade sends placement nothing again."""
+def test_a_host_without_parts_names_no_children(cell: Cell) -> None:
+    """Neither to placement nor in its digest."""
     inventories = {"VCPU": {"total": 1}}
     assert digest(inventories, ["A"], disabled=False, children=[]) == digest(
         inventories, ["A"], disabled=False
