@@ -59,7 +59,7 @@ class _InProcessScheduler(NamedTuple):
 def _make_in_process_scheduler(
     conf: cfg.ConfigOpts, top_bus: Bus, make_bus: MakeBus
 ) -> _InProcessScheduler:
-    from rpc.local import local
+    from rpc.endpoints import local
     from scheduler.interface import SchedulerAPI
     from scheduler.manager import SchedulerManager
 

@@ -76,6 +76,8 @@ class RpcClient:
         """Send a message; return the answer to a call. Raises RpcVersionTooOld before sending."""
         name, kind = method.name, method.kind
         version = self._checked(name, method.needed_version(arguments), server)
+        if method.argument_codecs:
+            arguments = method.encode(arguments)
         if not kind.has_answer:
             prepared = self._client.prepare(
                 version=version, server=server, fanout=kind.reaches_all or None
@@ -87,7 +89,17 @@ class RpcClient:
         prepared = self._client.prepare(
             version=version, server=server, timeout=timeout, transport_options=_TO_A_QUEUE
         )
-        return self._sent(name, timeout, lambda: prepared.call(context, name, **arguments))
+        answer = self._sent(name, timeout, lambda: prepared.call(context, name, **arguments))
+        return answer if method.answer_codec is None else self._decoded(method, answer)
+
+    def _decoded(self, method: Method, answer: Any) -> Any:
+        assert method.answer_codec is not None
+        try:
+            return method.answer_codec.decode(answer)
+        except exception.Invalid as error:
+            raise exception.RpcFailed(
+                method=method.name, topic=self._topic, reason=f"wrong answer: {error}"
+            ) from error
 
     def _checked(self, method: str, needed: str, server: str | None) -> str:
         """Return the needed version. Raises RpcVersionTooOld if it exceeds the cap."""

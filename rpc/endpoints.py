@@ -1,15 +1,58 @@
-"""Serving side of an interface: the endpoint that implements each declared method."""
+"""Endpoints that implement an interface: for a server, or called directly in the same process."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
+from armillary.context import RequestContext
 from rpc.interface import Interface, Method
+
+AnyInterface = TypeVar("AnyInterface", bound=Interface)
 
 Handler = Callable[..., Any]
 """Takes the context and, by name, the arguments of a message."""
+
+
+def local(interface: type[AnyInterface], *endpoints: Any) -> AnyInterface:
+    """Return a client that calls the endpoints directly; timeouts do not apply.
+
+    Raises TypeError as a server does if the endpoints are not those of the interface.
+    """
+    made = interface.__new__(interface)
+    made._sender = _LocalSender(interface, endpoints)
+    return made
+
+
+class _LocalSender:
+    """Calls the handlers in the thread of the caller; their errors are raised as they are."""
+
+    def __init__(self, interface: type[Interface], endpoints: tuple[Any, ...]) -> None:
+        self._handlers = handlers_of(interface, endpoints)
+
+    def send(
+        self,
+        context: RequestContext,
+        method: Method,
+        arguments: dict[str, Any],
+        *,
+        server: str | None,
+        timeout_seconds: float | None,
+    ) -> Any:
+        return self._handlers[method.name](context, **arguments)
+
+    def ping(self, context: RequestContext, *, server: str | None, timeout_seconds: float) -> None:
+        """Do nothing: this process is alive."""
+
+
+def wire_handlers_of(interface: type[Interface], endpoints: Iterable[Any]) -> dict[str, Handler]:
+    """Return the handler of each declared method, for arguments and answers in wire form.
+
+    Raises TypeError as :func:`handlers_of` does.
+    """
+    handlers = handlers_of(interface, endpoints)
+    return {name: _converting(interface.METHODS[name], each) for name, each in handlers.items()}
 
 
 def handlers_of(interface: type[Interface], endpoints: Iterable[Any]) -> dict[str, Handler]:
@@ -35,3 +78,15 @@ def _handler(interface: type[Interface], method: Method, endpoints: Iterable[Any
             f"({', '.join(taken)})"
         )
     return handler
+
+
+def _converting(method: Method, handler: Handler) -> Handler:
+    codec = method.answer_codec
+    if codec is None and not method.argument_codecs:
+        return handler
+
+    def convert(context: RequestContext, **arguments: Any) -> Any:
+        answer = handler(context, **method.decode(arguments))
+        return answer if codec is None else codec.encode(answer)
+
+    return convert

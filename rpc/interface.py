@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, TypeVar
 from armillary.context import RequestContext
 from rpc.authority import Caller
 from rpc.client import RpcClient
+from rpc.dataclass_codec import Codec, codec_of
 from rpc.version_caps import VersionCap, fits
 
 if TYPE_CHECKING:
@@ -55,7 +56,11 @@ class Kind(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Method:
-    """A declared method. ``defaults`` are those of its optional parameters."""
+    """A declared method. ``defaults`` are those of its optional parameters.
+
+    ``hints`` are the types of its parameters and, as "return", of its answer.
+    ``argument_codecs`` has the parameters whose values contain dataclasses.
+    """
 
     name: str
     kind: Kind
@@ -67,6 +72,9 @@ class Method:
     contract: str
     signature: inspect.Signature
     defaults: Mapping[str, Any]
+    hints: Mapping[str, Any]
+    argument_codecs: Mapping[str, Codec]
+    answer_codec: Codec | None
 
     def sent_names(self, addressed_by: str | None) -> list[str]:
         """Return the parameters whose values are in the message."""
@@ -90,6 +98,18 @@ class Method:
             elif not fits(needed, since):
                 needed = since
         return needed
+
+    def encode(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments with dataclasses in wire form."""
+        codecs = self.argument_codecs
+        encoded = {name: codecs[name].encode(arguments[name]) for name in codecs.keys() & arguments}
+        return {**arguments, **encoded}
+
+    def decode(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments with dataclasses made again. Raises Invalid."""
+        codecs = self.argument_codecs
+        decoded = {name: codecs[name].decode(arguments[name]) for name in codecs.keys() & arguments}
+        return {**arguments, **decoded}
 
 
 class Sender(Protocol):
@@ -201,6 +221,9 @@ def _declarer(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def declare(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
+        hints = typing.get_type_hints(function)
+        found = {name: codec_of(hint) for name, hint in hints.items()}
+        codecs = {name: codec for name, codec in found.items() if codec is not None}
         method = Method(
             name=function.__name__,
             kind=kind,
@@ -216,6 +239,9 @@ def _declarer(
                 for parameter in signature.parameters.values()
                 if parameter.default is not parameter.empty
             },
+            hints=hints,
+            answer_codec=codecs.pop("return", None),
+            argument_codecs=codecs,
         )
 
         @functools.wraps(function)

@@ -9,7 +9,7 @@ import oslo_messaging
 from oslo_config import cfg
 
 from armillary import exception
-from rpc.endpoints import Handler, handlers_of
+from rpc.endpoints import Handler, wire_handlers_of
 from rpc.interface import Interface
 from rpc.signing import dispatch
 from rpc.signing.message_signer import MessageSigner
@@ -45,7 +45,7 @@ class _DeclaredMethods:
 
     def __init__(self, interface: type[Interface], endpoints: Iterable[Any]) -> None:
         self.target = oslo_messaging.Target(version=interface.VERSION)
-        for name, handler in handlers_of(interface, endpoints).items():
+        for name, handler in wire_handlers_of(interface, endpoints).items():
             setattr(self, name, _exposed(handler))
 
 

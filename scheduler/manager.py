@@ -53,7 +53,7 @@ class SchedulerManager:
 
     ``oldest`` tracks the oldest versions of the services called; ``make_bus`` creates a bus to a
     zone's broker. With ``[scheduler] in_process`` there is no RPC server, and the cells are polled
-    instead of pushing; ``rpc.local`` makes its client.
+    instead of pushing; ``rpc.endpoints.local`` makes its client.
     """
 
     def __init__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib
 import inspect
 import re
@@ -10,8 +11,10 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, get_type_hints
 
 from rpc.authority import Caller
+from rpc.dataclass_codec import dataclasses_in
 from rpc.interface import Interface, Method
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,7 +77,30 @@ def _section(interface: type[Interface]) -> str:
         _markdown(inspect.getdoc(interface) or ""),
         "",
     ]
-    return "\n".join([*lines, *map(_entry, interface.METHODS.values())])
+    return "\n".join([*lines, *map(_entry, interface.METHODS.values()), *_data(interface)])
+
+
+def _data(interface: type[Interface]) -> Iterator[str]:
+    """Return the dataclasses of an interface with their fields, by name."""
+    found: dict[str, type] = {}
+    waiting = [hint for each in interface.METHODS.values() for hint in each.hints.values()]
+    while waiting:
+        for each in dataclasses_in(waiting.pop()):
+            if each.__name__ not in found:
+                found[each.__name__] = each
+                waiting.extend(get_type_hints(each).values())
+    if found:
+        yield "### Data\n"
+    for name in sorted(found):
+        yield f"`{name}`: {_markdown(inspect.getdoc(found[name]) or '')}\n"
+        for field in dataclasses.fields(found[name]):
+            yield f"- `{field.name}: {field.type}`{_default(field)}"
+        yield ""
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    is_required = field.default is field.default_factory is dataclasses.MISSING
+    return "" if is_required else ", optional"
 
 
 def _entry(method: Method) -> str:

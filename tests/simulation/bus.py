@@ -16,7 +16,7 @@ import oslo_messaging
 
 from armillary import exception
 from armillary.context import RequestContext
-from rpc.endpoints import handlers_of
+from rpc.endpoints import wire_handlers_of
 from rpc.interface import Interface
 from rpc.serializer import ObjectSerializer
 from rpc.transport import Bus
@@ -86,7 +86,7 @@ class SimServer:
         self._bus = bus
         self._topic = interface.TOPIC
         self._name = name
-        self._handlers = handlers_of(interface, endpoints)
+        self._handlers = wire_handlers_of(interface, endpoints)
 
     def start(self) -> None:
         self._bus.broker.servers.append(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import uuid
 from collections.abc import Iterator, Sequence
@@ -12,9 +13,8 @@ import pytest
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from rpc.authority import AGENT_ITSELF, CONDUCTOR
-from rpc.endpoints import handlers_of
+from rpc.endpoints import handlers_of, local
 from rpc.interface import Interface, Kind, call, cast, fanout
-from rpc.local import local
 from rpc.transport import Bus
 from tests.fixtures.configuration import messaging_conf
 
@@ -181,6 +181,119 @@ def test_peers_of_one_age_use_everything(bus: Recorded) -> None:
     assert api.lend(CONTEXT, "Emma", reader="Jane")["reader"] == "Jane"
     api.give_back(CONTEXT, "Emma")
     assert [version for version, _method, _arguments in bus.sent] == ["1.1", "1.1"]
+
+
+# Dataclasses among peers of another age -----------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OlderBook:
+    """A book, as the release before declares it."""
+
+    title: str
+    pages: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Book:
+    """A book of a newer release, with one more field."""
+
+    title: str
+    pages: int
+    author: str = "unknown"
+
+
+class OlderShopAPI(Interface):
+    """A shop, as the release before declares it."""
+
+    TOPIC = "shop"
+    SERVED_BY = "placement"
+
+    @call(CONDUCTOR)
+    def sell(self, context: RequestContext, book: OlderBook) -> list[OlderBook]:
+        """Sell a book, return those that are left."""
+
+
+class ShopAPI(Interface):
+    """The same interface in a newer release."""
+
+    TOPIC = "shop"
+    SERVED_BY = "placement"
+
+    @call(CONDUCTOR)
+    def sell(self, context: RequestContext, book: Book) -> list[Book]:
+        """Sell a book, return those that are left."""
+
+
+class OtherShopAPI(Interface):
+    """Something else under the same name, which no release may do."""
+
+    TOPIC = "shop"
+    SERVED_BY = "placement"
+
+    @call(CONDUCTOR)
+    def sell(self, context: RequestContext, book: str) -> list[str]:
+        """Sell a book."""
+
+
+class Shop:
+    """Notes what it was asked for, and answers with the same."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def sell(self, context: RequestContext, book: Any) -> list[Any]:
+        self.asked.append(book)
+        return [book]
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "book", "arrived", "answer"),
+    [
+        (ShopAPI, ShopAPI, Book("Emma", 9, "Jane"), Book("Emma", 9, "Jane"),
+         Book("Emma", 9, "Jane")),
+        (ShopAPI, OlderShopAPI, Book("Emma", 9, "Jane"), OlderBook("Emma", 9),
+         Book("Emma", 9, "unknown")),
+        (OlderShopAPI, ShopAPI, OlderBook("Emma", 9), Book("Emma", 9, "unknown"),
+         OlderBook("Emma", 9)),
+    ],
+    ids=["same-age", "older-server", "older-client"],
+)  # fmt: skip
+def test_a_dataclass_with_one_more_field_is_understood(
+    bus: Recorded, client: Any, server: Any, book: Any, arrived: Any, answer: Any
+) -> None:
+    """The older peer ignores it, the newer one uses its default."""
+    shop = Shop()
+    for _running in serve(bus, server, shop):
+        assert client(bus, timeout_seconds=10).sell(CONTEXT, book) == [answer]
+    assert shop.asked == [arrived]
+
+
+def test_a_wrong_argument_is_refused_before_the_endpoint_runs(bus: Recorded) -> None:
+    """The caller learns what was wrong with it."""
+    shop = Shop()
+    for _running in serve(bus, ShopAPI, shop):
+        with pytest.raises(exception.Invalid, match="str instead of dict"):
+            OtherShopAPI(bus, timeout_seconds=10).sell(CONTEXT, "Emma")
+    assert shop.asked == []
+
+
+def test_a_wrong_answer_is_an_error_of_the_server(bus: Recorded) -> None:
+    """Whether it did its work is unknown."""
+
+    class OtherShop:
+        def sell(self, context: RequestContext, book: Any) -> list[str]:
+            return ["Emma"]
+
+    for _running in serve(bus, OtherShopAPI, OtherShop()):
+        with pytest.raises(exception.RpcFailed, match=r"wrong answer: .*str instead of dict"):
+            ShopAPI(bus, timeout_seconds=10).sell(CONTEXT, Book("Emma", 9))
+
+
+def test_a_local_twin_hands_dataclasses_over() -> None:
+    """Nothing is encoded within one process."""
+    book = Book("Emma", 9)
+    assert local(ShopAPI, Shop()).sell(CONTEXT, book)[0] is book
 
 
 # Calls --------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from objects.packed.scheduling_batch import BatchedRequest, SchedulingBatch
 from objects.zones.zone_query import ZoneQuery
 from objects.zones.zone_summary import ZoneSummary
 from placement.interface import PlacementAPI
-from rpc.local import local
+from rpc.endpoints import local
 from rpc.server import RpcServer
 from rpc.transport import Bus
 from scheduler.interface import SchedulerAPI
