@@ -74,6 +74,16 @@ class HostFigures:
         """Return the NUMA cells and their usage; None if the host reports none."""
         return None if self.places.topology is None else self.places.topology.to_plain()
 
+    def placed_instances(self) -> list[str]:
+        """Return the instances that ``places`` counts, with builds that wait for their claim."""
+        return [
+            entry.instance_uuid
+            for entry in self.entries
+            if entry.place is not None
+            or entry.former_place is not None
+            or (entry.state is State.BUILDING and entry.place_wanted is not None)
+        ]
+
     def flavors(self) -> dict[str, int]:
         """Return the number of instances by flavor id, without those being deleted."""
         counts = collections.Counter(e.flavor_id for e in self.entries if e.flavor_id is not None)
@@ -100,6 +110,7 @@ TRACKER_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
     "stats": lambda figures: figures.stats(),
     "numa_topology": lambda figures: figures.numa_topology(),
     "pci_stats": lambda figures: figures.places.pools,
+    "placed_instances": lambda figures: figures.placed_instances(),
     "instance_flavors": lambda figures: figures.flavors(),
     "instance_image_properties": lambda figures: figures.image_properties(),
 }

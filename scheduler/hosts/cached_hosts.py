@@ -73,7 +73,7 @@ class CachedHosts:
         columns: dict[str, Column] = {name: hosts.column(name) for name in _COLUMNS}
         row_of = {uuid: row for row, uuid in enumerate(columns["uuid"])}
         with self._lock:
-            self._snapshot = dataclasses.replace(hosts.snapshot, columns=columns, demands={})
+            self._snapshot = dataclasses.replace(hosts.snapshot, columns=columns, demands=())
             self._row_of = row_of
             now = self._clock()
             self._placed = [placed for placed in self._placed if placed.until > now]

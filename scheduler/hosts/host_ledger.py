@@ -197,7 +197,7 @@ def _with_claimed_cells(snapshot: Snapshot) -> Snapshot:
     """Return a snapshot in which claimed but unreported NUMA and device usage counts."""
     columns = dict(snapshot.columns)
     shown = [list(columns[name]) for name in Cells._fields]
-    for row, demand in snapshot.demands.values():
+    for row, demand in snapshot.demands:
         limits = {name: float(columns[name][row]) for name in _RATIOS}
         cells = demand.used_up(Cells(*(column[row] for column in shown)), limits, None)
         for column, value in zip(shown, cells, strict=True):

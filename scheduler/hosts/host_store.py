@@ -49,6 +49,28 @@ class _Cell:
     rows: set[int] = dataclasses.field(default_factory=set)
 
 
+@dataclasses.dataclass(slots=True)
+class _Demand:
+    """NUMA cells and devices claimed on a host whose agent does not count them yet."""
+
+    row: int
+    needs: CellDemand
+    until: float
+    is_shown: bool = False
+    """Whether the instance has been reported on the host, or removed from it."""
+
+    def is_counted(self, uuid: str, shown: Collection[str], placed: Collection[str] | None) -> bool:
+        """Note a report of the host; return whether its figures count the instance, or it left.
+
+        A cell reports an instance when its build starts, the agent counts it once it is placed.
+        An agent that does not name what it counts is assumed to count all instances.
+        """
+        if uuid in (shown if placed is None else placed):
+            return True
+        was_shown, self.is_shown = self.is_shown, uuid in shown
+        return was_shown and not self.is_shown
+
+
 class HostStore:
     """The hosts, one row per node, one column per attribute. Thread-safe.
 
@@ -74,7 +96,7 @@ class HostStore:
         self._rows_end = 0
         self._in_snapshots: set[str] = set()  # columns that a snapshot uses
         self._in_flight: dict[str, tuple[int, float]] = {}  # instance -> row, expiry
-        self._demands: dict[str, tuple[int, CellDemand]] = {}  # in-flight NUMA and device demands
+        self._demands: dict[str, _Demand] = {}  # by instance
         self._altered: set[int] = set()  # rows that differ from the cell's last push
         self._reported = ReportedColumns()
 
@@ -154,9 +176,8 @@ class HostStore:
             self._forget_expired()
             rows = self._rows_by_id.find(named, node_uuids, self._row_of, self._version)
             self._in_snapshots.update(self._columns)
-            snapshot = Snapshot(
-                dict(self._columns), tuple(self._cell_uuids), self._facts, dict(self._demands)
-            )
+            demands = [(each.row, each.needs) for each in self._demands.values()]
+            snapshot = Snapshot(dict(self._columns), tuple(self._cell_uuids), self._facts, demands)
             heard = self._by_cell(self._is_heard)
         known = np.flatnonzero(rows >= 0)
         if order is not None:
@@ -184,7 +205,8 @@ class HostStore:
     def remember(self, claims: Iterable[tuple[str, str]], demand: CellDemand | None = None) -> None:
         """Count (node, instance) pairs as used until a push reports them or they expire.
 
-        ``demand`` is what each instance needs of NUMA cells and devices.
+        ``demand`` is what each instance needs of NUMA cells and devices. Without it, a demand that
+        is known for the same host stays.
         """
         with self._lock:
             until = self._clock() + self._conf.scheduler.claimed_instance_seconds
@@ -192,10 +214,10 @@ class HostStore:
                 row = self._row_of.get(node_uuid)
                 if row is None:
                     continue
-                self._forget([instance_uuid])
+                self._settle(row, [instance_uuid])
                 self._in_flight[instance_uuid] = (row, until)
                 if demand is not None:
-                    self._demands[instance_uuid] = (row, demand)
+                    self._demands[instance_uuid] = _Demand(row, demand, until)
                 self._own("in_flight")[row] += 1
                 self._own("in_flight_uuids")[row] += (instance_uuid,)
 
@@ -230,7 +252,10 @@ class HostStore:
             rows_of = self._rows_of_hosts(hosts)
             for host, rows in rows_of.items():
                 gone = set(hosts[host])
-                self._forget(gone & self._in_flight.keys())
+                for uuid in gone:
+                    self._drop_in_flight(uuid)
+                    if uuid in self._demands:  # a report made before may still be on its way
+                        self._demands[uuid].is_shown = True
                 for row in rows:
                     present = self._columns["instance_uuids"][row] or ()
                     left = [uuid for uuid in present if uuid not in gone]
@@ -300,8 +325,10 @@ class HostStore:
                 for row, value in zip(rows, given, strict=True):
                     column[row] = value
         if self._in_flight:
-            for shown in batch.attributes.get("instance_uuids") or ():
-                self._forget(self._in_flight.keys() & set(shown or ()))
+            for row, shown in zip(rows, batch.attributes.get("instance_uuids") or (), strict=False):
+                self._settle(row, self._in_flight.keys() & set(shown or ()))
+        if self._demands:
+            self._drop_counted_demands(set(rows))
 
     def _row_for(self, cell: _Cell, uuid: str) -> int:
         row = self._row_of.get(uuid)
@@ -332,6 +359,7 @@ class HostStore:
             if row is None or row not in cell.rows:  # gone already, or moved to another cell
                 continue
             self._forget(self._columns["in_flight_uuids"][row])
+            self._forget([each for each, demand in self._demands.items() if demand.row == row])
             del self._row_of[uuid]
             self._version += 1
             cell.rows.remove(row)
@@ -349,11 +377,28 @@ class HostStore:
     def _forget(self, instance_uuids: Iterable[str]) -> None:
         for uuid in instance_uuids:
             self._demands.pop(uuid, None)
-            row, _until = self._in_flight.pop(uuid, (None, 0.0))
-            if row is not None:
-                self._own("in_flight")[row] -= 1
-                present = self._own("in_flight_uuids")
-                present[row] = tuple(other for other in present[row] if other != uuid)
+            self._drop_in_flight(uuid)
+
+    def _drop_counted_demands(self, rows: Collection[int]) -> None:
+        shown, placed = self._columns["instance_uuids"], self._columns["placed_instances"]
+        for uuid, demand in list(self._demands.items()):
+            row = demand.row
+            if row in rows and demand.is_counted(uuid, shown[row] or (), placed[row]):
+                del self._demands[uuid]
+
+    def _settle(self, row: int, instance_uuids: Iterable[str]) -> None:
+        """Count instances as the cell reports them; their demands, as their host's agent does."""
+        for uuid in instance_uuids:
+            self._drop_in_flight(uuid)
+            if uuid in self._demands and self._demands[uuid].row != row:
+                del self._demands[uuid]
+
+    def _drop_in_flight(self, uuid: str) -> None:
+        row, _until = self._in_flight.pop(uuid, (None, 0.0))
+        if row is not None:
+            self._own("in_flight")[row] -= 1
+            present = self._own("in_flight_uuids")
+            present[row] = tuple(other for other in present[row] if other != uuid)
 
     def _forget_expired(self) -> None:
         now = self._clock()
@@ -362,6 +407,7 @@ class HostStore:
             if until > now:
                 break
             expired.append(uuid)
+        expired += [uuid for uuid, demand in self._demands.items() if demand.until <= now]
         self._forget(expired)
 
 

@@ -35,13 +35,13 @@ class Snapshot:
 
     ``columns`` holds the host attributes, ``uuid``, ``host``, ``nodename``, the index ``cell`` into
     ``cells`` (UUIDs), and ``in_flight_uuids``, the claimed but unreported instances. ``demands``
-    maps those of them with NUMA or device demands to their row and demand.
+    are the claimed NUMA resources and devices that agents do not count yet, with their rows.
     """
 
     columns: Mapping[str, Column]
     cells: tuple[str, ...]
     facts: ClusterMetadata
-    demands: Mapping[str, tuple[int, CellDemand]] = dataclasses.field(default_factory=dict)
+    demands: Sequence[tuple[int, CellDemand]] = ()
 
 
 class AddedInstances:

@@ -144,9 +144,11 @@ def test_a_place_is_given_back_when_nothing_is_left_of_the_instance(agent: Agent
     agent.build(instance, spec)
     agent.settle()
     before = (reported_cells(agent), free_counts(agent))
+    assert report(agent)["placed_instances"] == [instance.uuid]
     agent.commands.delete(instance.uuid, HOST)
     assert (reported_cells(agent), free_counts(agent)) == before
     agent.settle()
+    assert report(agent)["placed_instances"] == []
     assert all(not cell.pinned for cell in reported_cells(agent))
     assert sum(free_counts(agent).values()) == 4
 
@@ -163,7 +165,10 @@ def test_a_failed_build_gives_its_place_back(agent: Agent) -> None:
 
 def test_an_instance_that_waits_for_its_build_is_counted_where_it_will_be(agent: Agent) -> None:
     """Schedulers see it as soon as the command is there."""
-    agent.build(*a_build(numa_topology=pinned(4), pci_requests=[devices("10de")]))
+    instance, spec = a_build(numa_topology=pinned(4), pci_requests=[devices("10de")])
+    agent.build(instance, spec)
+    agent.build(*a_build())
+    assert report(agent)["placed_instances"] == [instance.uuid]
     assert sorted(len(cell.pinned) for cell in reported_cells(agent)) == [0, 4]
     assert sum(free_counts(agent).values()) == 3
 

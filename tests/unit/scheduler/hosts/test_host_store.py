@@ -9,6 +9,7 @@ from armillary import exception
 from objects.hosts.host_states import HostStateBatch
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_store import HostStore, Outcome
+from scheduler.hosts.numa_usage import CellDemand
 from tests.builders import a_uuid
 from tests.fleets import (
     CELL,
@@ -277,6 +278,96 @@ def test_a_claimed_instance_that_is_never_reported_is_forgotten() -> None:
     assert fleet.view([host.uuid])[0].num_instances.tolist() == [1]
     clock.seconds += 1
     assert fleet.view([host.uuid])[0].num_instances.tolist() == [0]
+
+
+@pytest.fixture
+def demand() -> CellDemand:
+    return CellDemand(topology=None, requests=())
+
+
+def demands_of(fleet: HostStore, *hosts: Host) -> int:
+    table, _known = fleet.view([host.uuid for host in hosts])
+    return len(table.snapshot.demands)
+
+
+def test_claimed_devices_count_until_the_agent_counts_them(demand: CellDemand) -> None:
+    """The cell reports an instance when its build starts, which is before its agent places it."""
+    fleet = a_fleet([host := a_host(placed_instances=[])])
+    fleet.remember([(host.uuid, "a")], demand)
+    host.values.update(num_instances=1, instance_uuids=["a"])
+    fleet.apply(a_batch([host], first_seq=1, last_seq=2))
+    assert demands_of(fleet, host) == 1
+    host.values.update(placed_instances=["a"])
+    fleet.apply(a_batch([host], first_seq=2, last_seq=3))
+    assert demands_of(fleet, host) == 0
+
+
+def test_claimed_devices_count_until_the_instance_leaves_its_host(demand: CellDemand) -> None:
+    """Its build failed after it was reported."""
+    fleet = a_fleet([host := a_host(placed_instances=[])])
+    fleet.remember([(host.uuid, "a")], demand)
+    for last_seq, uuids, counted in ((2, [], 1), (3, ["a"], 1), (4, [], 0)):
+        host.values.update(num_instances=len(uuids), instance_uuids=uuids)
+        fleet.apply(a_batch([host], first_seq=last_seq - 1, last_seq=last_seq))
+        assert demands_of(fleet, host) == counted
+
+
+def test_claimed_devices_count_after_an_update_of_the_instance(demand: CellDemand) -> None:
+    """Its agent says that it is there before it reports its devices."""
+    fleet = a_fleet([host := a_host(placed_instances=[])])
+    fleet.remember([(host.uuid, "a")], demand)
+    fleet.add_instances({"host1": ["a"]})
+    assert demands_of(fleet, host) == 1
+
+
+def test_claimed_devices_of_a_deleted_instance_count_until_the_next_report(
+    demand: CellDemand,
+) -> None:
+    """A report made before the deletion may come after it, with the devices in use."""
+    fleet = a_fleet([host := a_host(placed_instances=[])])
+    fleet.remember([(host.uuid, "a")], demand)
+    fleet.drop_instances({"host1": ["a"]})
+    assert demands_of(fleet, host) == 1
+    fleet.apply(a_batch([host], first_seq=1, last_seq=2))
+    assert demands_of(fleet, host) == 0
+
+
+def test_claimed_devices_that_are_reported_elsewhere_are_free(demand: CellDemand) -> None:
+    """An alternate has the instance."""
+    first, second = some_hosts(2)
+    fleet = a_fleet([first, second])
+    fleet.remember([(first.uuid, "a")], demand)
+    second.values.update(num_instances=1, instance_uuids=["a"], placed_instances=[])
+    fleet.apply(a_batch([second], first_seq=1, last_seq=2))
+    assert demands_of(fleet, first, second) == 0
+
+
+def test_claimed_devices_of_an_agent_that_does_not_say_what_it_counts(demand: CellDemand) -> None:
+    """An older agent is taken to count every instance of its host."""
+    fleet = a_fleet([host := a_host(placed_instances=None)])
+    fleet.remember([(host.uuid, "a")], demand)
+    host.values.update(num_instances=1, instance_uuids=["a"])
+    fleet.apply(a_batch([host], first_seq=1, last_seq=2))
+    assert demands_of(fleet, host) == 0
+
+
+def test_claimed_devices_are_free_after_their_time_or_with_their_host(demand: CellDemand) -> None:
+    """What is never counted is not kept for ever."""
+    clock = Clock()
+    fleet = a_fleet(
+        [host := a_host(placed_instances=[]), other := a_host(placed_instances=[])],
+        clock=clock,
+        conf=scheduling_conf(scheduler__claimed_instance_seconds=9),
+    )
+    fleet.remember([(host.uuid, "a"), (other.uuid, "b")], demand)
+    for each, uuid in ((host, "a"), (other, "b")):
+        each.values.update(num_instances=1, instance_uuids=[uuid])
+    fleet.apply(a_batch([host, other], first_seq=1, last_seq=2))
+    assert demands_of(fleet, host, other) == 2
+    fleet.apply(a_batch([], first_seq=2, last_seq=3, removed=[other.uuid]))
+    assert demands_of(fleet, host) == 1
+    clock.seconds += 9
+    assert demands_of(fleet, host) == 0
 
 
 def test_an_instance_claimed_again_counts_on_its_last_host() -> None:
