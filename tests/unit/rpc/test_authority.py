@@ -33,6 +33,7 @@ def test_each_method_has_callers_of_known_roles(interface):
 
 def test_no_scheduler_asks_a_host():
     """BZ-20: hosts push their states; who decides by these has no way to ask for more."""
+    assert ComputeAPI.METHODS
     for method in ComputeAPI.METHODS:
         assert authority.refusal_reason(identity("scheduler"), ComputeAPI, None, method, {})
 
@@ -41,6 +42,7 @@ def test_no_scheduler_asks_a_host():
 def test_an_agent_may_nothing_but_report_of_itself(interface):
     """With its own name as the argument nothing else opens; with another's not even that."""
     agent = identity("compute")
+    assert interface.METHODS
     for name, method in interface.METHODS.items():
         own = authority.refusal_reason(agent, interface, None, name, {"agent": agent.scope})
         others = authority.refusal_reason(agent, interface, None, name, {"agent": "host2"})

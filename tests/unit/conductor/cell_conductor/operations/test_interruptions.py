@@ -70,7 +70,9 @@ def _host_of(stage: AgentStage, seen: Seen) -> str:
 @pytest.mark.parametrize("name", MOVES + IN_PLACE)
 def test_a_host_that_is_down_for_a_while_holds_up_or_loses(stage: Stage, name: str) -> None:
     """At whichever command: the instance comes to rest, in one place, with what it needs there."""
-    for at, host in sample(list(commands_of(stage, name)), COMMANDS_EVERY, f"down {name}"):
+    commands = list(commands_of(stage, name))
+    assert commands
+    for at, host in sample(commands, COMMANDS_EVERY, f"down {name}"):
         story = dataclasses.replace(STORIES[name], lost={at: host})
         cell = stage.set(story)
         for act in story.acts():
