@@ -15,7 +15,6 @@ pytest_plugins = [
     "tests.fixtures.compiled_statements",
     "tests.fixtures.sampling",
     "tests.fixtures.databases",
-    "tests.fixtures.synced_databases",
     "tests.fixtures.cell",
     "tests.fixtures.control_plane",
     "tests.fixtures.two_cells",

@@ -27,7 +27,6 @@ from tests import builders
 from tests.fixtures.cell import (
     CELL_UUID,
     SCHEMA,
-    Placement,
     Scheduler,
     a_build_request,
     a_conf,
@@ -35,6 +34,7 @@ from tests.fixtures.cell import (
     node_uuid,
 )
 from tests.fixtures.databases import sqlite_with_tables
+from tests.fixtures.fake_placement import Placement
 from tests.fixtures.interfaces import an_rpc_server
 
 SECONDS_MAX = 60.0

@@ -13,8 +13,9 @@ from conductor.super_conductor.build import build_group
 from conductor.super_conductor.db import server_groups
 from objects.cell_mapping import CELL0_UUID
 from objects.fence import Fence
-from tests.fixtures.control_plane import CellConductor, ControlPlane, a_user
+from tests.fixtures.control_plane import ControlPlane, a_user
 from tests.fixtures.direct_bus import moments
+from tests.fixtures.fake_cell_conductor import CellConductor
 
 STEPS = [
     "read together",

@@ -18,8 +18,9 @@ from objects.cell_mapping import CELL0_UUID
 from objects.fence import Fence
 from objects.instance import Instance
 from objects.traces.decision_trace import DecisionTrace
-from tests.fixtures.control_plane import CellConductor, ControlPlane, a_user
+from tests.fixtures.control_plane import ControlPlane, a_user
 from tests.fixtures.direct_bus import moments
+from tests.fixtures.fake_cell_conductor import CellConductor
 
 ALL_STEPS = [step.name for steps in build_task.STEPS.values() for step in steps]
 BUILD_STEPS = [step.name for step in (*build_task.SCHEDULE, *build_task.HAND_OVER)]

@@ -17,10 +17,10 @@ from objects.destinations import Destinations
 from objects.fence import Fence
 from placement.manager import SCHEMA, PlacementManager
 from tests.builders import a_provider
-from tests.fixtures import control_plane
+from tests.fixtures import fake_scheduler
 from tests.fixtures.control_plane import ControlPlane, an_admin
+from tests.fixtures.databases import NewTables
 from tests.fixtures.placement import placement_conf
-from tests.fixtures.synced_databases import NewTables
 
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 Held = dict[str, dict[str, dict[str, dict[str, int]]]]
@@ -46,7 +46,7 @@ class Placement(PlacementManager):
         return self.engine.allocations.get(consumers)
 
 
-class Scheduler(control_plane.Scheduler):
+class Scheduler(fake_scheduler.Scheduler):
     """Claims what it chooses in the real placement."""
 
     def __init__(self, plane: ControlPlane, ledger: Placement) -> None:

@@ -12,8 +12,9 @@ from armillary import exception
 from conductor.super_conductor.build import build_task
 from conductor.super_conductor.db import quotas
 from objects.fence import FENCE_FINAL
-from tests.fixtures.control_plane import CellConductor, ControlPlane, a_user
+from tests.fixtures.control_plane import ControlPlane, a_user
 from tests.fixtures.direct_bus import moments
+from tests.fixtures.fake_cell_conductor import CellConductor
 
 BUILD_STEPS = [step.name for step in (*build_task.SCHEDULE, *build_task.HAND_OVER)]
 CELL0_STEPS = [step.name for step in (*build_task.SCHEDULE[:-1], *build_task.STORE_IN_CELL0)]

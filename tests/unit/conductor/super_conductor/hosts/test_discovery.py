@@ -11,7 +11,8 @@ from conductor.super_conductor.db import host_mappings, quotas, request_specs
 from conductor.super_conductor.hosts.discovery import Discovered, discover_hosts, map_instances
 from objects.hosts.service import Service
 from tests import builders
-from tests.fixtures.control_plane import NOW, CellConductor, ControlPlane, a_user
+from tests.fixtures.control_plane import NOW, ControlPlane, a_user
+from tests.fixtures.fake_cell_conductor import CellConductor
 
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 

@@ -11,7 +11,8 @@ from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.host_views import Hosts
 from objects.hosts.service import Service
 from tests import builders
-from tests.fixtures.control_plane import NOW, CellConductor, ControlPlane, an_admin
+from tests.fixtures.control_plane import NOW, ControlPlane, an_admin
+from tests.fixtures.fake_cell_conductor import CellConductor
 
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 

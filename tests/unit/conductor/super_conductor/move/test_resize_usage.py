@@ -8,7 +8,8 @@ import pytest
 from armillary import exception
 from conductor.super_conductor.db import quotas
 from conductor.super_conductor.move import resize_usage
-from tests.fixtures.control_plane import CellConductor, ControlPlane, an_admin
+from tests.fixtures.control_plane import ControlPlane, an_admin
+from tests.fixtures.fake_cell_conductor import CellConductor
 
 SMALL, LARGE = (1, 512), (4, 2048)
 

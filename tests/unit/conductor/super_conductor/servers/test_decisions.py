@@ -10,7 +10,8 @@ from armillary import exception
 from armillary.context import RequestContext
 from conductor.super_conductor.delete.retention import Retention
 from objects.traces.decision_trace import DecisionTrace
-from tests.fixtures.control_plane import PROJECT, CellConductor, ControlPlane, a_user, an_admin
+from tests.fixtures.control_plane import PROJECT, ControlPlane, a_user, an_admin
+from tests.fixtures.fake_cell_conductor import CellConductor
 
 OPERATIONS = {
     "resize": "resize",

@@ -14,7 +14,7 @@ from armillary import exception
 from conductor.super_conductor.db import quotas
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import API_SCHEMA, PROJECT
-from tests.fixtures.synced_databases import SERVERS, SyncedDatabases
+from tests.fixtures.databases import SERVERS, SyncedDatabases
 from tests.fixtures.zones import Zone, zone_tree
 from tests.unit.conductor.super_conductor.zones.test_groups_elsewhere import a_group
 from tests.unit.conductor.super_conductor.zones.test_lost_answers import TIMEOUT
