@@ -17,18 +17,17 @@ from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction, InstanceActionEvent
 from objects.instances.instance_group import InstanceGroup
+from objects.instances.migration import Migration
 from objects.resource_query import RequestGroup, ResourceQuery
 
 A_TIME = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
 
 
 def a_uuid() -> str:
-    """Return a new one."""
     return str(uuid.uuid4())
 
 
 def a_uuid_of(name: str) -> str:
-    """Return the same one for the same name."""
     return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
 
 
@@ -39,7 +38,6 @@ def a_flavor(name: str = "small", **values: Any) -> Flavor:
 
 
 def an_image(name: str = "loop", **values: Any) -> ImageMeta:
-    """Return an image without properties."""
     return ImageMeta.from_values({"id": a_uuid(), "name": name, "created_at": A_TIME, **values})
 
 
@@ -92,8 +90,31 @@ def an_action(instance_uuid: str, **values: Any) -> InstanceAction:
     return InstanceAction.from_values({"instance_uuid": instance_uuid, **defaults, **values})
 
 
+def a_migration(instance_uuid: str, **values: Any) -> Migration:
+    """Return a live migration from host1 to host2 that has copied a quarter."""
+    defaults = {
+        "uuid": a_uuid(),
+        "migration_type": "live-migration",
+        "status": "running",
+        "source_host": "host1",
+        "source_node": "host1.example.org",
+        "dest_host": "host2",
+        "dest_node": "host2.example.org",
+        "old_flavor": None,
+        "new_flavor": None,
+        "memory_total_mb": 512,
+        "memory_remaining_mb": 384,
+        "request_id": "req-1",
+        "project_id": "p1",
+        "user_id": "u1",
+        "cell_uuid": a_uuid(),
+        "created_at": A_TIME,
+        "updated_at": A_TIME,
+    }
+    return Migration.from_values(**{"instance_uuid": instance_uuid, **defaults, **values})
+
+
 def a_service(host: str = "host1", **values: Any) -> Service:
-    """Return the service of a compute agent that is up."""
     defaults = {
         "uuid": a_uuid(),
         "binary": "armillary-compute",
@@ -127,7 +148,6 @@ def a_compute_node(host: str = "host1", **values: Any) -> ComputeNode:
 
 
 def an_aggregate(name: str = "ssd", **values: Any) -> Aggregate:
-    """Return an aggregate without hosts."""
     defaults = {"id": 1, "uuid": a_uuid(), "created_at": A_TIME}
     return Aggregate.from_values({"name": name, **defaults, **values})
 

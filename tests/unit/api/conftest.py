@@ -13,9 +13,8 @@ from api.app import make_app
 from armillary.conf import api as api_conf
 from conductor.super_conductor.interface import SuperConductorAPI
 from tests.fixtures.http_api import Api
-from tests.fixtures.operated_servers import OperatedServers
 from tests.fixtures.stand_in import StandIn
-from tests.fixtures.super_conductor import SuperConductorClient
+from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 
 
 def make_conf(folder: Path) -> cfg.ConfigOpts:
@@ -35,13 +34,13 @@ def conf(tmp_path: Path) -> cfg.ConfigOpts:
 
 
 @pytest.fixture
-def conductor() -> OperatedServers:
+def conductor() -> SuperConductor:
     """Return the super conductor that the API asks."""
-    return OperatedServers()
+    return SuperConductor()
 
 
 @pytest.fixture
-def client(conductor: OperatedServers) -> SuperConductorClient:
+def client(conductor: SuperConductor) -> SuperConductorClient:
     """Return the client that the API asks it with; it notes who called what."""
     return SuperConductorClient(conductor)
 

@@ -17,12 +17,12 @@ from api.routes import ROUTES
 from armillary.conf import api as api_conf
 from conductor.super_conductor.interface import SuperConductorAPI
 from tests import builders
+from tests.builders import a_migration
 from tests.fixtures.examples import examples
 from tests.fixtures.http_api import ADMIN, MEMBER, Api
-from tests.fixtures.operated_servers import OperatedServers, a_migration
 from tests.fixtures.sampling import sample
 from tests.fixtures.stand_in import StandIn
-from tests.fixtures.super_conductor import SuperConductorClient
+from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 
 GROUP = builders.a_uuid()
 SERVER = builders.a_uuid()
@@ -117,7 +117,7 @@ odd_values = st.recursive(
 
 def an_api() -> Api:
     """Return one with one thing of every kind, as if nothing had been asked before."""
-    conductor = OperatedServers()
+    conductor = SuperConductor()
     conductor.flavors = [builders.a_flavor("small")]
     conductor.images = [builders.an_image("loop")]
     conductor.servers = [builders.an_instance(uuid=SERVER)]

@@ -8,20 +8,21 @@ from armillary import exception
 from objects.instance import Instance
 from objects.instances.migration import Migration
 from tests import builders
+from tests.builders import a_migration
 from tests.fixtures.http_api import MEMBER, Api
-from tests.fixtures.operated_servers import OperatedServers, a_migration
+from tests.fixtures.super_conductor import SuperConductor
 
 ALL = "/v2.1/os-migrations"
 
 
 @pytest.fixture
-def server(conductor: OperatedServers) -> Instance:
+def server(conductor: SuperConductor) -> Instance:
     conductor.servers = [builders.an_instance()]
     return conductor.servers[0]
 
 
 @pytest.fixture
-def move(server: Instance, conductor: OperatedServers) -> Migration:
+def move(server: Instance, conductor: SuperConductor) -> Migration:
     """Have a live migration of the server under way, and a resize of another one."""
     conductor.migrations = [
         a_migration(server.uuid),
@@ -91,7 +92,7 @@ def test_a_resize_is_shown_with_both_flavors(move: Migration, api: Api) -> None:
     ids=str,
 )
 def test_migrations_are_filtered(
-    query: dict[str, str], found: list[int], move: Migration, api: Api, conductor: OperatedServers
+    query: dict[str, str], found: list[int], move: Migration, api: Api, conductor: SuperConductor
 ) -> None:
     """By the conductor, whatever the filter is called here."""
     listed = api.get(ALL, **query).json["migrations"]
@@ -107,7 +108,7 @@ def test_migrations_of_one_server_are_listed(move: Migration, api: Api) -> None:
 
 
 def test_cells_that_do_not_answer_are_named(
-    move: Migration, api: Api, conductor: OperatedServers
+    move: Migration, api: Api, conductor: SuperConductor
 ) -> None:
     """What is in them is missing from the list."""
     conductor.down_cells = ["cell7"]
@@ -132,21 +133,21 @@ def test_an_unknown_migration_is_not_there(method: str, server: Instance, api: A
 
 
 def test_the_migration_of_another_server_is_not_there(
-    move: Migration, api: Api, conductor: OperatedServers
+    move: Migration, api: Api, conductor: SuperConductor
 ) -> None:
     """A path names both."""
     other = conductor.migrations[1].uuid
     assert api.get(f"/v2.1/servers/{move.instance_uuid}/migrations/{other}").status_code == 404
 
 
-def test_a_live_migration_is_ended(move: Migration, api: Api, conductor: OperatedServers) -> None:
+def test_a_live_migration_is_ended(move: Migration, api: Api, conductor: SuperConductor) -> None:
     """Accepted: what comes of it is seen later."""
     assert api.delete(path_of(move)).status_code == 202
     assert conductor.aborted == [move.uuid]
 
 
 def test_one_that_cannot_be_ended_is_said_so(
-    move: Migration, api: Api, conductor: OperatedServers
+    move: Migration, api: Api, conductor: SuperConductor
 ) -> None:
     """It is too late, or was never such a one."""
     conductor.errors["abort_migration"] = exception.InstanceInvalidState(

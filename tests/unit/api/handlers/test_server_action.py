@@ -14,14 +14,13 @@ from armillary import exception
 from objects.instance import Instance
 from tests import builders
 from tests.fixtures.http_api import ADMIN, MEMBER, Api, message
-from tests.fixtures.operated_servers import OperatedServers
-from tests.fixtures.super_conductor import SuperConductorClient
+from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 
 LINK = "http://here/v2.1"
 
 
 @pytest.fixture
-def server(conductor: OperatedServers) -> Instance:
+def server(conductor: SuperConductor) -> Instance:
     """Have a server of project p1, and what its actions may name."""
     conductor.flavors = [builders.a_flavor("small"), builders.a_flavor("large", vcpus=4)]
     conductor.images = [builders.an_image("loop")]
@@ -85,7 +84,7 @@ def test_an_action_arrives_as_an_operation(
     arguments: dict[str, Any],
     server: Instance,
     api: Api,
-    conductor: OperatedServers,
+    conductor: SuperConductor,
 ) -> None:
     """Accepted at once, without a body; what is null or not needed is left out."""
     answer = act(api, server, body)
@@ -120,7 +119,7 @@ def test_a_console_is_shown(arguments: Any, shown: str, server: Instance, api: A
 )
 @pytest.mark.parametrize(("check", "may"), [("rule:context_is_admin", True), ("!", False)])
 def test_who_may_lets_a_move_leave_its_cell(
-    server: Instance, make_api: Callable[[], Api], conductor: OperatedServers, tmp_path: Path,
+    server: Instance, make_api: Callable[[], Api], conductor: SuperConductor, tmp_path: Path,
     body: dict[str, Any], check: str, may: bool,
 ) -> None:  # fmt: skip
     """By the policy; no user may, as long as none is written."""
@@ -172,7 +171,7 @@ BAD: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("body", "field"), BAD, ids=[str(body)[:70] for body, _ in BAD])
 def test_a_bad_action_names_its_field(
-    body: Any, field: str, server: Instance, api: Api, conductor: OperatedServers
+    body: Any, field: str, server: Instance, api: Api, conductor: SuperConductor
 ) -> None:
     """And nothing is done."""
     answer = act(api, server, body)
@@ -197,7 +196,7 @@ REFUSALS = [
     ("error", "status"), REFUSALS, ids=[type(error).__name__ for error, _ in REFUSALS]
 )
 def test_what_the_conductor_refuses_is_passed_on(
-    error: Exception, status: int, server: Instance, api: Api, conductor: OperatedServers
+    error: Exception, status: int, server: Instance, api: Api, conductor: SuperConductor
 ) -> None:
     """With its sentence, in the status of its family."""
     conductor.refusals[server.uuid] = error
@@ -215,7 +214,7 @@ def test_what_the_conductor_refuses_is_passed_on(
     ids=["cell", "timeout"],
 )
 def test_what_is_out_of_reach_is_said_so(
-    error: Exception, status: int, server: Instance, api: Api, conductor: OperatedServers
+    error: Exception, status: int, server: Instance, api: Api, conductor: SuperConductor
 ) -> None:
     """The caller may try again, or has to look first."""
     conductor.refusals[server.uuid] = error
@@ -229,7 +228,7 @@ FOR_ADMINISTRATORS = ["migrate", "os-migrateLive", "evacuate", "shelveOffload"]
 
 @pytest.mark.parametrize("name", FOR_ADMINISTRATORS)
 def test_members_choose_no_hosts(
-    name: str, server: Instance, api: Api, conductor: OperatedServers
+    name: str, server: Instance, api: Api, conductor: SuperConductor
 ) -> None:
     """Where servers are is the administrators' business."""
     assert act(api, server, {name: None}, token=MEMBER).status_code == 403
@@ -238,7 +237,7 @@ def test_members_choose_no_hosts(
 
 @pytest.mark.parametrize("body", [body for body, *_ in ACCEPTED], ids=str)
 def test_another_projects_server_is_not_there(
-    body: dict[str, Any], server: Instance, api: Api, conductor: OperatedServers
+    body: dict[str, Any], server: Instance, api: Api, conductor: SuperConductor
 ) -> None:
     """Not even forbidden."""
     assert act(api, server, body, token="u2:p2").status_code in (403, 404)
@@ -248,7 +247,7 @@ def test_another_projects_server_is_not_there(
 
 
 def test_a_locked_server_is_said_to_be_locked(
-    server: Instance, api: Api, conductor: OperatedServers
+    server: Instance, api: Api, conductor: SuperConductor
 ) -> None:
     """To users without the admin role; they can unlock it all the same."""
     act(api, server, {"lock": None}, token=MEMBER)
@@ -261,7 +260,7 @@ def test_a_locked_server_is_said_to_be_locked(
 
 
 def test_who_may_unlock_what_an_administrator_locked_is_a_rule(
-    server: Instance, api: Api, conductor: OperatedServers
+    server: Instance, api: Api, conductor: SuperConductor
 ) -> None:
     """The conductor is told what it says."""
     act(api, server, {"unlock": None}, token=MEMBER)
@@ -274,7 +273,7 @@ def test_who_may_unlock_what_an_administrator_locked_is_a_rule(
 
 
 def test_a_locked_server_is_deleted_by_administrators_only(
-    api: Api, conductor: OperatedServers
+    api: Api, conductor: SuperConductor
 ) -> None:
     """That is what locks are for."""
     conductor.servers = [builders.an_instance(locked=True)]
@@ -307,7 +306,7 @@ def test_a_locked_server_is_deleted_by_administrators_only(
     ],
 )
 def test_states_are_shown_as_one_word(
-    vm_state: str, task_state: str | None, status: str, api: Api, conductor: OperatedServers
+    vm_state: str, task_state: str | None, status: str, api: Api, conductor: SuperConductor
 ) -> None:
     """Tasks that users wait for are a status of their own."""
     conductor.servers = [builders.an_instance(vm_state=vm_state, task_state=task_state)]
@@ -324,15 +323,13 @@ def test_every_status_that_is_shown_is_promised() -> None:
 
 
 @pytest.mark.parametrize("status", server_schemas.STABLE_STATUSES)
-def test_a_list_can_be_asked_for_a_status(
-    status: str, api: Api, conductor: OperatedServers
-) -> None:
+def test_a_list_can_be_asked_for_a_status(status: str, api: Api, conductor: SuperConductor) -> None:
     """The conductor reads it."""
     assert api.get("/v2.1/servers", status=status).status_code == 200
     assert conductor.requests[-1]["filters"]["status"] == status
 
 
-def test_a_lock_is_shown_with_its_reason(api: Api, conductor: OperatedServers) -> None:
+def test_a_lock_is_shown_with_its_reason(api: Api, conductor: SuperConductor) -> None:
     """Its reader knows whom to ask."""
     conductor.servers = [builders.an_instance(locked=True, locked_reason="it burns")]
     shown = api.get(f"/v2.1/servers/{conductor.servers[0].uuid}", token=MEMBER).json["server"]

@@ -1,4 +1,4 @@
-"""Fixtures of the commands' tests: a super conductor that builds, and executes requests later."""
+"""Fixtures of the commands' tests."""
 
 from __future__ import annotations
 
@@ -6,18 +6,6 @@ import pytest
 
 from armillary.backoff import Backoff
 from programs.commands import wait
-from tests.fixtures.operated_servers import OperatedServers
-from tests.unit.programs.conftest import BuildingSuperConductor
-
-
-class WorkingSuperConductor(BuildingSuperConductor, OperatedServers):
-    """Builds what it accepts, and brings about what is asked of servers after that."""
-
-
-@pytest.fixture
-def conductor() -> WorkingSuperConductor:
-    """Return the super conductor that the API asks."""
-    return WorkingSuperConductor()
 
 
 @pytest.fixture

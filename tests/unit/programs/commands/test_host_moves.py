@@ -9,8 +9,7 @@ import pytest
 from armillary import exception
 from objects.instance import Instance
 from tests import builders
-from tests.unit.programs.commands.conftest import WorkingSuperConductor
-from tests.unit.programs.conftest import Armillary
+from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
 MakeServer = Callable[..., Instance]
 
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("poll_soon", "hosts")
 
 
 @pytest.fixture
-def hosts(conductor: WorkingSuperConductor) -> None:
+def hosts(conductor: BuildingSuperConductor) -> None:
     """Have two hosts; the second is dead."""
     conductor.services = [builders.a_service("host1"), builders.a_service("host2", up=False)]
 
@@ -29,7 +28,7 @@ def refusing(server: Instance) -> exception.InstanceInvalidState:
     )
 
 
-def operations_of(conductor: WorkingSuperConductor) -> list[tuple[str, str]]:
+def operations_of(conductor: BuildingSuperConductor) -> list[tuple[str, str]]:
     names = {server.uuid: server.name for server in conductor.servers}
     return [(names[uuid], operation) for uuid, operation, _ in conductor.operations]
 
@@ -38,7 +37,7 @@ def operations_of(conductor: WorkingSuperConductor) -> list[tuple[str, str]]:
 
 
 def test_all_servers_of_a_dead_host_are_evacuated(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """Of all projects, and of no other host."""
     a_server("a", host="host2")
@@ -51,7 +50,7 @@ def test_all_servers_of_a_dead_host_are_evacuated(
 
 
 def test_a_shelved_server_only_leaves_a_dead_host(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """There is nothing to rebuild."""
     a_server("a", host="host2", vm_state="shelved")
@@ -60,7 +59,7 @@ def test_a_shelved_server_only_leaves_a_dead_host(
 
 
 def test_a_host_that_is_up_is_not_evacuated(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """Its servers would run twice; what can be done instead is said."""
     a_server("a", host="host1")
@@ -78,7 +77,7 @@ def test_an_unknown_host_is_exit_code_3(armillary: Armillary) -> None:
 
 
 def test_one_that_is_refused_holds_up_no_other(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """It has a line with the reason, and the exit code says so."""
     bad = a_server("a", host="host2")
@@ -92,7 +91,7 @@ def test_one_that_is_refused_holds_up_no_other(
 
 
 def test_waiting_tells_which_found_no_host(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """More than are waited for at the same time."""
     servers = [a_server(f"web-{number}", host="host2") for number in range(7)]
@@ -105,7 +104,7 @@ def test_waiting_tells_which_found_no_host(
 
 
 def test_one_that_takes_too_long_is_left(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """With what is being done to it."""
     server = a_server("a", host="host2")
@@ -124,7 +123,7 @@ def test_an_empty_host_is_evacuated_already(armillary: Armillary) -> None:
 
 
 def test_a_drained_host_is_disabled_and_empty(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """Running servers move alive, those that are off are migrated and confirmed."""
     a_server("off", vm_state="stopped", power_state="shutdown")
@@ -147,7 +146,7 @@ def test_a_drained_host_is_disabled_and_empty(
 
 
 def test_it_is_disabled_before_anything_moves(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """Else new servers would come while it is emptied."""
     bad = a_server("a")
@@ -159,7 +158,7 @@ def test_it_is_disabled_before_anything_moves(
 
 
 def test_running_ones_may_be_off_meanwhile(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """Not every driver can move what runs."""
     a_server("runs")
@@ -168,7 +167,7 @@ def test_running_ones_may_be_off_meanwhile(
 
 
 def test_what_cannot_be_moved_is_left_and_named(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """Each with its reason; the others go."""
     broken = a_server("broken", vm_state="error")
@@ -188,7 +187,7 @@ def test_what_cannot_be_moved_is_left_and_named(
 
 
 def test_each_reason_is_said_once(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """A refusal is not a second failure."""
     bad = a_server("a")
@@ -197,7 +196,7 @@ def test_each_reason_is_said_once(
 
 
 def test_one_that_is_not_confirmed_is_not_gone(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """It holds its place at the source."""
     server = a_server("a", vm_state="stopped")
@@ -209,7 +208,7 @@ def test_one_that_is_not_confirmed_is_not_gone(
 
 
 def test_one_that_was_deleted_meanwhile_is_gone(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """Its user did what was wanted."""
     server = a_server("a")
@@ -230,7 +229,7 @@ def test_one_that_was_deleted_meanwhile_is_gone(
 
 
 def test_undo_takes_new_servers_again(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """What was moved stays where it is."""
     conductor.services[0] = builders.a_service("host1", disabled=True, disabled_reason="drained")

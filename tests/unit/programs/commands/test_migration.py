@@ -9,13 +9,12 @@ import pytest
 from objects.instance import Instance
 from objects.instances.migration import Migration
 from tests import builders
-from tests.fixtures.operated_servers import a_migration
-from tests.unit.programs.commands.conftest import WorkingSuperConductor
-from tests.unit.programs.conftest import Armillary
+from tests.builders import a_migration
+from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
 
 @pytest.fixture
-def move(conductor: WorkingSuperConductor, a_server: Callable[..., Instance]) -> Migration:
+def move(conductor: BuildingSuperConductor, a_server: Callable[..., Instance]) -> Migration:
     """Have a live migration of the server web, and a resize of another one."""
     conductor.migrations = [
         a_migration(a_server("web").uuid),
@@ -61,7 +60,7 @@ def test_migrations_are_filtered(
     found: list[str],
     armillary: Armillary,
     move: Migration,
-    conductor: WorkingSuperConductor,
+    conductor: BuildingSuperConductor,
 ) -> None:
     """By the API."""
     names = {server.uuid: server.name for server in conductor.servers}
@@ -76,7 +75,7 @@ def test_a_migration_is_shown(armillary: Armillary, move: Migration) -> None:
 
 
 def test_a_migration_is_aborted(
-    armillary: Armillary, move: Migration, conductor: WorkingSuperConductor
+    armillary: Armillary, move: Migration, conductor: BuildingSuperConductor
 ) -> None:
     """Server and migration are named, so that nothing else is ended."""
     assert armillary("migration", "abort", "web", move.uuid).code == 0

@@ -10,8 +10,7 @@ import pytest
 from armillary import exception
 from objects.instance import Instance
 from tests import builders
-from tests.unit.programs.commands.conftest import WorkingSuperConductor
-from tests.unit.programs.conftest import Armillary
+from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
 MakeServer = Callable[..., Instance]
 
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("poll_soon", "stock")
 
 
 @pytest.fixture
-def stock(conductor: WorkingSuperConductor) -> None:
+def stock(conductor: BuildingSuperConductor) -> None:
     """Have what actions may name."""
     conductor.flavors = [builders.a_flavor("small"), builders.a_flavor("large", vcpus=4)]
     conductor.images = [builders.an_image("loop", id="c0ffee00-0000-4000-8000-000000000001")]
@@ -61,7 +60,7 @@ def test_a_command_asks_for_its_action(
     operation: str,
     given: dict[str, Any],
     armillary: Armillary,
-    conductor: WorkingSuperConductor,
+    conductor: BuildingSuperConductor,
     a_server: MakeServer,
 ) -> None:
     """Names are looked up; what was not said is not sent; nothing is printed."""
@@ -72,7 +71,7 @@ def test_a_command_asks_for_its_action(
 
 
 def test_an_action_is_asked_for_several_servers_each_once(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """By name or id, the same one twice or not."""
     web, db = a_server("web"), a_server("db")
@@ -81,7 +80,7 @@ def test_an_action_is_asked_for_several_servers_each_once(
 
 
 def test_nothing_is_asked_for_when_one_is_unknown(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """Half a list would be worse than none."""
     a_server("web")
@@ -90,7 +89,7 @@ def test_nothing_is_asked_for_when_one_is_unknown(
 
 
 def test_waiting_ends_when_all_are_at_rest(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """With their states shown meanwhile."""
     servers = [a_server("web"), a_server("db")]
@@ -101,7 +100,7 @@ def test_waiting_ends_when_all_are_at_rest(
 
 
 def test_what_failed_is_told_with_its_reason(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """The server is as it was; the exit code says that it is not as wanted."""
     good, bad = a_server("good"), a_server("bad")
@@ -115,7 +114,7 @@ def test_what_failed_is_told_with_its_reason(
 
 
 def test_members_are_told_no_details(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """They may name hosts."""
     bad = a_server("web", project_id="p1")
@@ -127,7 +126,7 @@ def test_members_are_told_no_details(
 
 
 def test_a_reason_cannot_command_the_terminal(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """Details come from guests and drivers, too."""
     conductor.failures[a_server("web").uuid] = "no\x1b[2Jspace"
@@ -135,7 +134,7 @@ def test_a_reason_cannot_command_the_terminal(
 
 
 def test_waiting_ends_at_its_time_limit(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """The work goes on without us; scripts can tell by the exit code."""
     a_server("web")
@@ -146,7 +145,7 @@ def test_waiting_ends_at_its_time_limit(
 
 
 def test_a_refusal_is_passed_on(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """With the API's sentence."""
     server = a_server("web")
@@ -184,7 +183,7 @@ def test_a_console_is_printed(
 
 
 def test_a_console_cannot_command_the_terminal(
-    armillary: Armillary, conductor: WorkingSuperConductor, a_server: MakeServer
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """A guest writes what it likes."""
     a_server("web")

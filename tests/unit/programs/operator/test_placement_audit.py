@@ -8,7 +8,7 @@ from armillary import exception
 from conductor.super_conductor.repair import allocation_audit
 from objects.instances.migration import MigrationStatus
 from tests import builders
-from tests.fixtures.operated_servers import a_migration
+from tests.builders import a_migration
 from tests.fixtures.placement import placement_template, placement_url
 from tests.fixtures.placement_repair import AWAY, Cloud, RunPlacement, cloud, run_placement
 

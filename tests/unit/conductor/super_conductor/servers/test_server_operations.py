@@ -11,8 +11,9 @@ from conductor.common.clock import moment
 from conductor.super_conductor.db import quotas
 from conductor.super_conductor.delete.reclaim import Reclaimer
 from tests import builders
-from tests.fixtures.control_plane import CellConductor, ControlPlane, a_user, an_admin
-from tests.fixtures.operated_servers import a_migration
+from tests.builders import a_migration
+from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
+from tests.fixtures.fake_cell_conductor import CellConductor
 
 
 @pytest.fixture

@@ -12,10 +12,9 @@ from conductor.super_conductor.db import quotas
 from objects.cell_mapping import CELL0_UUID
 from objects.flavor import Flavor
 from objects.instances.migration import Migration
-from tests.builders import a_uuid
+from tests.builders import a_migration, a_uuid
 from tests.fixtures.control_plane import PROJECT, a_user, an_admin
 from tests.fixtures.direct_bus import moments
-from tests.fixtures.operated_servers import a_migration
 from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show
 
