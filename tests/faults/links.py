@@ -42,7 +42,6 @@ class Link:
 
     @property
     def vhost(self) -> str | None:
-        """The virtual host that it leads to, None for a database."""
         kind, _, name = self.target.partition("-")
         return name if kind == "broker" else None
 
@@ -75,7 +74,6 @@ class Network:
         self._do("drop", (link.process, link.target))
 
     def set_delay(self, link: Link, seconds: float) -> None:
-        """Let everything arrive so much later, both ways."""
         self._do("set_delay", (link.process, link.target), seconds)
 
     def begin_repeating(self, link: Link, seed: int, share: float, seconds: float) -> None:
@@ -87,12 +85,10 @@ class Network:
 
     @property
     def repeated(self) -> int:
-        """How many messages were published again."""
         answer: int = self._do("count_repeated")
         return answer
 
     def close(self) -> None:
-        """End all links and the process."""
         with contextlib.suppress(OSError, EOFError):
             self._do("close")
         self._process.join(5)

@@ -101,6 +101,5 @@ class Publishing:
 
 
 def _short_text(payload: bytes, position: int) -> tuple[str, int]:
-    """Return a short string, and where the next thing begins."""
     end = position + 1 + payload[position]
     return payload[position + 1 : end].decode("utf-8", "replace"), end

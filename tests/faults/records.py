@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import sqlite3
 from collections.abc import Iterator
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
@@ -14,21 +13,8 @@ from sqlalchemy.pool import NullPool
 from compute_agent.virt.process.process_guest import ProcessGuest
 from compute_agent.virt.simulated.simulated_guest import Role
 from tests.faults.world import CELLS, DATABASES, FaultyDeployment
+from tests.fixtures.record_checks import Row
 
-HELD = """
-SELECT a.consumer_uuid, p.uuid AS provider, c.name AS class, a.amount
-FROM allocations a JOIN resource_providers p ON p.id = a.resource_provider_id
-JOIN resource_classes c ON c.id = a.resource_class_id
-"""
-OVERFULL = """
-SELECT p.name AS provider, c.name AS class, sum(a.amount) AS used, i.total, i.reserved,
-    i.allocation_ratio
-FROM allocations a JOIN inventories i USING (resource_provider_id, resource_class_id)
-JOIN resource_providers p ON p.id = a.resource_provider_id
-JOIN resource_classes c ON c.id = a.resource_class_id
-GROUP BY p.name, c.name, i.total, i.reserved, i.allocation_ratio
-HAVING sum(a.amount) > (i.total - i.reserved) * i.allocation_ratio + 0.001
-"""
 MISCOUNTED = """
 SELECT resource_provider_id, resource_class_id, u.used, coalesce(a.amount, 0) AS allocated
 FROM usages u FULL JOIN (
@@ -37,8 +23,6 @@ FROM usages u FULL JOIN (
 ) a USING (resource_provider_id, resource_class_id)
 WHERE coalesce(u.used, 0) <> coalesce(a.amount, 0)
 """
-
-Row = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +64,6 @@ class Records:
         return self._file(agent, "compute-journal.sqlite", f"SELECT * FROM {table}")
 
     def guests(self) -> list[Guest]:
-        """Return all guests of all hosts, one agent after the other."""
         return [guest for agent in self._deployment.agents for guest in self.guests_of(agent)]
 
     def guests_of(self, agent: str) -> Iterator[Guest]:

@@ -29,7 +29,6 @@ class Outcome:
     quiet_seconds: float
 
     def screen(self) -> str:
-        """Return it for people."""
         lines = [
             f"seed {self.seed}: {sum(self.faults.values())} faults over "
             f"{sum(self.accepted.values())} operations in {self.seconds:.0f} s, "
@@ -47,7 +46,6 @@ class Outcome:
 
 
 def add_to(path: Path, outcome: Outcome) -> None:
-    """Add an outcome as a line of JSON to a file."""
     with path.open("a") as file:
         file.write(json.dumps(dataclasses.asdict(outcome)) + "\n")
 

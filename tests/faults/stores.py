@@ -186,7 +186,6 @@ class Databases(Store):
         )  # fmt: skip
 
     def create(self) -> None:
-        """Make the databases, empty."""
         engine = sa.create_engine(
             self.url("postgres"), isolation_level="AUTOCOMMIT", poolclass=NullPool
         )
@@ -211,20 +210,37 @@ class Databases(Store):
 @contextlib.contextmanager
 def stores(vhosts: Sequence[str], names: Sequence[str]) -> Iterator[tuple[Broker, Databases]]:
     """Lend a running broker and a running database server; nothing of them is kept."""
+    with store_folder() as folder:
+        broker = Broker(folder / "broker", vhosts)
+        databases = Databases(folder / "databases", names)
+        with serving(broker, databases):
+            yield broker, databases
+
+
+@contextlib.contextmanager
+def store_folder() -> Iterator[Path]:
+    """Lend a folder that servers may read that run as other users."""
     folder = Path(tempfile.mkdtemp(prefix="armillary-stores-"))
-    folder.chmod(0o755)  # PostgreSQL runs as another user
-    broker, databases = Broker(folder / "broker", vhosts), Databases(folder / "databases", names)
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def serving(broker: Broker, databases: Databases) -> Iterator[None]:
+    """Start both, create the databases, and kill both in the end."""
     try:
         broker.start()
         databases.start()
         databases.wait()
         databases.create()
         broker.wait()
-        yield broker, databases
+        yield
     finally:
         broker.kill()
         databases.kill()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _rabbitmq(program: str) -> str | None:

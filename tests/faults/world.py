@@ -205,7 +205,6 @@ class FaultyDeployment(Deployment):
         return _URL.sub(link, text)
 
     def state(self, name: str) -> Path:
-        """Return where a process keeps its files."""
         return self.folder / name
 
     def wait_until_ready(self) -> None:
@@ -224,7 +223,6 @@ class FaultyDeployment(Deployment):
         self.processes[name].signal(signal.SIGCONT)
 
     def skew(self, name: str, seconds: float) -> None:
-        """Set by how much a process's clock is fast."""
         with (self.folder / f"{name}.clock").open("r+b") as clock:
             clock.write(struct.pack("d", seconds))
 

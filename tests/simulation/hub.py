@@ -134,7 +134,6 @@ class Hub:
     def spawn(
         self, target: Callable[[], object], *, name: str, process: Process, delay: float = 0.0
     ) -> SimThread:
-        """Begin a thread of a process."""
         thread = SimThread(target, name, process)
         self.after(delay, lambda: self._switch(thread, None))
         return thread

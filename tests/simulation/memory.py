@@ -38,7 +38,6 @@ def forget() -> None:
 
 
 def install() -> None:
-    """Replace what the program opens SQLite files with; for good."""
     sqlite3.connect = sqlite3.dbapi2.connect = open_file  # type: ignore[assignment]
 
 

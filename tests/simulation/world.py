@@ -125,7 +125,6 @@ class SimDatabase(Database):
 
     @classmethod
     def close_shared(cls) -> None:
-        """Close all connections, and keep what was compiled."""
         for engine in cls.shared.values():
             engine.dispose()
 
@@ -235,7 +234,6 @@ class World:
         return list(self._makers)
 
     def start(self, name: str) -> None:
-        """Begin a process, unless there is one of this name."""
         known = self.processes.get(name)
         if known is not None and known.is_alive:
             return
@@ -245,12 +243,10 @@ class World:
         HUB.spawn(lambda: self._run(process), name="main", process=process)
 
     def cut(self, name: str, broker: Broker) -> None:
-        """Cut a process off from a broker."""
         HUB.watch(name, f"is cut off from {broker.name}")
         broker.cut.add(name)
 
     def mend(self, name: str, broker: Broker) -> None:
-        """Let a process reach a broker again."""
         HUB.watch(name, f"reaches {broker.name} again")
         broker.cut.discard(name)
         self._back_at[name] = HUB.now
@@ -264,7 +260,6 @@ class World:
         return HUB.now - self._back_at[agent]
 
     def kill(self, name: str) -> None:
-        """End a process as kill -9 does."""
         process = self.processes.get(name)
         if process is not None and process.is_alive:
             HUB.watch(name, "is killed")
@@ -288,7 +283,6 @@ class World:
             _override(conf, options)
 
     def servers(self) -> list[Server]:
-        """Return the living servers of all cells, as the databases have them, by UUID."""
         found = [Server(*row) for cell in (*CELLS, "cell0") for row in self.look(cell, _LIVING)]
         found += [Server(*row) for row in self.look("api", _TO_BE_BUILT)]
         return sorted({server.uuid: server for server in found}.values(), key=lambda s: s.uuid)
