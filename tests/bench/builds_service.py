@@ -7,27 +7,23 @@ own. Every service has one worker process, as two processors carry no more.
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import psutil
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
+from tests.bench.measuring import cpu_seconds
 from tests.bench.placement_service import require_servers
-from tests.fixtures.brokers import fresh_vhost
-from tests.fixtures.databases import fresh_database
-from tests.fixtures.deployment import Cell, Deployment
-from tests.fixtures.services import POSTGRESQL
+from tests.fixtures.deployment import Deployment
+from tests.fixtures.deployment import deployed as running_deployment
 
 CELLS = 2
 SERVICE_DOWN_SECONDS = 60
 """For so long after its start an agent asks its conductor before each build: see ``Contact``."""
 SIZE = "vcpus=64:memory_mb=262144:disk_gb=2000"
-_SERVERS = {"postgres": "PostgreSQL", "beam.smp": "RabbitMQ"}
 # The defaults, in place of the short times with which tests notice a death; builds take no time.
 _OPTIONS = f"""
 [DEFAULT]
@@ -70,68 +66,35 @@ class HostStore:
 
     def cpu_seconds(self) -> dict[str, float]:
         """Return the processor time used so far by each kind of process, the caller's own too."""
-        found = {"callers": _used(psutil.Process(os.getpid()))}
-        for name, process in self._processes.items():
-            if process.running is None:
-                continue
-            root = psutil.Process(process.running.pid)
-            kind = _kind(name)
-            found.setdefault(kind, 0.0)
-            found[kind] += sum(map(_used, [root, *root.children(recursive=True)]))
-        for server in psutil.process_iter(["name", "cpu_times"]):  # some may end meanwhile
-            title, times = _SERVERS.get(server.info["name"]), server.info["cpu_times"]
-            if title and times:
-                found[title] = found.get(title, 0.0) + times.user + times.system
-        return found
+        return cpu_seconds(
+            (_kind(name), process.running.pid)
+            for name, process in self._processes.items()
+            if process.running is not None
+        )
 
 
 @contextlib.contextmanager
 def deployed(hosts: int, *, agents_per_cell: int) -> Iterator[HostStore]:
     """Run all on so many equal hosts, and return when each is known, and sure of its conductor."""
     require_servers()
-    with contextlib.ExitStack() as lent:
-        folder = Path(lent.enter_context(tempfile.TemporaryDirectory()))
-
-        def new_database() -> str:
-            return lent.enter_context(fresh_database(POSTGRESQL))
-
-        def new_vhost() -> str:
-            return lent.enter_context(fresh_vhost())
-
-        deployment = Deployment(
-            folder,
-            top_url=new_vhost(),
-            databases={name: new_database() for name in ("api", "cell0", "placement")},
-            cells=_cells(hosts, agents_per_cell, new_vhost, new_database),
-            options=_OPTIONS,
-            schedulers=1,
-        )
-        engines = [sa.create_engine(cell.database_url) for cell in deployment.cells]
-        for engine in engines:
-            lent.callback(engine.dispose)
-        lent.callback(deployment.stop)
-        deployment.prepare()
-        deployment.start()
-        deployment.wait_until_ready()
-        time.sleep(SERVICE_DOWN_SECONDS + 2)
-        yield HostStore(deployment, engines)
-
-
-def _cells(
-    hosts: int,
-    agents_per_cell: int,
-    new_vhost: Callable[[], str],
-    new_database: Callable[[], str],
-) -> list[Cell]:
     each = hosts // (CELLS * agents_per_cell)
-    cells = []
-    for cell in range(1, CELLS + 1):
-        agents = {
+    cells = {
+        f"cell{cell}": {
             f"cell{cell}-agent-{agent}": [f"name=cell{cell}-{agent}-{{1..{each}}}:{SIZE}"]
             for agent in range(1, agents_per_cell + 1)
         }
-        cells.append(Cell(f"cell{cell}", new_vhost(), new_database(), agents))
-    return cells
+        for cell in range(1, CELLS + 1)
+    }
+    with contextlib.ExitStack() as lent:
+        folder = Path(lent.enter_context(tempfile.TemporaryDirectory()))
+        made = lent.enter_context(
+            running_deployment(folder, cells, kind=Deployment, options=_OPTIONS, schedulers=1)
+        )
+        engines = [sa.create_engine(cell.database_url) for cell in made.cells]
+        for engine in engines:
+            lent.callback(engine.dispose)
+        time.sleep(SERVICE_DOWN_SECONDS + 2)
+        yield HostStore(made, engines)
 
 
 def _kind(name: str) -> str:
@@ -140,8 +103,3 @@ def _kind(name: str) -> str:
     if name.endswith("-conductor"):
         return "cell conductors"
     return {"super": "super conductor", "api": "API"}.get(name, name.partition("-")[0])
-
-
-def _used(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from tests.fixtures.asking import wait_for
 from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.databases import fresh_database
-from tests.fixtures.deployment import Cell, Deployment
+from tests.fixtures.deployment import Cell, Deployment, deployed
 from tests.fixtures.ledger import assert_all_active, delete_everything
 from tests.fixtures.services import POSTGRESQL
 
@@ -30,51 +29,25 @@ cell_timeout_seconds = {LIST_SECONDS}
 """
 HOST = "OS-EXT-SRV-ATTR:host"
 
-NewCell = Callable[[str], Cell]
+
+def agents_of(cell: str) -> dict[str, list[str]]:
+    """Return the agent of a cell of two hosts."""
+    return {f"{cell}-agent": [f"name={cell}-a{{1..2}}:{SIZE}"]}
 
 
 @pytest.fixture(scope="module")
-def lent() -> Iterator[contextlib.ExitStack]:
-    """Return what keeps databases and virtual hosts until the end."""
-    with contextlib.ExitStack() as stack:
-        yield stack
+def third_cell() -> Iterator[Cell]:
+    """Lend a cell without services, whose broker and database outlive the deployment."""
+    with fresh_vhost() as broker, fresh_database(POSTGRESQL) as database:
+        yield Cell("cell3", broker, database, agents_of("cell3"))
 
 
 @pytest.fixture(scope="module")
-def new_cell(lent: contextlib.ExitStack) -> NewCell:
-    """Return what makes a cell of two hosts, with a broker and a database of its own."""
-
-    def make(name: str) -> Cell:
-        return Cell(
-            name=name,
-            transport_url=lent.enter_context(fresh_vhost()),
-            database_url=lent.enter_context(fresh_database(POSTGRESQL)),
-            agents={f"{name}-agent": [f"name={name}-a{{1..2}}:{SIZE}"]},
-        )
-
-    return make
-
-
-@pytest.fixture(scope="module")
-def deployment(
-    lent: contextlib.ExitStack, new_cell: NewCell, tmp_path_factory: pytest.TempPathFactory
-) -> Deployment:
-    """Return one of two cells."""
+def deployment(third_cell: Cell, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    cells = {name: agents_of(name) for name in ("cell1", "cell2")}
     folder: Path = tmp_path_factory.mktemp("cells")
-    names = ("api", "cell0", "placement")
-    made = Deployment(
-        folder,
-        top_url=lent.enter_context(fresh_vhost()),
-        databases={name: lent.enter_context(fresh_database(POSTGRESQL)) for name in names},
-        cells=[new_cell("cell1"), new_cell("cell2")],
-        options=OPTIONS,
-        schedulers=1,
-    )
-    lent.callback(made.stop)
-    made.prepare()
-    made.start()
-    made.wait_until_ready()
-    return made
+    with deployed(folder, cells, kind=Deployment, options=OPTIONS, schedulers=1) as made:
+        yield made
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +59,6 @@ def clean(deployment: Deployment) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def small(deployment: Deployment) -> str:
-    """Return a flavor."""
     return str(deployment.create_flavor("small", vcpus=1, ram=512, disk=2))
 
 
@@ -160,13 +132,12 @@ def test_a_dead_cell_is_named_and_lists_stay_quick(deployment: Deployment, small
 
 
 def test_a_new_cell_serves_without_a_restart(
-    deployment: Deployment, new_cell: NewCell, small: str
+    deployment: Deployment, third_cell: Cell, small: str
 ) -> None:
     """Registered, started, discovered: with the others disabled, all goes there."""
     before = {name: process.running for name, process in deployment.processes.items()}
-    cell = new_cell("cell3")
-    deployment.cells.append(cell)
-    deployment._manage(deployment._add_cell(cell))
+    deployment.cells.append(third_cell)
+    deployment._manage(deployment._add_cell(third_cell))
     deployment.start("cell3-conductor", "cell3-agent")
     deployment.wait_until_ready()
     for other in ("cell1", "cell2"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +10,8 @@ from typing import Any
 import pytest
 
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import fresh_vhost
-from tests.fixtures.databases import fresh_database
-from tests.fixtures.deployment import Cell, Deployment
+from tests.fixtures.deployment import Deployment, deployed
 from tests.fixtures.ledger import assert_all_active, delete_everything
-from tests.fixtures.services import POSTGRESQL
 
 pytestmark = [
     pytest.mark.rabbitmq,
@@ -50,35 +46,17 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
     folder: Path = tmp_path_factory.mktemp("between-cells")
     policy = folder / "policy.yaml"
     policy.write_text(POLICY, encoding="utf-8")
-    with contextlib.ExitStack() as stack:
-        names = ("api", "cell0", "placement")
-        made = Deployment(
-            folder,
-            top_url=stack.enter_context(fresh_vhost()),
-            databases={name: stack.enter_context(fresh_database(POSTGRESQL)) for name in names},
-            cells=[
-                Cell(
-                    name=name,
-                    transport_url=stack.enter_context(fresh_vhost()),
-                    database_url=stack.enter_context(fresh_database(POSTGRESQL)),
-                    agents={f"{name}-agent": [f"name={name}-a{{1..2}}:{SIZE}"]},
-                )
-                for name in ("cell1", "cell2")
-            ],
-            options=OPTIONS.format(policy=policy),
-            schedulers=1,
-        )
-        stack.callback(made.stop)
-        made.prepare()
-        made.start()
-        made.wait_until_ready()
+    cells = {
+        name: {f"{name}-agent": [f"name={name}-a{{1..2}}:{SIZE}"]} for name in ("cell1", "cell2")
+    }
+    options = OPTIONS.format(policy=policy)
+    with deployed(folder, cells, kind=Deployment, options=options, schedulers=1) as made:
         yield made
         delete_everything(made)
 
 
 @pytest.fixture(scope="module")
 def flavor(deployment: Deployment) -> str:
-    """Return a flavor."""
     return str(deployment.create_flavor("small", vcpus=1, ram=512, disk=2))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -14,13 +13,10 @@ from armillary.db import Database
 from compute_agent.host.child_providers import cell_uuid
 from placement.engine import PlacementEngine
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import fresh_vhost
-from tests.fixtures.databases import fresh_database
-from tests.fixtures.deployment import Cell, Deployment
+from tests.fixtures.deployment import Deployment, deployed
 from tests.fixtures.ledger import delete_everything
 from tests.fixtures.placement import engines
 from tests.fixtures.placement_examiner import Examiner
-from tests.fixtures.services import POSTGRESQL
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
 
@@ -56,10 +52,12 @@ provider_retry_seconds = 1
 
 
 class Machine(Deployment):
-    """One cell of one host whose operator rewrites its provider configuration."""
-
-    url: str
     providers: Path
+
+    @property
+    def url(self) -> str:
+        """Placement's database."""
+        return self._databases["placement"]
 
     def restart_agent(self, text: str) -> None:
         """Kill the agent, and start it with another description of its providers."""
@@ -86,38 +84,18 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     providers = folder / "providers"
     providers.mkdir()
     (providers / "slots.yaml").write_text(ON_THE_HOST, encoding="utf-8")
-    with contextlib.ExitStack() as lent:
-        urls = {
-            name: lent.enter_context(fresh_database(POSTGRESQL))
-            for name in ("api", "cell0", "placement")
-        }
-        cell = Cell(
-            name="cell1",
-            transport_url=lent.enter_context(fresh_vhost()),
-            database_url=lent.enter_context(fresh_database(POSTGRESQL)),
-            agents={AGENT: [f"name={NODE}:vcpus=16:memory_mb=32768:disk_gb=500:numa=2"]},
-        )
-        made = Machine(
-            folder / "deployment",
-            top_url=lent.enter_context(fresh_vhost()),
-            databases=urls,
-            cells=[cell],
-            options=OPTIONS.format(folder=providers),
-            schedulers=1,
-        )
-        made.folder.mkdir()
-        made.url, made.providers = urls["placement"], providers
-        lent.callback(made.stop)
-        made.prepare()
-        made.start()
-        made.wait_until_ready()
+    own = folder / "deployment"
+    own.mkdir()
+    cells = {"cell1": {AGENT: [f"name={NODE}:vcpus=16:memory_mb=32768:disk_gb=500:numa=2"]}}
+    options = OPTIONS.format(folder=providers)
+    with deployed(own, cells, kind=Machine, options=options, schedulers=1) as made:
+        made.providers = providers
         yield made
         delete_everything(made)
 
 
 @pytest.fixture(scope="module")
 def database(machine: Machine) -> Iterator[Database]:
-    """Lend placement's database, to look into."""
     opened = Database(machine.url, name="placement")
     yield opened
     opened.dispose()

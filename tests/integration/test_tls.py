@@ -10,7 +10,6 @@ import datetime
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from tests.fixtures import forked_servers
 from tests.fixtures.asking import wait_for
 from tests.fixtures.authority import Certificate, CertificateAuthority
 from tests.fixtures.configuration import messaging_conf
-from tests.fixtures.deployment import Cell, Deployment
+from tests.fixtures.deployment import Cell, Deployment, running
 from tests.fixtures.interfaces import part_of
 from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
 from tests.integration.tls_stores import TlsBroker, TlsDatabases, tls_mariadb, tls_stores
@@ -99,19 +98,15 @@ def deployment(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Iter
         database_url=databases.url(CELL),
         agents={"agent-1": ["name=host-{1..4}:vcpus=16:memory_mb=32768:disk_gb=500"]},
     )
-    running = TlsDeployment(
+    made = TlsDeployment(
         tmp_path_factory.mktemp("tls"),
         authority,
         top_url=broker.url(TOP),
         databases={name: databases.url(name) for name in DATABASES if name != CELL},
         cells=[cell],
     )
-    with ExitStack() as lent:
-        lent.callback(running.stop)
-        running.prepare()
-        running.start()
-        running.wait_until_ready()
-        yield running
+    with running(made):
+        yield made
 
 
 def conf_with(**options: Any) -> cfg.ConfigOpts:

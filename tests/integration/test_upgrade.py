@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Iterator
 
@@ -10,11 +9,8 @@ import pytest
 
 from armillary.service_history import CURRENT_VERSION
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import fresh_vhost
-from tests.fixtures.databases import fresh_database
-from tests.fixtures.deployment import Cell, Deployment
+from tests.fixtures.deployment import Deployment, deployed
 from tests.fixtures.ledger import delete_everything
-from tests.fixtures.services import POSTGRESQL
 from tests.integration import newer_release
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
@@ -59,28 +55,9 @@ class Mixed(Deployment):
 
 @pytest.fixture
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mixed]:
-    with contextlib.ExitStack() as lent:
-
-        def new_database() -> str:
-            return lent.enter_context(fresh_database(POSTGRESQL))
-
-        cell = Cell(
-            name="cell1",
-            transport_url=lent.enter_context(fresh_vhost()),
-            database_url=new_database(),
-            agents={OLD: [f"name={OLD_HOST}:{SIZE}"], NEW: [f"name={NEW_HOST}:{SIZE}"]},
-        )
-        made = Mixed(
-            tmp_path_factory.mktemp("upgrade"),
-            top_url=lent.enter_context(fresh_vhost()),
-            databases={name: new_database() for name in ("api", "cell0", "placement")},
-            cells=[cell],
-            options=AUTO,
-        )
-        lent.callback(made.stop)
-        made.prepare()
-        made.start()
-        made.wait_until_ready()
+    cells = {"cell1": {OLD: [f"name={OLD_HOST}:{SIZE}"], NEW: [f"name={NEW_HOST}:{SIZE}"]}}
+    folder = tmp_path_factory.mktemp("upgrade")
+    with deployed(folder, cells, kind=Mixed, options=AUTO) as made:
         yield made
 
 
