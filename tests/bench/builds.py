@@ -11,7 +11,6 @@ import argparse
 import http.client
 import itertools
 import json
-import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from urllib.parse import urlsplit
 
 from tests.bench.builds_service import HostStore, deployed
 from tests.bench.markdown import machine, print_table
+from tests.bench.measuring import three
 
 HOSTS = 200
 CALLERS = 32
@@ -49,7 +49,6 @@ class Went:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print; return the exit code."""
     options = _parser().parse_args(arguments)
     print(machine())
     with deployed(options.hosts, agents_per_cell=options.agents) as fleet:
@@ -152,8 +151,8 @@ def _print(hosts: int, found: Sequence[tuple[str, Went]]) -> None:
         f"From accepted to ACTIVE, {hosts} simulated hosts in two cells",
         ["load", "instances a second", "seconds in all", "ms to the answer", "in ERROR"],
         [
-            [name, f"{went.per_second:.0f}", f"{went.elapsed_seconds:.2f}", _answers(went),
-             str(went.failed)]
+            [name, f"{went.per_second:.0f}", f"{went.elapsed_seconds:.2f}",
+             three(went.answer_seconds), str(went.failed)]
             for name, went in found
         ],
     )  # fmt: skip
@@ -162,13 +161,6 @@ def _print(hosts: int, found: Sequence[tuple[str, Went]]) -> None:
         "Processor time of an instance, ms",
         ["load", *kinds, "all"],
         [[name, *_processors(went, kinds)] for name, went in found],
-    )
-
-
-def _answers(went: Went) -> str:
-    found = sorted(went.answer_seconds)
-    return " / ".join(
-        f"{value * 1e3:.0f}" for value in (found[0], statistics.median(found), found[-1])
     )
 
 

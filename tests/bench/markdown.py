@@ -28,7 +28,6 @@ def machine() -> str:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a heading and a table."""
     lines = [columns, ["---"] * len(columns), *rows]
     print(f"\n### {title}\n")
     for line in lines:

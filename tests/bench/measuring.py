@@ -1,12 +1,19 @@
-"""Time of a repeated action, and whether other programs kept the machine busy."""
+"""Time, memory and processors that something takes, and whether others kept the machine busy."""
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import json
+import os
 import statistics
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import psutil
 
@@ -14,6 +21,7 @@ BUSY_CPUS = 0.2
 """With more processors than this in use by others a figure is marked as disturbed."""
 
 _SERVERS = ("postgres", "beam.smp", "erl_child_setup")
+_TITLES = {"postgres": "PostgreSQL", "beam.smp": "RabbitMQ"}
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,12 @@ def milliseconds(seconds: float) -> str:
     """Return a time in milliseconds, with three digits that mean something."""
     value = seconds * 1e3
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def three(seconds: Sequence[float]) -> str:
+    """Return minimum, median and maximum in whole milliseconds."""
+    row = (min(seconds), statistics.median(seconds), max(seconds))
+    return " / ".join(f"{value * 1e3:.0f}" for value in row)
 
 
 def repeated(
@@ -118,3 +132,39 @@ class _OthersWatch:
 def _busy_seconds() -> float:
     times = psutil.cpu_times()
     return float(sum(times) - times.idle - times.iowait - times.guest - times.guest_nice)
+
+
+def cpu_seconds(processes: Iterable[tuple[str, int]]) -> dict[str, float]:
+    """Return the processor time used so far: by the caller, by kinds of processes, by servers.
+
+    ``processes`` are kind and process ID; their children count as they do.
+    """
+    found = {"callers": _used(psutil.Process(os.getpid()))}
+    for kind, pid in processes:
+        root = psutil.Process(pid)
+        used = sum(map(_used, [root, *root.children(recursive=True)]))
+        found[kind] = found.get(kind, 0.0) + used
+    for server in psutil.process_iter(["name", "cpu_times"]):  # some may end meanwhile
+        title, times = _TITLES.get(server.info["name"]), server.info["cpu_times"]
+        if title and times:
+            found[title] = found.get(title, 0.0) + times.user + times.system
+    return found
+
+
+def _used(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def measured_apart(module: str, *arguments: str) -> Any:
+    """Return what a module measures in a process of its own, which prints it as JSON."""
+    command = [sys.executable, "-W", "ignore", "-m", module, *arguments]
+    result = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(result.stdout)
+
+
+def resident_bytes() -> int:
+    """Return the memory that this process keeps."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # give back what only lies about
+    return int(psutil.Process().memory_info().rss)

@@ -39,7 +39,6 @@ TREE_QUESTIONS: dict[str, dict[str, Any]] = {
 
 
 def path_of(question: Mapping[str, Any]) -> str:
-    """Return the path and query string of a question over HTTP."""
     parts = [f"resources{suffix}={_joined(wanted)}" for suffix, wanted in _groups(question)]
     if len(parts) > 1:
         parts.append("group_policy=none")
@@ -50,7 +49,6 @@ def path_of(question: Mapping[str, Any]) -> str:
 
 
 def query_of(question: Mapping[str, Any]) -> ResourceQuery:
-    """Return a question as it is asked over RPC."""
     required = [[question["required"]]] if "required" in question else []
     return ResourceQuery.from_values(
         groups=[
@@ -86,7 +84,6 @@ class RestClient:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS_MAX)
 
     def get(self, path: str) -> bytes:
-        """Return the body of an answer."""
         return self._request("GET", path, None, 200)
 
     def ask(self, question: Mapping[str, Any]) -> bytes:
@@ -94,7 +91,6 @@ class RestClient:
         return self.get(path_of(question))
 
     def claim(self, provider_uuid: str) -> None:
-        """Let a new consumer take the usual resources."""
         body = {
             "allocations": {provider_uuid: {"resources": RESOURCES}},
             "project_id": PROJECT,
@@ -104,7 +100,6 @@ class RestClient:
         self._request("PUT", f"/allocations/{uuid.uuid4()}", body, 204)
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
     def _request(self, method: str, path: str, body: Any, expected: int) -> bytes:
@@ -124,7 +119,6 @@ class RpcClient:
         self._context = admin_context()
 
     def ping(self) -> None:
-        """Do what any call does, and nothing else."""
         self._api.ping(self._context)
 
     def ask(self, question: Mapping[str, Any]) -> int:
@@ -133,7 +127,6 @@ class RpcClient:
         return len(found.provider_uuids)
 
     def claim(self, provider_uuid: str) -> None:
-        """Let a new consumer take the usual resources."""
         claim = AllocationClaim.from_values(
             consumer_uuid=str(uuid.uuid4()),
             project_id=PROJECT,

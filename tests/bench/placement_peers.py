@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.bench import http_floor, placement_fleet, placement_memory
+from tests.bench import http_floor, placement_fleet
 from tests.bench.markdown import machine, print_table, ratio, reference_cell
-from tests.bench.measuring import Times, each_timed, repeated
+from tests.bench.measuring import Times, each_timed, measured_apart, repeated
 from tests.bench.placement_clients import QUESTIONS, TREE_QUESTIONS, RestClient, RpcClient
 from tests.bench.placement_service import (
     Service,
@@ -39,7 +39,6 @@ Found = Mapping[str, Any]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print; return the exit code."""
     options = _parser().parse_args(arguments)
     require_servers()
     reference = None
@@ -195,7 +194,7 @@ def _rate(found: Result | Times | None) -> str:
 def _memory(providers: int) -> None:
     with empty_database() as url:
         placement_fleet.fill_plain(url, providers, traits=TRAITS_OF_MEMORY)
-        found = placement_memory.measured_apart(url)
+        found = measured_apart("tests.bench.placement_memory", url)
     rows = [
         ["first load of the table", f"{found['load_seconds']:.2f} s"],
         ["memory a provider, table", f"{found['table_bytes'] / providers:,.0f} bytes"],

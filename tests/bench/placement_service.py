@@ -13,14 +13,15 @@ from pathlib import Path
 import psutil
 import requests
 from oslo_config import cfg
-from oslo_messaging import conffixture
 
 from armillary.conf import base as base_options
-from armillary.conf import signing as signing_options
+from armillary.conf import conductor as conductor_options
+from armillary.conf import rpc as rpc_options
 from armillary.db import Database
 from placement.interface import PlacementAPI
 from programs.bus_factory import bus_maker
 from tests.fixtures.brokers import fresh_vhost
+from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.databases import fresh_database
 from tests.fixtures.deployment import free_port
 from tests.fixtures.services import POSTGRESQL, RABBITMQ, why_missing
@@ -46,8 +47,6 @@ workers = {workers}
 
 @dataclass
 class Service:
-    """A running placement service."""
-
     folder: Path
     transport_url: str
     port: int
@@ -60,19 +59,36 @@ class Service:
 
     @contextlib.contextmanager
     def rpc(self) -> Iterator[PlacementAPI]:
-        """Lend a client over RPC, made as every service makes its own."""
-        conf = cfg.ConfigOpts()
-        conffixture.ConfFixture(conf)
-        for module in (base_options, signing_options):
-            module.register_opts(conf)
-        conf([], default_config_files=[], default_config_dirs=[])
-        conf.set_override("host", "bench")
-        conf.set_override("state_path", str(self.folder))
-        bus = bus_maker(conf, "bench-client")(self.transport_url)
+        bus = bus_maker(bench_conf(self.folder), "bench-client")(self.transport_url)
         try:
             yield PlacementAPI(bus, timeout_seconds=CALL_SECONDS_MAX)
         finally:
             bus.close()
+
+
+def bench_conf(folder: Path) -> cfg.ConfigOpts:
+    """Return the configuration of the process that measures."""
+    conf = messaging_conf()
+    for module in (base_options, rpc_options, conductor_options):
+        module.register_opts(conf)
+    conf.set_override("host", "bench")
+    conf.set_override("state_path", str(folder))
+    return conf
+
+
+@contextlib.contextmanager
+def running_program(name: str, configuration: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run one of our programs until the end of the block."""
+    program = Path(sys.executable).with_name(name)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [program, "--config-file", configuration], stdout=output, stderr=output
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def require_servers() -> None:
@@ -114,18 +130,10 @@ def running_service(
             )
             + options
         )
-        program = Path(sys.executable).with_name("armillary-placement")
         log = folder / "placement.log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [program, "--config-file", configuration], stdout=output, stderr=output
-            )
-        try:
+        with running_program("armillary-placement", configuration, log) as process:
             _wait_until_it_answers(process, port, log)
             yield Service(folder, transport_url, port, process)
-        finally:
-            process.terminate()
-            process.wait()
 
 
 def _wait_until_it_answers(process: subprocess.Popen[bytes], port: int, log: Path) -> None:

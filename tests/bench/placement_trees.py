@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 import time
 import tracemalloc
-import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -15,10 +14,9 @@ from placement.candidates import find_candidates
 from placement.candidates.query import Group, Query
 from placement.candidates.result import Found
 from placement.candidates.strategy import Strategy
-from placement.providers.inventory import Inventory
-from placement.providers.provider_changes import ChangedProvider, ProviderChanges
 from placement.providers.provider_table import ProviderTable
 from placement.providers.sharing import SHARING_TRAIT
+from tests.fixtures.provider_tables import TableBuilder
 
 DEVICES = 8
 TRAITS_OF_PROVIDER = 20
@@ -53,43 +51,25 @@ def a_table_of_hosts(
     hosts: int, *, devices: int = DEVICES, has_shared_disk: bool = False
 ) -> ProviderTable:
     """Return hosts with devices of one unit below each."""
-    providers: list[ChangedProvider] = []
-    vcpus, gpus = [], []
+    builder = TableBuilder()
+    shared = (_DISK,) if has_shared_disk else ()
     for _ in range(hosts):
-        root = len(providers) + 1
-        providers.append(ChangedProvider(root, str(uuid.uuid4()), root))
-        vcpus.append((root, _an_inventory(64)))
-        for number in range(root + 1, root + 1 + devices):
-            providers.append(ChangedProvider(number, str(uuid.uuid4()), root, root))
-            gpus.append((number, _an_inventory(1)))
-    changes = ProviderChanges(epoch=1, providers=providers)
-    changes.inventories = {"VCPU": vcpus, "PGPU": gpus}
+        root = builder.add({"VCPU": 64}, aggregates=shared)
+        for _ in range(devices):
+            builder.add({"PGPU": 1}, parent=root)
     if has_shared_disk:
-        number = len(providers) + 1
-        changes.providers = [*providers, ChangedProvider(number, str(uuid.uuid4()), number)]
-        changes.inventories["DISK_GB"] = [(number, _an_inventory(1_000_000))]
-        changes.traits = {SHARING_TRAIT: [number]}
-        changes.aggregates = {_DISK: [*range(1, number + 1)]}
-    table = ProviderTable()
-    table.apply(changes)
-    return table
+        builder.add({"DISK_GB": 1_000_000}, traits=(SHARING_TRAIT,), aggregates=shared)
+    return builder.table()
 
 
 def a_plain_table(providers: int) -> ProviderTable:
     """Return providers with three inventories and twenty traits each."""
-    numbers = range(1, providers + 1)
-    table = ProviderTable()
-    table.apply(
-        ProviderChanges(
-            epoch=1,
-            providers=[ChangedProvider(number, str(uuid.uuid4()), number) for number in numbers],
-            inventories={
-                name: [(number, _an_inventory(262_144)) for number in numbers]
-                for name in ("VCPU", "MEMORY_MB", "DISK_GB")
-            },
-            traits={f"CUSTOM_T{index}": [*numbers] for index in range(TRAITS_OF_PROVIDER)},
-        )
-    )
+    builder = TableBuilder()
+    totals = dict.fromkeys(("VCPU", "MEMORY_MB", "DISK_GB"), 262_144)
+    traits = tuple(f"CUSTOM_T{index}" for index in range(TRAITS_OF_PROVIDER))
+    for _ in range(providers):
+        builder.add(totals, traits=traits)
+    table = builder.table()
     table.trait_sets_of(np.arange(providers))
     return table
 
@@ -111,10 +91,6 @@ def _questions(hosts: int) -> Iterator[tuple[str, Query, Strategy]]:
 def _devices(count: int, is_isolated: bool, limit: int | None = 1000) -> Query:
     groups = tuple(Group({"PGPU": 1}, suffix=f"_{index}") for index in range(count))
     return Query(groups, is_isolated=is_isolated, limit=limit)
-
-
-def _an_inventory(total: int) -> Inventory:
-    return Inventory(total, 0, 1, total, 1, 1.0)
 
 
 def _print_time(name: str, rounds: int, ask: Callable[[], Found]) -> None:

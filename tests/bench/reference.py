@@ -34,7 +34,6 @@ class Result:
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Result:
-        """Return one measurement of the scripts' results."""
         times = found.get("wall_s") or found["latency_s"]
         return cls(
             times["min"], times["median"], times["max"], found.get("per_second"),

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from armillary.context import admin_context
-from tests.bench import decisions, scheduler_memory, throughput
+from tests.bench import decisions, throughput
 from tests.bench.markdown import machine, print_table, ratio, reference_cell
-from tests.bench.measuring import Times, repeated
+from tests.bench.measuring import Times, measured_apart, repeated, three
 from tests.bench.placement_clients import QUESTIONS, query_of
 from tests.bench.placement_service import require_servers
 from tests.bench.reference import Reference, Result
@@ -33,7 +33,6 @@ FENCE = 1000
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print; return the exit code."""
     options = _parser().parse_args(arguments)
     print(machine())
     if "decisions" in options.parts:
@@ -108,7 +107,7 @@ def _decisions(options: argparse.Namespace) -> None:
 def _memory(hosts: int) -> None:
     rows = []
     for instances in (0, 10):
-        found = scheduler_memory.measured_apart(hosts, instances)
+        found = measured_apart("tests.bench.scheduler_memory", str(hosts), str(instances))
         rows.append([str(instances), f"{found / hosts:,.0f} bytes"])
     print_table(f"Memory a host, {hosts:,} hosts", ["instances a host", "memory"], rows)
 
@@ -156,8 +155,8 @@ def _throughput(running: Deployment, options: argparse.Namespace) -> None:
         went = throughput.run(running, specs, callers=options.callers)
         rows.append(
             [
-                name, f"{len(specs):,}", f"{went.per_second:.0f}", _times(went), _answers(went),
-                _processors(went),
+                name, f"{len(specs):,}", f"{went.per_second:.0f}", three(went.seconds),
+                _answers(went), _processors(went),
             ]
         )  # fmt: skip
     title = (
@@ -183,19 +182,12 @@ def _signing(options: argparse.Namespace) -> None:
         for each in went[is_signed]:
             share = f"{each.per_second / off:.2f}"
             rows.append(
-                [mode, f"{each.per_second:.0f}", share, _times(each), _answers(each),
+                [mode, f"{each.per_second:.0f}", share, three(each.seconds), _answers(each),
                  _processors(each)]
             )  # fmt: skip
     title = f"Small requests a second by [signing] mode, {options.fleet:,} hosts"
     columns = ["mode", "a second", "of off", "ms", "answers", "ms of processors a request"]
     print_table(title, columns, rows)
-
-
-def _times(went: Went) -> str:
-    found = sorted(went.seconds)
-    return " / ".join(
-        f"{value * 1e3:.0f}" for value in (found[0], statistics.median(found), found[-1])
-    )
 
 
 def _answers(went: Went) -> str:

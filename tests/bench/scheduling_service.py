@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -18,13 +17,8 @@ from typing import Any
 
 import psutil
 from oslo_config import cfg
-from oslo_messaging import conffixture
 
 from armillary import exception
-from armillary.conf import base as base_options
-from armillary.conf import conductor as conductor_options
-from armillary.conf import rpc as rpc_options
-from armillary.conf import signing as signing_options
 from armillary.context import RequestContext, admin_context
 from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
@@ -32,14 +26,65 @@ from objects.allocation import AllocationClaim
 from objects.hosts.host_states import HostStateBatch
 from placement.interface import PlacementAPI
 from programs.bus_factory import bus_maker
+from rpc.signing.trust import SERVICES
 from rpc.transport import Bus
 from scheduler.interface import SchedulerAPI
 from tests.bench import placement_fleet
-from tests.bench.placement_service import empty_database, running_service
-from tests.bench.signed import Enrolled, Signing
+from tests.bench.placement_service import (
+    bench_conf,
+    empty_database,
+    running_program,
+    running_service,
+)
 from tests.builders import a_uuid
 from tests.fixtures.interfaces import an_rpc_server
+from tests.fixtures.signing import Authority
 from tests.fleets import CELL, Host, a_batch
+
+
+@dataclass(frozen=True)
+class Enrolled:
+    """One process as its configuration has it."""
+
+    options: dict[str, str]
+
+    def section(self) -> str:
+        """Return the section of a configuration file."""
+        return "\n".join(["[signing]", *(f"{k} = {v}" for k, v in self.options.items()), ""])
+
+    def set_on(self, conf: cfg.ConfigOpts) -> None:
+        """Set the options of a configuration without files."""
+        for name, value in self.options.items():
+            conf.set_override(name, [value] if name == "root_keys" else value, group="signing")
+
+
+class Signing:
+    """Keys under a folder; without ``is_on`` no process signs."""
+
+    def __init__(self, folder: Path, *, is_on: bool) -> None:
+        self._authority = Authority(folder / "authority") if is_on else None
+        self._enrolled: dict[str, Enrolled] = {}
+
+    def enrol(self, role: str, *, name: str | None = None, scope: str | None = None) -> None:
+        """Give a process a key; all have theirs before the first one starts."""
+        name = name or role
+        if self._authority is None:
+            self._enrolled[name] = Enrolled({"mode": "off"})
+            return
+        self._authority.enrol(role, name=name, scope=scope)
+        self._enrolled[name] = Enrolled(
+            {
+                "mode": "required",
+                "key_file": str(self._authority.key_path(name)),
+                "trust_file": str(self._authority.path(SERVICES)),
+                "root_keys": self._authority.root.public.text,
+            }
+        )
+
+    def of(self, name: str) -> Enrolled:
+        """Return what a process is told."""
+        return self._enrolled[name]
+
 
 CALL_SECONDS_MAX = 120.0
 START_SECONDS_MAX = 60.0
@@ -75,7 +120,6 @@ class Deployment:
         ]
 
     def placement_api(self) -> PlacementAPI:
-        """Return a client of placement."""
         return PlacementAPI(self.bus, timeout_seconds=CALL_SECONDS_MAX)
 
     def claim_one(self, placement: PlacementAPI) -> None:
@@ -90,7 +134,6 @@ class Deployment:
         placement.claim(admin_context(), [claim])
 
     def api(self) -> SchedulerAPI:
-        """Return a client of the schedulers."""
         return SchedulerAPI(self.bus, timeout_seconds=CALL_SECONDS_MAX)
 
 
@@ -189,13 +232,7 @@ def _signing(folder: Path, schedulers: int, *, is_signed: bool) -> Signing:
 
 
 def _own_conf(folder: Path, enrolled: Enrolled) -> cfg.ConfigOpts:
-    conf = cfg.ConfigOpts()
-    conffixture.ConfFixture(conf)
-    for module in (base_options, rpc_options, conductor_options, signing_options):
-        module.register_opts(conf)
-    conf([], default_config_files=[], default_config_dirs=[])
-    conf.set_override("host", "bench")
-    conf.set_override("state_path", str(folder))
+    conf = bench_conf(folder)
     enrolled.set_on(conf)
     return conf
 
@@ -211,13 +248,6 @@ def _scheduler(
         )
         + signing.of(f"scheduler{number}").section()
     )
-    program = Path(sys.executable).with_name("armillary-scheduler")
-    with (folder / f"scheduler{number}.log").open("wb") as output:
-        process = subprocess.Popen(
-            [program, "--config-file", configuration], stdout=output, stderr=output
-        )
-    try:
+    log = folder / f"scheduler{number}.log"
+    with running_program("armillary-scheduler", configuration, log) as process:
         yield process
-    finally:
-        process.terminate()
-        process.wait()

@@ -7,20 +7,18 @@ way a super conductor's take: a message to a scheduler, candidates and a claim f
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import psutil
-
 from armillary import exception
 from armillary.context import admin_context
 from conductor.super_conductor.build.scheduling import Scheduling
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
+from tests.bench.measuring import cpu_seconds
 from tests.bench.scheduling_service import CALL_SECONDS_MAX, Deployment
 from tests.builders import a_flavor, a_uuid
 from tests.fleets import a_group, a_request_spec
@@ -134,26 +132,5 @@ def _selector(deployment: Deployment) -> Select:
 
 
 def _cpu_seconds(deployment: Deployment) -> dict[str, float]:
-    def used(pids: Sequence[int]) -> float:
-        total = 0.0
-        for pid in pids:
-            times = psutil.Process(pid).cpu_times()
-            total += times.user + times.system
-        return total
-
-    servers = {"postgres": "PostgreSQL", "beam.smp": "RabbitMQ"}
-    found = {
-        "callers": used([os.getpid()]),
-        "placement": used(_tree(deployment.placement)),
-        "scheduler": used([pid for each in deployment.schedulers for pid in _tree(each.pid)]),
-    }
-    for process in psutil.process_iter(["name", "cpu_times"]):  # some may end meanwhile
-        title, times = servers.get(process.info["name"]), process.info["cpu_times"]
-        if title and times:
-            found[title] = found.get(title, 0.0) + times.user + times.system
-    return found
-
-
-def _tree(pid: int) -> list[int]:
-    root = psutil.Process(pid)
-    return [root.pid, *(child.pid for child in root.children(recursive=True))]
+    schedulers = [("scheduler", each.pid) for each in deployment.schedulers]
+    return cpu_seconds([("placement", deployment.placement), *schedulers])

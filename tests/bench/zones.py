@@ -56,14 +56,12 @@ class Decided:
 
     @property
     def times(self) -> str:
-        """The least, the median and the most milliseconds."""
         low, middle, high = (
             min(self.milliseconds), statistics.median(self.milliseconds), max(self.milliseconds)
         )  # fmt: skip
         return f"{low:.0f} / {middle:.0f} / {high:.0f}"
 
     def cells(self) -> list[str]:
-        """Return it as cells of a table."""
         return [
             f"{self.zones_asked:.1f}",
             f"{2 * self.zones_asked:.0f}",
@@ -85,7 +83,6 @@ class Bench:
         self._flavor = tree.api.create_flavor("small", vcpus=1, ram=512)
 
     def close(self) -> None:
-        """Let go of the broker."""
         self._bus.close()
 
     def idle_bytes_per_second(self) -> float:
@@ -142,7 +139,6 @@ class Bench:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print; return the exit code."""
     options = _parser().parse_args(arguments)
     print(machine())
     with tempfile.TemporaryDirectory() as name:

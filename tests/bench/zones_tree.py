@@ -1,7 +1,11 @@
-"""A tree of zones as real services in a few processes, for ``tests.bench.zones``."""
+"""A tree of zones as real services in a few processes, for ``tests.bench.zones``.
+
+The links between parents and children lead through a proxy that counts bytes and can be cut.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import resource
@@ -9,7 +13,7 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +24,86 @@ from sqlalchemy.engine import make_url
 
 from armillary.db import Database
 from conductor.super_conductor.db import zones as zones_db
-from tests.bench.zones_links import Link, Links
 from tests.faults.stores import Broker
 from tests.fixtures.asking import Api, wait_for
+
+_CHUNK = 65536
+
+
+@dataclass(eq=False)
+class Link:
+    """A port of ours that leads to the broker; while it is not open nothing comes through."""
+
+    port: int
+    sent: int = 0
+    received: int = 0
+    is_open: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Links:
+    """All links, served by a thread of their own."""
+
+    def __init__(self, broker_host: str, broker_port: int) -> None:
+        self._broker = (broker_host, broker_port)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def open(self) -> Link:
+        return self._run(self._open())
+
+    def cut(self, link: Link) -> None:
+        """Let nothing through, in either direction, without closing anything."""
+        self._run(self._set_open(link, is_open=False))
+
+    def heal(self, link: Link) -> None:
+        """Let through what comes, and what waited."""
+        self._run(self._set_open(link, is_open=True))
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5)
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+
+    async def _set_open(self, link: Link, *, is_open: bool) -> None:
+        if is_open:
+            link.is_open.set()
+        else:
+            link.is_open.clear()
+
+    async def _open(self) -> Link:
+        link = Link(0)
+        link.is_open.set()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            there, back = await asyncio.open_connection(*self._broker)
+            for source, sink, direction in (
+                (reader, back, "sent"),
+                (there, writer, "received"),
+            ):
+                task = asyncio.ensure_future(_pump(link, source, sink, direction))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        link.port = server.sockets[0].getsockname()[1]
+        return link
+
+
+async def _pump(
+    link: Link, source: asyncio.StreamReader, sink: asyncio.StreamWriter, direction: str
+) -> None:
+    with contextlib.suppress(ConnectionError):
+        while data := await source.read(_CHUNK):
+            await link.is_open.wait()
+            setattr(link, direction, getattr(link, direction) + len(data))
+            sink.write(data)
+            await sink.drain()
+    sink.close()
+
 
 START_SECONDS_MAX = 600.0
 SELECT_TIMEOUT_SECONDS = 5.0
@@ -70,7 +151,6 @@ class Zone:
 
     @property
     def database(self) -> Database:
-        """The zone's API database."""
         return Database(f"sqlite:///{self.folder}/api.sqlite", name="API")
 
 
@@ -109,7 +189,6 @@ class ZoneProcess:
         assert self._done.wait(60)
 
     def kill(self) -> None:
-        """End it in the hard way."""
         self._process.kill()
         self._process.wait()
 
