@@ -22,8 +22,7 @@ from armillary import service_metrics
 from armillary.conf import roles
 from rpc.interface import Interface
 from tests.fixtures.asking import wait_for
-from tests.functional.composed import Composed, Option, composed_system
-from tests.functional.composed_story import Story
+from tests.functional.composed import Composed, Option, Story, composed_system
 
 ROOT = Path(__file__).parents[2]
 MANUAL = ROOT / "docs" / "operating" / "monitoring.md"
@@ -112,7 +111,6 @@ NOT_EMITTED = {
 
 @pytest.fixture(scope="module")
 def system(tmp_path_factory) -> Iterator[Composed]:
-    """Lend the deployment after the story."""
     with composed_system(tmp_path_factory.mktemp("composed")) as composed:
         Story(composed).play()
         yield composed
