@@ -124,7 +124,6 @@ def a_batch(
 def some_facts(
     aggregates: Iterable[Aggregate] = (), *, seq: int = 1, disabled: Iterable[str] = ()
 ) -> ClusterMetadata:
-    """Return facts with two cells."""
     return ClusterMetadata(
         seq=seq,
         cells=[
@@ -136,8 +135,6 @@ def some_facts(
 
 
 class Clock:
-    """A clock that a test turns."""
-
     def __init__(self) -> None:
         self.seconds = 1000.0
 
@@ -152,7 +149,6 @@ def a_fleet(
     conf: cfg.ConfigOpts | None = None,
     clock: Clock | None = None,
 ) -> HostStore:
-    """Return a fleet that knows these hosts."""
     fleet = HostStore(conf or scheduling_conf(), clock=clock or Clock())
     fleet.set_facts(facts or some_facts())
     for cell, members in itertools.groupby(
@@ -182,7 +178,6 @@ def a_request_spec(extra_specs: Mapping[str, str] | None = None, **values: Any) 
 
 
 def a_group(policy: str, **values: Any) -> InstanceGroup:
-    """Return a server group without members."""
     defaults = {"uuid": a_uuid(), "name": "group", "project_id": "p1", "user_id": "u1"}
     return InstanceGroup.from_values({"policy": policy, **defaults, **values})
 
@@ -328,7 +323,6 @@ def a_driver(
     conf: cfg.ConfigOpts | None = None,
     seed: int = 1,
 ) -> FilterScheduler:
-    """Return a filter scheduler over these hosts."""
     conf = conf or scheduling_conf()
     return FilterScheduler(
         conf,

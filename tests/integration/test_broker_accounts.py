@@ -49,13 +49,11 @@ def _binary(text: str) -> str:
 
 
 def add_account(name: str) -> None:
-    """Make an account that may do nothing."""
     words = ", ".join(_binary(text) for text in (name, PASSWORD, "tests"))
     evaluate(f"rabbit_auth_backend_internal:add_user({words})")
 
 
 def delete_account(name: str) -> None:
-    """Drop an account with all it may do."""
     evaluate(f"rabbit_auth_backend_internal:delete_user({_binary(name)}, {_binary('tests')})")
 
 
@@ -85,7 +83,6 @@ class AccountsDeployment(Deployment):
         return self._top_url
 
     def url_for(self, url: str, role: str, broker: str, scope: str | None = None) -> str:
-        """Return the URL of a broker for a role, whose account is made when it is needed."""
         vhost = make_url(url).database or "/"
         found = broker_accounts.permissions(role, broker, scope=scope, prefix=self.prefix)
         if found.account not in self._accounts:
@@ -330,8 +327,6 @@ def test_an_agent_waits_for_its_conductor_to_make_what_it_needs(
 
 
 class _Parent:
-    """Keeps the summaries that it is pushed."""
-
     def __init__(self) -> None:
         self.heard: queue.Queue[str] = queue.Queue()
 

@@ -59,7 +59,6 @@ class Machine:
         self._server.start()
 
     def start(self) -> Program:
-        """Start the agent, and wait until it has reported its host."""
         self.conductor.nodes.clear()
         program = self._start()
         self.conductor.wait_for(lambda: HOST in self.conductor.nodes, START_SECONDS_MAX)

@@ -58,7 +58,6 @@ UNKNOWN = "11111111-2222-4333-8444-555555555555"
 def api(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ZoneDeployment]:
-    """Lend the top of each layout in turn."""
     shape, in_process = LAYOUTS[request.param]
     folder: Path = tmp_path_factory.mktemp("layout")
     with tree(folder, POSTGRESQL, shape, options=OPTIONS, in_process=in_process) as zones:

@@ -63,8 +63,6 @@ class StrangerAPI(EchoAPI):
 
 
 class Heard:
-    """Keeps what it is told."""
-
     def __init__(self) -> None:
         self.values: queue.Queue[int] = queue.Queue()
 
@@ -106,7 +104,6 @@ def make_bus(broker: Broker, tmp_path: Path) -> Iterator[MakeBus]:
 
 @pytest.fixture
 def echo(make_bus: MakeBus) -> Iterator[Echo]:
-    """Return an endpoint that is served."""
     endpoint = Echo()
     server = make_bus("server").server(EchoAPI, "one", [endpoint])
     server.start()
@@ -248,7 +245,6 @@ def _next(channel: Any, queue: str) -> Any:
 
 
 def _name_of_another(make_bus: MakeBus) -> str:
-    """Return the name of a reply queue that another connection owns."""
     other = make_bus("another")
     EchoAPI(other, timeout_seconds=SECONDS_MAX).echo(admin_context(), 0)
     name: str = _waiting(other).reply_consumer.queue_name
@@ -265,7 +261,6 @@ def _cut(bus: Bus) -> None:
 
 
 def queues_of(broker: Broker) -> list[dict[str, Any]]:
-    """Return the queues of the broker's virtual host."""
     vhost = urlsplit(broker.url).path.removeprefix("/")
     columns = ["name", "type", "durable", "exclusive"]
     found = subprocess.run(

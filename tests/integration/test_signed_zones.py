@@ -60,7 +60,6 @@ class TlsDoor:
         self._run(self._show(certificate))
 
     def close(self) -> None:
-        """Disconnect all clients and accept no more."""
         self._run(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5)

@@ -75,7 +75,6 @@ def nothing_is_left(root: ZoneDeployment) -> None:
 
 @pytest.fixture(scope="module")
 def small(root: ZoneDeployment) -> str:
-    """Return a flavor."""
     return root.create_flavor("small", vcpus=1, ram=512, disk=1)
 
 

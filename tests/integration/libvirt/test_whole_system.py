@@ -120,7 +120,6 @@ class LibvirtSystem(Api):
         return found
 
     def console(self, uuid: str) -> str:
-        """Return what a guest has written so far."""
         body: dict[str, Any] = {"os-getConsoleOutput": {}}
         return str(self.post(f"/servers/{uuid}/action", body)["output"])
 

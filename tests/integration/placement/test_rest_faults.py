@@ -45,8 +45,6 @@ max_retries = 2
 
 
 class Server:
-    """One process that serves the API."""
-
     def __init__(self, folder: Path, url: str) -> None:
         self._log = folder / "placement.log"
         self._conf = folder / "placement.conf"
@@ -55,7 +53,6 @@ class Server:
         self._url = ""
 
     def start(self) -> None:
-        """Start the process, unless it runs, and wait until it answers."""
         if self.is_running():
             return
         port = free_port()
@@ -69,7 +66,6 @@ class Server:
         return self._process is not None and self._process.poll() is None
 
     def kill(self) -> None:
-        """End the process in whatever it is doing."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(SECONDS_MAX)
@@ -138,7 +134,6 @@ class OneDatabase:
         )
 
     def cut(self, pid: int) -> None:
-        """End one connection."""
         self._column(f"SELECT pg_terminate_backend({pid})")
 
     def count(self, table: str) -> int:
@@ -165,8 +160,6 @@ OWNER = {
 
 @dataclass(frozen=True)
 class Site:
-    """Two servers on one database."""
-
     one: Server
     other: Server
     database: OneDatabase
