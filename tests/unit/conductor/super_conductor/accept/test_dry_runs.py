@@ -27,7 +27,7 @@ def dry_run(
     with_hosts: bool = True,
 ) -> dict[str, Any]:
     assert plane.links is not None
-    runs = DryRuns(plane.conf, plane.database, plane.links, plane.parts.scheduler)
+    runs = DryRuns(plane.conf, plane.database, plane.links, plane.peers.scheduler)
     return runs.run(context or an_admin(), request, with_hosts=with_hosts)
 
 

@@ -17,13 +17,13 @@ def store_in_cell0(plane: ControlPlane, count: int = 1) -> list[str]:
         instance_uuid=failed[0].uuid, message="No host.", details="all are full"
     )
     for _ in range(2):  # the second time changes nothing
-        plane.parts.cell0.store_in_cell0(a_user(), failed, fault)
+        plane.peers.cell0.store_in_cell0(a_user(), failed, fault)
     return [one.uuid for one in failed]
 
 
 def test_an_instance_in_cell0_is_an_error_with_its_reason(plane: ControlPlane) -> None:
     """Fault and failed action are its own, once."""
-    cell0 = plane.parts.cell0
+    cell0 = plane.peers.cell0
     (uuid,) = store_in_cell0(plane)
     shown = cell0.get_instance(uuid)
     assert (shown.vm_state, shown.host, shown.cell_uuid) == ("error", None, CELL0_UUID)
@@ -34,7 +34,7 @@ def test_an_instance_in_cell0_is_an_error_with_its_reason(plane: ControlPlane) -
 def test_many_are_stored_in_batches(plane: ControlPlane) -> None:
     """And found again."""
     uuids = store_in_cell0(plane, 450)
-    found = plane.parts.cell0.list_instances(filters={}, limit=1000, marker=None)
+    found = plane.peers.cell0.list_instances(filters={}, limit=1000, marker=None)
     assert {one.uuid for one in found} == set(uuids)
 
 
@@ -42,15 +42,15 @@ def test_a_deleted_instance_is_unknown(plane: ControlPlane) -> None:
     """Deleting it, or what never was, once more is fine."""
     (uuid,) = store_in_cell0(plane)
     for _ in range(2):
-        plane.parts.cell0.delete_instances([uuid, builders.a_uuid()])
+        plane.peers.cell0.delete_instances([uuid, builders.a_uuid()])
     with pytest.raises(exception.InstanceNotFound):
-        plane.parts.cell0.get_instance(uuid)
+        plane.peers.cell0.get_instance(uuid)
 
 
 def test_what_was_deleted_long_ago_is_removed(plane: ControlPlane) -> None:
     """In as many batches as it takes; what lives, or was deleted since, stays."""
     old, lives = store_in_cell0(plane, 450), store_in_cell0(plane)
-    cell0 = plane.parts.cell0
+    cell0 = plane.peers.cell0
     cell0.delete_instances(old)
     assert cell0.purge(keep_days=1) == 0
     plane.clock.advance(2 * 86400)

@@ -33,8 +33,8 @@ def test_an_aggregate_comes_changes_and_goes(running: RunningConductor) -> None:
 
 def test_each_change_is_told_when_it_begins_and_when_it_is_stored(plane: ControlPlane) -> None:
     """As the aggregate is then; what is not there, or does not come about, has no end."""
-    told, parts = Told(), plane.parts
-    facts = MetadataPublisher(plane.database, parts.scheduler, parts.placement)
+    told, peers = Told(), plane.peers
+    facts = MetadataPublisher(plane.database, peers.scheduler, peers.placement)
     endpoint = AggregatesEndpoint(plane.database, facts, plane.clock, told.notifier)
     admin = an_admin()
     plane.map_hosts()

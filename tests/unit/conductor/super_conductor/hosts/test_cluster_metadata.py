@@ -16,7 +16,7 @@ AWAY = oslo_messaging.MessagingTimeout("away")
 
 @pytest.fixture
 def facts(plane: ControlPlane) -> MetadataPublisher:
-    return MetadataPublisher(plane.database, plane.parts.scheduler, plane.parts.placement)
+    return MetadataPublisher(plane.database, plane.peers.scheduler, plane.peers.placement)
 
 
 def an_aggregate(plane: ControlPlane, *hosts: str) -> Aggregate:

@@ -21,9 +21,9 @@ TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 def hosts(plane: ControlPlane) -> Hosts:
     plane.map_hosts()
     assert plane.links is not None
-    facts = MetadataPublisher(plane.database, plane.parts.scheduler, plane.parts.placement)
+    facts = MetadataPublisher(plane.database, plane.peers.scheduler, plane.peers.placement)
     return Hosts(
-        plane.conf, plane.database, plane.links, plane.parts.placement, facts,
+        plane.conf, plane.database, plane.links, plane.peers.placement, facts,
         own_records=plane.records,
     )  # fmt: skip
 

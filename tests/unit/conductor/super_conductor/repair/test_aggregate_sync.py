@@ -23,7 +23,7 @@ HOST1, HOST2 = "cell1-host1", "cell1-host2"
 
 def sync(cloud: Cloud, aggregate: Aggregate, *, dry_run: bool = False) -> dict[str, Any]:
     """Return what was different."""
-    made = AggregateSync(cloud.plane.database, cloud.plane.parts.placement)
+    made = AggregateSync(cloud.plane.database, cloud.plane.peers.placement)
     found = made.sync(admin_context(), aggregate.uuid, dry_run=dry_run)
     assert found.pop("name") == aggregate.name
     return {word: value for word, value in found.items() if value}

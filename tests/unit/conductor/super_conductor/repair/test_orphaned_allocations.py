@@ -23,9 +23,9 @@ class Finder:
     """Asks about consumers of the first host."""
 
     def __init__(self, cloud: Cloud) -> None:
-        parts = cloud.plane.parts
+        peers = cloud.plane.peers
         self._cloud = cloud
-        self._orphans = Orphans(cloud.plane.database, parts.cells, parts.cell0)
+        self._orphans = Orphans(cloud.plane.database, peers.cells, peers.cell0)
 
     def __call__(self, *uuids: str, provider: str | None = None) -> dict[str, list[str]]:
         providers = [provider or self._cloud.nodes[0]]
@@ -72,7 +72,7 @@ def test_a_server_in_cell0_is_none_until_it_is_deleted(cloud: Cloud, find: Finde
     cloud.plane.scheduler.error = exception.NoValidHost(reason="all are full")
     (failed,) = cloud.plane.build()
     assert find(failed) == {}
-    cloud.plane.parts.cell0.delete_instances([failed])
+    cloud.plane.peers.cell0.delete_instances([failed])
     assert find(failed) == {"orphans": [failed]}
 
 

@@ -25,16 +25,16 @@ __all__ = ["cloud", "placement_template", "placement_url"]
 @pytest.fixture
 def watch(cloud: Cloud) -> PeriodicAudit:
     """Return what looks, long after all that a test wrote to placement."""
-    parts = cloud.plane.parts
-    orphans = Orphans(cloud.plane.database, parts.cells, parts.cell0)
+    peers = cloud.plane.peers
+    orphans = Orphans(cloud.plane.database, peers.cells, peers.cell0)
     later = MIN_AGE.total_seconds() + 60
     lacking = MissingAllocations(
-        cells=parts.cells,
-        servers=CellServers(cloud.plane.database, parts.cells),
-        scheduler=parts.scheduler,
-        placement=parts.placement,
+        cells=peers.cells,
+        servers=CellServers(cloud.plane.database, peers.cells),
+        scheduler=peers.scheduler,
+        placement=peers.placement,
     )
-    return PeriodicAudit(parts.placement, orphans, lacking, lambda: time.time() + later)
+    return PeriodicAudit(peers.placement, orphans, lacking, lambda: time.time() + later)
 
 
 def shown(verdict: str) -> float:

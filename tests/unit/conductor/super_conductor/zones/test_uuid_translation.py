@@ -159,8 +159,8 @@ def test_its_own_zones_lists_name_it(renamed: Renamed) -> None:
     cell.migrations = [a_migration(renamed.local_uuid)]
     assert zone.links is not None
     hosts = Hosts(
-        zone.conf, zone.database, zone.links, zone.parts.placement,
-        MetadataPublisher(zone.database, zone.parts.scheduler, zone.parts.placement),
+        zone.conf, zone.database, zone.links, zone.peers.placement,
+        MetadataPublisher(zone.database, zone.peers.scheduler, zone.peers.placement),
         own_records=zone.records,
     )  # fmt: skip
     node = next(node for node in cell.nodes if node.host == "cell1-host2")
