@@ -142,11 +142,9 @@ class RowTask(abc.ABC):
 class PooledWork(LeasedWork, Generic[TaskT]):
     """Leased work on a pool of workers, a task for each row. Leases are renewed meanwhile."""
 
-    def __init__(
-        self, database: Database, leases: Leases, keeper: LeaseKeeper, workers: WorkerPool
-    ) -> None:
+    def __init__(self, database: Database, leases: Leases, workers: WorkerPool) -> None:
         super().__init__(database, leases)
-        self._keeper = keeper
+        self.keeper = LeaseKeeper(database, leases)
         self._workers = workers
 
     @abc.abstractmethod
@@ -174,7 +172,7 @@ class PooledWork(LeasedWork, Generic[TaskT]):
 
     def start(self, lease: Lease) -> bool:
         """Have a worker process a row; if none is free, release its lease and return False."""
-        self._keeper.keep(lease)
+        self.keeper.keep(lease)
         if self._submit(self.work, lease):
             return True
         self._let_go(lease)
@@ -194,7 +192,7 @@ class PooledWork(LeasedWork, Generic[TaskT]):
             self._put_off({lease: error}, task.retry_in_seconds)
         finally:
             if not task.is_waiting:
-                self._keeper.drop(lease)
+                self.keeper.drop(lease)
 
     def _note_lost(self, lease: Lease) -> None:
         """Record that a lease was lost."""
@@ -210,7 +208,7 @@ class PooledWork(LeasedWork, Generic[TaskT]):
 
     def _let_go(self, lease: Lease) -> None:
         """Release a lease at once, for any conductor to take."""
-        self._keeper.drop(lease)
+        self.keeper.drop(lease)
         self.release([Release(lease)])
 
     def _put_off(self, failed: Mapping[Lease, Exception], retry_in_seconds: float) -> None:

@@ -9,9 +9,7 @@ from oslo_config import cfg
 from armillary.db import Database
 from armillary.notifications import SILENT, Notifier
 from conductor.common.clock import Clock
-from conductor.common.leases import LeaseKeeper, Leases
 from conductor.super_conductor.build.cell0 import Cell0
-from conductor.super_conductor.build.cell_handover import CellHandover
 from conductor.super_conductor.build.scheduling import Scheduling
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.zones.routes import Routes
@@ -24,23 +22,25 @@ TOO_LATE = "The request could not be scheduled in time."
 
 
 @dataclasses.dataclass(frozen=True)
-class Dependencies:
-    """Dependencies of the workflows, created once by the manager."""
+class Environment:
+    """Configuration, API database, clock and notifications of this process."""
 
     conf: cfg.ConfigOpts
     database: Database
+    now: Clock
+    notifier: Notifier = SILENT
+
+
+@dataclasses.dataclass(frozen=True)
+class Peers:
+    """The services that workflows call; ``scheduling`` calls the scheduler in batches."""
+
     cells: Cells
     cell0: Cell0
     zones: Routes
     scheduler: SchedulerAPI
     scheduling: Scheduling
-    cell_handover: CellHandover
     placement: PlacementAPI
-    reservations: Leases
-    cleanups: Leases
-    keeper: LeaseKeeper
-    now: Clock
-    notifier: Notifier = SILENT
 
 
 class PermanentFailure(Exception):

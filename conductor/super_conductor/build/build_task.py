@@ -7,10 +7,8 @@ a stage can be read from the database. Any conductor can therefore resume a rese
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
@@ -18,16 +16,14 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.backoff import Backoff
 from armillary.context import RequestContext, admin_context
-from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common import leased_work, stored_contexts
 from conductor.common.clock import moment
-from conductor.common.leased_work import LeaseLost, RowTask, Step, StepHook
+from conductor.common.leased_work import LeaseLost, RowTask, Step
 from conductor.common.leases import Lease
 from conductor.super_conductor.base_task import (
     NO_VALID_HOST,
     REFUSED,
     TOO_LATE,
-    Dependencies,
     PermanentFailure,
 )
 from conductor.super_conductor.build import (
@@ -36,7 +32,7 @@ from conductor.super_conductor.build import (
     instance_mapping,
     selection_rows,
 )
-from conductor.super_conductor.build.build_group import MAPPING_SECONDS
+from conductor.super_conductor.build.cell_handover import BuildServices, Handover
 from conductor.super_conductor.build.instance_mapping import HeldReservation
 from conductor.super_conductor.db import (
     build_requests,
@@ -46,16 +42,14 @@ from conductor.super_conductor.db import (
     zone_walks,
 )
 from conductor.super_conductor.db import traces as traces_db
-from conductor.super_conductor.db.build_requests import Pending
+from conductor.super_conductor.db.build_requests import Pending, list_build_requests
 from conductor.super_conductor.db.reservations import Reservation, Stage
-from conductor.super_conductor.peer_link import Asked
 from conductor.super_conductor.zones import pending_group_members
 from conductor.super_conductor.zones.pending_group_members import MustWait
 from conductor.super_conductor.zones.walk import Walks
 from objects.cell_mapping import CELL0_UUID
 from objects.destinations import Destinations
 from objects.instance_fault import InstanceFault
-from objects.instances.build_request import BuildRequest
 from objects.packed.scheduling_batch import Answer
 from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import DecisionTrace
@@ -74,24 +68,21 @@ class BuildTask(RowTask):
 
     def __init__(
         self,
-        parts: Dependencies,
+        services: BuildServices,
         lease: Lease,
-        clean_up: Callable[[Sequence[str]], None],
-        watch: StepHook = leased_work.no_hook,
         answer: Answer | None = None,
     ) -> None:
         """``answer`` is a scheduler's answer for this reservation, if it was asked already."""
-        super().__init__(parts.database, lease)
-        self._parts = parts
-        self._clean_up = clean_up
-        self._watch = watch
+        super().__init__(services.env.database, lease)
+        self._services = services
+        self._env = services.env
+        self._peers = services.peers
         self._answer = answer
         self._reservation: Reservation
         self._take_count = 1
         self._destinations: Destinations | None = None
-        self._pending_requests: list[
-            Pending
-        ] = []  # as last read; a user may delete one at any time
+        self._pending_requests: list[Pending] = []
+        """As last read; a user may delete one at any time."""
         self._is_closed = False
         self._scheduled: list[str] = []
         self._failed_trace: DecisionTrace | None = None
@@ -105,7 +96,7 @@ class BuildTask(RowTask):
                 return
             self._reservation, self._take_count = found, found.fence.number
             try:
-                leased_work.run(self, STEPS[found.stage], self._watch)
+                leased_work.run(self, STEPS[found.stage], self._services.watch)
             except PermanentFailure as reason:
                 self._store_failure(reason)
             except MustWait as reason:
@@ -116,7 +107,7 @@ class BuildTask(RowTask):
 
     @property
     def retry_in_seconds(self) -> float:
-        options = self._parts.conf.conductor
+        options = self._env.conf.conductor
         backoff = Backoff(options.retry_pause_seconds, options.lease_seconds)
         return backoff.seconds(self._take_count - 1)
 
@@ -147,8 +138,8 @@ class BuildTask(RowTask):
 
     def check_deadline(self) -> None:
         """Give up what has not been scheduled by the deadline."""
-        limit = timedelta(seconds=self._parts.conf.conductor.scheduling_deadline_seconds)
-        if moment(self._parts.now()) >= self._reservation.accepted_at + limit:
+        limit = timedelta(seconds=self._env.conf.conductor.scheduling_deadline_seconds)
+        if moment(self._env.now()) >= self._reservation.accepted_at + limit:
             last = self._reservation.failure or "no attempt has completed"
             raise PermanentFailure(
                 TOO_LATE,
@@ -161,7 +152,7 @@ class BuildTask(RowTask):
         The fence is below that of the claims to come, so a late release does not free those.
         """
         if self._take_count > 1:
-            self._parts.placement.release(
+            self._peers.placement.release(
                 admin_context(), dict.fromkeys(self._living(), int(self._reservation.fence.before))
             )
 
@@ -202,7 +193,7 @@ class BuildTask(RowTask):
             living = {one.instance_uuid for one in self._pending(session) if not one.is_deleting}
             if entries:
                 begun = [uuid for uuid in self._scheduled if uuid in living]
-                now = moment(self._parts.now())
+                now = moment(self._env.now())
                 zone_walks.add_walks(
                     session, self.lease.key, entries, begun, together=self._are_bound, now=now
                 )
@@ -220,17 +211,26 @@ class BuildTask(RowTask):
         for one in self._pending_requests:
             if one.cell_uuid is not None:
                 by_cell.setdefault(one.cell_uuid, []).append(one.instance_uuid)
-        asked = [
-            (self._ask_to_build(cell_uuid, uuids), len(uuids))
-            for cell_uuid, uuids in by_cell.items()
-        ]
-        failures = [error for error in (self._wait(one, n) for one, n in asked) if error]
-        if failures:
-            raise failures[0]
+        handover = Handover(
+            self._services,
+            {self.lease.key: HeldReservation(self.lease, self._reservation.context)},
+            lambda uuids: self._read(lambda session: list_build_requests(session, uuids)),
+            context=self._context,
+            timeout_seconds=self._answer_timeout_seconds,
+        )
+        failed = handover.run(by_cell)
+        if handover.lost:
+            raise LeaseLost(self.lease.key)
+        if failed:
+            raise next(iter(failed.values()))
+        self._is_closed = bool(handover.closed)
 
     def drop_deleted_walks(self) -> None:
         """Drop instances that were deleted while zones were asked to build them."""
-        self._walks = Walks(self._parts, self.lease, self._reservation, self._clean_up)
+        self._walks = Walks(
+            self._env, self._peers, self._services.leases, self.lease, self._reservation,
+            self._services.clean_up,
+        )  # fmt: skip
         self._walks.drop_deleted()
 
     def poll_zones(self) -> None:
@@ -254,14 +254,14 @@ class BuildTask(RowTask):
     def write_to_cell0(self) -> None:
         """Store the instances in cell0, in ERROR, with the reason."""
         living = self._living()
-        found = self._read(lambda session: build_requests.list_build_requests(session, living))
+        found = self._read(lambda session: list_build_requests(session, living))
         if not found:
             return
         fault = InstanceFault.from_values(
             instance_uuid=found[0].instance_uuid,
             **self._reservation.verdict,
         )
-        self._parts.cell0.store_in_cell0(self._context, [one.instance for one in found], fault)
+        self._peers.cell0.store_in_cell0(self._context, [one.instance for one in found], fault)
 
     def map_to_cell0(self) -> None:
         """Map the instances to cell0."""
@@ -288,7 +288,7 @@ class BuildTask(RowTask):
             raise answer
         if answer is not None:
             return answer
-        return self._parts.scheduling.select_destinations(
+        return self._peers.scheduling.select_destinations(
             self._context,
             self._spec(),
             self._scheduled,
@@ -303,11 +303,11 @@ class BuildTask(RowTask):
         if spec.instance_group is not None:
             group_members.refresh(
                 spec.instance_group,
-                self._parts.database,
-                self._parts.cells,
+                self._env.database,
+                self._peers.cells,
                 request_id=self._context.request_id,
             )
-            if self._parts.conf.zones.name:
+            if self._env.conf.zones.name:
                 group, key = spec.instance_group, self.lease.key
                 self._read(
                     lambda session: pending_group_members.remove_later_members(session, group, key)
@@ -317,10 +317,10 @@ class BuildTask(RowTask):
     def _no_host_reason(self, error: exception.NoValidHost) -> str:
         """Return the reason. Raises Waits if a host may become available soon."""
         reason = error.kwargs.get("reason") or error.message
-        if not self._parts.conf.zones.name:
+        if not self._env.conf.zones.name:
             return reason
         return pending_group_members.failure_reason(
-            self._parts, self._reservation, self._spec(), self._failed_trace, reason
+            self._env, self._reservation, self._spec(), self._failed_trace, reason
         )
 
     def _store_wait_reason(self, reason: str) -> None:
@@ -341,7 +341,7 @@ class BuildTask(RowTask):
         verdict = {"message": reason.message, "details": reason.details[:FAILURE_LENGTH_MAX]}
         trace = self._failed_trace or DecisionTrace.from_values(
             request_id=self._context.request_id,
-            created_at=moment(self._parts.now()),
+            created_at=moment(self._env.now()),
             sentence=reason.details,
         )
 
@@ -350,76 +350,25 @@ class BuildTask(RowTask):
             self._store_trace(session, trace)
 
         self._write(write)
-        self._parts.notifier.compute_task_failed(
+        self._env.notifier.compute_task_failed(
             self._context, "build_instances", self._living(), reason.details
         )
 
     def _store_trace(self, session: Session, trace: DecisionTrace) -> None:
-        size_max = self._parts.conf.conductor.trace_size_max
+        size_max = self._env.conf.conductor.trace_size_max
         shared, choices = decision_traces.split(trace, size_max=size_max)
-        now = moment(self._parts.now())
+        now = moment(self._env.now())
         traces_db.store_trace(session, self.lease.key, shared, choices, now=now)
-
-    # Handing over
-
-    def _ask_to_build(self, cell_uuid: str, instance_uuids: Sequence[str]) -> Asked[None] | None:
-        try:
-            return self._parts.cells.ask(
-                cell_uuid, lambda cell: self._hand_over_to(cell, cell_uuid, instance_uuids)
-            )
-        except exception.CellUnavailable:
-            return None  # logged already
-
-    def _wait(self, asked: Asked[None] | None, count: int) -> Exception | None:
-        """Return why a cell did not accept its instances, None if it accepted all."""
-        if asked is None:
-            return exception.CellUnavailable(cell="", reason="too many calls are waiting for it")
-        batches = math.ceil(count / self._batch_size)
-        try:
-            asked.wait(self._answer_timeout_seconds * batches + MAPPING_SECONDS)
-        except Exception as error:
-            return error
-        return None
-
-    def _hand_over_to(
-        self, cell: CellConductorAPI, cell_uuid: str, instance_uuids: Sequence[str]
-    ) -> None:
-        """Run in a thread of the cell, possibly after another conductor has taken the lease."""
-        for start in range(0, len(instance_uuids), self._batch_size):
-            batch = instance_uuids[start : start + self._batch_size]
-            found = self._read(partial(build_requests.list_build_requests, instance_uuids=batch))
-            if found:
-                self._parts.cell_handover.build_instances(
-                    self._context,
-                    cell_uuid,
-                    cell,
-                    found,
-                    timeout_seconds=self._answer_timeout_seconds,
-                )
-                self._map_to_cell(cell_uuid, found)
-
-    def _map_to_cell(self, cell_uuid: str, taken: Sequence[BuildRequest]) -> None:
-        held = {self.lease.key: HeldReservation(self.lease, self._reservation.context)}
-        done = self._write(
-            lambda session: instance_mapping.map_to_cell(
-                session, self._parts.reservations, held, cell_uuid, taken
-            )
-        )
-        if done.lost:
-            raise LeaseLost(self.lease.key)
-        self._is_closed = bool(done.closed)
-        LOG.info("%s: mapped to cell %s; instances: %d", self.lease.key, cell_uuid, len(taken))
-        self._clean_up_if_any(done.deleted)
 
     # Database
 
     def _write(self, fn: Callable[[Session], T]) -> T:
-        return self._parts.database.run_in_writer(fn)
+        return self._env.database.run_in_writer(fn)
 
     def _lock(self, session: Session, **values: Any) -> None:
         """Lock out users' deletes and renew the lease. Raises LeaseLost if it is not ours."""
         build_requests.lock(session, [self.lease.key])
-        if not self._parts.reservations.renew(session, self.lease, **values):
+        if not self._services.leases.renew(session, self.lease, **values):
             raise LeaseLost(self.lease.key)
 
     def _find_reservation(self, session: Session) -> Reservation | None:
@@ -436,7 +385,7 @@ class BuildTask(RowTask):
 
     def _clean_up_if_any(self, instance_uuids: Sequence[str]) -> None:
         if instance_uuids:
-            self._clean_up(instance_uuids)
+            self._services.clean_up(instance_uuids)
 
     # Properties
 
@@ -458,13 +407,9 @@ class BuildTask(RowTask):
     @property
     def _answer_timeout_seconds(self) -> float:
         """Seconds to wait for an answer; doubles with each take, as a slow peer is not dead."""
-        conf = self._parts.conf
+        conf = self._env.conf
         backoff = Backoff(conf.conductor.step_timeout_seconds, conf.rpc.long_timeout_seconds)
         return backoff.seconds(self._take_count - 1)
-
-    @property
-    def _batch_size(self) -> int:
-        return int(self._parts.conf.conductor.build_batch_size_max)
 
 
 SCHEDULE = (

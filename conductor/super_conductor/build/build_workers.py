@@ -14,10 +14,11 @@ from armillary.backoff import Backoff, KeyedBackoff
 from armillary.concurrency import WorkerPool
 from conductor.common import leased_work
 from conductor.common.leased_work import PooledWork, StepHook
-from conductor.common.leases import Lease
-from conductor.super_conductor.base_task import Dependencies
+from conductor.common.leases import Lease, Leases
+from conductor.super_conductor.base_task import Environment, Peers
 from conductor.super_conductor.build.build_group import BuildGroup
 from conductor.super_conductor.build.build_task import FAILURE_LENGTH_MAX, BuildTask
+from conductor.super_conductor.build.cell_handover import BuildServices, CellHandover
 from conductor.super_conductor.db.models import Reservation as ReservationRow
 from objects import fence
 from objects.packed.scheduling_batch import Answer
@@ -33,19 +34,21 @@ class Builds(PooledWork[BuildTask]):
 
     def __init__(
         self,
-        parts: Dependencies,
+        env: Environment,
+        peers: Peers,
+        leases: Leases,
         workers: WorkerPool,
         clean_up: Callable[[Sequence[str]], None],
         watch: StepHook = leased_work.no_hook,
     ) -> None:
-        super().__init__(parts.database, parts.reservations, parts.keeper, workers)
-        self._parts = parts
-        self._clean_up = clean_up
-        self._watch = watch
+        super().__init__(env.database, leases, workers)
+        self._conf = env.conf
+        handover = CellHandover(instances_max=env.conf.conductor.build_batch_size_max)
+        self._services = BuildServices(env, peers, leases, handover, clean_up, watch)
         self._guard = threading.Lock()
         self._waiting: deque[Lease] = deque()
         self._choosing = 0
-        self._walking = KeyedBackoff[Lease](_WALK_BACKOFF, parts.now)
+        self._walking = KeyedBackoff[Lease](_WALK_BACKOFF, env.now)
 
     @property
     def _values_of_take(self) -> Mapping[str, Any]:
@@ -60,7 +63,7 @@ class Builds(PooledWork[BuildTask]):
         Returns False when all workers are busy; the lease is released, so any conductor may resume
         it.
         """
-        self._keeper.keep(lease)
+        self.keeper.keep(lease)
         with self._guard:
             self._waiting.append(lease)
         if self._submit(self._choose_for_all):
@@ -73,7 +76,7 @@ class Builds(PooledWork[BuildTask]):
         return False
 
     def _task(self, lease: Lease, answer: Answer | None = None) -> BuildTask:
-        return BuildTask(self._parts, lease, self._clean_up, self._watch, answer)
+        return BuildTask(self._services, lease, answer)
 
     def _run(self, task: BuildTask) -> None:
         super()._run(task)
@@ -111,24 +114,24 @@ class Builds(PooledWork[BuildTask]):
             if self._choosing >= _CHOOSING_MAX or not self._waiting:
                 return []
             self._choosing += 1
-            count = min(len(self._waiting), self._parts.conf.conductor.build_batch_size_max)
+            count = min(len(self._waiting), self._conf.conductor.build_batch_size_max)
             return [self._waiting.popleft() for _ in range(count)]
 
     def _work_together(self, leases: Sequence[Lease]) -> None:
-        group = BuildGroup(self._parts, leases, self._clean_up, self._watch)
+        group = BuildGroup(self._services, leases)
         group.choose()
-        for one in group.alone:
-            self._go_on(self._run, self._task(one.lease, one.answer))
+        for lease, answer in group.alone.items():
+            self._go_on(self._run, self._task(lease, answer))
         self._go_on(self._end_together, group, leases)
 
     def _end_together(self, group: BuildGroup, leases: Sequence[Lease]) -> None:
         try:
             group.hand_over()
             if group.failed:
-                self._put_off(group.failed, self._parts.conf.conductor.retry_pause_seconds)
+                self._put_off(group.failed, self._conf.conductor.retry_pause_seconds)
         finally:
-            for lease in set(leases).difference(one.lease for one in group.alone):
-                self._keeper.drop(lease)
+            for lease in set(leases).difference(group.alone):
+                self.keeper.drop(lease)
 
     def _go_on(self, work: Callable[..., None], *args: Any) -> None:
         """Pass work to another worker, so that waiting work is not delayed; or do it now."""

@@ -13,7 +13,7 @@ from conductor.super_conductor.db import models
 from conductor.super_conductor.db.insert_missing import insert_missing
 
 
-class CleanupTask:
+class CleanupKind:
     """Kinds of cleanup."""
 
     DELETE = "delete"
@@ -44,14 +44,14 @@ def add_deletes(
     session: Session, instance_uuids: Collection[str], cell_uuid: str, context: dict[str, Any]
 ) -> None:
     """Add deletes of these instances in a cell (or cell0), free to be leased at once."""
-    _add(session, instance_uuids, CleanupTask.DELETE, cell_uuid, context)
+    _add(session, instance_uuids, CleanupKind.DELETE, cell_uuid, context)
 
 
 def add_delete_elsewhere(
     session: Session, instance_uuid: str, cell_uuid: str, context: dict[str, Any]
 ) -> None:
     """Add a delete in the other cell of an instance's move, free to be leased at once."""
-    _add(session, [instance_uuid], CleanupTask.DELETE_ELSEWHERE, cell_uuid, context)
+    _add(session, [instance_uuid], CleanupKind.DELETE_ELSEWHERE, cell_uuid, context)
 
 
 def add_copy(
@@ -66,21 +66,21 @@ def add_copy(
     A cleanup that waits for another move of the instance is kept. The cell also asks about
     leftover copies itself, later.
     """
-    _add(session, [instance_uuid], CleanupTask.DROP_COPY, cell_uuid, context, migration_uuid)
+    _add(session, [instance_uuid], CleanupKind.DROP_COPY, cell_uuid, context, migration_uuid)
 
 
 def add_releases(
     session: Session, instance_uuids: Collection[str], context: dict[str, Any]
 ) -> None:
     """Add the release of the allocations of these instances, free to be leased at once."""
-    _add(session, instance_uuids, CleanupTask.RELEASE, None, context)
+    _add(session, instance_uuids, CleanupKind.RELEASE, None, context)
 
 
 def add_zone_delete(
     session: Session, instance_uuid: str, zone_path: str, context: dict[str, Any]
 ) -> None:
     """Add the delete of an instance in a zone, free to be leased at once."""
-    task = CleanupTask.DELETE_IN_ZONE
+    task = CleanupKind.DELETE_IN_ZONE
     _add(session, [instance_uuid], task, None, context, zone_path=zone_path)
 
 

@@ -290,7 +290,7 @@ class InstanceMapping(Base):
 class Cleanup(LeaseMixin, Base):
     """A pending cleanup of an instance that its user no longer sees, or that found no host.
 
-    ``task`` is a value of ``conductor.super_conductor.db.cleanups.CleanupTask``. ``cell_uuid`` or
+    ``task`` is a value of ``conductor.super_conductor.db.cleanups.CleanupKind``. ``cell_uuid`` or
     ``zone_path``
     is the target, and ``migration_uuid`` the move if the task is about a copy.
     """

@@ -7,16 +7,17 @@ its reservation drops it. After that the cell is told, with retries until it ans
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from conductor.common import stored_contexts
+from conductor.common import leased_work, stored_contexts
 from conductor.common.clock import moment
-from conductor.common.leased_work import LeasedWork, Release
-from conductor.super_conductor.base_task import Dependencies
+from conductor.common.leased_work import LeasedWork, Release, Step, StepHook
+from conductor.common.leases import Leases
+from conductor.super_conductor.base_task import Environment, Peers
 from conductor.super_conductor.db import (
     build_requests,
     cell_changes,
@@ -25,7 +26,8 @@ from conductor.super_conductor.db import (
     moves,
     server_groups,
 )
-from conductor.super_conductor.db.cleanups import Cleanup, CleanupTask
+from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
+from conductor.super_conductor.hosts.cells import Question
 from conductor.super_conductor.zones import paths
 from conductor.super_conductor.zones.attempt_states import ATTEMPT_FINAL, AttemptState
 from objects.cell_mapping import CELL0_UUID
@@ -37,13 +39,21 @@ LOG = logging.getLogger(__name__)
 class Deletes(LeasedWork):
     """Accepts deletes and performs the cleanups that they need."""
 
-    def __init__(self, parts: Dependencies) -> None:
-        super().__init__(parts.database, parts.cleanups)
-        self._parts = parts
+    def __init__(
+        self,
+        env: Environment,
+        peers: Peers,
+        leases: Leases,
+        watch: StepHook = leased_work.no_hook,
+    ) -> None:
+        super().__init__(env.database, leases)
+        self._env = env
+        self._peers = peers
+        self._watch = watch
 
     def delete(self, context: RequestContext, instance_uuid: str) -> None:
         """Accept a delete and try to perform it at once. Unknown instances are ignored."""
-        is_in_cell = self._parts.database.run_in_writer(
+        is_in_cell = self._env.database.run_in_writer(
             lambda session: self._accept(session, context, instance_uuid)
         )
         LOG.info("%s %s: delete accepted", context.request_id, instance_uuid)
@@ -61,14 +71,10 @@ class Deletes(LeasedWork):
         leases = self.take(keys)
         if not leases:
             return 0
-        todo = self._list([lease.key for lease in leases])
-        self._release_allocations([one for one in todo if one.task == CleanupTask.RELEASE])
-        for one in todo:
-            if one.task == CleanupTask.DELETE_IN_ZONE:
-                self._delete_in_zone(one)
-            elif one.task != CleanupTask.RELEASE:
-                self._delete_in_cell(one)
-        pause_seconds = self._parts.conf.conductor.retry_pause_seconds
+        for task, todo in self._by_task([lease.key for lease in leases]).items():
+            for cleanups_of_step in [todo] if task in IN_ONE_CALL else [[one] for one in todo]:
+                self._clean_up(task, cleanups_of_step)
+        pause_seconds = self._env.conf.conductor.retry_pause_seconds
         self.release([Release(lease, pause_seconds) for lease in leases])
         return len(leases)
 
@@ -77,7 +83,7 @@ class Deletes(LeasedWork):
         is_pending = build_requests.mark_deleting(session, instance_uuid)
         # Read after marking: a build request is removed by the transaction that maps its instance.
         mapping = instance_mappings.find_mapping(session, instance_uuid)
-        instance_mappings.queue_for_delete(session, instance_uuid, now=moment(self._parts.now()))
+        instance_mappings.queue_for_delete(session, instance_uuid, now=moment(self._env.now()))
         server_groups.remove_member(session, instance_uuid)
         moves.remove_of(session, [instance_uuid])
         changes = cell_changes.list_of(session, instance_uuid)
@@ -95,64 +101,88 @@ class Deletes(LeasedWork):
                 cleanups.add_delete_elsewhere(session, instance_uuid, other, plain)
         return True
 
-    def _list(self, instance_uuids: Sequence[str]) -> list[Cleanup]:
-        with self._parts.database.reader() as session:
-            return cleanups.list_cleanups(session, instance_uuids)
+    def _by_task(self, instance_uuids: Sequence[str]) -> dict[str, list[Cleanup]]:
+        with self._env.database.reader() as session:
+            found = cleanups.list_cleanups(session, instance_uuids)
+        by_task: dict[str, list[Cleanup]] = {}
+        for one in found:
+            by_task.setdefault(one.task, []).append(one)
+        return by_task
 
-    def _release_allocations(self, todo: Sequence[Cleanup]) -> None:
-        if not todo:
-            return
-        fences = {one.instance_uuid: FENCE_FINAL for one in todo}
+    def _clean_up(self, task: str, todo: Sequence[Cleanup]) -> None:
+        step = STEPS[task]
+        uuids = [one.instance_uuid for one in todo]
         try:
-            self._parts.placement.release(admin_context(), fences)
+            is_done = leased_work.run_step(CleanupTask(self._peers, todo), step, self._watch)
         except Exception as error:
-            LOG.warning("Allocations not released (%d), will retry: %s", len(fences), error)
-        else:
-            self._done(fences.keys(), CleanupTask.RELEASE)
+            who = uuids[0] if len(uuids) == 1 else f"{len(uuids)} instances"
+            LOG.warning("%s: cannot %s; will retry: %s", who, step.name, error)
+            return
+        if is_done:
+            self._env.database.run_in_writer(
+                lambda session: cleanups.delete_cleanups(session, uuids, task)
+            )
 
-    def _delete_in_cell(self, one: Cleanup) -> None:
-        assert one.cell_uuid is not None
+
+class CleanupTask:
+    """Cleanups of one kind. Each step returns whether nothing is left to do."""
+
+    def __init__(self, peers: Peers, todo: Sequence[Cleanup]) -> None:
+        self._peers = peers
+        self._todo = todo
+
+    def release_allocations(self) -> bool:
+        """Release all in one call, and block late claims."""
+        fences = {one.instance_uuid: FENCE_FINAL for one in self._todo}
+        self._peers.placement.release(admin_context(), fences)
+        return True
+
+    def delete_in_cell(self) -> bool:
+        """Have the cell delete the instance."""
+        (one,) = self._todo
+        if one.cell_uuid == CELL0_UUID:
+            self._peers.cell0.delete_instances([one.instance_uuid])
+            return True
         context = stored_contexts.from_plain(one.context)
-        try:
-            if one.cell_uuid == CELL0_UUID:
-                self._parts.cell0.delete_instances([one.instance_uuid])
-            elif one.migration_uuid is not None:
-                migration_uuid = one.migration_uuid
-                self._parts.cells.call(
-                    one.cell_uuid,
-                    lambda cell: cell.drop_copy(context, one.instance_uuid, migration_uuid),
-                )
-            else:
-                self._parts.cells.call(
-                    one.cell_uuid, lambda cell: cell.delete_instance(context, one.instance_uuid)
-                )
-        except exception.CellNotFound:
-            LOG.warning("%s: cell %s no longer exists", one.instance_uuid, one.cell_uuid)
-        except Exception as error:
-            LOG.warning("%s: cannot delete in its cell; will retry: %s", one.instance_uuid, error)
-            return
-        self._done([one.instance_uuid], one.task)
+        return self._in_cell(one, lambda cell: cell.delete_instance(context, one.instance_uuid))
 
-    def _delete_in_zone(self, one: Cleanup) -> None:
-        """Ask the instance's zone to delete it; done when the zone reports nothing is left."""
+    def drop_copy(self) -> bool:
+        """Have the cell delete its copy of an instance that has moved."""
+        (one,) = self._todo
+        migration_uuid = str(one.migration_uuid)
+        context = stored_contexts.from_plain(one.context)
+        return self._in_cell(
+            one, lambda cell: cell.drop_copy(context, one.instance_uuid, migration_uuid)
+        )
+
+    def delete_in_zone(self) -> bool:
+        """Have the zone delete the instance; done when it reports that nothing is left."""
+        (one,) = self._todo
         assert one.zone_path is not None
         context = stored_contexts.from_plain(one.context)
         path = paths.from_text(one.zone_path)
+        attempts = {one.instance_uuid: ATTEMPT_FINAL}
         try:
-            answers = self._parts.zones.cancel(
-                context, path, {one.instance_uuid: ATTEMPT_FINAL}
-            ).wait()
+            answers = self._peers.zones.cancel(context, path, attempts).wait()
         except exception.ZoneNotFound:
             LOG.warning("%s: zone %s no longer exists", one.instance_uuid, one.zone_path)
-        except Exception as error:
-            LOG.warning("%s: cannot delete in its zone; will retry: %s", one.instance_uuid, error)
-            return
-        else:
-            if answers[one.instance_uuid]["state"] != AttemptState.GONE:
-                return
-        self._done([one.instance_uuid], one.task)
+            return True
+        return bool(answers[one.instance_uuid]["state"] == AttemptState.GONE)
 
-    def _done(self, instance_uuids: Collection[str], task: str) -> None:
-        self._parts.database.run_in_writer(
-            lambda session: cleanups.delete_cleanups(session, instance_uuids, task)
-        )
+    def _in_cell(self, one: Cleanup, question: Question[None]) -> bool:
+        assert one.cell_uuid is not None
+        try:
+            self._peers.cells.call(one.cell_uuid, question)
+        except exception.CellNotFound:
+            LOG.warning("%s: cell %s no longer exists", one.instance_uuid, one.cell_uuid)
+        return True
+
+
+IN_ONE_CALL = frozenset({CleanupKind.RELEASE})
+STEPS: Mapping[str, Step[CleanupTask, bool]] = {
+    CleanupKind.RELEASE: Step("release allocations", CleanupTask.release_allocations),
+    CleanupKind.DELETE: Step("delete in cell", CleanupTask.delete_in_cell),
+    CleanupKind.DELETE_ELSEWHERE: Step("delete in other cell", CleanupTask.delete_in_cell),
+    CleanupKind.DROP_COPY: Step("drop copy in cell", CleanupTask.drop_copy),
+    CleanupKind.DELETE_IN_ZONE: Step("delete in zone", CleanupTask.delete_in_zone),
+}

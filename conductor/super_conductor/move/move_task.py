@@ -21,12 +21,13 @@ from armillary.context import RequestContext, admin_context
 from conductor.common import leased_work, stored_contexts
 from conductor.common.clock import exact_moment, moment
 from conductor.common.leased_work import LeaseLost, PooledWork, RowTask, Step, StepHook
-from conductor.common.leases import Lease, LeaseKeeper, Leases
+from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.base_task import (
     NO_VALID_HOST,
     REFUSED,
     TOO_LATE,
-    Dependencies,
+    Environment,
+    Peers,
     PermanentFailure,
 )
 from conductor.super_conductor.build import decision_traces
@@ -75,11 +76,12 @@ class MoveTask(RowTask):
     """One conductor's work on one move."""
 
     def __init__(
-        self, parts: Dependencies, moves_leases: Leases, lease: Lease, watch: StepHook
+        self, env: Environment, peers: Peers, leases: Leases, lease: Lease, watch: StepHook
     ) -> None:
-        super().__init__(parts.database, lease)
-        self._parts = parts
-        self._leases = moves_leases
+        super().__init__(env.database, lease)
+        self._env = env
+        self._peers = peers
+        self._leases = leases
         self._watch = watch
         self._move: Move
         self._take_count = 1
@@ -95,7 +97,7 @@ class MoveTask(RowTask):
         if found is None:
             raise LeaseLost(self.lease.key)
         self._move, self._take_count = found, found.takes
-        fence = self._parts.cells.call(
+        fence = self._peers.cells.call(
             found.cell_uuid,
             lambda cell: cell.begin_operation(
                 self._context, found.instance_uuid, found.operation, found.arguments
@@ -118,7 +120,7 @@ class MoveTask(RowTask):
 
     @property
     def retry_in_seconds(self) -> float:
-        options = self._parts.conf.conductor
+        options = self._env.conf.conductor
         backoff = Backoff(options.retry_pause_seconds, options.lease_seconds)
         return backoff.seconds(self._take_count - 1)
 
@@ -134,8 +136,8 @@ class MoveTask(RowTask):
 
     def check_deadline(self) -> None:
         """Give up what missed the scheduling deadline or used all its tries."""
-        limit = timedelta(seconds=self._parts.conf.conductor.scheduling_deadline_seconds)
-        if moment(self._parts.now()) >= self._move.accepted_at + limit:
+        limit = timedelta(seconds=self._env.conf.conductor.scheduling_deadline_seconds)
+        if moment(self._env.now()) >= self._move.accepted_at + limit:
             raise PermanentFailure(TOO_LATE, f"Not scheduled within {limit.total_seconds():.0f} s")
         if self._move.takes > TRIES_MAX:
             raise PermanentFailure(TOO_LATE, f"Not scheduled after {TRIES_MAX} tries")
@@ -143,13 +145,13 @@ class MoveTask(RowTask):
     def read_instance(self) -> None:
         """Read the instance, and build the request spec of the move."""
         move = self._move
-        instance = self._parts.cells.call(
+        instance = self._peers.cells.call(
             move.cell_uuid, lambda cell: cell.get_instance(self._context, move.instance_uuid)
         )
         self._spec = move_specs.make(
-            self._parts.database,
-            self._parts.cells,
-            self._parts.conf.pci.alias,
+            self._env.database,
+            self._peers.cells,
+            self._env.conf.pci.alias,
             self._context,
             move=move,
             instance=instance,
@@ -161,7 +163,7 @@ class MoveTask(RowTask):
         if self._move.operation not in SOURCE_HELD_BY_MIGRATION:
             return
         try:
-            self._parts.placement.move_allocations(
+            self._peers.placement.move_allocations(
                 admin_context(),
                 self._move.instance_uuid,
                 self._move.migration_uuid,
@@ -180,7 +182,7 @@ class MoveTask(RowTask):
         The fence is below that of the claim to come, so a late release does not free that.
         """
         if self._move.takes > 1 and self._move.operation not in CLAIMED_BY_CELL:
-            self._parts.placement.release(
+            self._peers.placement.release(
                 admin_context(), {self._move.instance_uuid: int(self._claim_fence.before)}
             )
 
@@ -190,13 +192,13 @@ class MoveTask(RowTask):
         is_dry = self._move.operation in CLAIMED_BY_CELL
         try:
             if is_dry:
-                found = self._parts.scheduler.select_destinations(
+                found = self._peers.scheduler.select_destinations(
                     self._context, self._spec, [self._move.instance_uuid],
                     fences=[int(self._claim_fence)], dry_run=True,
                     timeout_seconds=self._answer_timeout_seconds,
                 )  # fmt: skip
             else:
-                found = self._parts.scheduling.select_destinations(
+                found = self._peers.scheduling.select_destinations(
                     self._context, self._spec, [self._move.instance_uuid],
                     fences=[int(self._claim_fence)], timeout_seconds=self._answer_timeout_seconds,
                 )  # fmt: skip
@@ -219,7 +221,7 @@ class MoveTask(RowTask):
         """Record that the move may change cells; another cell is not contacted without this."""
         move = self._move
         if any(chosen.cell_uuid != move.cell_uuid for chosen in self._selections):
-            now = moment(self._parts.now())
+            now = moment(self._env.now())
             self._write(
                 lambda session: cell_changes.allow(
                     session, move.migration_uuid, move.instance_uuid, move.cell_uuid, now=now
@@ -235,7 +237,7 @@ class MoveTask(RowTask):
             "request_spec": self._spec.obj_to_primitive(),
         }
         try:
-            self._parts.cells.call(
+            self._peers.cells.call(
                 move.cell_uuid,
                 lambda cell: cell.continue_operation(
                     self._context, move.instance_uuid, move.migration_uuid, facts
@@ -251,7 +253,7 @@ class MoveTask(RowTask):
 
         If so, the conflict comes from a claim that an earlier try made for the instance.
         """
-        held = self._parts.placement.get_allocations(admin_context(), [self._move.migration_uuid])
+        held = self._peers.placement.get_allocations(admin_context(), [self._move.migration_uuid])
         return bool(held)
 
     def _give_up(self, reason: PermanentFailure) -> None:
@@ -262,7 +264,7 @@ class MoveTask(RowTask):
             instance_uuid=move.instance_uuid, message=reason.message, details=reason.details
         )
         try:
-            self._parts.cells.call(
+            self._peers.cells.call(
                 move.cell_uuid,
                 lambda cell: cell.fail_operation(
                     self._context, move.instance_uuid, move.migration_uuid, fault
@@ -277,12 +279,12 @@ class MoveTask(RowTask):
         """Return a trace for a move that no scheduler decided on."""
         return DecisionTrace.from_values(
             request_id=self._context.request_id,
-            created_at=moment(self._parts.now()),
+            created_at=moment(self._env.now()),
             sentence=reason.details,
         )
 
     def _keep_trace(self, trace: DecisionTrace, *, host: str | None) -> None:
-        move, conf = self._move, self._parts.conf.conductor
+        move, conf = self._move, self._env.conf.conductor
         shared, choices = decision_traces.split(trace, size_max=conf.trace_size_max)
         sentence = trace.sentence
         decided = MoveTrace(
@@ -292,7 +294,7 @@ class MoveTask(RowTask):
             request_id=self._context.request_id,
             host=host,
             sentence=None if sentence is None else sentence[:SENTENCE_LENGTH_MAX],
-            stored_at=exact_moment(self._parts.now()),
+            stored_at=exact_moment(self._env.now()),
         )
         whole = {**shared, "choices": list(choices.values())}
         keep_max = conf.move_traces_max
@@ -302,7 +304,7 @@ class MoveTask(RowTask):
         """Notify operators; the instance keeps its state."""
         task = NOTIFICATION_NAMES.get(self._move.operation)
         if task is not None:
-            self._parts.notifier.compute_task_failed(
+            self._env.notifier.compute_task_failed(
                 self._context,
                 task,
                 [self._move.instance_uuid],
@@ -321,7 +323,7 @@ class MoveTask(RowTask):
 
     @property
     def _answer_timeout_seconds(self) -> float:
-        conf = self._parts.conf
+        conf = self._env.conf
         backoff = Backoff(conf.conductor.step_timeout_seconds, conf.rpc.long_timeout_seconds)
         return backoff.seconds(self._move.takes - 1)
 
@@ -331,7 +333,7 @@ class MoveTask(RowTask):
                 raise LeaseLost(self.lease.key)
             return fn(session)
 
-        return self._parts.database.run_in_writer(ours)
+        return self._env.database.run_in_writer(ours)
 
 
 STEPS: Sequence[Step[MoveTask, None]] = (
@@ -351,13 +353,15 @@ class Moves(PooledWork[MoveTask]):
 
     def __init__(
         self,
-        parts: Dependencies,
+        env: Environment,
+        peers: Peers,
         leases: Leases,
         workers: WorkerPool,
         watch: StepHook = leased_work.no_hook,
     ) -> None:
-        super().__init__(parts.database, leases, LeaseKeeper(parts.database, leases), workers)
-        self._parts = parts
+        super().__init__(env.database, leases, workers)
+        self._env = env
+        self._peers = peers
         self._watch = watch
 
     @property
@@ -365,7 +369,7 @@ class Moves(PooledWork[MoveTask]):
         return {"takes": models.Move.takes + 1}
 
     def _task(self, lease: Lease) -> MoveTask:
-        return MoveTask(self._parts, self.leases, lease, self._watch)
+        return MoveTask(self._env, self._peers, self.leases, lease, self._watch)
 
     def accept(self, move: Move, within: Callable[[Session], None] = write_nothing) -> None:
         """Store a move and have its cell start it; a worker does the rest soon.
@@ -381,16 +385,16 @@ class Moves(PooledWork[MoveTask]):
             within(session)
             moves.add(session, move, lease.columns)
 
-        self._parts.database.run_in_writer(write)
-        self._keeper.keep(lease)
+        self._env.database.run_in_writer(write)
+        self.keeper.keep(lease)
         try:
             self._task(lease).begin()
         except Exception as error:
             if not _is_refusal(error):
                 self._let_go(lease)
                 raise
-            self._keeper.drop(lease)
-            self._parts.database.run_in_writer(
+            self.keeper.drop(lease)
+            self._env.database.run_in_writer(
                 lambda session: moves.remove(session, move.migration_uuid)
             )
             raise
@@ -398,11 +402,3 @@ class Moves(PooledWork[MoveTask]):
 
     def _note_lost(self, lease: Lease) -> None:
         LOG.debug("%s: another conductor has taken the move, or it is over", lease.key)
-
-    def renew_leases(self) -> None:
-        """Renew the leases of all moves in progress."""
-        self._keeper.renew_all()
-
-    def give_back(self) -> None:
-        """Release the leases of all moves in progress, for other conductors to take."""
-        self._keeper.release_all()

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from oslo_config import cfg
 from oslo_db import exception as db_exception
 from sqlalchemy.orm import Session
 
@@ -23,8 +22,8 @@ from armillary.context import RequestContext
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common import stored_contexts
 from conductor.common.clock import moment
-from conductor.common.leases import Lease
-from conductor.super_conductor.base_task import Dependencies
+from conductor.common.leases import Lease, Leases
+from conductor.super_conductor.base_task import Environment, Peers
 from conductor.super_conductor.db import (
     build_requests,
     cleanups,
@@ -69,14 +68,17 @@ class DelegatedBuilds:
 
     def __init__(
         self,
-        parts: Dependencies,
+        env: Environment,
+        peers: Peers,
+        leases: Leases,
         *,
         begin: Callable[[Lease], object],
         delete: Callable[[RequestContext, str], None],
     ) -> None:
         """``begin`` starts the work on a reservation; ``delete`` accepts an instance's delete."""
-        self._parts = parts
-        self._conf: cfg.ConfigOpts = parts.conf
+        self._env = env
+        self._peers = peers
+        self._leases = leases
         self._begin = begin
         self._delete = delete
 
@@ -92,7 +94,7 @@ class DelegatedBuilds:
 
     def get_attempts(self, context: RequestContext, instance_uuids: Sequence[str]) -> Attempts:
         """Return the state of the newest attempts. See ``ZoneAPI.get_attempts``."""
-        with self._parts.database.reader() as session:
+        with self._env.database.reader() as session:
             guests = zone_attempts.list_guests(session, instance_uuids)
         return self._states(context, [attempts[-1] for attempts in guests.values()])
 
@@ -100,14 +102,14 @@ class DelegatedBuilds:
         """Cancel attempts, and refuse those that have not arrived yet. See ``ZoneAPI.cancel``."""
 
         def write(session: Session) -> list[str]:
-            now = moment(self._parts.now())
+            now = moment(self._env.now())
             zone_attempts.cancel(session, dict(attempts), origin=zone_attempts.OWN, now=now)
             found = zone_attempts.list_guests(session, attempts)
             return _to_delete(session, [guest for each in found.values() for guest in each])
 
-        for local_uuid in self._parts.database.run_in_writer(write):
+        for local_uuid in self._env.database.run_in_writer(write):
             self._delete(context, local_uuid)
-        with self._parts.database.reader() as session:
+        with self._env.database.reader() as session:
             guests = zone_attempts.list_guests(session, attempts)
         return {
             instance_uuid: self._answer_of_all(context, tried)
@@ -117,7 +119,7 @@ class DelegatedBuilds:
     # Accepting orders
 
     def _store(self, context: RequestContext, order: ZoneOrder) -> list[Lease]:
-        return self._parts.database.run_in_writer(
+        return self._env.database.run_in_writer(
             lambda session: self._store_new(session, context, order)
         )
 
@@ -125,8 +127,8 @@ class DelegatedBuilds:
         self, session: Session, context: RequestContext, order: ZoneOrder
     ) -> list[Lease]:
         new = _new_ones(session, order)
-        leases = [self._parts.reservations.held(_reservation_id()) for _one in new]
-        now = moment(self._parts.now())
+        leases = [self._leases.held(_reservation_id()) for _one in new]
+        now = moment(self._env.now())
         rows = [
             _rows(one, lease, order.origin, now) for one, lease in zip(new, leases, strict=True)
         ]
@@ -171,7 +173,7 @@ class DelegatedBuilds:
 
     def _states(self, context: RequestContext, guests: Sequence[Guest]) -> Attempts:
         uuids = [guest.local_uuid for guest in guests if guest.local_uuid is not None]
-        with self._parts.database.reader() as session:
+        with self._env.database.reader() as session:
             # Build requests are read first: an instance is mapped before its build request is
             # removed.
             pending = build_requests.known(session, uuids)
@@ -230,13 +232,13 @@ class DelegatedBuilds:
             }
 
         try:
-            return self._parts.cells.call(cell_uuid, ask)
+            return self._peers.cells.call(cell_uuid, ask)
         except (exception.CellUnavailable, exception.CellNotFound) as error:
             LOG.debug("Cannot get %d instances built for other zones: %s", len(uuids), error)
             return {}
 
     def _find_in_cell0(self, uuid: str) -> Instance | None:
-        return _or_none(lambda: self._parts.cell0.get_instance(uuid))
+        return _or_none(lambda: self._peers.cell0.get_instance(uuid))
 
 
 def _or_none(get: Callable[[], Instance]) -> Instance | None:

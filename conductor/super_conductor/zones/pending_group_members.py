@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.common.clock import moment
-from conductor.super_conductor.base_task import Dependencies
+from conductor.super_conductor.base_task import Environment
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.reservations import Reservation
 from conductor.super_conductor.db.zone_walks import WalkState
@@ -44,7 +44,7 @@ def remove_later_members(session: Session, group: InstanceGroup, reservation_id:
 
 
 def failure_reason(
-    parts: Dependencies,
+    env: Environment,
     reservation: Reservation,
     spec: RequestSpec,
     trace: DecisionTrace | None,
@@ -62,12 +62,12 @@ def failure_reason(
         return reason
     if trace is None or not trace.zones:
         return reason
-    with parts.database.reader() as session:
+    with env.database.reader() as session:
         ahead = _find(session, group.members, reservation.reservation_id).ahead
     if not ahead:
         return reason
-    limit = timedelta(seconds=parts.conf.zones.reconcile_timeout_seconds)
-    if moment(parts.now()) < reservation.accepted_at + limit:
+    limit = timedelta(seconds=env.conf.zones.reconcile_timeout_seconds)
+    if moment(env.now()) < reservation.accepted_at + limit:
         raise MustWait(f"{reason} Its server group's policy is affinity: waiting for {ahead[0]}.")
     return (
         f"{reason} Waited {limit.total_seconds():.0f} s for other members of its affinity "

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from armillary.context import RequestContext, admin_context
 from conductor.common.clock import moment
 from conductor.common.stored_contexts import to_plain
-from conductor.super_conductor.base_task import Dependencies
+from conductor.super_conductor.base_task import Environment, Peers
 from conductor.super_conductor.db import cleanups, instance_mappings
 from conductor.super_conductor.db.instance_mappings import InZone, Size
 from conductor.super_conductor.zones import paths
@@ -35,8 +35,14 @@ _AMOUNT_MAX = 2**31 - 1
 class Reconciler:
     """One pass of each check, run as periodic tasks. ``delete`` accepts an instance's delete."""
 
-    def __init__(self, parts: Dependencies, delete: Callable[[RequestContext, str], None]) -> None:
-        self._parts = parts
+    def __init__(
+        self,
+        env: Environment,
+        peers: Peers,
+        delete: Callable[[RequestContext, str], None],
+    ) -> None:
+        self._env = env
+        self._peers = peers
         self._delete = delete
 
     def reconcile_unknown(self) -> None:
@@ -58,7 +64,7 @@ class Reconciler:
             else:
                 self._take_size(one, answer)
 
-    def settle_sizes(self) -> int:
+    def reconcile_sizes(self) -> int:
         """Update the usage of servers whose resize is over; return their number."""
         return sum(
             self._take_size(one, answer) for one, answer in self._ask(None, resizing_only=True)
@@ -70,7 +76,7 @@ class Reconciler:
         """Yield each server with the answer of its zone; servers of silent zones are left out."""
         after = ""
         while True:
-            with self._parts.database.reader() as session:
+            with self._env.database.reader() as session:
                 found = instance_mappings.list_in_zones(
                     session, cell_uuid, after=after, limit=_BATCH_SIZE, resizing_only=resizing_only
                 )
@@ -88,7 +94,7 @@ class Reconciler:
     def _ask_zone(self, text: str, uuids: Sequence[str]) -> Attempts | None:
         path = paths.from_text(text)
         try:
-            return self._parts.zones.get_attempts(admin_context(), path, uuids).wait()
+            return self._peers.zones.get_attempts(admin_context(), path, uuids).wait()
         except Exception as error:
             LOG.debug("Cannot get the state of %d servers in zone %s: %s", len(uuids), text, error)
             return None
@@ -103,7 +109,7 @@ class Reconciler:
         def write(session: Session) -> bool:
             return instance_mappings.replace_size(session, one.instance_uuid, one.size, size)
 
-        is_taken = self._parts.database.run_in_writer(write)
+        is_taken = self._env.database.run_in_writer(write)
         return is_taken and one.size.is_resizing and not size.is_resizing
 
     def _may_be_in_transit(self, one: InZone) -> bool:
@@ -111,16 +117,16 @@ class Reconciler:
         if not one.size.is_resizing or one.size.resize_asked_at is None:
             return False
         steps = len(paths.from_text(one.zone_path)) + 1  # one more for the zone's own work
-        patience = timedelta(seconds=steps * self._parts.conf.zones.forward_timeout_seconds)
-        return moment(self._parts.now()) < one.size.resize_asked_at + patience
+        patience = timedelta(seconds=steps * self._env.conf.zones.forward_timeout_seconds)
+        return moment(self._env.now()) < one.size.resize_asked_at + patience
 
     def _is_there(self, uuid: str, text: str) -> None:
         def write(session: Session) -> bool:
             return instance_mappings.leave_cell(session, uuid, CELL0_UUID)
 
-        if self._parts.database.run_in_writer(write):
+        if self._env.database.run_in_writer(write):
             LOG.info("%s: found in zone %s", uuid, text)
-            self._parts.cell0.delete_instances([uuid])
+            self._peers.cell0.delete_instances([uuid])
 
     def _is_not_there(self, context: RequestContext, uuid: str, text: str) -> None:
         """Delete what the zone has or may still create; the server stays in ERROR here."""
@@ -129,7 +135,7 @@ class Reconciler:
             instance_mappings.map_to_zone(session, uuid, None)
             cleanups.add_zone_delete(session, uuid, text, to_plain(context))
 
-        self._parts.database.run_in_writer(write)
+        self._env.database.run_in_writer(write)
         LOG.info("%s: not found in zone %s", uuid, text)
 
 

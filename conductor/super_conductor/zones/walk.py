@@ -24,8 +24,13 @@ from collections.abc import Callable, Sequence
 from sqlalchemy.orm import Session
 
 from conductor.common import stored_contexts
-from conductor.common.leases import Lease
-from conductor.super_conductor.base_task import NO_VALID_HOST, Dependencies, PermanentFailure
+from conductor.common.leases import Lease, Leases
+from conductor.super_conductor.base_task import (
+    NO_VALID_HOST,
+    Environment,
+    Peers,
+    PermanentFailure,
+)
 from conductor.super_conductor.db import build_requests
 from conductor.super_conductor.db.reservations import Reservation
 from conductor.super_conductor.db.zone_walks import WalkState
@@ -42,15 +47,17 @@ class Walks:
 
     def __init__(
         self,
-        parts: Dependencies,
+        env: Environment,
+        peers: Peers,
+        leases: Leases,
         lease: Lease,
         reservation: Reservation,
         clean_up: Callable[[Sequence[str]], None],
     ) -> None:
         context = stored_contexts.from_plain(reservation.context)
-        self._store = WalkStore(parts, lease, reservation)
-        self._poller = WalkPoller(parts, self._store, context, clean_up)
-        self._starter = WalkStarter(parts, self._store, context)
+        self._store = WalkStore(env, leases, lease, reservation)
+        self._poller = WalkPoller(env, peers, self._store, context, clean_up)
+        self._starter = WalkStarter(env, peers, self._store, context)
         self._clean_up = clean_up
 
     def drop_deleted(self) -> None:

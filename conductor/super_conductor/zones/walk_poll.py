@@ -9,7 +9,7 @@ from datetime import timedelta
 from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext
-from conductor.super_conductor.base_task import Dependencies
+from conductor.super_conductor.base_task import Environment, Peers
 from conductor.super_conductor.db import build_requests, instance_mappings, zone_walks
 from conductor.super_conductor.db.zone_walks import Walk, WalkState
 from conductor.super_conductor.zones import walk_changes
@@ -26,12 +26,14 @@ class WalkPoller:
 
     def __init__(
         self,
-        parts: Dependencies,
+        env: Environment,
+        peers: Peers,
         store: WalkStore,
         context: RequestContext,
         clean_up: Callable[[Sequence[str]], None],
     ) -> None:
-        self._parts = parts
+        self._env = env
+        self._peers = peers
         self._store = store
         self._context = context
         self._clean_up = clean_up
@@ -57,17 +59,17 @@ class WalkPoller:
 
     def _look(self, path: Path, walks: Sequence[Walk]) -> Waiting[Attempts]:
         uuids = [one.instance_uuid for one in walks]
-        return self._parts.zones.get_attempts(self._context, path, uuids)
+        return self._peers.zones.get_attempts(self._context, path, uuids)
 
     def _cancel(self, path: Path, walks: Sequence[Walk]) -> Waiting[Attempts]:
         attempts = {one.instance_uuid: one.attempt for one in walks}
-        return self._parts.zones.cancel(self._context, path, attempts)
+        return self._peers.zones.cancel(self._context, path, attempts)
 
     def _note(self, walks: Sequence[Walk], answers: Attempts) -> None:
         won = []
         changed = []
         now = self._store.now
-        limit = timedelta(seconds=self._parts.conf.zones.attempt_timeout_seconds)
+        limit = timedelta(seconds=self._env.conf.zones.attempt_timeout_seconds)
         for one in walks:
             answer = answers.get(one.instance_uuid)
             if answer is not None and answer["attempt"] != one.attempt:
@@ -83,7 +85,7 @@ class WalkPoller:
             self._arrive(won)
 
     def _note_silence(self, walks: Sequence[Walk], error: Exception) -> None:
-        limit = timedelta(seconds=self._parts.conf.zones.reconcile_timeout_seconds)
+        limit = timedelta(seconds=self._env.conf.zones.reconcile_timeout_seconds)
         now = self._store.now
         lost = [one for one in walks if now >= one.heard_at + limit]
         LOG.debug("%s: cannot get the state of %d attempts: %s", self._store.key, len(walks), error)

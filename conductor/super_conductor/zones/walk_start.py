@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext
-from conductor.super_conductor.base_task import Dependencies
+from conductor.super_conductor.base_task import Environment, Peers
 from conductor.super_conductor.build import group_members
 from conductor.super_conductor.db import build_requests, request_specs, zone_walks
 from conductor.super_conductor.db.zone_attempts import OWN as OWN_ORIGIN
@@ -34,8 +34,11 @@ _Ready = list[tuple[Walk, Entry]]
 class WalkStarter:
     """Starts the next attempt of walks that are at a new candidate host."""
 
-    def __init__(self, parts: Dependencies, store: WalkStore, context: RequestContext) -> None:
-        self._parts = parts
+    def __init__(
+        self, env: Environment, peers: Peers, store: WalkStore, context: RequestContext
+    ) -> None:
+        self._env = env
+        self._peers = peers
         self._store = store
         self._context = context
         self._affinity = Affinity(store)
@@ -89,7 +92,7 @@ class WalkStarter:
         No order was sent there yet, so the next candidate can be tried at once.
         """
         asked = [
-            (path, self._parts.zones.get_attempts(self._context, path, _uuids(walks)))
+            (path, self._peers.zones.get_attempts(self._context, path, _uuids(walks)))
             for path, walks in places.items()
         ]
         reached = {}
@@ -123,17 +126,17 @@ class WalkStarter:
         return self._store.write(write)
 
     def _give_order(self, path: Path, walks: Sequence[Walk]) -> Waiting[None]:
-        return self._parts.zones.create(self._context, path, self._order_of(path, walks))
+        return self._peers.zones.create(self._context, path, self._order_of(path, walks))
 
     def _order_of(self, path: Path, walks: Sequence[Walk]) -> ZoneOrder:
         uuids = [one.instance_uuid for one in walks]
-        with self._parts.database.reader() as session:
+        with self._env.database.reader() as session:
             requests = {
                 one.instance_uuid: one for one in build_requests.list_build_requests(session, uuids)
             }
             spec = request_specs.get_spec(session, uuids[0])
         return ZoneOrder.from_values(
-            origin=str(self._parts.conf.zones.name) if path else OWN_ORIGIN,
+            origin=str(self._env.conf.zones.name) if path else OWN_ORIGIN,
             request_spec=self._with_group(spec),
             instances=[requests[uuid].instance.obj_to_primitive() for uuid in uuids],
             host_ids=[str(one.host_id) for one in walks],
@@ -145,8 +148,8 @@ class WalkStarter:
         if spec.instance_group is not None:
             group_members.refresh(
                 spec.instance_group,
-                self._parts.database,
-                self._parts.cells,
+                self._env.database,
+                self._peers.cells,
                 request_id=self._context.request_id,
             )
             spec.instance_group = spec.instance_group.with_values(zone_paths=[])

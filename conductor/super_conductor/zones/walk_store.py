@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from conductor.common.clock import moment
 from conductor.common.leased_work import LeaseLost
-from conductor.common.leases import Lease
-from conductor.super_conductor.base_task import Dependencies
+from conductor.common.leases import Lease, Leases
+from conductor.super_conductor.base_task import Environment
 from conductor.super_conductor.db import build_requests, cleanups, zone_walks
 from conductor.super_conductor.db.reservations import Reservation
 from conductor.super_conductor.db.zone_walks import Walk
@@ -36,8 +36,11 @@ class Entry:
 class WalkStore:
     """The walks of one leased reservation. Writes raise LeaseLost after another took it over."""
 
-    def __init__(self, parts: Dependencies, lease: Lease, reservation: Reservation) -> None:
-        self._parts = parts
+    def __init__(
+        self, env: Environment, leases: Leases, lease: Lease, reservation: Reservation
+    ) -> None:
+        self._env = env
+        self._leases = leases
         self._lease = lease
         self._reservation = reservation
         self.entries = [
@@ -53,7 +56,7 @@ class WalkStore:
 
     @property
     def now(self) -> datetime:
-        return moment(self._parts.now())
+        return moment(self._env.now())
 
     def entry_of(self, one: Walk) -> Entry | None:
         """Return the current candidate of a walk; None at the end of the list."""
@@ -74,7 +77,7 @@ class WalkStore:
         return found
 
     def read(self, query: Callable[[Session], T]) -> T:
-        with self._parts.database.reader() as session:
+        with self._env.database.reader() as session:
             return query(session)
 
     def write(self, fn: Callable[[Session], T]) -> T:
@@ -82,11 +85,11 @@ class WalkStore:
 
         def write(session: Session) -> T:
             build_requests.lock(session, [self._lease.key])
-            if not self._parts.reservations.renew(session, self._lease):
+            if not self._leases.renew(session, self._lease):
                 raise LeaseLost(self._lease.key)
             return fn(session)
 
-        return self._parts.database.run_in_writer(write)
+        return self._env.database.run_in_writer(write)
 
     def write_changes(self, changed: Sequence[Change]) -> None:
         if not changed:

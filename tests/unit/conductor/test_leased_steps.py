@@ -17,7 +17,8 @@ from conductor.cell_conductor.base_task import Task
 from conductor.common import leased_work
 from conductor.common.leased_work import Step, StepHook
 from conductor.super_conductor.base_task import PermanentFailure
-from conductor.super_conductor.build import build_task
+from conductor.super_conductor.build import build_group, build_task
+from conductor.super_conductor.delete import delete_task
 from conductor.super_conductor.move import move_task
 from objects.cell_mapping import CELL0_UUID
 from objects.fence import FENCE_FINAL
@@ -129,6 +130,23 @@ def a_build(plane: ControlPlane, *, has_host: bool = True) -> Played:
     )  # fmt: skip
 
 
+def builds_together(plane: ControlPlane) -> Played:
+    uuids = [uuid for _ in range(3) for uuid in plane.create()]
+    return Played(
+        plane.workers.work, plane.start, plane.settle, lambda: plane.check(*uuids),
+    )  # fmt: skip
+
+
+def a_delete(plane: ControlPlane, *, is_built: bool) -> Played:
+    kept, gone = plane.build(2) if is_built else plane.create(2)
+
+    def work() -> None:
+        plane.delete(gone)
+        plane.workers.work()
+
+    return Played(work, plane.start, plane.settle, lambda: plane.check(kept))
+
+
 def a_move(plane: ControlPlane, operation: str, *, has_host: bool = True) -> Played:
     plane.add_flavor("large", vcpus=4, memory_mb=2048)
     plane.map_hosts()
@@ -142,6 +160,9 @@ def a_move(plane: ControlPlane, operation: str, *, has_host: bool = True) -> Pla
 
 
 BUILT = names(build_task.SCHEDULE, build_task.HAND_OVER)
+TOGETHER = names(build_group.CHOOSE, build_group.HAND_OVER)
+OF_OTHER_PLACES = {"delete in other cell", "drop copy in cell", "delete in zone"}
+"""Cleanups after moves between cells and in zones."""
 BURIED = names(build_task.SCHEDULE[:-1], build_task.STORE_IN_CELL0)
 MOVED = names(move_task.STEPS)
 SELECT = "select destinations of move"
@@ -201,6 +222,14 @@ def stage(tmp_path: Any) -> Iterator[Stage]:
 
 STORIES = [
     Story("build", "plane", BUILT, a_build, {"select destinations"}),
+    Story(
+        "builds together", "plane", TOGETHER, builds_together, {"select destinations together"}
+    ),
+    Story("delete", "plane", ("delete in cell",), partial(a_delete, is_built=True)),
+    Story(
+        "delete before a cell knows it", "plane", ("release allocations",),
+        partial(a_delete, is_built=False),
+    ),
     Story("no host", "plane", BURIED, partial(a_build, has_host=False)),
     Story("resize", "plane", MOVED, partial(a_move, operation="resize"), {SELECT}),
     Story(
@@ -249,11 +278,15 @@ def harness(monkeypatch: pytest.MonkeyPatch) -> StepHarness:
 
 
 def test_every_step_is_in_a_story(cell: Cell) -> None:
-    """But those of walks through zones: ``test_lost_answers`` has their kills."""
-    tables = [table for stage, table in build_task.STEPS.items() if table is not build_task.WALK]
+    """But those of walks through zones, and of cleanups elsewhere: other tests have their kills."""
+    tables = [
+        *(table for table in build_task.STEPS.values() if table is not build_task.WALK),
+        build_group.CHOOSE, build_group.HAND_OVER, move_task.STEPS,
+    ]  # fmt: skip
     works: list[Task[Any]] = [cell.build, cell.delete, cell.operations]
     in_cell = {step.name for work in works for step in work.steps.values()}
-    known = {*names(*tables, move_task.STEPS), *in_cell}
+    cleanups = {step.name for step in delete_task.STEPS.values()} - OF_OTHER_PLACES
+    known = {*names(*tables), *in_cell, *cleanups}
     assert {step for story in STORIES for step in story.steps} == known
 
 

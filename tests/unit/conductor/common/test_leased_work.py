@@ -16,7 +16,7 @@ class Found(LeasedWork):
     """Work that only notes what it is to resume."""
 
     def __init__(self, plane: ControlPlane) -> None:
-        super().__init__(plane.database, plane.parts.reservations)
+        super().__init__(plane.database, plane.builds.leases)
         self.keys: list[str] = []
 
     def resume(self, keys: Sequence[str]) -> int:

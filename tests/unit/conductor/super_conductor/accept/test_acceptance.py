@@ -86,7 +86,7 @@ def test_a_reservation_id_is_short(plane: ControlPlane) -> None:
     """It is r- and eight letters or digits, from the given random source."""
     rng = random.Random(7)
     acceptance = Acceptance(
-        plane.conf, plane.database, plane.parts.reservations, now=plane.clock, rng=rng
+        plane.conf, plane.database, plane.builds.leases, now=plane.clock, rng=rng
     )
     request = {"name": "web", "flavor": "small"}
     accepted = acceptance.accept(a_user(), request)
@@ -111,7 +111,7 @@ def test_a_new_reservation_is_leased(plane: ControlPlane, accept: Accept) -> Non
         row = session.get(models.Reservation, lease.key)
         assert row is not None
         assert (row.lease_owner, row.fence) == (lease.owner, int(FIRST_FENCE))
-        assert plane.parts.reservations.list_free(session, limit=1) == []
+        assert plane.builds.leases.list_free(session, limit=1) == []
 
 
 def test_no_token_is_stored(plane: ControlPlane, accept: Accept) -> None:

@@ -256,7 +256,7 @@ def test_no_lease_is_kept_when_all_is_done(plane: ControlPlane) -> None:
     uuids = some(plane)
     plane.scheduler.refused = {uuids[0]}
     plane.workers.work()
-    assert len(plane.parts.keeper) == 0
+    assert len(plane.builds.keeper) == 0
 
 
 def test_one_that_finds_all_workers_busy_is_left_to_recovery(plane: ControlPlane) -> None:

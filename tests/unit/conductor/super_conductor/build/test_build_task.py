@@ -350,7 +350,7 @@ def test_of_two_conductors_one_takes_what_was_left_lying(
     other_plane.clock.advance(60)
     free = ["r-none"]
     with plane.database.reader() as session:
-        free = plane.parts.reservations.list_free(session, limit=10)
+        free = plane.builds.leases.list_free(session, limit=10)
     plane.builds.resume(free)
     other_plane.builds.resume(free)
     assert sorted(len(one.workers.waiting) for one in (plane, other_plane)) == [0, 1]
@@ -400,10 +400,10 @@ def test_leases_of_work_in_hand_are_renewed(plane: ControlPlane) -> None:
     """A request that waits for the scheduler for long is not taken away."""
     plane.create()
     plane.clock.advance(plane.conf.conductor.lease_seconds - 1)
-    plane.parts.keeper.renew_all()
+    plane.builds.keeper.renew_all()
     plane.clock.advance(plane.conf.conductor.lease_seconds - 1)
     with plane.database.reader() as session:
-        assert plane.parts.reservations.list_free(session, limit=10) == []
+        assert plane.builds.leases.list_free(session, limit=10) == []
 
 
 def test_a_request_that_finds_all_workers_busy_is_left_to_recovery(plane: ControlPlane) -> None:

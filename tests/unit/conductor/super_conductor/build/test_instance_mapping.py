@@ -30,7 +30,7 @@ def map_to_cell(
     (cell_uuid,) = plane.cells
     return plane.database.run_in_writer(
         lambda session: instance_mapping.map_to_cell(
-            session, plane.parts.reservations, held, cell_uuid, taken
+            session, plane.builds.leases, held, cell_uuid, taken
         )
     )
 
@@ -66,7 +66,7 @@ def test_a_reservation_that_is_not_ours_any_more_is_left_alone(plane: ControlPla
     (one, all_of_one), (two, all_of_two) = accept(plane), accept(plane)
     plane.clock.advance(60)
     taken_over = plane.database.run_in_writer(
-        lambda session: plane.parts.reservations.take(session, two.key)
+        lambda session: plane.builds.leases.take(session, two.key)
     )
     assert taken_over is not None
     done = map_to_cell(plane, [one, two], [*all_of_one, *all_of_two])

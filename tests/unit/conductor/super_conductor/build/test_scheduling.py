@@ -26,9 +26,7 @@ SECONDS_MAX = 60.0
 
 
 def some_destinations() -> Destinations:
-    return Destinations.from_values(
-        choices=np.zeros((1, 1), dtype=np.int64), trace=DecisionTrace.from_values()
-    )
+    return Destinations.from_values(choices=np.full((1, 1), -1), trace=DecisionTrace.from_values())
 
 
 class Scheduler:

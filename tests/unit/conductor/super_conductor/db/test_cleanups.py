@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armillary.db import Database
 from conductor.super_conductor.db import cleanups
-from conductor.super_conductor.db.cleanups import Cleanup, CleanupTask
+from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 
 CELL = "c0ffee00-0000-4000-8000-000000000001"
 ONE = "00000000-0000-4000-8000-000000000001"
@@ -18,8 +18,8 @@ def test_a_delete_and_a_release_are_done_each_by_itself(any_api_database: Databa
         cleanups.add_deletes(session, [ONE], "other", {})  # the same task again changes nothing
         found = sorted(cleanups.list_cleanups(session, [ONE]), key=lambda one: one.task)
         assert found == [
-            Cleanup(ONE, CleanupTask.DELETE, CELL, {"user_id": "u1"}),
-            Cleanup(ONE, CleanupTask.RELEASE, None, {"user_id": "u1"}),
+            Cleanup(ONE, CleanupKind.DELETE, CELL, {"user_id": "u1"}),
+            Cleanup(ONE, CleanupKind.RELEASE, None, {"user_id": "u1"}),
         ]
-        cleanups.delete_cleanups(session, [ONE], CleanupTask.RELEASE)
-        assert [one.task for one in cleanups.list_cleanups(session, [ONE])] == [CleanupTask.DELETE]
+        cleanups.delete_cleanups(session, [ONE], CleanupKind.RELEASE)
+        assert [one.task for one in cleanups.list_cleanups(session, [ONE])] == [CleanupKind.DELETE]

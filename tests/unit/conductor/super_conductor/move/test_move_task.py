@@ -395,13 +395,13 @@ def test_leases_of_moves_in_hand_are_renewed_and_given_back(plane: ControlPlane)
     uuid = an_instance(plane)
     start(plane, uuid, "migrate")
     plane.clock.advance(plane.conf.conductor.lease_seconds - 1)
-    plane.moves.renew_leases()
+    plane.moves.keeper.renew_all()
     plane.clock.advance(plane.conf.conductor.lease_seconds - 1)
     with plane.database.reader() as session:
-        assert plane.move_leases.list_free(session, limit=1) == []
-    plane.moves.give_back()
+        assert plane.moves.leases.list_free(session, limit=1) == []
+    plane.moves.keeper.release_all()
     with plane.database.reader() as session:
-        (free,) = plane.move_leases.list_free(session, limit=1)
+        (free,) = plane.moves.leases.list_free(session, limit=1)
         found = moves.find(session, free)
     assert found is not None
     assert found.instance_uuid == uuid

@@ -18,8 +18,8 @@ def told(plane: ControlPlane) -> Told:
     plane.add_flavor("large", vcpus=4, memory_mb=2048)
     plane.map_hosts()
     told = Told()
-    parts = dataclasses.replace(plane.parts, notifier=told.notifier)
-    plane.operations._moves = Moves(parts, plane.move_leases, plane.workers)
+    env = dataclasses.replace(plane.env, notifier=told.notifier)
+    plane.operations._moves = Moves(env, plane.peers, plane.moves.leases, plane.workers)
     return told
 
 

@@ -219,7 +219,7 @@ def settle_sizes(root: Zone) -> int:
     """Let all zones count again what was resized, the owners first."""
     for zone in root.all_zones():
         zone.resized_sizes.settle()
-    return root.settling.settle_sizes()
+    return root.settling.reconcile_sizes()
 
 
 @pytest.fixture
@@ -307,7 +307,7 @@ def test_another_resize_meanwhile_stays_counted(root: Zone, resized: str, large:
     root.bus_to(child(root, "eu")).meanwhile(
         "get_attempts", lambda: resize(root, resized), when_done=True
     )
-    assert root.settling.settle_sizes() == 0
+    assert root.settling.reconcile_sizes() == 0
     assert usage(root) == LARGE
 
 

@@ -1,0 +1,92 @@
+"""Periodic work of a super conductor besides its workflows: discovery, audits, purges."""
+
+from __future__ import annotations
+
+import logging
+
+from armillary.periodic import PeriodicTask
+from conductor.super_conductor.base_task import Environment, Peers
+from conductor.super_conductor.delete.reclaim import Reclaimer
+from conductor.super_conductor.delete.retention import Retention
+from conductor.super_conductor.hosts import discovery
+from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
+from conductor.super_conductor.move.resize_usage import ResizeUsage
+from conductor.super_conductor.repair.missing_allocations import MissingAllocations
+from conductor.super_conductor.repair.orphaned_allocations import Orphans
+from conductor.super_conductor.repair.periodic_audit import PeriodicAudit
+from conductor.super_conductor.servers.cell_server_pages import CellServers
+from conductor.super_conductor.workflows import Workflows
+from conductor.super_conductor.zones.reconcile import Reconciler
+
+LOG = logging.getLogger(__name__)
+
+RECLAIM_SECONDS = 15.0
+"""Seconds between two searches for soft-deleted servers whose retention time has passed."""
+
+GONE_IN_ZONES_SECONDS = 60.0
+"""Seconds between two searches for servers that their zones have deleted by themselves."""
+
+
+class Housekeeping:
+    """The parts of it; endpoints use some of them on demand."""
+
+    def __init__(self, env: Environment, peers: Peers, workflows: Workflows) -> None:
+        conf, database, cells, now = env.conf, env.database, peers.cells, env.now
+        self._env = env
+        self._peers = peers
+        self.metadata = MetadataPublisher(database, peers.scheduler, peers.placement)
+        self.cell_servers = CellServers(database, cells)
+        self.orphans = Orphans(database, cells, peers.cell0)
+        self.resize_usage = ResizeUsage(database, cells)
+        self._missing_allocations = MissingAllocations(
+            cells=cells,
+            servers=self.cell_servers,
+            scheduler=peers.scheduler,
+            placement=peers.placement,
+        )
+        self._audit = PeriodicAudit(peers.placement, self.orphans, self._missing_allocations, now)
+        self._reclaimer = Reclaimer(conf, cells, workflows.deletes.delete, now)
+        self._reconciler = Reconciler(env, peers, workflows.deletes.delete)
+        self._retention = Retention(conf, database, now)
+
+    def periodic_tasks(self) -> list[PeriodicTask]:
+        """Return the periodic tasks."""
+        conf = self._env.conf.conductor
+        recovery, audit = conf.recovery_interval_seconds, conf.audit_interval_seconds
+        purge = self._env.conf.cell.purge_interval_seconds
+        reconciler, retention = self._reconciler, self._retention
+        return [
+            PeriodicTask("settle-doubts", recovery, reconciler.reconcile_unknown),
+            PeriodicTask("settle-sizes", recovery, reconciler.reconcile_sizes),
+            PeriodicTask("find-gone", GONE_IN_ZONES_SECONDS, reconciler.reconcile_deleted),
+            PeriodicTask("reclaim-deleted", RECLAIM_SECONDS, self._reclaimer.run),
+            PeriodicTask("settle-resizes", recovery, self.resize_usage.settle),
+            PeriodicTask(
+                "discover-hosts", conf.discover_hosts_interval_seconds, self.discover_hosts,
+                initial_delay_seconds=1.0,
+            ),
+            PeriodicTask(
+                "tell-changes", recovery, self.metadata.push_to_schedulers_if_changed,
+                initial_delay_seconds=0.0,
+            ),
+            PeriodicTask("repair-facts", conf.facts_interval_seconds, self.metadata.repair),
+            PeriodicTask("forget-deleted", conf.trace_prune_interval_seconds, retention.run),
+            PeriodicTask(
+                "purge-deleted", purge, self._purge_cell0, jitter_seconds=max(0.0, purge / 4)
+            ),
+            PeriodicTask(
+                "audit", audit, self._audit.run,
+                initial_delay_seconds=max(0.0, audit / 4), jitter_seconds=max(0.0, audit / 4),
+            ),
+        ]  # fmt: skip
+
+    def discover_hosts(self) -> None:
+        """Map new hosts, and update aggregates in placement if their members changed."""
+        found = discovery.discover_hosts(self._env.database, self._peers.cells)
+        if found.changed_hosts:
+            self.metadata.aggregates_of_hosts_changed(found.changed_hosts)
+
+    def _purge_cell0(self) -> None:
+        count = self._peers.cell0.purge(keep_days=self._env.conf.cell.instance_keep_deleted_days)
+        if count:
+            LOG.info("cell0: purged deleted servers: %d", count)

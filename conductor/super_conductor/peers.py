@@ -1,0 +1,46 @@
+"""Clients of the services that a super conductor calls."""
+
+from __future__ import annotations
+
+from armillary.db import Database
+from conductor.common.service_versions import ServiceVersions
+from conductor.super_conductor.base_task import Environment, Peers
+from conductor.super_conductor.build.cell0 import Cell0
+from conductor.super_conductor.build.scheduling import Scheduling
+from conductor.super_conductor.hosts.cells import Cells, MakeBus
+from conductor.super_conductor.zones.child_zones import ZoneLinks
+from conductor.super_conductor.zones.routes import Routes
+from placement.interface import PlacementAPI
+from rpc.transport import Bus
+from scheduler.interface import SchedulerAPI
+
+
+def make_peers(
+    env: Environment,
+    *,
+    top_bus: Bus,
+    make_bus: MakeBus,
+    cell0_database: Database,
+    versions: ServiceVersions,
+    scheduler: SchedulerAPI | None,
+) -> Peers:
+    """Return the clients; ``scheduler`` is one in this process, if there is one."""
+    conf, database = env.conf, env.database
+    timeout_seconds = conf.rpc.response_timeout_seconds
+    scheduler = scheduler or SchedulerAPI(
+        top_bus, version_cap=versions.cap("scheduler"), timeout_seconds=timeout_seconds
+    )
+    return Peers(
+        cells=Cells(conf, database, make_bus),
+        cell0=Cell0(cell0_database, env.now),
+        zones=Routes(conf, ZoneLinks(conf, database, make_bus)),
+        scheduler=scheduler,
+        scheduling=Scheduling(
+            scheduler,
+            messages_max=conf.conductor.scheduling_messages_max,
+            instances_max=conf.conductor.scheduling_batch_size_max,
+        ),
+        placement=PlacementAPI(
+            top_bus, version_cap=versions.cap("placement"), timeout_seconds=timeout_seconds
+        ),
+    )

@@ -1,0 +1,92 @@
+"""The endpoints of a super conductor's RPC topics, built from its parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conductor.common.service_records import ServiceRecords
+from conductor.super_conductor.accept.acceptance import Acceptance
+from conductor.super_conductor.accept.dry_runs import DryRuns
+from conductor.super_conductor.accept.server_groups import Groups
+from conductor.super_conductor.base_task import Environment, Peers
+from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
+from conductor.super_conductor.endpoints.allocations import AllocationsEndpoint
+from conductor.super_conductor.endpoints.cell_changes import CellChangesEndpoint
+from conductor.super_conductor.endpoints.cluster_metadata import ClusterMetadataEndpoint
+from conductor.super_conductor.endpoints.dry_runs import DryRunsEndpoint
+from conductor.super_conductor.endpoints.flavors import FlavorsEndpoint
+from conductor.super_conductor.endpoints.hosts import HostsEndpoint
+from conductor.super_conductor.endpoints.images import ImagesEndpoint
+from conductor.super_conductor.endpoints.quotas import QuotasEndpoint
+from conductor.super_conductor.endpoints.repair import RepairEndpoint
+from conductor.super_conductor.endpoints.server_groups import ServerGroupsEndpoint
+from conductor.super_conductor.endpoints.server_operations import ServerOperationsEndpoint
+from conductor.super_conductor.endpoints.servers import ServersEndpoint
+from conductor.super_conductor.endpoints.service_records import ServiceRecordsEndpoint
+from conductor.super_conductor.endpoints.zone import ZoneEndpoint
+from conductor.super_conductor.endpoints.zones import ZonesEndpoint
+from conductor.super_conductor.hosts.host_views import Hosts
+from conductor.super_conductor.housekeeping import Housekeeping
+from conductor.super_conductor.move.cell_relay import CellRelay
+from conductor.super_conductor.repair.aggregate_sync import AggregateSync
+from conductor.super_conductor.servers.rebuild_checks import RebuildChecks
+from conductor.super_conductor.servers.server_operations import ServerOperations
+from conductor.super_conductor.servers.server_views import Servers
+from conductor.super_conductor.workflows import Workflows
+from conductor.super_conductor.zones.delegated_builds import DelegatedBuilds
+from conductor.super_conductor.zones.overview import Overview
+from conductor.super_conductor.zones.queries import ZoneQueries
+from conductor.super_conductor.zones.remote_servers import RemoteServers
+from conductor.super_conductor.zones.zone_endpoint import LocalZone
+
+
+def make_endpoints(
+    env: Environment,
+    peers: Peers,
+    workflows: Workflows,
+    housekeeping: Housekeeping,
+    records: ServiceRecords,
+) -> list[Any]:
+    """Return the endpoints of topic ``conductor``; connect this zone to the routes of zones."""
+    conf, database, now, notifier = env.conf, env.database, env.now, env.notifier
+    cells, placement, scheduler = peers.cells, peers.placement, peers.scheduler
+    builds, deletes, metadata = workflows.builds, workflows.deletes, housekeeping.metadata
+    remote_servers = RemoteServers(database, peers.zones)
+    servers = Servers(database, cells, peers.cell0, remote_servers)
+    operations = ServerOperations(
+        conf, database, cells,
+        servers=servers, deletes=deletes, moves=workflows.moves, now=now,
+        resize_ends=housekeeping.resize_usage.poll_soon,
+        rebuild_check=RebuildChecks(database, scheduler, conf.pci.alias, notifier).check,
+    )  # fmt: skip
+    delegated = DelegatedBuilds(
+        env, peers, builds.leases, begin=builds.begin, delete=deletes.delete
+    )
+    peers.zones.own = LocalZone(database, delegated, servers, operations)
+    return [
+        ServersEndpoint(
+            Acceptance(conf, database, builds.leases, now=now),
+            builds, deletes, servers, operations, remote_servers,
+        ),
+        ServerOperationsEndpoint(operations, deletes, remote_servers),
+        ZonesEndpoint(Overview(conf, database, scheduler)),
+        CellChangesEndpoint(CellRelay(database, cells, deletes)),
+        DryRunsEndpoint(DryRuns(conf, database, cells, scheduler)),
+        FlavorsEndpoint(database, now),
+        ImagesEndpoint(database, now),
+        AggregatesEndpoint(database, metadata, now, notifier),
+        ServerGroupsEndpoint(Groups(conf, database, now), notifier),
+        HostsEndpoint(Hosts(conf, database, cells, placement, metadata, own_records=records)),
+        ServiceRecordsEndpoint(records),
+        QuotasEndpoint(conf, database),
+        AllocationsEndpoint(placement),
+        RepairEndpoint(
+            housekeeping.orphans, housekeeping.cell_servers, AggregateSync(database, placement)
+        ),
+        ClusterMetadataEndpoint(metadata),
+    ]  # fmt: skip
+
+
+def make_zone_endpoint(env: Environment, peers: Peers) -> ZoneEndpoint:
+    """Return the endpoint of topic ``zone``, for parent zones."""
+    return ZoneEndpoint(peers.zones, ZoneQueries(env.database, peers.cells, peers.scheduler))
