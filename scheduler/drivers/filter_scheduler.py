@@ -34,7 +34,6 @@ from scheduler.hosts.host_ledger import HostLedger, ledger_for
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.numa_usage import CellDemand
-from scheduler.hosts.preselection import preselect
 from scheduler.hosts.tie_order import TieOrder
 from scheduler.plugins.loading import CannotDecide, PluginFailed
 from scheduler.request.candidates import get_candidates, nearest_misses, questions
@@ -47,9 +46,14 @@ from scheduler.selection.assumed_placements import (
     amounts_by_node,
 )
 from scheduler.selection.claim_batcher import ClaimBatcher
-from scheduler.selection.decision import Decision, DecisionBatch, GivenUp, Requester, Slot
+from scheduler.selection.decision import Decision, GivenUp, Requester, Slot
 from scheduler.selection.host_offer import HostOffer
-from scheduler.selection.host_selector import CLAIM_ROUNDS_MAX, HostSelector, spread_of
+from scheduler.selection.host_selector import (
+    CLAIM_ROUNDS_MAX,
+    DecisionBatch,
+    HostSelector,
+    spread_of,
+)
 from scheduler.selection.joint_decisions import JointDecisions
 from scheduler.weights import BaseHostWeigher
 
@@ -175,12 +179,16 @@ class FilterScheduler(SchedulerDriver):
             try:
                 ledger, request = self._find_hosts(first, view)
                 ledger = self._filter(first, ledger)
-                batch = DecisionBatch(self._weigh(first, ledger), functools.cache(request), view)
+                selector = self._weigh(first, ledger)
             except BaseException:
                 self._assumed.end(view)
                 raise
+            batch = DecisionBatch(selector, functools.cache(request), view, decisions)
+            for decision in decisions:
+                decision.batch = batch
+                if decision is not first:
+                    decision.share(first)
             with self._lock:
-                batch.join(decisions)
                 self._select(batch, decisions)
 
     # Request --------------------------------------------------------------------------------------
@@ -271,12 +279,9 @@ class FilterScheduler(SchedulerDriver):
 
     def _filter(self, decision: Decision, ledger: HostLedger) -> HostLedger:
         """Return the hosts that pass all filters; raise ``GivenUp`` if there is none."""
-        spec, report = decision.spec, decision.trace.filtered
+        decision.spec.instance_uuid = decision.slots[0].instance_uuid
         with decision.trace.stage("filters"):
-            ledger = preselect(ledger, spec, report)
-            spec.instance_uuid = decision.slots[0].instance_uuid
-            if not spec.is_forced:
-                ledger = self._filters.run(ledger, spec, report)
+            ledger = self._filters.eligible(ledger, decision.spec, decision.trace.filtered)
         if len(ledger) == 0:
             raise GivenUp
         return ledger
@@ -297,42 +302,26 @@ class FilterScheduler(SchedulerDriver):
 
     # Selection ------------------------------------------------------------------------------------
 
-    def _select(self, batch: DecisionBatch, decisions: Sequence[Decision]) -> None:
-        """Select hosts in turn, then their alternates. The caller holds the lock."""
-        runners_up: int = self._conf.scheduler.trace_runners_up_max
-        batch.account_for(self._assumed.news(batch.view), self._host_store.rows_of)
-        for decision in decisions:
-            try:
-                batch.select(decision, runners_up)
-            except GivenUp as reason:
-                self._fail(decision, reason)
-            batch.is_shared |= len(decisions) > 1
-        self._publish(batch, decisions)
+    def _select(
+        self, batch: DecisionBatch, decisions: Sequence[Decision], *, spread: int = 1
+    ) -> None:
+        """Select hosts and alternates, and make the selections visible to other decisions.
 
-    def _select_again(self, decisions: Sequence[Decision], spread: int) -> None:
-        """Select other hosts for refused claims, at random among the ``spread`` best."""
-        runners_up: int = self._conf.scheduler.trace_runners_up_max
-        by_batch: dict[DecisionBatch, list[Decision]] = defaultdict(list)
-        for decision in decisions:
-            assert decision.batch is not None
-            by_batch[decision.batch].append(decision)
-        for batch, some in by_batch.items():
-            with self._lock:
-                batch.account_for(self._assumed.news(batch.view), self._host_store.rows_of)
-                for decision in some:
-                    with self._failing([decision]):
-                        batch.select(decision, runners_up, spread=spread)
-                self._publish(batch, some)
-
-    def _publish(self, batch: DecisionBatch, decisions: Sequence[Decision]) -> None:
-        """Add alternates, and make the selections visible to other decisions."""
-        placed = [each for each in decisions if each.error is None]
-        batch.add_alternates(placed)
-        final = [each for each in placed if not each.is_dry_run]
-        if final:
-            self._remember(final, batch.selector.hosts)
+        ``spread`` is among how many of the best hosts the selection is random. The caller holds the
+        lock.
+        """
+        batch.select(
+            decisions,
+            self._assumed.news(batch.view),
+            self._host_store.rows_of,
+            runners_up=self._conf.scheduler.trace_runners_up_max,
+            spread=spread,
+        )
+        placed = [each for each in decisions if each.error is None and not each.is_dry_run]
+        if placed:
+            self._remember(placed, batch.selector.hosts)
             if self.uses_allocation_candidates:
-                self._assumed.add(batch.assumed(final))
+                self._assumed.add(batch.assumed(placed))
 
     def _remember(self, decisions: Sequence[Decision], hosts: HostTable) -> None:
         """Count the placed instances in later decisions, until the host's next report."""
@@ -356,7 +345,13 @@ class FilterScheduler(SchedulerDriver):
             if not waiting:
                 return
             if claim_round:
-                self._select_again(waiting, spread_of(claim_round))
+                by_batch: dict[DecisionBatch, list[Decision]] = defaultdict(list)
+                for decision in waiting:
+                    assert decision.batch is not None
+                    by_batch[decision.batch].append(decision)
+                for batch, some in by_batch.items():
+                    with self._lock, self._failing(some):
+                        self._select(batch, some, spread=spread_of(claim_round))
             selected = [each for each in waiting if each.error is None]
             try:
                 if selected:
@@ -434,21 +429,9 @@ class FilterScheduler(SchedulerDriver):
         else:
             return
         for decision in decisions:
-            self._fail(decision, failure, like=first)
-
-    def _fail(self, decision: Decision, reason: GivenUp, *, like: Decision | None = None) -> None:
-        """Record why a request has no host; ``like`` is the decision whose trace it shares."""
-        if like is not None and like is not decision:
-            decision.trace.adopt(like.trace)
-            decision.is_blocked_by_others = like.is_blocked_by_others
-        trace = decision.trace.failed(
-            placed=reason.placed,
-            wanted=len(decision.slots),
-            aggregate_names={each.uuid: each.name for each in self._host_store.facts.aggregates},
-            reason=reason.reason,
-        )
-        LOG.info("%s: no valid host: %s", decision.slots[0].instance_uuid, trace.sentence)
-        decision.error = responses.no_valid_host(trace)
+            if decision is not first:
+                decision.share(first)
+            decision.fail(failure, self._host_store.facts)
 
     # Queries from other zones ---------------------------------------------------------------------
 

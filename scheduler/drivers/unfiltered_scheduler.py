@@ -15,11 +15,11 @@ from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from scheduler.drivers.base import SchedulerDriver
 from scheduler.explain.trace import TraceBuilder
+from scheduler.filters import preselect
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable, Mask, Numbers
-from scheduler.hosts.preselection import preselect
 from scheduler.selection import responses
-from scheduler.selection.host_selector import Ranked, Selected
+from scheduler.weights import Ranked
 
 LOG = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class PickingScheduler(SchedulerDriver):
         offers = []
         for index, uuid in enumerate(instance_uuids):
             position = self._pick(hosts, index)
-            trace.chosen(uuid, hosts, Selected(Ranked(position, 0.0, {}), []))
+            trace.chosen(uuid, hosts, Ranked(position, 0.0, {}), [])
             others = self._alternates(hosts, position, count)
             offers.append([(each, each) for each in (position, *others)])
             if not dry_run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from objects.traces import ruled_out
 from objects.traces.decision_trace import DecisionTrace
 from scheduler.explain.reasons import Reasons
 from scheduler.hosts.host_table import HostTable
-from scheduler.selection.host_selector import Ranked, Selected
+from scheduler.weights import Ranked
 
 _CONFLICTS_MAX = 10
 
@@ -94,16 +94,18 @@ class TraceBuilder:
             }
         )
 
-    def chosen(self, instance_uuid: str, hosts: HostTable, selected: Selected) -> None:
+    def chosen(
+        self, instance_uuid: str, hosts: HostTable, chosen: Ranked, runners_up: Iterable[Ranked]
+    ) -> None:
         """Record a selection; a later one for the same instance replaces it."""
         former = self._choices.get(instance_uuid)
         if former is None and len(self._choices) >= self._choices_max:
             return
         self._choices[instance_uuid] = {
             "instance_uuid": instance_uuid,
-            "node": hosts.value("nodename", selected.chosen.position),
-            **_ranked(hosts, selected.chosen),
-            "runners_up": [_ranked(hosts, each) for each in selected.runners_up],
+            "node": hosts.value("nodename", chosen.position),
+            **_ranked(hosts, chosen),
+            "runners_up": [_ranked(hosts, each) for each in runners_up],
             "conflicts": former["conflicts"] if former else [],
         }
 

@@ -7,7 +7,7 @@ selected host, unless the request belongs to a server group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -31,6 +31,9 @@ _OPTION = "[filter_scheduler] enabled_filters"
 _TRUTHS = bool | np.bool_ | int  # built once: it is used for every host
 
 T = TypeVar("T")
+
+_Rule = tuple[str, str, Callable[[HostTable], Mask]]
+"""Name, reason for exclusion, and predicate for the hosts to keep."""
 
 
 class BaseHostFilter:
@@ -139,6 +142,11 @@ class FilterChain:
             report(type(each).__name__, before, before - len(kept), reasons)
         return ledger
 
+    def eligible(self, ledger: HostLedger, spec: RequestSpec, report: Report) -> HostLedger:
+        """Return the hosts that the request allows and that pass; forced hosts need not pass."""
+        allowed = preselect(ledger, spec, report)
+        return allowed if spec.is_forced else self.run(allowed, spec, report)
+
     def for_rebuild(self) -> FilterChain:
         """Return a chain of only the filters that apply to a rebuild."""
         return FilterChain(
@@ -178,6 +186,59 @@ def load_filters(conf: cfg.ConfigOpts) -> FilterChain:
     )
     plugin_attributes.check(found, _OPTION)
     return FilterChain(found, explained_max=conf.scheduler.trace_explained_hosts_max)
+
+
+# Preselection: ignored, requested and forced hosts -----------------------------------------------
+
+
+def preselect(ledger: HostLedger, spec: RequestSpec, report: Report) -> HostLedger:
+    """Return the hosts that the request allows; report each rule that removes some."""
+    for name, reason, rule in _rules(spec):
+        before = len(ledger)
+        kept = np.flatnonzero(rule(ledger.hosts))
+        if len(kept) < before:
+            ledger = ledger.take(kept)
+            report(name, before, before - len(kept), [(reason, before - len(kept))])
+    return ledger
+
+
+def _rules(spec: RequestSpec) -> Iterator[_Rule]:
+    """Yield the rules, ordered so that an ignored host loses even if it is forced."""
+    destination = spec.requested_destination
+    cell_uuid = destination.cell_uuid if destination else None
+    if cell_uuid and destination and not destination.allow_cross_cell_move:
+        yield "cell", "in another cell", lambda hosts: _equal(hosts.cell_uuid, {cell_uuid})
+    else:
+        yield "enabled_cells", "in a disabled cell", lambda hosts: hosts.cell_enabled
+    if destination and destination.host:
+        wanted = {destination.host}
+        yield "requested_host", "another host was requested", lambda h: _equal(h.host, wanted)
+    if destination and destination.node:
+        nodes = {destination.node}
+        yield "requested_node", "another node was requested", lambda h: _equal(h.nodename, nodes)
+    if destination and destination.node_uuid:
+        uuids = {destination.node_uuid}
+        yield "requested_node", "another node was requested", lambda h: _equal(h.uuid, uuids)
+    if spec.ignore_hosts:
+        ignored = {name.lower() for name in spec.ignore_hosts}
+        yield "ignore_hosts", "ignored by the request", lambda h: ~_equal(_lower(h.host), ignored)
+    if spec.force_hosts:
+        forced = {name.lower() for name in spec.force_hosts}
+        yield "force_hosts", "another host is forced", lambda h: _equal(_lower(h.host), forced)
+    if spec.force_nodes:
+        only = set(spec.force_nodes)
+        yield "force_nodes", "another node is forced", lambda h: _equal(h.nodename, only)
+
+
+def _equal(names: list[str], wanted: Collection[str]) -> Mask:
+    return np.fromiter((name in wanted for name in names), np.bool_, len(names))
+
+
+def _lower(names: list[str]) -> list[str]:
+    return [name.lower() for name in names]
+
+
+# Checked answers of filters ----------------------------------------------------------------------
 
 
 def mask_of(each: BaseHostFilter, hosts: HostTable, spec: RequestSpec) -> Mask:

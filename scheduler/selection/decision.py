@@ -1,24 +1,26 @@
-"""Decisions in progress, and the batch of those with equal specs, which select in turn."""
+"""Decisions in progress: the state and result of each request."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from armillary import exception
 from armillary.context import RequestContext
 from objects.allocation_candidates import AllocationRequest
 from objects.destinations import Destinations
 from objects.fence import Fence
 from objects.request_spec import RequestSpec
-from objects.selection import Selection
 from scheduler.explain.trace import TraceBuilder
+from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.request.scheduling_request import SchedulingRequest
-from scheduler.selection.assumed_placements import AssumedPlacement, AssumedPlacementsView
-from scheduler.selection.host_selector import (
-    HostSelector,
-    pick_alternates,
-    pick_alternates_of_many,
-)
+
+if TYPE_CHECKING:
+    from scheduler.selection.host_selector import DecisionBatch
+
+LOG = logging.getLogger(__name__)
 
 Offer = tuple[int, int]
 """Position of a host, and index of the candidate chosen on it."""
@@ -80,6 +82,23 @@ class Decision:
         """Instances claimed by this decision, with their fences."""
         return {slot.instance_uuid: slot.fence for slot in self.slots if slot.is_claimed}
 
+    def share(self, other: Decision) -> None:
+        """Take over spec and trace of another decision, which found the hosts for both."""
+        self.spec = other.spec
+        self.trace.adopt(other.trace)
+        self.is_blocked_by_others = other.is_blocked_by_others
+
+    def fail(self, reason: GivenUp, facts: ClusterMetadata) -> None:
+        """Record why there is no host."""
+        trace = self.trace.failed(
+            placed=reason.placed,
+            wanted=len(self.slots),
+            aggregate_names={each.uuid: each.name for each in facts.aggregates},
+            reason=reason.reason,
+        )
+        LOG.info("%s: no valid host: %s", self.slots[0].instance_uuid, trace.sentence)
+        self.error = exception.NoValidHost(reason=trace.sentence, trace=trace.obj_to_primitive())
+
     def for_retry(self) -> SchedulingRequest:
         """Return the request for a retry, with the server group members learned from its batch.
 
@@ -101,109 +120,3 @@ class GivenUp(Exception):
         super().__init__(reason)
         self.placed = placed
         self.reason = reason
-
-
-class DecisionBatch:
-    """The hosts of requests with equal specs. The caller holds the lock of all batches.
-
-    ``view`` tracks the selections of other batches since the last look, and ``own`` holds the
-    instances for which hosts are selected here. ``users`` counts unfinished decisions.
-    ``is_shared`` is True once hosts were selected for other requests than the next one.
-    """
-
-    def __init__(
-        self, selector: HostSelector, request: Requester, view: AssumedPlacementsView
-    ) -> None:
-        self.selector = selector
-        self.request = request
-        self.view = view
-        self.own: set[str] = set()
-        self.users = 0
-        self.is_shared = False
-        self.selections: dict[Offer, Selection] = {}
-
-    def join(self, decisions: Sequence[Decision]) -> None:
-        """Add decisions, which share the trace of the first, because the batch was made for it."""
-        first, *others = decisions
-        self.users = len(decisions)
-        for decision in decisions:
-            self.own.update(decision.request.instance_uuids)
-            decision.batch = self
-        for decision in others:
-            decision.spec = first.spec
-            decision.is_blocked_by_others = first.is_blocked_by_others
-            decision.trace.adopt(first.trace)
-
-    def account_for(
-        self,
-        placements: Iterable[AssumedPlacement],
-        rows_of: Callable[[Iterable[str]], Mapping[str, int]],
-    ) -> None:
-        """Count instances for which other batches selected these hosts."""
-        others = [each for each in placements if each.instance_uuid not in self.own]
-        rows = rows_of(each.node_uuid for each in others)
-        positions = self.selector.hosts.positions_of(rows)
-        for each in others:
-            if each.node_uuid in positions:
-                self.is_shared = True
-                self.selector.note(positions[each.node_uuid], each.instance_uuid, each.amounts)
-
-    def select(self, decision: Decision, runners_up: int, *, spread: int = 1) -> None:
-        """Select a host for each unclaimed slot; raise ``GivenUp`` and take all back if one fails.
-
-        ``spread`` is among how many of the best hosts the selection is random.
-        """
-        trace, waiting = decision.trace, decision.unclaimed_slots
-        with trace.stage("choose"):
-            for index, slot in enumerate(waiting):
-                found = self.selector.choose(
-                    slot.instance_uuid, spread=spread, runners_up=runners_up
-                )
-                if found is None:
-                    for entry in self.selector.why_none():
-                        trace.filtered(*entry)
-                    for former in waiting[:index]:
-                        self.selector.take_back(former.position, former.instance_uuid)
-                    decision.is_blocked_by_others |= self.is_shared
-                    raise GivenUp(placed=len(decision.slots) - len(waiting) + index)
-                trace.chosen(slot.instance_uuid, self.selector.hosts, found)
-                slot.position = found.chosen.position
-
-    def add_alternates(self, decisions: Sequence[Decision]) -> None:
-        """Set the offers of decisions with hosts: for each slot its host, then its alternates."""
-        alone = [each for each in decisions if len(each.slots) == 1]
-        for each in decisions:
-            if len(each.slots) > 1:
-                positions = [slot.position for slot in each.slots]
-                with each.trace.stage("alternates"):
-                    others = pick_alternates(self.selector, positions, each.alternates_max)
-                self._set_offers(each, others)
-        if not alone:
-            return
-        count = max(each.alternates_max for each in alone)
-        positions = [each.slots[0].position for each in alone]
-        with alone[0].trace.stage("alternates"):
-            rows = pick_alternates_of_many(self.selector, positions, count)
-        for each, row in zip(alone, rows, strict=True):
-            self._set_offers(each, [row[: each.alternates_max]])
-
-    def assumed(self, decisions: Iterable[Decision]) -> Iterable[AssumedPlacement]:
-        """Yield the selections that are still to be claimed."""
-        hosts, ledger = self.selector.hosts, self.selector.ledger
-        for decision in decisions:
-            for slot in decision.unclaimed_slots:
-                yield AssumedPlacement(
-                    slot.instance_uuid,
-                    hosts.value("uuid", slot.position),
-                    self.request(ledger.candidate_of(slot.instance_uuid)),
-                )
-
-    def _set_offers(self, decision: Decision, alternates: Sequence[Sequence[int]]) -> None:
-        ledger = self.selector.ledger
-        decision.offers = [
-            [
-                (slot.position, ledger.candidate_of(slot.instance_uuid)),
-                *((each, ledger.candidate_at(each)) for each in others),
-            ]
-            for slot, others in zip(decision.slots, alternates, strict=True)
-        ]

@@ -1,16 +1,16 @@
-"""Selection of hosts for instances one by one, and of alternates."""
+"""Selection of hosts for the instances of equal requests one by one, and of alternates."""
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from objects.request_spec import RequestSpec
+from objects.selection import Selection
 from scheduler import filters
 from scheduler.explain.reasons import EXPLAINED_MAX, Reasons
 from scheduler.filters import BaseHostFilter
@@ -18,7 +18,9 @@ from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import Mask
 from scheduler.hosts.usage import Positions
 from scheduler.plugins import plugin_calls
-from scheduler.weights import BaseHostWeigher, Ranking, Share
+from scheduler.selection.assumed_placements import AssumedPlacement, AssumedPlacementsView
+from scheduler.selection.decision import Decision, GivenUp, Offer, Requester
+from scheduler.weights import BaseHostWeigher, Ranked, Ranking
 
 CLAIM_ROUNDS_MAX = 30
 """Maximum number of rounds of selection and claims for one request."""
@@ -27,21 +29,124 @@ _SPREAD_DOUBLINGS_MAX = 10
 _ALTERNATES_MAX = 50  # distinct ones per cell and request; bounds the size of the answer
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Ranked:
-    """A host with its weight and each weigher's part of it."""
+class DecisionBatch:
+    """The hosts of requests with equal specs. The caller holds the lock of all batches.
 
-    position: int
-    weight: float
-    shares: dict[str, Share]
+    ``view`` tracks the selections of other batches since the last look, and ``own`` holds the
+    instances for which hosts are selected here. ``users`` counts unfinished decisions.
+    ``is_shared`` is True once hosts were selected for other requests than the next one.
+    """
 
+    def __init__(
+        self,
+        selector: HostSelector,
+        request: Requester,
+        view: AssumedPlacementsView,
+        decisions: Sequence[Decision],
+    ) -> None:
+        self.selector = selector
+        self.request = request
+        self.view = view
+        self.own = {uuid for each in decisions for uuid in each.request.instance_uuids}
+        self.users = len(decisions)
+        self.is_shared = False
+        self.selections: dict[Offer, Selection] = {}
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Selected:
-    """The host selected for an instance, and the runners-up."""
+    def select(
+        self,
+        decisions: Sequence[Decision],
+        others: Iterable[AssumedPlacement],
+        rows_of: Callable[[Iterable[str]], Mapping[str, int]],
+        *,
+        runners_up: int,
+        spread: int,
+    ) -> None:
+        """Select hosts for all unclaimed slots in turn, then alternates; fail decisions without.
 
-    chosen: Ranked
-    runners_up: list[Ranked]
+        ``others`` are selections that other batches made meanwhile. ``spread`` is among how many of
+        the best hosts the selection is random.
+        """
+        self._account_for(others, rows_of)
+        for decision in decisions:
+            if decision.error is None:
+                try:
+                    self._select(decision, runners_up, spread)
+                except GivenUp as reason:
+                    decision.fail(reason, self.selector.hosts.facts)
+            self.is_shared |= len(decisions) > 1
+        placed = [each for each in decisions if each.error is None]
+        for decision in placed:
+            if len(decision.slots) > 1:
+                self._add_alternates([decision])
+        self._add_alternates([each for each in placed if len(each.slots) == 1])
+
+    def _account_for(
+        self,
+        placements: Iterable[AssumedPlacement],
+        rows_of: Callable[[Iterable[str]], Mapping[str, int]],
+    ) -> None:
+        """Count instances for which other batches selected these hosts."""
+        others = [each for each in placements if each.instance_uuid not in self.own]
+        rows = rows_of(each.node_uuid for each in others)
+        positions = self.selector.hosts.positions_of(rows)
+        for each in others:
+            if each.node_uuid in positions:
+                self.is_shared = True
+                self.selector.note(positions[each.node_uuid], each.instance_uuid, each.amounts)
+
+    def _select(self, decision: Decision, runners_up: int, spread: int) -> None:
+        """Select a host for each unclaimed slot; if one fails, take all back, raise ``GivenUp``."""
+        trace, waiting = decision.trace, decision.unclaimed_slots
+        with trace.stage("choose"):
+            for index, slot in enumerate(waiting):
+                found = self.selector.choose(
+                    slot.instance_uuid, spread=spread, runners_up=runners_up
+                )
+                if not found:
+                    for entry in self.selector.why_none():
+                        trace.filtered(*entry)
+                    for former in waiting[:index]:
+                        self.selector.take_back(former.position, former.instance_uuid)
+                    decision.is_blocked_by_others |= self.is_shared
+                    raise GivenUp(placed=len(decision.slots) - len(waiting) + index)
+                trace.chosen(slot.instance_uuid, self.selector.hosts, found[0], found[1:])
+                slot.position = found[0].position
+
+    def _add_alternates(self, decisions: Sequence[Decision]) -> None:
+        """Set the offers of one decision, or of several with one slot each.
+
+        For each slot these are its host, then its alternates.
+        """
+        if not decisions:
+            return
+        count = max(each.alternates_max for each in decisions)
+        slots = [slot for each in decisions for slot in each.slots]
+        with decisions[0].trace.stage("alternates"):
+            found = pick_alternates(
+                self.selector,
+                [slot.position for slot in slots],
+                count,
+                is_one_request=len(decisions[0].slots) > 1,
+            )
+        alternates_of = iter(found)
+        ledger = self.selector.ledger
+        for decision in decisions:
+            decision.offers = []
+            for slot in decision.slots:
+                others = next(alternates_of)[: decision.alternates_max]
+                own = slot.position, ledger.candidate_of(slot.instance_uuid)
+                decision.offers.append([own, *((at, ledger.candidate_at(at)) for at in others)])
+
+    def assumed(self, decisions: Iterable[Decision]) -> Iterable[AssumedPlacement]:
+        """Yield the selections that are still to be claimed."""
+        hosts, ledger = self.selector.hosts, self.selector.ledger
+        for decision in decisions:
+            for slot in decision.unclaimed_slots:
+                yield AssumedPlacement(
+                    slot.instance_uuid,
+                    hosts.value("uuid", slot.position),
+                    self.request(ledger.candidate_of(slot.instance_uuid)),
+                )
 
 
 class HostSelector:
@@ -85,47 +190,34 @@ class HostSelector:
     def _is_in(self) -> Mask:
         return self._is_open & self._has_room & self._passes
 
-    def choose(
-        self, instance_uuid: str, *, spread: int = 1, runners_up: int = 0
-    ) -> Selected | None:
-        """Select and consume a host; None if none is left. ``spread`` widens the random subset."""
+    def choose(self, instance_uuid: str, *, spread: int = 1, runners_up: int = 0) -> list[Ranked]:
+        """Select and consume a host; return it and the runners-up, nothing if no host is left.
+
+        ``spread`` widens the random subset.
+        """
         self._spec.instance_uuid = instance_uuid
         self.settle()
         subset_size = max(self._subset_size, spread)
         best = self._ranking.best(max(subset_size, runners_up + 1)).tolist()
         position = self._pick(best, subset_size)
         if position is None:
-            return None
+            return []
         next_best = [each for each in best[: runners_up + 1] if each != position]
-        selected = Selected(
-            self._ranked(position), [self._ranked(each) for each in next_best[:runners_up]]
-        )
-        self._use(position, instance_uuid)
-        return selected
-
-    def refuse(self, position: int, instance_uuid: str) -> None:
-        """Undo a selection whose claim was refused.
-
-        The host is excluded for the whole request, unless it has another candidate.
-        """
-        has_others = self.ledger.refuse(position, instance_uuid)
+        ranked = [self._ranking.ranked(each) for each in (position, *next_best[:runners_up])]
+        self.ledger.consume(position, instance_uuid)
         if self._spec.instance_group is not None:
-            self._spec.instance_group.hosts.remove(self.hosts[position].host)
-            self._is_stale = True  # hosts that the group had excluded may be eligible again
-        self._is_open[position] = has_others
+            self._spec.instance_group.hosts.append(self.hosts[position].host)
         self._changed.add(position)
+        return ranked
 
-    def take_back(self, position: int, instance_uuid: str) -> None:
-        """Undo a selection that will not be claimed."""
-        self.ledger.undo(position, instance_uuid)
-        if self._spec.instance_group is not None:
-            self._spec.instance_group.hosts.remove(self.hosts[position].host)
-        self._is_stale = True
-
-    def note(self, position: int, instance_uuid: str, amounts: Mapping[str, int]) -> None:
-        """Account for an instance for which another decision selected this host."""
-        self.ledger.assume(position, instance_uuid, amounts)
-        self._changed.add(position)
+    def _pick(self, best: Sequence[int], subset_size: int) -> int | None:
+        """Return a random host among the best, which are sorted, or among all best ties."""
+        if self._shuffle_ties and len(ties := self._ranking.ties()) > subset_size:
+            return int(ties[self._rng.randrange(len(ties))])
+        some = best[:subset_size]
+        if not some:
+            return None
+        return some[self._rng.randrange(len(some))] if len(some) > 1 else some[0]
 
     def settle(self) -> None:
         """Update filters and weights after selections."""
@@ -152,6 +244,47 @@ class HostSelector:
             return set()
         names = {self.hosts.value("host", position) for position in self._changed}
         return set(self.hosts.positions_named(names))
+
+    def _recheck(self, position: int) -> None:
+        is_in = self._is_open.item(position) and self._has_room.item(position)
+        if is_in:
+            is_in = all(
+                filters.is_eligible(each, self.ledger, position, self._spec)
+                for each in self._repeated
+            )
+            self._passes[position] &= is_in
+        self._ranking.change(position, is_in)
+
+    def _recheck_all(self) -> None:
+        # Reset first: a refused claim may make hosts eligible that the group had excluded.
+        self._passes[:] = True
+        for each in self._repeated:
+            self._passes &= filters.eligible_mask(each, self.ledger, self._spec)
+        self._ranking.refresh(self._is_in)
+
+    def note(self, position: int, instance_uuid: str, amounts: Mapping[str, int]) -> None:
+        """Account for an instance for which another decision selected this host."""
+        self.ledger.assume(position, instance_uuid, amounts)
+        self._changed.add(position)
+
+    def take_back(self, position: int, instance_uuid: str) -> None:
+        """Undo a selection that will not be claimed."""
+        self.ledger.undo(position, instance_uuid)
+        if self._spec.instance_group is not None:
+            self._spec.instance_group.hosts.remove(self.hosts[position].host)
+        self._is_stale = True
+
+    def refuse(self, position: int, instance_uuid: str) -> None:
+        """Undo a selection whose claim was refused.
+
+        The host is excluded for the whole request, unless it has another candidate.
+        """
+        has_others = self.ledger.refuse(position, instance_uuid)
+        if self._spec.instance_group is not None:
+            self._spec.instance_group.hosts.remove(self.hosts[position].host)
+            self._is_stale = True  # hosts that the group had excluded may be eligible again
+        self._is_open[position] = has_others
+        self._changed.add(position)
 
     def best_in_cells(self, wanted: dict[int, int], excluded: set[int]) -> dict[int, list[int]]:
         """Return for each cell at most ``wanted[cell]`` best hosts, without the excluded ones."""
@@ -187,41 +320,6 @@ class HostSelector:
             why, self.hosts, removed, self._spec, explained_max=self._explained_max
         )
 
-    def _pick(self, best: Sequence[int], subset_size: int) -> int | None:
-        """Return a random host among the best, which are sorted, or among all best ties."""
-        if self._shuffle_ties and len(ties := self._ranking.ties()) > subset_size:
-            return int(ties[self._rng.randrange(len(ties))])
-        some = best[:subset_size]
-        if not some:
-            return None
-        return some[self._rng.randrange(len(some))] if len(some) > 1 else some[0]
-
-    def _ranked(self, position: int) -> Ranked:
-        return Ranked(position, self._ranking.weight(position), self._ranking.shares(position))
-
-    def _use(self, position: int, instance_uuid: str) -> None:
-        self.ledger.consume(position, instance_uuid)
-        if self._spec.instance_group is not None:
-            self._spec.instance_group.hosts.append(self.hosts[position].host)
-        self._changed.add(position)
-
-    def _recheck(self, position: int) -> None:
-        is_in = self._is_open.item(position) and self._has_room.item(position)
-        if is_in:
-            is_in = all(
-                filters.is_eligible(each, self.ledger, position, self._spec)
-                for each in self._repeated
-            )
-            self._passes[position] &= is_in
-        self._ranking.change(position, is_in)
-
-    def _recheck_all(self) -> None:
-        # Reset first: a refused claim may make hosts eligible that the group had excluded.
-        self._passes[:] = True
-        for each in self._repeated:
-            self._passes &= filters.eligible_mask(each, self.ledger, self._spec)
-        self._ranking.refresh(self._is_in)
-
 
 def spread_of(claim_round: int) -> int:
     """Return among how many best hosts a claim round selects at random; rounds start at 0."""
@@ -229,47 +327,24 @@ def spread_of(claim_round: int) -> int:
 
 
 def pick_alternates(
-    selector: HostSelector, positions: Sequence[int], count: int
+    selector: HostSelector, positions: Sequence[int], count: int, *, is_one_request: bool
 ) -> list[list[int]]:
     """Return up to ``count`` alternates for each selected host: the next best hosts in its cell.
 
-    A host selected for any instance is never an alternate. Several instances in a cell rotate
-    through the next best hosts, so that they do not all fall back to the same ones.
+    The hosts of one request's instances are never alternates; hosts selected for other requests may
+    be. Selections in a cell rotate through the next best hosts, so that they do not all fall back
+    to the same ones.
     """
     if count <= 0:
         return [[] for _ in positions]
     if len(positions) > 1:
         selector.settle()
+    own = 0 if is_one_request else 1  # a request's own host may be among the best
     cell_of = [int(selector.hosts.cell[position]) for position in positions]
-    wanted: dict[int, int] = defaultdict(int)
+    wanted: dict[int, int] = defaultdict(lambda: own)
     for cell in cell_of:
-        wanted[cell] = min(wanted[cell] + count, max(count, _ALTERNATES_MAX))
-    best = selector.best_in_cells(wanted, set(positions))
-    turn: dict[int, int] = defaultdict(int)
-    alternates = []
-    for cell in cell_of:
-        hosts, start = best[cell], turn[cell]
-        turn[cell] += count
-        taken = min(count, len(hosts))
-        alternates.append([hosts[(start + index) % len(hosts)] for index in range(taken)])
-    return alternates
-
-
-def pick_alternates_of_many(
-    selector: HostSelector, positions: Sequence[int], count: int
-) -> list[list[int]]:
-    """Return alternates for several requests with one instance each, in rotation, too.
-
-    A request's own host is not among its alternates; hosts selected for other requests may be.
-    """
-    if count <= 0:
-        return [[] for _ in positions]
-    selector.settle()
-    cell_of = [int(selector.hosts.cell[position]) for position in positions]
-    wanted: dict[int, int] = defaultdict(lambda: 1)
-    for cell in cell_of:
-        wanted[cell] = min(wanted[cell] + count, max(count, _ALTERNATES_MAX) + 1)
-    best = selector.best_in_cells(wanted, set())
+        wanted[cell] = min(wanted[cell] + count, max(count, _ALTERNATES_MAX) + own)
+    best = selector.best_in_cells(wanted, set(positions) if is_one_request else set())
     turn: dict[int, int] = defaultdict(int)
     alternates = []
     for cell, chosen in zip(cell_of, positions, strict=True):

@@ -8,10 +8,9 @@ from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from scheduler.explain.reasons import Reasons, Report
 from scheduler.explain.trace import TraceBuilder
-from scheduler.filters import FilterChain
+from scheduler.filters import FilterChain, preselect
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
-from scheduler.hosts.preselection import preselect
 from scheduler.selection import responses
 
 _NO_CANDIDATE = -1  # placement was not asked

@@ -23,14 +23,22 @@ from scheduler.hosts.host_table import HostTable, Mask, Numbers
 from scheduler.hosts.usage import Positions
 from scheduler.plugins import loading, plugin_attributes, plugin_calls
 
-__all__ = ["BaseHostWeigher", "Numbers", "Ranking", "RawWeights", "Share", "load_weighers"]
-
 NAMESPACE = "armillary.scheduler.weighers"
 ALL = frozenset(
     {"all_weighers", "scheduler.weights.all_weighers", "nova.scheduler.weights.all_weighers"}
 )
 """Spellings of every entry point in ``[filter_scheduler] weight_classes``. Nova's is accepted so
 that its documented settings can be copied."""
+
+__all__ = [
+    "BaseHostWeigher",
+    "Numbers",
+    "Ranked",
+    "Ranking",
+    "RawWeights",
+    "Share",
+    "load_weighers",
+]
 
 _FOR_GOOD = 2**62
 _SHORTLIST_SIZE = 64
@@ -39,6 +47,15 @@ Share = dict[str, float]
 """One weigher's part of a host's weight: ``raw`` as returned by the weigher, ``normalised`` between
 0 and 1 among the eligible hosts, and ``weight``, normalised times multiplier. The weights add up to
 the host's total."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ranked:
+    """A host with its weight and each weigher's part of it."""
+
+    position: int
+    weight: float
+    shares: dict[str, Share]
 
 
 class BaseHostWeigher:
@@ -297,20 +314,13 @@ class Ranking:
             if self._shortlist is not None:
                 self._shortlist.note(position)
 
-    def weight(self, position: int) -> float:
-        """Return the weight of an eligible host."""
-        return self._totals.item(position)
-
-    def shares(self, position: int) -> dict[str, Share]:
-        """Return each weigher's part of a host's weight, without weighers that do not apply.
-
-        The returned dict is shared by all callers; do not modify it.
-        """
-        found = self._shares.get(position)
-        if found is None:
-            found = {column.name: column.share(position) for column in self._columns}
-            self._shares[position] = found
-        return found
+    def ranked(self, position: int) -> Ranked:
+        """Return an eligible host with its weight; callers share ``shares``: do not modify it."""
+        shares = self._shares.get(position)
+        if shares is None:
+            shares = {column.name: column.share(position) for column in self._columns}
+            self._shares[position] = shares
+        return Ranked(position, self._totals.item(position), shares)
 
     def ties(self) -> Positions:
         """Return all hosts with the best weight, in candidate order."""

@@ -8,8 +8,7 @@ import pytest
 
 from objects.traces.decision_trace import DecisionTrace
 from scheduler.explain.trace import TraceBuilder, explain
-from scheduler.selection.host_selector import Ranked, Selected
-from scheduler.weights import Share
+from scheduler.weights import Ranked, Share
 from tests.builders import A_TIME
 from tests.fleets import Clock, a_table, some_hosts
 
@@ -172,17 +171,14 @@ def a_share(weight: float) -> Share:
     return {"raw": 512.0 * weight, "normalised": weight / 2, "weight": weight}
 
 
-def a_choice(position: int, *runners_up: int) -> Selected:
-    return Selected(
-        Ranked(position, 2.0, {"RAMWeigher": a_share(2.0)}),
-        [Ranked(each, 1.0, {"RAMWeigher": a_share(1.0)}) for each in runners_up],
-    )
+def ranked(position: int, weight: float) -> Ranked:
+    return Ranked(position, weight, {"RAMWeigher": a_share(weight)})
 
 
 def test_a_choice_says_which_host_by_which_weights() -> None:
     """And who came next."""
     builder = a_builder()
-    builder.chosen("i1", a_table(some_hosts(2)), a_choice(0, 1))
+    builder.chosen("i1", a_table(some_hosts(2)), ranked(0, 2.0), [ranked(1, 1.0)])
     assert builder.finished().choices == [
         {
             "instance_uuid": "i1",
@@ -201,9 +197,9 @@ def test_a_choice_says_which_host_by_which_weights() -> None:
 def test_refused_claims_are_kept_with_the_choice_that_followed() -> None:
     """The instance has one choice, the last."""
     builder, hosts = a_builder(), a_table(some_hosts(2))
-    builder.chosen("i1", hosts, a_choice(0))
+    builder.chosen("i1", hosts, ranked(0, 2.0), [])
     builder.refused("i1", "host1", "no room")
-    builder.chosen("i1", hosts, a_choice(1))
+    builder.chosen("i1", hosts, ranked(1, 2.0), [])
     (choice,) = builder.finished().choices
     assert choice["host"] == "host2"
     assert choice["conflicts"] == [{"host": "host1", "reason": "no room"}]
@@ -213,7 +209,7 @@ def test_choices_and_conflicts_are_bounded() -> None:
     """However large the request."""
     builder, hosts = a_builder(choices_max=1), a_table(some_hosts(1))
     for name in ("i1", "i2"):
-        builder.chosen(name, hosts, a_choice(0))
+        builder.chosen(name, hosts, ranked(0, 2.0), [])
     for _ in range(50):
         builder.refused("i1", "host1", None)
         builder.refused("i2", "host1", None)

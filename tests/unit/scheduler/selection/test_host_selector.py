@@ -23,7 +23,6 @@ from scheduler.hosts.usage import Usage
 from scheduler.selection.host_selector import (
     HostSelector,
     pick_alternates,
-    pick_alternates_of_many,
     spread_of,
 )
 from scheduler.weights import BaseHostWeigher
@@ -89,7 +88,7 @@ def choose(selector: HostSelector, count: int) -> list[str | None]:
     names: list[str | None] = []
     for _ in range(count):
         choice = selector.choose(a_uuid())
-        names.append(selector.hosts.host[choice.chosen.position] if choice else None)
+        names.append(selector.hosts.host[choice[0].position] if choice else None)
     return names
 
 
@@ -126,8 +125,8 @@ def test_instances_of_a_group_stay_apart() -> None:
     assert spec.instance_group is not None
     spec.instance_group.members = uuids
     chosen = [selector.choose(uuid) for uuid in uuids]
-    assert {each.chosen.position for each in chosen if each} == {0, 1, 2}
-    assert selector.choose(a_uuid()) is None
+    assert {each[0].position for each in chosen if each} == {0, 1, 2}
+    assert not selector.choose(a_uuid())
 
 
 def test_instances_of_a_group_stay_together() -> None:
@@ -171,17 +170,15 @@ def test_a_choice_names_the_runners_up() -> None:
     """In their order, with weights and shares, without the chosen one."""
     selector = a_chooser(with_memory([5, 10, 0]), weighers=[RAMWeigher])
     choice = selector.choose(a_uuid(), runners_up=2)
-    assert choice is not None
-    assert choice.chosen.shares == {"RAMWeigher": {"raw": 10.0, "normalised": 1.0, "weight": 1.0}}
-    assert [(each.position, each.weight) for each in choice.runners_up] == [(0, 0.5), (2, 0.0)]
+    assert choice[0].shares == {"RAMWeigher": {"raw": 10.0, "normalised": 1.0, "weight": 1.0}}
+    assert [(each.position, each.weight) for each in choice[1:]] == [(0, 0.5), (2, 0.0)]
 
 
 def test_a_refused_host_is_out_and_its_use_taken_back() -> None:
     """The next choice is another host."""
     selector = a_chooser(with_memory([10, 9]), weighers=[RAMWeigher])
     first = selector.choose("10000000-0000-0000-0000-00000000000a")
-    assert first is not None
-    selector.refuse(first.chosen.position, "10000000-0000-0000-0000-00000000000a")
+    selector.refuse(first[0].position, "10000000-0000-0000-0000-00000000000a")
     assert selector.hosts.free_ram_mb.tolist() == [10, 9]
     assert choose(selector, 2) == ["host2", "host2"]
 
@@ -191,7 +188,7 @@ def test_a_group_whose_first_host_refused_goes_elsewhere() -> None:
     spec = a_request_spec(instance_group=a_group("affinity"))
     selector = a_chooser(with_memory([10, 9, 8]), spec)
     uuids = [a_uuid(), a_uuid()]
-    positions = [choice.chosen.position for uuid in uuids if (choice := selector.choose(uuid))]
+    positions = [choice[0].position for uuid in uuids if (choice := selector.choose(uuid))]
     assert positions == [0, 0]
     for uuid in uuids:
         selector.refuse(0, uuid)
@@ -207,10 +204,10 @@ def test_what_took_the_hosts_away_adds_up() -> None:
         filter_scheduler__ram_weight_multiplier=-1.0,
     )
     uuids = [a_uuid() for _ in range(3)]
-    chosen = [choice.chosen.position for uuid in uuids if (choice := selector.choose(uuid))]
+    chosen = [choice[0].position for uuid in uuids if (choice := selector.choose(uuid))]
     assert chosen == [0, 1, 2]
     selector.refuse(2, uuids[2])
-    assert selector.choose(a_uuid()) is None
+    assert not selector.choose(a_uuid())
     assert list(selector.why_none()) == [
         ("claim", 3, 1, [("claimed by other requests in the meantime", 1)]),
         ("room", 2, 1, [("filled by this request's own instances", 1)]),
@@ -308,7 +305,7 @@ def test_choices_are_the_same_as_one_host_after_another(
         rng=random.Random(1),
     )
     choices = [selector.choose(uuid) for uuid in uuids]
-    found = [choice and (choice.chosen.position, choice.chosen.weight) for choice in choices]
+    found = [(each[0].position, each[0].weight) if each else None for each in choices]
     assert found == naively(*fresh(), repeated, weighers, uuids)
 
 
@@ -333,7 +330,7 @@ def alternates(chosen: list[str], count: int) -> list[list[str]]:
     hosts = in_two_cells()
     selector = a_chooser(hosts, weighers=[RAMWeigher])
     positions = [hosts.host.index(name) for name in chosen]
-    found = pick_alternates(selector, positions, count)
+    found = pick_alternates(selector, positions, count, is_one_request=True)
     return [[hosts.host[position] for position in row] for row in found]
 
 
@@ -360,7 +357,7 @@ def test_alternates_of_a_large_request_are_few() -> None:
     """Hundreds of instances share a few dozen."""
     hosts = a_table(some_hosts(400))
     selector = a_chooser(hosts, weighers=[RAMWeigher])
-    found = pick_alternates(selector, range(200), 2)
+    found = pick_alternates(selector, range(200), 2, is_one_request=True)
     assert all(len(row) == 2 for row in found)
     assert len({position for row in found for position in row}) == 50
 
@@ -370,14 +367,13 @@ def test_alternates_of_a_single_instance_may_be_hosts_without_its_group() -> Non
     spec = a_request_spec(instance_group=a_group("affinity"))
     selector = a_chooser(with_memory([9, 8, 7]), spec)
     choice = selector.choose(a_uuid())
-    assert choice is not None
-    assert pick_alternates(selector, [choice.chosen.position], 2) == [[1, 2]]
+    assert pick_alternates(selector, [choice[0].position], 2, is_one_request=False) == [[1, 2]]
 
 
 def test_alternates_of_several_requests_take_turns_and_may_be_what_others_got() -> None:
     """With few hosts each still has those that it was not given itself."""
     selector = a_chooser(a_table([a_host(f"host{n}", free_ram_mb=100 - n) for n in range(3)]))
-    assert sorted(map(sorted, pick_alternates_of_many(selector, [0, 1, 2], 2))) == [
+    assert sorted(map(sorted, pick_alternates(selector, [0, 1, 2], 2, is_one_request=False))) == [
         [0, 1],
         [0, 2],
         [1, 2],
@@ -387,11 +383,11 @@ def test_alternates_of_several_requests_take_turns_and_may_be_what_others_got() 
 def test_alternates_of_several_requests_are_in_their_cells() -> None:
     """And spread over the next best."""
     selector = a_chooser(in_two_cells())
-    found = pick_alternates_of_many(selector, [0, 1, 5], 1)
+    found = pick_alternates(selector, [0, 1, 5], 1, is_one_request=False)
     assert found[0] != found[1]
     assert found[2] in ([6], [7])
 
 
 def test_without_alternates_nothing_is_looked_for() -> None:
     """As when no request asks for them."""
-    assert pick_alternates_of_many(a_chooser(in_two_cells()), [0, 5], 0) == [[], []]
+    assert pick_alternates(a_chooser(in_two_cells()), [0, 5], 0, is_one_request=False) == [[], []]

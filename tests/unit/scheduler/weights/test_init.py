@@ -55,7 +55,7 @@ def ranking_of(
 
 def norms(free: list[int], each: type[BaseHostWeigher]) -> list[float]:
     ranking = ranking_of(free, each)
-    return [ranking.weight(position) for position in range(len(free))]
+    return [ranking.ranked(position).weight for position in range(len(free))]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_without_a_choice_nothing_is_weighed(free: list[int]) -> None:
     """One host is the best of one."""
     ranking = ranking_of(free, FreeFromZeroWeigher)
     assert ranking.best(3).tolist() == list(range(len(free)))
-    assert [ranking.weight(position) for position in range(len(free))] == [0.0] * len(free)
+    assert [ranking.ranked(position).weight for position in range(len(free))] == [0.0] * len(free)
 
 
 def test_weights_add_up_and_each_has_its_share() -> None:
@@ -90,18 +90,18 @@ def test_weights_add_up_and_each_has_its_share() -> None:
     ranking = ranking_of(
         [5, 10], FreeWeigher, AvoidFreeWeigher, filter_scheduler__ram_weight_multiplier=3.0
     )
-    assert ranking.shares(1) == {
+    assert ranking.ranked(1).shares == {
         "FreeWeigher": {"raw": 10.0, "normalised": 1.0, "weight": 1.0},
         "AvoidFreeWeigher": {"raw": 10.0, "normalised": 1.0, "weight": -3.0},
     }
-    assert ranking.weight(1) == -2.0
+    assert ranking.ranked(1).weight == -2.0
 
 
 def test_an_aggregate_overrides_the_multiplier_of_its_hosts() -> None:
     """The sign of the weigher stays."""
     ssd = an_aggregate(hosts=["host1"], metadata={"ram_weight_multiplier": "0.5"})
     ranking = ranking_of([5, 10, 10], AvoidFreeWeigher, facts=some_facts([ssd]))
-    assert [ranking.weight(position) for position in range(3)] == [0.0, -0.5, -1.0]
+    assert [ranking.ranked(position).weight for position in range(3)] == [0.0, -0.5, -1.0]
 
 
 def test_the_best_come_first_and_ties_in_the_order_of_candidates() -> None:
@@ -128,7 +128,7 @@ def test_a_host_that_is_out_is_never_among_the_best() -> None:
     ranking = ranking_of([1, 9, 5], FreeWeigher)
     ranking.change(1, is_in=False)
     assert ranking.best(3).tolist() == [2, 0]
-    assert ranking.weight(2) == 1.0
+    assert ranking.ranked(2).weight == 1.0
     assert ranking.ties().tolist() == [2]
     for position in (0, 2):
         ranking.change(position, is_in=False)
@@ -212,12 +212,12 @@ def test_changes_one_by_one_are_the_same_as_weighing_again(
         is_in[position] &= stays
         ranking.change(position, bool(is_in[position]))
         fresh = Ranking(weighers, hosts, spec, is_in)
-        assert [ranking.weight(each) for each in range(len(free))] == [
-            fresh.weight(each) for each in range(len(free))
+        assert [ranking.ranked(each).weight for each in range(len(free))] == [
+            fresh.ranked(each).weight for each in range(len(free))
         ]
         assert ranking.best(9).tolist() == fresh.best(9).tolist()
-        assert [ranking.shares(each) for each in np.flatnonzero(is_in).tolist()] == [
-            fresh.shares(each) for each in np.flatnonzero(is_in).tolist()
+        assert [ranking.ranked(each).shares for each in np.flatnonzero(is_in).tolist()] == [
+            fresh.ranked(each).shares for each in np.flatnonzero(is_in).tolist()
         ]
 
 

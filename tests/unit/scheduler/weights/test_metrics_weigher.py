@@ -97,7 +97,7 @@ def test_multiplier_0_turns_it_off() -> None:
     hosts = a_table([a_host(metrics=BUSY), a_host("host2", metrics=[])])
     off = a_weigher("cpu.percent=1", weight_multiplier=0.0)
     ranking = Ranking([off], hosts, a_request_spec(), np.ones(2, dtype=np.bool_))
-    assert ranking.shares(0) == {}
+    assert ranking.ranked(0).shares == {}
 
 
 def test_for_all_hosts_at_once_the_multiplier_of_each_decides_what_counts() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from objects.request_spec import Destination
+from scheduler.filters import preselect
 from scheduler.hosts.host_ledger import HostLedger
-from scheduler.hosts.preselection import preselect
 from tests.fleets import CELL, OTHER_CELL, a_host, a_request_spec, a_table, some_facts
 
 HOSTS = [a_host("alpha"), a_host("Beta"), a_host("gamma", cell=OTHER_CELL)]
