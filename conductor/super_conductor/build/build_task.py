@@ -44,9 +44,9 @@ from conductor.super_conductor.db import (
 from conductor.super_conductor.db import traces as traces_db
 from conductor.super_conductor.db.build_requests import Pending, list_build_requests
 from conductor.super_conductor.db.reservations import Reservation, Stage
-from conductor.super_conductor.zones import pending_group_members
+from conductor.super_conductor.db.zone_walks import Entry
+from conductor.super_conductor.zones import pending_group_members, walk
 from conductor.super_conductor.zones.pending_group_members import MustWait
-from conductor.super_conductor.zones.walk import Walks
 from objects.cell_mapping import CELL0_UUID
 from objects.destinations import Destinations
 from objects.instance_fault import InstanceFault
@@ -86,7 +86,6 @@ class BuildTask(RowTask):
         self._is_closed = False
         self._scheduled: list[str] = []
         self._failed_trace: DecisionTrace | None = None
-        self._walks: Walks | None = None
 
     def run(self) -> None:
         """Run until nothing is left, or until other zones have built more of it or its group."""
@@ -185,7 +184,8 @@ class BuildTask(RowTask):
     def store_selections(self) -> None:
         """Store the answer and its trace; from here on a cell may know of the instances."""
         chosen = self._selections()
-        entries = [] if self._destinations is None else self._destinations.zone_entries
+        offered = [] if self._destinations is None else self._destinations.zone_entries
+        entries = [Entry(tuple(one["path"]), one["host_id"]) for one in offered]
         stage = Stage.WALKING if entries else Stage.HANDING_OVER
 
         def write(session: Session) -> None:
@@ -225,25 +225,14 @@ class BuildTask(RowTask):
             raise next(iter(failed.values()))
         self._is_closed = bool(handover.closed)
 
-    def drop_deleted_walks(self) -> None:
-        """Drop instances that were deleted while zones were asked to build them."""
-        self._walks = Walks(
+    def walk(self) -> None:
+        """Try the hosts that zones offered; close when each instance has arrived or failed."""
+        walks = walk.Walks(
             self._env, self._peers, self._services.leases, self.lease, self._reservation,
-            self._services.clean_up,
+            context=self._context, clean_up=self._services.clean_up,
         )  # fmt: skip
-        self._walks.drop_deleted()
-
-    def poll_zones(self) -> None:
-        """Poll the state of the attempts in other zones."""
-        self._started_walks.hear()
-
-    def start_attempts(self) -> None:
-        """Start the next attempts."""
-        self._started_walks.order()
-
-    def reconcile_walks(self) -> None:
-        """Finish when each instance has arrived or has no zone left; else run again soon."""
-        self.is_waiting = self._started_walks.settle()
+        leased_work.run(walks, walk.STEPS, self._services.watch)
+        self.is_waiting = walks.is_waiting
         if not self.is_waiting:
             self.close()
 
@@ -396,11 +385,6 @@ class BuildTask(RowTask):
         return group_members.are_bound(spec)
 
     @property
-    def _started_walks(self) -> Walks:
-        assert self._walks is not None, "set by the first step of the stage"
-        return self._walks
-
-    @property
     def _context(self) -> RequestContext:
         return stored_contexts.from_plain(self._reservation.context)
 
@@ -424,18 +408,13 @@ HAND_OVER = (
     Step("hand over", BuildTask.hand_over),
     Step("close", BuildTask.close),
 )
-WALK = (
-    Step("drop deleted on their walks", BuildTask.drop_deleted_walks),
-    Step("hear from zones", BuildTask.poll_zones),
-    Step("order from zones", BuildTask.start_attempts),
-    Step("settle walks", BuildTask.reconcile_walks),
-)
+WALK = (Step("walk", BuildTask.walk),)
 STORE_IN_CELL0 = (
     Step("take back", BuildTask.take_back),
-    Step("drop deleted before burial", BuildTask.drop_deleted),
+    Step("drop deleted before cell0", BuildTask.drop_deleted),
     Step("write to cell0", BuildTask.write_to_cell0),
     Step("map to cell0", BuildTask.map_to_cell0),
-    Step("close after burial", BuildTask.close),
+    Step("close after cell0", BuildTask.close),
 )
 STEPS: dict[str, Sequence[Step[BuildTask, None]]] = {
     Stage.SCHEDULING: SCHEDULE,

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.insert_missing import insert_missing
+from conductor.super_conductor.db.inserts import insert_missing
 
 
 class WalkState:
@@ -30,10 +30,30 @@ class WalkState:
 
 
 @dataclasses.dataclass(frozen=True)
-class Walk:
-    """A stored walk; ``is_deleting``: the user has deleted the instance."""
+class Entry:
+    """A host that a zone offered."""
+
+    path: tuple[str, ...]
+    host_id: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """A failed attempt; ``is_lost``: its zone has never got the order."""
+
+    zone: str | None
+    host_id: str | None
+    attempt: int
+    reason: str
+    is_lost: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredWalk:
+    """The columns of a walk; see ``models.ZoneWalk``."""
 
     instance_uuid: str
+    reservation_id: str
     start: int
     step: int
     attempt: int
@@ -42,14 +62,26 @@ class Walk:
     host_id: str | None
     since: datetime
     heard_at: datetime
-    failures: list[dict[str, Any]]
+    failures: list[Failure]
+
+
+@dataclasses.dataclass(frozen=True)
+class Walk(StoredWalk):
+    """A stored walk; ``is_deleting``: the user has deleted the instance."""
+
     is_deleting: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class _Entries:
+    reservation_id: str
+    entries: list[Any]
 
 
 def add_walks(
     session: Session,
     reservation_id: str,
-    entries: Sequence[dict[str, Any]],
+    entries: Sequence[Entry],
     instance_uuids: Sequence[str],
     *,
     together: bool,
@@ -59,30 +91,20 @@ def add_walks(
 
     With ``together`` all of them start at the best entry.
     """
-    insert_missing(
-        session, models.ZoneEntries, [{"reservation_id": reservation_id, "entries": list(entries)}]
-    )
-    rows: list[dict[str, Any]] = [
-        {
-            "instance_uuid": uuid,
-            "reservation_id": reservation_id,
-            "start": start,
-            "step": 0,
-            "attempt": 0,
-            "state": WalkState.NEXT,
-            "path": None,
-            "host_id": None,
-            "since": now,
-            "heard_at": now,
-            "failures": [],
-        }
+    plain = [dataclasses.asdict(entry) for entry in entries]
+    insert_missing(session, models.ZoneEntries, [_Entries(reservation_id, plain)])
+    walks = [
+        StoredWalk(
+            uuid, reservation_id, start, step=0, attempt=0, state=WalkState.NEXT, path=None,
+            host_id=None, since=now, heard_at=now, failures=[],
+        )
         for uuid, start in zip(
             instance_uuids,
             starts(len(entries), len(instance_uuids), together=together),
             strict=True,
         )
-    ]
-    insert_missing(session, models.ZoneWalk, rows)
+    ]  # fmt: skip
+    insert_missing(session, models.ZoneWalk, walks)
 
 
 def starts(entries: int, instances: int, *, together: bool) -> list[int]:
@@ -90,10 +112,10 @@ def starts(entries: int, instances: int, *, together: bool) -> list[int]:
     return [0 if together else index % entries for index in range(instances)]
 
 
-def find_entries(session: Session, reservation_id: str) -> list[dict[str, Any]]:
+def find_entries(session: Session, reservation_id: str) -> list[Entry]:
     """Return the entries that zones offered for a reservation, best first."""
     row = session.get(models.ZoneEntries, reservation_id)
-    return [] if row is None else row.entries
+    return [] if row is None else [Entry(tuple(one["path"]), one["host_id"]) for one in row.entries]
 
 
 def list_walks(session: Session, reservation_id: str) -> list[Walk]:
@@ -129,16 +151,21 @@ def list_attempts(session: Session, instance_uuids: Collection[str]) -> list[Att
     ]
 
 
-def update_walk(session: Session, instance_uuid: str, values: dict[str, Any]) -> None:
-    """Update columns of a walk."""
+_CHANGING = ("step", "attempt", "state", "path", "host_id", "since", "heard_at")
+
+
+def update_walk(session: Session, walk: Walk) -> None:
+    """Store the progress of a walk."""
+    values = {name: getattr(walk, name) for name in _CHANGING}
     session.execute(
         sa.update(models.ZoneWalk)
-        .where(models.ZoneWalk.instance_uuid == instance_uuid)
-        .values(**values)
+        .where(models.ZoneWalk.instance_uuid == walk.instance_uuid)
+        .values(**values, failures=[dataclasses.asdict(one) for one in walk.failures])
         .execution_options(synchronize_session=False)
     )
 
 
 def _to_walk(row: models.ZoneWalk, is_deleting: bool) -> Walk:
-    names = [field.name for field in dataclasses.fields(Walk) if field.name != "is_deleting"]
-    return Walk(**{name: getattr(row, name) for name in names}, is_deleting=is_deleting)
+    values = {field.name: getattr(row, field.name) for field in dataclasses.fields(StoredWalk)}
+    failures = [Failure(**each) for each in row.failures]
+    return Walk(**{**values, "failures": failures}, is_deleting=is_deleting)

@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session
 from conductor.super_conductor.build import group_members
 from conductor.super_conductor.build.group_members import Places
 from conductor.super_conductor.db import request_specs, server_groups
-from conductor.super_conductor.db.zone_walks import Walk
+from conductor.super_conductor.db.zone_walks import Entry, Walk
 from conductor.super_conductor.zones import paths
-from conductor.super_conductor.zones.walk_store import Entry, WalkStore
+from conductor.super_conductor.zones.walk_store import WalkStore
 from objects.instances.instance_group import AFFINITY
 
 PassOver = Callable[[Walk, Entry, str], None]

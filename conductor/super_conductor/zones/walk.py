@@ -19,31 +19,36 @@ can continue a walk from where it stands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from conductor.common import stored_contexts
+from armillary.context import RequestContext
+from conductor.common.leased_work import Step
 from conductor.common.leases import Lease, Leases
-from conductor.super_conductor.base_task import (
-    NO_VALID_HOST,
-    Environment,
-    Peers,
-    PermanentFailure,
-)
-from conductor.super_conductor.db import build_requests
+from conductor.super_conductor.base_task import NO_VALID_HOST, Environment, Peers, PermanentFailure
+from conductor.super_conductor.db import build_requests, instance_mappings, zone_walks
 from conductor.super_conductor.db.reservations import Reservation
-from conductor.super_conductor.db.zone_walks import WalkState
+from conductor.super_conductor.db.zone_walks import Walk, WalkState
 from conductor.super_conductor.zones import walk_changes
-from conductor.super_conductor.zones.walk_poll import WalkPoller
+from conductor.super_conductor.zones.attempt_states import AttemptState
+from conductor.super_conductor.zones.paths import Path
+from conductor.super_conductor.zones.routes import Attempts, Waiting
 from conductor.super_conductor.zones.walk_start import WalkStarter
 from conductor.super_conductor.zones.walk_store import WalkStore
+
+LOG = logging.getLogger(__name__)
 
 _UNDER_WAY = frozenset({WalkState.ASKED, WalkState.WATCHED, WalkState.CANCELLING})
 
 
 class Walks:
-    """One conductor's work on the walks of one reservation, under its lease."""
+    """One conductor's work on the walks of one reservation, under its lease.
+
+    ``is_waiting`` after the last step: attempts are under way, so run the steps again soon.
+    """
 
     def __init__(
         self,
@@ -52,13 +57,19 @@ class Walks:
         leases: Leases,
         lease: Lease,
         reservation: Reservation,
+        *,
+        context: RequestContext,
         clean_up: Callable[[Sequence[str]], None],
     ) -> None:
-        context = stored_contexts.from_plain(reservation.context)
-        self._store = WalkStore(env, leases, lease, reservation)
-        self._poller = WalkPoller(env, peers, self._store, context, clean_up)
-        self._starter = WalkStarter(env, peers, self._store, context)
+        self._env = env
+        self._peers = peers
+        self._context = context
         self._clean_up = clean_up
+        self._store = WalkStore(env, leases, lease, reservation)
+        self._starter = WalkStarter(env, peers, self._store, context)
+        self.is_waiting = False
+
+    # Steps
 
     def drop_deleted(self) -> None:
         """Drop instances that their user has deleted; a zone that may have one gets its delete."""
@@ -76,23 +87,114 @@ class Walks:
             if deleted:
                 self._clean_up(deleted)
 
-    def hear(self) -> None:
-        """Poll the attempts, and cancel those that failed."""
-        self._poller.hear()
+    def poll(self) -> None:
+        """Poll all zones at the same time, then cancel the attempts that failed."""
+        self._poll(self._store.by_place({WalkState.ASKED, WalkState.WATCHED}), self._ask_state)
+        self._poll(self._store.by_place({WalkState.CANCELLING}), self._cancel)
 
-    def order(self) -> None:
+    def start_attempts(self) -> None:
         """Start the next attempts."""
-        self._starter.order()
+        self._starter.start_attempts()
 
-    def settle(self) -> bool:
-        """Return whether work is left; raise PermanentFailure when no walk has a candidate left."""
+    def reconcile(self) -> None:
+        """Set ``is_waiting``. Raises PermanentFailure when no walk has a candidate left."""
         walks = self._store.walks()
-        if not walks:
-            return False
-        if any(
+        self.is_waiting = any(
             one.is_deleting or one.state in _UNDER_WAY or self._store.entry_of(one) is not None
             for one in walks
             if one.state != WalkState.UNKNOWN
-        ):
-            return True
-        raise PermanentFailure(NO_VALID_HOST, walk_changes.summary_of(walks))
+        )
+        if walks and not self.is_waiting:
+            raise PermanentFailure(NO_VALID_HOST, walk_changes.summary_of(walks))
+
+    # Polling
+
+    def _poll(
+        self,
+        places: Mapping[Path, list[Walk]],
+        ask: Callable[[Path, Sequence[Walk]], Waiting[Attempts]],
+    ) -> None:
+        asked = [(walks, ask(path, walks)) for path, walks in places.items()]
+        for walks, waiting in asked:
+            try:
+                answers = waiting.wait()
+            except Exception as error:
+                self._note_silence(walks, error)
+            else:
+                self._note(walks, answers)
+
+    def _ask_state(self, path: Path, walks: Sequence[Walk]) -> Waiting[Attempts]:
+        uuids = [one.instance_uuid for one in walks]
+        return self._peers.zones.get_attempts(self._context, path, uuids)
+
+    def _cancel(self, path: Path, walks: Sequence[Walk]) -> Waiting[Attempts]:
+        attempts = {one.instance_uuid: one.attempt for one in walks}
+        return self._peers.zones.cancel(self._context, path, attempts)
+
+    def _note(self, walks: Sequence[Walk], answers: Attempts) -> None:
+        won = []
+        changed = []
+        now = self._store.now
+        limit = timedelta(seconds=self._env.conf.zones.attempt_timeout_seconds)
+        for one in walks:
+            answer = answers.get(one.instance_uuid)
+            if answer is not None and answer["attempt"] != one.attempt:
+                answer = None
+            if one.state == WalkState.CANCELLING:
+                changed.append(walk_changes.after_cancel(one, answer, now))
+            elif answer is not None and answer["state"] == AttemptState.ACTIVE:
+                won.append(one)
+            else:
+                changed.append(walk_changes.after_look(one, answer, now, limit))
+        self._store.write_changes(changed)
+        if won:
+            self._arrive(won)
+
+    def _note_silence(self, walks: Sequence[Walk], error: Exception) -> None:
+        limit = timedelta(seconds=self._env.conf.zones.reconcile_timeout_seconds)
+        now = self._store.now
+        lost = [one for one in walks if now >= one.heard_at + limit]
+        LOG.debug("%s: cannot get the state of %d attempts: %s", self._store.key, len(walks), error)
+        if not lost:
+            return
+
+        def write(session: Session) -> None:
+            deleted = {one.instance_uuid for one in self._store.list_in(session) if one.is_deleting}
+            for one in lost:
+                if one.instance_uuid in deleted:
+                    continue  # its delete is retried until the zone accepts it
+                reason = f"outcome unknown, no answer for {limit.total_seconds():.0f} s: {error}"
+                zone_walks.update_walk(session, walk_changes.unknown(one, reason))
+                instance_mappings.map_to_zone(session, one.instance_uuid, one.path)
+
+        self._store.write(write)
+        for one in lost:
+            LOG.warning("%s: zone %s does not answer; it may be there", one.instance_uuid, one.path)
+
+    def _arrive(self, won: Sequence[Walk]) -> None:
+        """Map instances to the zones that built them and end their walks."""
+
+        def write(session: Session) -> list[str]:
+            walks = {one.instance_uuid: one for one in self._store.list_in(session)}
+            deleted = [uuid for uuid, one in walks.items() if one.is_deleting]
+            for one in won:
+                instance_mappings.map_to_zone(session, one.instance_uuid, one.path)
+            late = [walks[one.instance_uuid] for one in won if one.instance_uuid in deleted]
+            for one in late:
+                self._store.delete_where_it_is(session, one)
+            build_requests.delete_build_requests(session, [one.instance_uuid for one in won])
+            return [one.instance_uuid for one in late]
+
+        late = self._store.write(write)
+        for one in won:
+            LOG.info("%s: built in zone %s", one.instance_uuid, one.path or "(this)")
+        if late:
+            self._clean_up(late)
+
+
+STEPS: Sequence[Step[Walks, None]] = (
+    Step("drop deleted on their walks", Walks.drop_deleted),
+    Step("poll zones", Walks.poll),
+    Step("start attempts", Walks.start_attempts),
+    Step("reconcile walks", Walks.reconcile),
+)

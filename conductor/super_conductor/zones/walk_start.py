@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Sequence
 
@@ -14,12 +13,12 @@ from conductor.super_conductor.base_task import Environment, Peers
 from conductor.super_conductor.build import group_members
 from conductor.super_conductor.db import build_requests, request_specs, zone_walks
 from conductor.super_conductor.db.zone_attempts import OWN as OWN_ORIGIN
-from conductor.super_conductor.db.zone_walks import Walk, WalkState
+from conductor.super_conductor.db.zone_walks import Entry, Walk, WalkState
 from conductor.super_conductor.zones import walk_changes
 from conductor.super_conductor.zones.affinity import Affinity
 from conductor.super_conductor.zones.paths import Path
 from conductor.super_conductor.zones.routes import Waiting
-from conductor.super_conductor.zones.walk_store import Entry, WalkStore
+from conductor.super_conductor.zones.walk_store import WalkStore
 from objects.request_spec import RequestSpec
 from objects.zones.zone_query import ZoneOrder
 
@@ -43,13 +42,13 @@ class WalkStarter:
         self._context = context
         self._affinity = Affinity(store)
 
-    def order(self) -> None:
+    def start_attempts(self) -> None:
         """Start the next attempts; when a candidate is refused at once, try the one after it."""
         for _entry in self._store.entries:
-            if not self._order_next():
+            if not self._start_next():
                 return
 
-    def _order_next(self) -> bool:
+    def _start_next(self) -> bool:
         """Send orders to all zones at once; return whether some walks can continue immediately."""
         ready = self._ready()
         allowed = self._affinity.allowed(ready, self._pass_over)
@@ -118,9 +117,8 @@ class WalkStarter:
             for one, entry in walks:
                 if one.instance_uuid not in living:
                     continue
-                values = walk_changes.begun(entry, one, now)
-                zone_walks.update_walk(session, one.instance_uuid, values)
-                begun.append(dataclasses.replace(one, **values))
+                begun.append(walk_changes.begun(entry, one, now))
+                zone_walks.update_walk(session, begun[-1])
             return begun
 
         return self._store.write(write)

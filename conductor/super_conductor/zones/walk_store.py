@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -15,22 +14,11 @@ from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.base_task import Environment
 from conductor.super_conductor.db import build_requests, cleanups, zone_walks
 from conductor.super_conductor.db.reservations import Reservation
-from conductor.super_conductor.db.zone_walks import Walk
+from conductor.super_conductor.db.zone_walks import Entry, Walk
 from conductor.super_conductor.zones import paths
 from conductor.super_conductor.zones.paths import Path
 
 T = TypeVar("T")
-
-Change = tuple[Walk, dict[str, Any]]
-"""A walk, and its changed columns."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    """A host that a zone offered."""
-
-    path: Path
-    host_id: str
 
 
 class WalkStore:
@@ -43,10 +31,7 @@ class WalkStore:
         self._leases = leases
         self._lease = lease
         self._reservation = reservation
-        self.entries = [
-            Entry(tuple(one["path"]), one["host_id"])
-            for one in self.read(lambda session: zone_walks.find_entries(session, lease.key))
-        ]
+        self.entries = self.read(lambda session: zone_walks.find_entries(session, lease.key))
         """The offered hosts, best first."""
 
     @property
@@ -91,13 +76,13 @@ class WalkStore:
 
         return self._env.database.run_in_writer(write)
 
-    def write_changes(self, changed: Sequence[Change]) -> None:
+    def write_changes(self, changed: Sequence[Walk]) -> None:
         if not changed:
             return
 
         def write(session: Session) -> None:
-            for one, values in changed:
-                zone_walks.update_walk(session, one.instance_uuid, values)
+            for one in changed:
+                zone_walks.update_walk(session, one)
 
         self.write(write)
 

@@ -163,7 +163,7 @@ BUILT = names(build_task.SCHEDULE, build_task.HAND_OVER)
 TOGETHER = names(build_group.CHOOSE, build_group.HAND_OVER)
 OF_OTHER_PLACES = {"delete in other cell", "drop copy in cell", "delete in zone"}
 """Cleanups after moves between cells and in zones."""
-BURIED = names(build_task.SCHEDULE[:-1], build_task.STORE_IN_CELL0)
+IN_CELL0 = names(build_task.SCHEDULE[:-1], build_task.STORE_IN_CELL0)
 MOVED = names(move_task.STEPS)
 SELECT = "select destinations of move"
 TO_SELECT = MOVED[: MOVED.index(SELECT) + 1]
@@ -230,7 +230,7 @@ STORIES = [
         "delete before a cell knows it", "plane", ("release allocations",),
         partial(a_delete, is_built=False),
     ),
-    Story("no host", "plane", BURIED, partial(a_build, has_host=False)),
+    Story("no host", "plane", IN_CELL0, partial(a_build, has_host=False)),
     Story("resize", "plane", MOVED, partial(a_move, operation="resize"), {SELECT}),
     Story(
         "resize without a host", "plane", TO_SELECT,

@@ -204,7 +204,7 @@ def test_a_request_without_a_host_keeps_its_trace(plane: ControlPlane) -> None:
     assert explained["trace"]["sentence"] == "2 of 2 hosts lack VCPU"
 
 
-def test_a_burial_is_an_action_that_failed(plane: ControlPlane) -> None:
+def test_a_build_that_failed_is_an_action_in_cell0(plane: ControlPlane) -> None:
     """The create action shows the scheduling event with its result."""
     plane.scheduler.error = no_valid_host()
     (uuid,) = plane.build()
@@ -223,7 +223,7 @@ def test_a_policy_that_nobody_can_keep_is_final(plane: ControlPlane) -> None:
 # Something breaks
 
 
-@pytest.mark.parametrize("error", [None, no_valid_host()], ids=["build", "burial"])
+@pytest.mark.parametrize("error", [None, no_valid_host()], ids=["build", "cell0"])
 def test_a_conductor_may_be_killed_at_any_effect(
     plane: ControlPlane, error: Exception | None
 ) -> None:

@@ -75,9 +75,7 @@ def test_a_delete_before_any_step_leaves_nothing(plane: ControlPlane, step: str)
 
 
 @pytest.mark.parametrize("step", CELL0_STEPS)
-def test_a_delete_before_any_step_of_a_burial_leaves_nothing(
-    plane: ControlPlane, step: str
-) -> None:
+def test_a_delete_before_any_step_to_cell0_leaves_nothing(plane: ControlPlane, step: str) -> None:
     """Its siblings are in cell0."""
     plane.scheduler.error = NO_HOST
     uuids = plane.create(3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,8 +20,8 @@ NOW = BEGAN + timedelta(seconds=5)
 def a_walk(state: str) -> Walk:
     """Return a walk whose first attempt is in a zone."""
     return Walk(
-        instance_uuid=a_uuid(), start=0, step=0, attempt=1, state=state, path="eu", host_id="h1",
-        since=BEGAN, heard_at=BEGAN, failures=[], is_deleting=False,
+        instance_uuid=a_uuid(), reservation_id="r-1", start=0, step=0, attempt=1, state=state,
+        path="eu", host_id="h1", since=BEGAN, heard_at=BEGAN, failures=[], is_deleting=False,
     )  # fmt: skip
 
 
@@ -38,12 +39,12 @@ def test_the_next_zone_waits_until_nothing_is_left_in_the_last(
 ) -> None:
     """The walk stays where it is, and is cancelled there again."""
     walk = a_walk(WalkState.CANCELLING)
-    assert walk_changes.after_cancel(walk, answer, NOW) == (walk, {"heard_at": NOW})
+    assert walk_changes.after_cancel(walk, answer, NOW) == dataclasses.replace(walk, heard_at=NOW)
 
 
 def test_the_next_zone_has_its_turn_when_nothing_is_left_in_the_last() -> None:
     """One step further, at no zone yet."""
     walk = a_walk(WalkState.CANCELLING)
     answer = {"attempt": 1, "state": AttemptState.GONE}
-    _walk, values = walk_changes.after_cancel(walk, answer, NOW)
-    assert (values["state"], values["step"], values["path"]) == (WalkState.NEXT, 1, None)
+    after = walk_changes.after_cancel(walk, answer, NOW)
+    assert (after.state, after.step, after.path) == (WalkState.NEXT, 1, None)
