@@ -193,7 +193,7 @@ def make_tables(conf: cfg.ConfigOpts) -> None:
                 session,
                 name=CELL_NAME,
                 transport_url=conf.cell.transport_url,
-                cell_uuid=conf.cell.uuid,
+                chosen_uuid=conf.cell.uuid,
                 now=datetime.now(UTC),
             )
     api_database.dispose()

@@ -70,7 +70,7 @@ class CellCreate(ApiDatabaseCommand, ShowOne):
                     session,
                     name=parsed_args.name,
                     transport_url=parsed_args.transport_url,
-                    cell_uuid=parsed_args.uuid,
+                    chosen_uuid=parsed_args.uuid,
                     disabled=parsed_args.disabled,
                     now=datetime.now(UTC),
                 )

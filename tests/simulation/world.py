@@ -395,7 +395,7 @@ class World:
         with database.writer() as session:
             for name, uuid in CELLS.items():
                 url = f"kombu+memory:////{name}"
-                cells.create_cell(session, name=name, transport_url=url, cell_uuid=uuid, now=now)
+                cells.create_cell(session, name=name, transport_url=url, chosen_uuid=uuid, now=now)
             for name, vcpus in FLAVORS.items():
                 flavor = builders.a_flavor(name, vcpus=vcpus, memory_mb=512 * vcpus)
                 flavors.create_flavor(session, flavor, now=now)

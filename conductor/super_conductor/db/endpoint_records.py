@@ -7,38 +7,56 @@ change increments ``facts_seq``.
 from __future__ import annotations
 
 import dataclasses
-import enum
 import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.super_conductor.db import metadata_seq, models
-from conductor.super_conductor.db.duplicate_keys import raise_if_duplicate
+from conductor.super_conductor.db.inserts import raise_if_duplicate
 
 Row = TypeVar("Row", models.Cell, models.Zone)
+Record = TypeVar("Record")
 
 CHANGEABLE = ("name", "transport_url", "disabled")
 
 
 @dataclasses.dataclass(frozen=True)
-class RecordTable(Generic[Row]):
+class Use(Generic[Row]):
+    """A use of a record that prevents its removal, or only that without force.
+
+    ``code`` is the reason in ``kwargs["because"]`` of the error; ``reason`` has a ``{count}``.
+    """
+
+    code: str
+    reason: str
+    count: Callable[[Session, Row], int]
+    is_forcible: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordTable(Generic[Row, Record]):
     """A table of such records, with the noun and the exceptions for its errors.
 
-    ``check`` raises Invalid for a bad name or transport_url. ``taken`` are reserved UUIDs that have
-    no row.
+    ``check`` raises Invalid for a bad name or transport_url. ``uses`` prevent a removal, in this
+    order. ``remove_mappings`` deletes what a removed record leaves. ``is_name_stored``: its name is
+    stored where it is used, and cannot be changed then. ``taken`` are reserved UUIDs without a row.
     """
 
     model: type[Row]
     noun: str
+    to_object: Callable[[Row], Record]
     not_found: type[exception.NotFound]
     exists: type[exception.Exists]
     in_use: type[exception.InUse]
     check: Callable[..., None]
+    uses: Sequence[Use[Row]]
+    remove_mappings: Callable[[Session, Row], None]
+    is_name_stored: bool = False
     taken: frozenset[str] = frozenset()
 
     def create(
@@ -47,11 +65,11 @@ class RecordTable(Generic[Row]):
         *,
         name: str,
         transport_url: str,
-        disabled: bool,
-        chosen_uuid: str | None,
         now: datetime,
-    ) -> Row:
-        """Store a record. Raises ``exists`` for a taken name or UUID, and what ``check`` raises."""
+        disabled: bool = False,
+        chosen_uuid: str | None = None,
+    ) -> Record:
+        """Store a record. Raises ``exists`` for a taken name or UUID, Invalid for a bad value."""
         own_uuid = chosen_uuid or str(uuid.uuid4())
         self.check(name=name, transport_url=transport_url)
         if own_uuid in self.taken or session.get(self.model, own_uuid) is not None:
@@ -61,17 +79,63 @@ class RecordTable(Generic[Row]):
             uuid=own_uuid, name=name, transport_url=transport_url, disabled=disabled,
             created_at=now, updated_at=None,
         )  # fmt: skip
-        with raise_if_duplicate(session, self.exists(field="name", value=name)):
+        return self._store(session, row)
+
+    def list(self, session: Session) -> list[Record]:
+        """Return all records, ordered by name, including disabled ones."""
+        rows = session.scalars(sa.select(self.model).order_by(self.model.name))
+        return [self.to_object(row) for row in rows]
+
+    def get(self, session: Session, wanted: str) -> Record:
+        """Find by UUID, else by name. Raises ``not_found``."""
+        return self.to_object(self._get_row(session, wanted))
+
+    def update(
+        self, session: Session, wanted: str, values: dict[str, Any], *, now: datetime
+    ) -> Record:
+        """Change fields of ``CHANGEABLE``. Raises what ``create`` raises, ``not_found``, ``in_use``."""
+        if unknown := sorted(values.keys() - set(CHANGEABLE)):
+            raise exception.Invalid(
+                reason=f"a {self.noun} has no {', '.join(unknown)}; "
+                f"allowed: {', '.join(CHANGEABLE)}"
+            )
+        row = self._get_row(session, wanted)
+        self.check(**{key: value for key, value in values.items() if key != "disabled"})
+        if values.get("name", row.name) != row.name:
+            self._check_name_is_free(session, values["name"])
+            if self.is_name_stored:
+                self._check_unused(session, row, force=False)
+        for key, value in values.items():
+            setattr(row, key, value)
+        row.updated_at = now
+        return self._store(session, row)
+
+    def delete(self, session: Session, wanted: str, *, force: bool = False) -> None:
+        """Delete a record and, with ``force``, what is left of its use.
+
+        Raises ``not_found``, and ``in_use`` with the reason in ``kwargs["because"]``.
+        """
+        row = self._get_row(session, wanted)
+        self._check_unused(session, row, force=force)
+        self.remove_mappings(session, row)
+        session.delete(row)
+        session.flush()
+        metadata_seq.increment_seq(session)
+
+    def _check_unused(self, session: Session, row: Row, *, force: bool) -> None:
+        for use in self.uses:
+            found = 0 if force and use.is_forcible else use.count(session, row)
+            if found:
+                reason = use.reason.format(count=found)
+                raise self.in_use(**{self.noun: row.name}, reason=reason, because=use.code)
+
+    def _store(self, session: Session, row: Row) -> Record:
+        with raise_if_duplicate(session, self.exists(field="name", value=row.name)):
             session.add(row)
         metadata_seq.increment_seq(session)
-        return row
+        return self.to_object(row)
 
-    def list_all(self, session: Session) -> Sequence[Row]:
-        """Return all records, ordered by name."""
-        return session.scalars(sa.select(self.model).order_by(self.model.name)).all()
-
-    def get(self, session: Session, wanted: str) -> Row:
-        """Find by UUID, else by name. Raises ``not_found``."""
+    def _get_row(self, session: Session, wanted: str) -> Row:
         row = (
             session.get(self.model, wanted)
             or session.scalars(sa.select(self.model).where(self.model.name == wanted)).one_or_none()
@@ -79,47 +143,6 @@ class RecordTable(Generic[Row]):
         if row is None:
             raise self.not_found(**{self.noun: wanted})
         return row
-
-    def update(
-        self,
-        session: Session,
-        wanted: str,
-        values: dict[str, Any],
-        *,
-        now: datetime,
-        before_rename: Callable[[Row], None] = lambda row: None,
-    ) -> Row:
-        """Change fields of ``CHANGEABLE``; ``before_rename`` may refuse a new name.
-
-        Raises ``not_found``, ``exists``, Invalid.
-        """
-        if unknown := sorted(values.keys() - set(CHANGEABLE)):
-            raise exception.Invalid(
-                reason=f"a {self.noun} has no {', '.join(unknown)}; "
-                f"allowed: {', '.join(CHANGEABLE)}"
-            )
-        row = self.get(session, wanted)
-        self.check(**{key: value for key, value in values.items() if key != "disabled"})
-        if values.get("name", row.name) != row.name:
-            self._check_name_is_free(session, values["name"])
-            before_rename(row)
-        for key, value in values.items():
-            setattr(row, key, value)
-        row.updated_at = now
-        with raise_if_duplicate(session, self.exists(field="name", value=row.name)):
-            session.add(row)
-        metadata_seq.increment_seq(session)
-        return row
-
-    def remove(self, session: Session, row: Row) -> None:
-        """Delete a record that is no longer referenced."""
-        session.delete(row)
-        session.flush()
-        metadata_seq.increment_seq(session)
-
-    def refuse(self, row: Row, because: enum.Enum, reason: str) -> NoReturn:
-        """Raise ``in_use`` with ``kwargs["because"]`` as a code and a sentence as the reason."""
-        raise self.in_use(**{self.noun: row.name}, reason=reason, because=because.value)
 
     def _check_name_is_free(self, session: Session, name: str) -> None:
         if session.scalars(sa.select(self.model.uuid).where(self.model.name == name)).first():

@@ -2,107 +2,18 @@
 
 from __future__ import annotations
 
-import enum
 import re
-from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from conductor.super_conductor.db import endpoint_records, models
+from conductor.super_conductor.db import models
+from conductor.super_conductor.db.endpoint_records import RecordTable, Use, count
 from objects.zones.child_zone import ChildZone
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}")
-
-
-class DeleteRefused(enum.Enum):
-    """Reason why a zone cannot be removed, in ``ZoneInUse.kwargs["because"]``."""
-
-    SERVERS = "servers"
-    LEFTOVERS = "leftovers"
-
-
-def create_zone(
-    session: Session,
-    *,
-    name: str,
-    transport_url: str,
-    now: datetime,
-    disabled: bool = False,
-    zone_uuid: str | None = None,
-) -> ChildZone:
-    """Store a zone. Raises ZoneExists for a taken name or UUID, Invalid for a bad value."""
-    row = _ZONES.create(
-        session, name=name, transport_url=transport_url, disabled=disabled, chosen_uuid=zone_uuid,
-        now=now,
-    )  # fmt: skip
-    return _to_object(row)
-
-
-def list_zones(session: Session) -> list[ChildZone]:
-    """Return all child zones ordered by name, including disabled ones."""
-    return [_to_object(row) for row in _ZONES.list_all(session)]
-
-
-def get_zone(session: Session, zone: str) -> ChildZone:
-    """Find by UUID, else by name. Raises ZoneNotFound."""
-    return _to_object(_ZONES.get(session, zone))
-
-
-def update_zone(session: Session, zone: str, values: dict[str, Any], *, now: datetime) -> ChildZone:
-    """Change name, transport_url, disabled. Raises ZoneNotFound, ZoneExists, ZoneInUse, Invalid.
-
-    A zone with servers cannot be renamed: their mappings contain its name.
-    """
-
-    def refuse_if_used(row: models.Zone) -> None:
-        _refuse_if(row, DeleteRefused.SERVERS, _count_living(session, row.name))
-        _refuse_if(row, DeleteRefused.LEFTOVERS, _count_mapped(session, row.name))
-
-    return _to_object(_ZONES.update(session, zone, values, now=now, before_rename=refuse_if_used))
-
-
-def delete_zone(session: Session, zone: str, *, force: bool = False) -> None:
-    """Delete a zone and, with ``force``, the mappings of deleted servers there.
-
-    Raises ZoneNotFound. Raises ZoneInUse with the reason in ``kwargs["because"]`` if the zone has
-    servers or servers on their way there (always), or mappings of deleted servers (unless forced).
-    """
-    row = _ZONES.get(session, zone)
-    _refuse_if(row, DeleteRefused.SERVERS, _count_living(session, row.name))
-    if not force:
-        _refuse_if(row, DeleteRefused.LEFTOVERS, _count_mapped(session, row.name))
-    for model in (models.InstanceMapping, models.Cleanup):
-        session.execute(
-            sa.delete(model)
-            .where(_is_below(model.zone_path, row.name))
-            .execution_options(synchronize_session=False)
-        )
-    _ZONES.remove(session, row)
-
-
-_REASONS = {
-    DeleteRefused.SERVERS: "servers are there or on their way ({count}); delete them first",
-    DeleteRefused.LEFTOVERS: "mappings of deleted servers are left ({count})",
-}
-
-
-def _refuse_if(row: models.Zone, because: DeleteRefused, count: int) -> None:
-    if count:
-        _ZONES.refuse(row, because, _REASONS[because].format(count=count))
-
-
-def _count_living(session: Session, name: str) -> int:
-    mapping, walk = models.InstanceMapping, models.ZoneWalk
-    return endpoint_records.count(
-        session, _is_below(mapping.zone_path, name), mapping.queued_for_delete.is_(False)
-    ) + endpoint_records.count(session, _is_below(walk.path, name))
-
-
-def _count_mapped(session: Session, name: str) -> int:
-    return endpoint_records.count(session, _is_below(models.InstanceMapping.zone_path, name))
 
 
 def _is_below(path: Any, name: str) -> sa.ColumnElement[bool]:
@@ -111,6 +22,26 @@ def _is_below(path: Any, name: str) -> sa.ColumnElement[bool]:
         path == name, path.startswith(f"{name}/", autoescape=True)
     )
     return below
+
+
+def _count_living(session: Session, row: models.Zone) -> int:
+    mapping = models.InstanceMapping
+    return count(
+        session, _is_below(mapping.zone_path, row.name), mapping.queued_for_delete.is_(False)
+    ) + count(session, _is_below(models.ZoneWalk.path, row.name))
+
+
+def _count_mapped(session: Session, row: models.Zone) -> int:
+    return count(session, _is_below(models.InstanceMapping.zone_path, row.name))
+
+
+def _remove_mappings(session: Session, row: models.Zone) -> None:
+    for model in (models.InstanceMapping, models.Cleanup):
+        session.execute(
+            sa.delete(model)
+            .where(_is_below(model.zone_path, row.name))
+            .execution_options(synchronize_session=False)
+        )
 
 
 def _check_values(**values: str) -> None:
@@ -130,11 +61,29 @@ def _to_object(row: models.Zone) -> ChildZone:
     )  # fmt: skip
 
 
-_ZONES = endpoint_records.RecordTable(
+_USES = (
+    Use(
+        "servers", "servers are there or on their way ({count}); delete them first",
+        _count_living, is_forcible=False,
+    ),
+    Use("leftovers", "mappings of deleted servers are left ({count})", _count_mapped, True),
+)  # fmt: skip
+
+_ZONES = RecordTable(
     models.Zone,
     "zone",
+    _to_object,
     not_found=exception.ZoneNotFound,
     exists=exception.ZoneExists,
     in_use=exception.ZoneInUse,
     check=_check_values,
+    uses=_USES,
+    remove_mappings=_remove_mappings,
+    is_name_stored=True,
 )
+
+create_zone = _ZONES.create
+list_zones = _ZONES.list
+get_zone = _ZONES.get
+update_zone = _ZONES.update
+delete_zone = _ZONES.delete

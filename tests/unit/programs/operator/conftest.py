@@ -150,7 +150,7 @@ def register(database: Database, name: str = "cell1", url: str = "", **values: A
 def cell_conductor(api_database: Database) -> Iterator[CellConductor]:
     """Return the conductor of the registered cell ``cell1``, which answers."""
     url = f"kombu+memory:////{uuid.uuid4()}"
-    register(api_database, url=url, cell_uuid=CELL_UUID)
+    register(api_database, url=url, chosen_uuid=CELL_UUID)
     bus = bus_maker(cfg.CONF, "armillary-conductor")(url)
     conductor = CellConductor()
     server = an_rpc_server(bus, CellConductorAPI, "host", conductor)

@@ -93,7 +93,7 @@ def test_a_cell_is_changed_by_name(run_manage: Run, api_database: Database) -> N
 
 def test_a_cell_is_enabled_by_uuid(run_manage: Run, api_database: Database) -> None:
     """False is a change as well."""
-    register(api_database, disabled=True, cell_uuid=CELL_UUID)
+    register(api_database, disabled=True, chosen_uuid=CELL_UUID)
     assert not run_manage("cell", "update", CELL_UUID, "--enable", "-f", "json").json["Disabled"]
 
 
@@ -133,7 +133,7 @@ def test_deleting_a_cell_with_hosts_ends_with_2_unless_forced(
     run_manage: Run, api_database: Database
 ) -> None:
     """Force removes the mappings, too."""
-    register(api_database, cell_uuid=CELL_UUID)
+    register(api_database, chosen_uuid=CELL_UUID)
     map_host(api_database)
     assert run_manage("cell", "delete", "cell1").code == 2
     assert run_manage("cell", "delete", "cell1", "--force").code == 0
@@ -144,7 +144,7 @@ def test_deleting_a_cell_with_servers_ends_with_3(
     force: tuple[str, ...], run_manage: Run, api_database: Database
 ) -> None:
     """Force does not help: the servers would be lost."""
-    register(api_database, cell_uuid=CELL_UUID)
+    register(api_database, chosen_uuid=CELL_UUID)
     map_instance(api_database)
     assert run_manage("cell", "delete", "cell1", *force).code == 3
 
@@ -153,7 +153,7 @@ def test_deleting_a_cell_with_leftovers_ends_with_4_unless_forced(
     run_manage: Run, api_database: Database
 ) -> None:
     """Mappings of deleted servers."""
-    register(api_database, cell_uuid=CELL_UUID)
+    register(api_database, chosen_uuid=CELL_UUID)
     map_instance(api_database, is_deleted=True)
     assert run_manage("cell", "delete", "cell1").code == 4
     assert run_manage("cell", "delete", "cell1", "--force").code == 0

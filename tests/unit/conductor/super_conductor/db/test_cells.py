@@ -50,13 +50,13 @@ def test_a_name_is_taken_once(api_database: Database) -> None:
     with pytest.raises(exception.CellExists):
         create(api_database)
     with pytest.raises(exception.CellExists):
-        create(api_database, "cell2", cell_uuid=uuid)
+        create(api_database, "cell2", chosen_uuid=uuid)
 
 
 def test_cell0_is_none_of_them(api_database: Database) -> None:
     """Its database is the super conductor's own."""
     with pytest.raises(exception.CellExists):
-        create(api_database, cell_uuid=CELL0_UUID)
+        create(api_database, chosen_uuid=CELL0_UUID)
 
 
 @pytest.mark.parametrize("name", ["", "  ", "n" * 256])
