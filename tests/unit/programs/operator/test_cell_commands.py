@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from armillary.db import Database
-from conductor.super_conductor.db import cells, host_mappings, instance_mappings
+from conductor.super_conductor.db import cells, host_mappings
 from tests import builders
+from tests.fixtures.mappings import map_instances
 from tests.unit.programs.operator.conftest import CELL_UUID, CellConductor, Ended, Run, register
 
 URL = "rabbit://user:geheim@broker:5672/cell1"
@@ -23,13 +24,8 @@ def map_host(database: Database) -> None:
 
 
 def map_instance(database: Database, *, is_deleted: bool = False) -> None:
-    row = {
-        "instance_uuid": builders.a_uuid(), "cell_uuid": CELL_UUID, "reservation_id": "r-1",
-        "project_id": "p1", "user_id": "u1", "vcpus": 1, "memory_mb": 512,
-        "queued_for_delete": is_deleted, "deleted_at": builders.A_TIME if is_deleted else None,
-    }  # fmt: skip
     with database.writer() as session:
-        instance_mappings.add_mappings(session, [row])
+        map_instances(session, builders.a_uuid(), cell_uuid=CELL_UUID, is_deleted=is_deleted)
 
 
 # create, list, update

@@ -10,11 +10,12 @@ from oslo_config import cfg
 
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.super_conductor.db import instance_mappings, zones
+from conductor.super_conductor.db import zones
 from conductor.super_conductor.interface import SuperConductorAPI
 from programs.bus_factory import bus_maker
 from tests import builders
 from tests.fixtures.interfaces import an_rpc_server
+from tests.fixtures.mappings import map_instances
 from tests.unit.programs.operator.conftest import Ended, Run
 
 URL = "rabbit://world:geheim@broker:5671/top"
@@ -26,13 +27,8 @@ def add(run: Run, name: str = "eu", *more: str) -> Ended:
 
 
 def map_instance(database: Database, zone_path: str, *, is_deleted: bool = False) -> None:
-    row = {
-        "instance_uuid": builders.a_uuid(), "cell_uuid": None, "reservation_id": "r-1",
-        "zone_path": zone_path, "project_id": "p1", "user_id": "u1", "vcpus": 1, "memory_mb": 512,
-        "queued_for_delete": is_deleted, "deleted_at": builders.A_TIME if is_deleted else None,
-    }  # fmt: skip
     with database.writer() as session:
-        instance_mappings.add_mappings(session, [row])
+        map_instances(session, builders.a_uuid(), zone_path=zone_path, is_deleted=is_deleted)
 
 
 # add, list, update
