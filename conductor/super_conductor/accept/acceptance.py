@@ -25,7 +25,6 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from armillary.db.database import note
 from armillary.group_commit import KeyedGroupCommit
-from conductor.common import stored_contexts
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.accept import quotas, server_requests
@@ -39,8 +38,11 @@ from conductor.super_conductor.db import (
     server_groups,
 )
 from conductor.super_conductor.db import quotas as quotas_db
+from conductor.super_conductor.db.build_requests import NewBuildRequest
+from conductor.super_conductor.db.instance_mappings import NewMapping
+from conductor.super_conductor.db.request_specs import NewSpec
+from conductor.super_conductor.db.reservations import NewReservation
 from objects.base import ArmillaryObject
-from objects.fence import FIRST_FENCE
 from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.instances.instance_group import InstanceGroup
@@ -298,10 +300,13 @@ class Acceptance:
         """Insert all rows with a fixed number of SQL statements for any number of requests."""
         now = self._moment()
         reservations.add_reservations(session, [_reservation(one, now) for one in fitting])
-        rows = [row for one in fitting for row in _rows_of(one, now)]
-        build_requests.add_build_requests(session, [row[0] for row in rows])
-        request_specs.add_specs(session, [row[1] for row in rows])
-        instance_mappings.add_mappings(session, [row[2] for row in rows])
+        build_requests.add_build_requests(
+            session, [_build_request(each, now) for one in fitting for each in one.primitives]
+        )
+        request_specs.add_specs(session, [spec for one in fitting for spec in _specs(one)])
+        instance_mappings.add_mappings(
+            session, [_mapping(each, one.found) for one in fitting for each in one.primitives]
+        )
         for one in fitting:
             if one.found.group is not None:
                 self._join(session, one, one.found.group)
@@ -331,49 +336,36 @@ def _groups_of(resolved: Iterable[ServerRequest]) -> list[str]:
     return sorted({one.group.uuid for one in resolved if one.group is not None})
 
 
-def _reservation(one: _WithinQuota, now: datetime) -> dict[str, Any]:
-    context, lease = one.asked.context, one.asked.lease
-    return {
-        "reservation_id": lease.key, "project_id": owner_of(context).project_id,
-        "fence": int(FIRST_FENCE), "context": stored_contexts.to_plain(context), "accepted_at": now,
-        **lease.columns,
-    }  # fmt: skip
-
-
-def _rows_of(
-    one: _WithinQuota, now: datetime
-) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
-    spec = one.found.spec(one.asked.context, count=len(one.primitives)).obj_to_primitive()
-    for primitive in one.primitives:
-        yield _rows(primitive, spec, one.found, now)
+def _reservation(one: _WithinQuota, now: datetime) -> NewReservation:
+    context = one.asked.context
+    project_id = owner_of(context).project_id
+    return NewReservation.under(one.asked.lease, context, project_id=project_id, accepted_at=now)
 
 
 def _uuid(primitive: dict[str, Any]) -> str:
     return str(primitive[ArmillaryObject.primitive_key("data")]["uuid"])
 
 
-def _rows(
-    primitive: dict[str, Any], spec: dict[str, Any], asked: ServerRequest, now: datetime
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return the columns of one instance's build request, request spec and mapping."""
+def _build_request(primitive: dict[str, Any], now: datetime) -> NewBuildRequest:
     data = primitive[ArmillaryObject.primitive_key("data")]
-    both = {
-        "instance_uuid": data["uuid"],
-        "reservation_id": data["reservation_id"],
-        "project_id": data["project_id"],
-    }
-    build_request = {
-        **both, "name": data["name"], "launch_index": data["launch_index"],
-        "instance": primitive, "is_deleting": False, "created_at": now,
-    }  # fmt: skip
-    request_spec = {
-        "instance_uuid": data["uuid"], "spec": _with_data(spec, instance_uuid=data["uuid"]),
-    }  # fmt: skip
-    mapping = {
-        **both, "user_id": data["user_id"], "cell_uuid": None, "vcpus": asked.flavor.vcpus,
-        "memory_mb": asked.flavor.memory_mb, "queued_for_delete": False, "deleted_at": None,
-    }  # fmt: skip
-    return build_request, request_spec, mapping
+    return NewBuildRequest(
+        data["uuid"], data["reservation_id"], data["project_id"], data["name"],
+        data["launch_index"], primitive, now,
+    )  # fmt: skip
+
+
+def _specs(one: _WithinQuota) -> Iterator[NewSpec]:
+    spec = one.found.spec(one.asked.context, count=len(one.primitives)).obj_to_primitive()
+    for uuid_ in map(_uuid, one.primitives):
+        yield NewSpec(uuid_, _with_data(spec, instance_uuid=uuid_))
+
+
+def _mapping(primitive: dict[str, Any], asked: ServerRequest) -> NewMapping:
+    data = primitive[ArmillaryObject.primitive_key("data")]
+    return NewMapping(
+        data["uuid"], data["reservation_id"], data["project_id"], data["user_id"],
+        asked.flavor.vcpus, asked.flavor.memory_mb,
+    )  # fmt: skip
 
 
 def _with_data(primitive: dict[str, Any], **values: Any) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import dataclasses
 import logging
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -27,7 +26,7 @@ from conductor.super_conductor.build.cell_handover import BuildServices, Handove
 from conductor.super_conductor.build.instance_mapping import HeldReservation
 from conductor.super_conductor.db import build_requests, reservations
 from conductor.super_conductor.db import traces as traces_db
-from conductor.super_conductor.db.build_requests import Pending
+from conductor.super_conductor.db.build_requests import NewSelections, Pending
 from conductor.super_conductor.db.reservations import Reservation, Stage
 from objects.destinations import Destinations
 from objects.fence import FIRST_FENCE
@@ -126,8 +125,8 @@ class BuildGroup:
         if not self._works:
             return
         now = moment(self._env.now())
-        rows: list[dict[str, Any]] = []
-        wire_forms: dict[int, dict[str, Any]] = {}
+        rows: list[NewSelections] = []
+        wire_forms: selection_rows.WireForms = {}
         told = {}
         for id_, work in self._works.items():
             assert work.destinations is not None, f"{id_} was answered"
@@ -149,7 +148,7 @@ class BuildGroup:
                 if not one.is_deleting
             }  # fmt: skip
             build_requests.store_selections(
-                session, [row for row in rows if row["instance_uuid"] in living]
+                session, [row for row in rows if row.instance_uuid in living]
             )
             if ours:
                 traces_db.add_traces(session, {id_: told[id_] for id_ in ours}, now=now)
@@ -206,7 +205,7 @@ class BuildGroup:
             spec,
             work.uuids,
             [int(work.reservation.fence)] * len(work.requests),
-            work.reservation.context.get("request_id"),
+            work.reservation.context.request_id,
         )
 
     @staticmethod

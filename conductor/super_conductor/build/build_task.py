@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.backoff import Backoff
 from armillary.context import RequestContext, admin_context
-from conductor.common import leased_work, stored_contexts
+from conductor.common import leased_work
 from conductor.common.clock import moment
 from conductor.common.leased_work import LeaseLost, RowTask, Step
 from conductor.common.leases import Lease
@@ -42,7 +42,11 @@ from conductor.super_conductor.db import (
     zone_walks,
 )
 from conductor.super_conductor.db import traces as traces_db
-from conductor.super_conductor.db.build_requests import Pending, list_build_requests
+from conductor.super_conductor.db.build_requests import (
+    NewSelections,
+    Pending,
+    list_build_requests,
+)
 from conductor.super_conductor.db.reservations import Reservation, Stage
 from conductor.super_conductor.db.zone_walks import Entry
 from conductor.super_conductor.zones import pending_group_members, walk
@@ -198,7 +202,7 @@ class BuildTask(RowTask):
                     session, self.lease.key, entries, begun, together=self._are_bound, now=now
                 )
             build_requests.store_selections(
-                session, [row for uuid, row in chosen.items() if uuid in living]
+                session, [row for row in chosen if row.instance_uuid in living]
             )
             if self._destinations is not None:
                 self._store_trace(session, self._destinations.trace)
@@ -246,9 +250,11 @@ class BuildTask(RowTask):
         found = self._read(lambda session: list_build_requests(session, living))
         if not found:
             return
+        verdict = self._reservation.verdict
         fault = InstanceFault.from_values(
             instance_uuid=found[0].instance_uuid,
-            **self._reservation.verdict,
+            message=verdict["message"],
+            details=verdict["details"],
         )
         self._peers.cell0.store_in_cell0(self._context, [one.instance for one in found], fault)
 
@@ -317,13 +323,12 @@ class BuildTask(RowTask):
             LOG.info("%s: %s", self.lease.key, reason)
             self._write(lambda session: self._lock(session, failure=reason[:FAILURE_LENGTH_MAX]))
 
-    def _selections(self) -> dict[str, dict[str, Any]]:
-        """Return instance -> its row of selections; each host is serialised once."""
+    def _selections(self) -> list[NewSelections]:
+        """Return the selections of each instance; each host is serialised once."""
         if self._destinations is None or self._destinations.zone_entries:
-            return {}
+            return []
         fence = self._reservation.fence
-        rows = selection_rows.of(self._destinations, self._scheduled, fence, {})
-        return {row["instance_uuid"]: row for row in rows}
+        return selection_rows.of(self._destinations, self._scheduled, fence, {})
 
     def _store_failure(self, reason: PermanentFailure) -> None:
         LOG.info("%s: given up: %s", self.lease.key, reason.details)
@@ -345,9 +350,8 @@ class BuildTask(RowTask):
 
     def _store_trace(self, session: Session, trace: DecisionTrace) -> None:
         size_max = self._env.conf.conductor.trace_size_max
-        shared, choices = decision_traces.split(trace, size_max=size_max)
-        now = moment(self._env.now())
-        traces_db.store_trace(session, self.lease.key, shared, choices, now=now)
+        split = decision_traces.split(trace, size_max=size_max)
+        traces_db.store_trace(session, self.lease.key, split, now=moment(self._env.now()))
 
     # Database
 
@@ -386,7 +390,8 @@ class BuildTask(RowTask):
 
     @property
     def _context(self) -> RequestContext:
-        return stored_contexts.from_plain(self._reservation.context)
+        self._reservation.context.update_store()
+        return self._reservation.context
 
     @property
     def _answer_timeout_seconds(self) -> float:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from conductor.super_conductor.db.traces import SplitTrace
 from objects.traces import ruled_out
 from objects.traces.decision_trace import DecisionTrace
 
@@ -13,10 +14,8 @@ _OF_AGGREGATES = {"member_of", "forbidden_aggregate"}
 _DETAILS = ("ruled_out", "nearest", "filters", "timings_ms", "zones")
 
 
-def split(
-    trace: DecisionTrace, *, size_max: int
-) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return the shared part and instance -> choice, both as plain values.
+def split(trace: DecisionTrace, *, size_max: int) -> SplitTrace:
+    """Return the shared part and the choices.
 
     If the shared part has more than ``size_max`` bytes, its longest parts are dropped first. A
     choice that is larger than that loses its runners-up.
@@ -29,7 +28,7 @@ def split(
         uuid: choice if _size(choice) <= size_max else {**choice, "runners_up": []}
         for uuid, choice in choices.items()
     }
-    return shared, cut
+    return SplitTrace(shared, cut)
 
 
 def _cut(shared: dict[str, Any], size_max: int) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from sqlalchemy.orm import Session
 
+from armillary.context import RequestContext
 from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.db import (
     build_requests,
@@ -17,15 +17,16 @@ from conductor.super_conductor.db import (
     reservations,
 )
 from conductor.super_conductor.db.build_requests import Pending
+from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from objects.instances.build_request import BuildRequest
 
 
 @dataclasses.dataclass(frozen=True)
 class HeldReservation:
-    """A leased reservation, and the stored form of its request's context."""
+    """A leased reservation, and its request's context."""
 
     lease: Lease
-    context: dict[str, Any]
+    context: RequestContext
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +73,7 @@ def map_to_cell(
 
 
 def move_to(
-    session: Session, moved: Sequence[Pending], cell_uuid: str, context: dict[str, Any]
+    session: Session, moved: Sequence[Pending], cell_uuid: str, context: RequestContext
 ) -> list[str]:
     """Map instances of one reservation to a cell (or cell0); return those to delete."""
     deleted = _delete_later(session, moved, cell_uuid, context)
@@ -81,10 +82,11 @@ def move_to(
 
 
 def _delete_later(
-    session: Session, moved: Sequence[Pending], cell_uuid: str, context: dict[str, Any]
+    session: Session, moved: Sequence[Pending], cell_uuid: str, context: RequestContext
 ) -> list[str]:
     deleted = [one.instance_uuid for one in moved if one.is_deleting]
-    cleanups.add_deletes(session, deleted, cell_uuid, context)
+    kind = CleanupKind.DELETE
+    cleanups.add(session, *(Cleanup(uuid, kind, context, cell_uuid) for uuid in deleted))
     return deleted
 
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from conductor.super_conductor.db.build_requests import NewSelections
 from objects.destinations import Destinations
 from objects.fence import Fence
+
+WireForms = dict[int, Any]
+"""Wire form of each host by its ``id``; valid as long as these hosts live."""
 
 
 def of(
     destinations: Destinations,
     instance_uuids: Sequence[str],
     fence: Fence,
-    wire_forms: dict[int, dict[str, Any]],
-) -> list[dict[str, Any]]:
-    """Return a row of ``BuildSelection`` for each instance, in their order.
+    wire_forms: WireForms,
+) -> list[NewSelections]:
+    """Return the row of each instance, in their order.
 
-    ``wire_forms`` caches the hosts' wire forms by ``id``, so that answers which share a host
-    convert it once. It is valid as long as these hosts live.
+    Answers that share a host convert it once, with the same ``wire_forms``.
     """
     hosts = destinations.hosts
     for host in hosts:
@@ -29,11 +32,11 @@ def of(
     for uuid, choices in zip(instance_uuids, destinations.choices.tolist(), strict=True):
         indexes = [index for index in choices if index >= 0]
         rows.append(
-            {
-                "instance_uuid": uuid,
-                "cell_uuid": hosts[indexes[0]].cell_uuid,
-                "fence": int(fence),
-                "selections": [primitives[index] for index in indexes],
-            }
+            NewSelections(
+                instance_uuid=uuid,
+                cell_uuid=hosts[indexes[0]].cell_uuid,
+                fence=int(fence),
+                selections=[primitives[index] for index in indexes],
+            )
         )
     return rows

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.super_conductor.db import metadata_seq, models
-from conductor.super_conductor.db.duplicate_keys import raise_if_duplicate
+from conductor.super_conductor.db.inserts import raise_if_duplicate
 from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate
 
 
@@ -158,8 +158,8 @@ def zone_names(session: Session) -> set[str]:
 
 
 def _set_metadata(session: Session, row: models.Aggregate, changes: dict[str, str | None]) -> None:
-    metadata = {**row.metadata_, **changes}
-    metadata = {key: value for key, value in metadata.items() if value is not None}
+    changed = {**row.metadata_, **changes}
+    metadata = {key: value for key, value in changed.items() if value is not None}
     _check_metadata(metadata)
     zone = metadata.get(AVAILABILITY_ZONE_KEY)
     if zone != row.metadata_.get(AVAILABILITY_ZONE_KEY):

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.insert_missing import insert_missing
+from conductor.super_conductor.db.inserts import insert, insert_missing
 from objects.instance import Instance
 from objects.instances.build_request import BuildRequest
 from objects.request_spec import RequestSpec
@@ -28,9 +28,33 @@ class Pending:
     is_deleting: bool
 
 
-def add_build_requests(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert build requests: dicts of the columns."""
-    session.execute(sa.insert(models.BuildRequest), rows)
+@dataclasses.dataclass(frozen=True, slots=True)
+class NewBuildRequest:
+    """A build request to insert; ``instance`` is in wire form."""
+
+    instance_uuid: str
+    reservation_id: str
+    project_id: str
+    name: str
+    launch_index: int
+    instance: dict[str, Any]
+    created_at: datetime
+    is_deleting: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NewSelections:
+    """The scheduler's selections for an instance, the host first, in wire form."""
+
+    instance_uuid: str
+    cell_uuid: str
+    fence: int
+    selections: list[Any]
+
+
+def add_build_requests(session: Session, rows: Sequence[NewBuildRequest]) -> None:
+    """Insert build requests."""
+    insert(session, models.BuildRequest, rows)
 
 
 def find_instance(session: Session, instance_uuid: str) -> Instance | None:
@@ -134,8 +158,8 @@ def lock(session: Session, reservation_ids: Collection[str]) -> None:
     session.execute(query).all()
 
 
-def store_selections(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Store the scheduler's selections: dicts of the columns of ``BuildSelection``."""
+def store_selections(session: Session, rows: Sequence[NewSelections]) -> None:
+    """Store the scheduler's selections, unless an instance has some."""
     insert_missing(session, models.BuildSelection, rows)
 
 

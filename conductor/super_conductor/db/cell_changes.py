@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.insert_missing import insert_missing
+from conductor.super_conductor.db.inserts import insert_missing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +21,7 @@ class CellChange:
     instance_uuid: str
     source_cell_uuid: str
     target_cell_uuid: str | None
+    created_at: datetime
 
     def other(self, cell_uuid: str | None) -> str | None:
         """Return the other cell of the move; None if this cell is not part of it."""
@@ -44,14 +45,7 @@ def allow(
             row.target_cell_uuid.is_(None),
         )
     )
-    values = {
-        "migration_uuid": migration_uuid,
-        "instance_uuid": instance_uuid,
-        "source_cell_uuid": cell_uuid,
-        "target_cell_uuid": None,
-        "created_at": now,
-    }
-    insert_missing(session, row, [values])
+    insert_missing(session, row, [CellChange(migration_uuid, instance_uuid, cell_uuid, None, now)])
 
 
 def set_target(session: Session, migration_uuid: str, cell_uuid: str) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
+from armillary.context import RequestContext
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.insert_missing import insert_missing
+from conductor.super_conductor.db.inserts import insert_missing
 
 
 class CleanupKind:
@@ -30,73 +30,42 @@ class CleanupKind:
 
 @dataclasses.dataclass(frozen=True)
 class Cleanup:
-    """A cleanup of an instance, with the cell or zone, and the migration of a copy."""
+    """A cleanup of an instance, with the cell or zone, and the migration of a copy.
+
+    A new one is free to be leased at once.
+    """
 
     instance_uuid: str
     task: str
-    cell_uuid: str | None
-    context: dict[str, Any]
+    context: RequestContext
+    cell_uuid: str | None = None
     migration_uuid: str | None = None
     zone_path: str | None = None
+    lease_owner: str | None = None
+    lease_expires_at: float = 0.0
 
 
-def add_deletes(
-    session: Session, instance_uuids: Collection[str], cell_uuid: str, context: dict[str, Any]
-) -> None:
-    """Add deletes of these instances in a cell (or cell0), free to be leased at once."""
-    _add(session, instance_uuids, CleanupKind.DELETE, cell_uuid, context)
+def add(session: Session, *rows: Cleanup) -> None:
+    """Add cleanups; one of the same kind for the same instance is kept as it is.
 
-
-def add_delete_elsewhere(
-    session: Session, instance_uuid: str, cell_uuid: str, context: dict[str, Any]
-) -> None:
-    """Add a delete in the other cell of an instance's move, free to be leased at once."""
-    _add(session, [instance_uuid], CleanupKind.DELETE_ELSEWHERE, cell_uuid, context)
-
-
-def add_copy(
-    session: Session,
-    instance_uuid: str,
-    cell_uuid: str,
-    migration_uuid: str,
-    context: dict[str, Any],
-) -> None:
-    """Add the deletion of a cell's copy, free to be leased at once.
-
-    A cleanup that waits for another move of the instance is kept. The cell also asks about
-    leftover copies itself, later.
+    So a dropped copy waits for another move's, and the cell asks about leftover copies itself.
     """
-    _add(session, [instance_uuid], CleanupKind.DROP_COPY, cell_uuid, context, migration_uuid)
+    insert_missing(session, models.Cleanup, rows)
 
 
 def add_releases(
-    session: Session, instance_uuids: Collection[str], context: dict[str, Any]
+    session: Session, instance_uuids: Collection[str], context: RequestContext
 ) -> None:
-    """Add the release of the allocations of these instances, free to be leased at once."""
-    _add(session, instance_uuids, CleanupKind.RELEASE, None, context)
-
-
-def add_zone_delete(
-    session: Session, instance_uuid: str, zone_path: str, context: dict[str, Any]
-) -> None:
-    """Add the delete of an instance in a zone, free to be leased at once."""
-    task = CleanupKind.DELETE_IN_ZONE
-    _add(session, [instance_uuid], task, None, context, zone_path=zone_path)
+    """Add the release of the allocations of these instances."""
+    add(session, *(Cleanup(uuid, CleanupKind.RELEASE, context) for uuid in instance_uuids))
 
 
 def list_cleanups(session: Session, instance_uuids: Collection[str]) -> list[Cleanup]:
     """Return the pending cleanups of these instances."""
     query = sa.select(models.Cleanup).where(models.Cleanup.instance_uuid.in_(instance_uuids))
+    names = [field.name for field in dataclasses.fields(Cleanup)]
     return [
-        Cleanup(
-            row.instance_uuid,
-            row.task,
-            row.cell_uuid,
-            row.context,
-            row.migration_uuid,
-            row.zone_path,
-        )
-        for row in session.scalars(query)
+        Cleanup(**{name: getattr(row, name) for name in names}) for row in session.scalars(query)
     ]
 
 
@@ -107,28 +76,3 @@ def delete_cleanups(session: Session, instance_uuids: Collection[str], task: str
             models.Cleanup.instance_uuid.in_(instance_uuids), models.Cleanup.task == task
         )
     )
-
-
-def _add(
-    session: Session,
-    instance_uuids: Collection[str],
-    task: str,
-    cell_uuid: str | None,
-    context: dict[str, Any],
-    migration_uuid: str | None = None,
-    zone_path: str | None = None,
-) -> None:
-    rows = [
-        {
-            "instance_uuid": uuid,
-            "task": task,
-            "cell_uuid": cell_uuid,
-            "context": context,
-            "migration_uuid": migration_uuid,
-            "zone_path": zone_path,
-            "lease_owner": None,
-            "lease_expires_at": 0.0,
-        }
-        for uuid in instance_uuids
-    ]
-    insert_missing(session, models.Cleanup, rows)

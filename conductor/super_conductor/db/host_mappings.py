@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.insert_missing import insert_missing
+from conductor.super_conductor.db.inserts import insert_missing
 from objects.hosts.host_mapping import HostMapping
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Mapping:
+    host: str
+    cell_uuid: str
+    node_uuids: list[str]
 
 
 def find_host_mapping(session: Session, host: str) -> HostMapping | None:
@@ -57,7 +65,7 @@ def map_hosts(session: Session, cell_uuid: str, hosts: Mapping[str, Collection[s
     host = models.HostMapping.host
     known = set(session.scalars(sa.select(host).where(host.in_(hosts))))
     rows = [
-        {"host": name, "cell_uuid": cell_uuid, "node_uuids": sorted(nodes)}
+        _Mapping(name, cell_uuid, sorted(nodes))
         for name, nodes in sorted(hosts.items())
         if name not in known
     ]

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
+from conductor.super_conductor.db.inserts import insert
 from objects.instances.instance_mapping import InstanceMapping
 
 
@@ -58,9 +59,23 @@ _FOUND = (  # built once: building costs more than executing
 )
 
 
-def add_mappings(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert mappings: dicts of all columns except those that start as null."""
-    session.execute(sa.insert(models.InstanceMapping), rows)
+@dataclasses.dataclass(frozen=True, slots=True)
+class NewMapping:
+    """A mapping to insert; without a cell while the instance is being scheduled."""
+
+    instance_uuid: str
+    reservation_id: str
+    project_id: str
+    user_id: str
+    vcpus: int
+    memory_mb: int
+    cell_uuid: str | None = None
+    queued_for_delete: bool = False
+
+
+def add_mappings(session: Session, rows: Sequence[NewMapping]) -> None:
+    """Insert mappings."""
+    insert(session, models.InstanceMapping, rows)
 
 
 def find_mapping(session: Session, instance_uuid: str) -> InstanceMapping | None:

@@ -8,6 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from armillary.context import RequestContext
+from conductor.common import stored_contexts
 from conductor.common.cell_db.models import UtcDateTime
 from conductor.common.leases import LeaseMixin
 
@@ -17,6 +19,19 @@ WORD_LENGTH = 36
 ZONE_NAME_LENGTH = 64
 ZONE_PATH_LENGTH = 700
 """Maximum length of a path as text: at least ten zone names."""
+
+
+class StoredContext(sa.TypeDecorator[RequestContext]):
+    """A request's context without its token, as JSON."""
+
+    impl = sa.JSON
+    cache_ok = True
+
+    def process_bind_param(self, value: RequestContext | None, dialect: sa.Dialect) -> Any:
+        return None if value is None else stored_contexts.to_plain(value)
+
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> RequestContext | None:
+        return None if value is None else stored_contexts.from_plain(value)
 
 
 class Base(DeclarativeBase):
@@ -30,7 +45,9 @@ class Base(DeclarativeBase):
     )
     type_annotation_map = {  # noqa: RUF012 - SQLAlchemy declares it so
         datetime: UtcDateTime,
+        RequestContext: StoredContext,
         dict[str, Any]: sa.JSON(none_as_null=True),
+        dict[str, str]: sa.JSON(none_as_null=True),
         list[Any]: sa.JSON(none_as_null=True),
     }
 
@@ -87,7 +104,7 @@ class Flavor(Base):
     root_gb: Mapped[int]
     ephemeral_gb: Mapped[int]
     swap_mb: Mapped[int]
-    extra_specs: Mapped[dict[str, Any]]
+    extra_specs: Mapped[dict[str, str]]
     is_public: Mapped[bool]
     disabled: Mapped[bool]
     description: Mapped[str | None] = mapped_column(sa.Text)
@@ -120,7 +137,7 @@ class Aggregate(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), unique=True)
     name: Mapped[str] = mapped_column(sa.String(NAME_LENGTH), unique=True)
-    metadata_: Mapped[dict[str, Any]] = mapped_column("metadata")
+    metadata_: Mapped[dict[str, str]] = mapped_column("metadata")
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime | None]
 
@@ -147,7 +164,7 @@ class ServerGroup(Base):
     project_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH), index=True)
     user_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
     policy: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
-    rules: Mapped[dict[str, Any]]
+    rules: Mapped[dict[str, str]]
     created_at: Mapped[datetime]
 
 
@@ -201,10 +218,10 @@ class Reservation(LeaseMixin, Base):
     project_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
     stage: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
     fence: Mapped[int]
-    context: Mapped[dict[str, Any]]
+    context: Mapped[RequestContext]
     accepted_at: Mapped[datetime]
     failure: Mapped[str | None] = mapped_column(sa.Text)
-    verdict: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    verdict: Mapped[dict[str, str] | None] = mapped_column(sa.JSON(none_as_null=True))
 
 
 class BuildRequest(Base):
@@ -301,7 +318,7 @@ class Cleanup(LeaseMixin, Base):
     instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
     task: Mapped[str] = mapped_column(sa.String(WORD_LENGTH), primary_key=True)
     cell_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH))
-    context: Mapped[dict[str, Any]]
+    context: Mapped[RequestContext]
     migration_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH))
     zone_path: Mapped[str | None] = mapped_column(sa.String(ZONE_PATH_LENGTH))
 
@@ -340,7 +357,7 @@ class Move(LeaseMixin, Base):
     cell_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH))
     operation: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
     arguments: Mapped[dict[str, Any]]
-    context: Mapped[dict[str, Any]]
+    context: Mapped[RequestContext]
     takes: Mapped[int]
     accepted_at: Mapped[datetime]
 

@@ -10,6 +10,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
+from armillary.context import RequestContext
+from conductor.common.leases import Lease
 from conductor.super_conductor.db import models
 
 
@@ -22,14 +24,15 @@ class Move:
     cell_uuid: str
     operation: str
     arguments: Mapping[str, Any]
-    context: dict[str, Any]
+    context: RequestContext
     takes: int
     accepted_at: datetime
 
 
-def add(session: Session, move: Move, lease: Mapping[str, Any]) -> None:
+def add(session: Session, move: Move, lease: Lease) -> None:
     """Store a move under a lease. Raises DBDuplicateEntry if the instance is in another."""
-    session.add(models.Move(**dataclasses.asdict(move), **lease))
+    values = {field.name: getattr(move, field.name) for field in dataclasses.fields(move)}
+    session.add(models.Move(**values, **lease.columns))
     session.flush()
 
 

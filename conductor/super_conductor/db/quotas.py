@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models, server_groups
-from conductor.super_conductor.db.insert_missing import insert_missing
+from conductor.super_conductor.db.inserts import insert_missing
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Project:
+    project_id: str
+    changes: int
 
 
 def lock_project(session: Session, project_id: str) -> None:
@@ -16,7 +23,7 @@ def lock_project(session: Session, project_id: str) -> None:
 
     Without it two concurrent requests could both pass the check and exceed the quota.
     """
-    insert_missing(session, models.Project, [{"project_id": project_id, "changes": 0}])
+    insert_missing(session, models.Project, [_Project(project_id, changes=0)])
     session.execute(
         sa.update(models.Project)
         .where(models.Project.project_id == project_id)

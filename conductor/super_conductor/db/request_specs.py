@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -10,16 +11,24 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.insert_missing import insert_missing
+from conductor.super_conductor.db.inserts import insert, insert_missing
 from objects.request_spec import RequestSpec
 
 
-def add_specs(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Store specs: dicts with instance_uuid and spec (primitive)."""
-    session.execute(sa.insert(models.RequestSpec), rows)
+@dataclasses.dataclass(frozen=True, slots=True)
+class NewSpec:
+    """The request spec of an instance, in wire form."""
+
+    instance_uuid: str
+    spec: dict[str, Any]
 
 
-def add_missing_specs(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+def add_specs(session: Session, rows: Sequence[NewSpec]) -> None:
+    """Insert specs."""
+    insert(session, models.RequestSpec, rows)
+
+
+def add_missing_specs(session: Session, rows: Sequence[NewSpec]) -> None:
     """Insert those of these specs that do not exist."""
     insert_missing(session, models.RequestSpec, rows)
 

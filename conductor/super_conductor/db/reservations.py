@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
+from armillary.context import RequestContext
+from conductor.common.leases import Lease
 from conductor.super_conductor.db import models
-from objects.fence import Fence
+from conductor.super_conductor.db.inserts import insert
+from objects.fence import FIRST_FENCE, Fence
 
 
 class Stage:
@@ -28,21 +30,41 @@ class Stage:
 
 @dataclasses.dataclass(frozen=True)
 class Reservation:
-    """A stored reservation; ``context`` is the plain form of the request's context."""
+    """A stored reservation; ``verdict`` is why it was given up: ``message`` and ``details``."""
 
     reservation_id: str
     stage: str
     fence: Fence
-    context: dict[str, Any]
+    context: RequestContext
     accepted_at: datetime
     failure: str | None
-    verdict: dict[str, Any]
+    verdict: dict[str, str]
 
 
-def add_reservations(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert reservations: dicts of the columns except stage, failure and verdict."""
-    new = {"stage": Stage.SCHEDULING, "failure": None, "verdict": None}
-    session.execute(sa.insert(models.Reservation), [{**new, **row} for row in rows])
+@dataclasses.dataclass(frozen=True, slots=True)
+class NewReservation:
+    """A reservation to insert, under a lease."""
+
+    reservation_id: str
+    project_id: str
+    context: RequestContext
+    accepted_at: datetime
+    lease_owner: str | None
+    lease_expires_at: float
+    stage: str = Stage.SCHEDULING
+    fence: int = int(FIRST_FENCE)
+
+    @classmethod
+    def under(
+        cls, lease: Lease, context: RequestContext, *, project_id: str, accepted_at: datetime
+    ) -> NewReservation:
+        """Return the reservation whose ID is the lease's key."""
+        return cls(lease.key, project_id, context, accepted_at, lease.owner, lease.expires_at)
+
+
+def add_reservations(session: Session, rows: Sequence[NewReservation]) -> None:
+    """Insert reservations."""
+    insert(session, models.Reservation, rows)
 
 
 def find_reservation(session: Session, reservation_id: str) -> Reservation | None:

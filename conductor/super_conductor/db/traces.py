@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
@@ -10,49 +11,54 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.insert_missing import insert_missing
-
-Split = tuple[dict[str, Any], Mapping[str, dict[str, Any]]]
-"""Shared part of a trace, and instance -> choice."""
+from conductor.super_conductor.db.inserts import insert_missing
 
 
-def store_trace(
-    session: Session,
-    reservation_id: str,
-    shared: dict[str, Any],
-    choices: Mapping[str, dict[str, Any]],
-    *,
-    now: datetime,
-) -> None:
+@dataclasses.dataclass(frozen=True, slots=True)
+class SplitTrace:
+    """A decision trace as JSON: the shared part, and instance -> its choice."""
+
+    shared: dict[str, Any]
+    choices: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _SharedPart:
+    reservation_id: str
+    trace: dict[str, Any]
+    stored_at: datetime
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Choice:
+    instance_uuid: str
+    reservation_id: str
+    choice: dict[str, Any]
+
+
+def store_trace(session: Session, reservation_id: str, trace: SplitTrace, *, now: datetime) -> None:
     """Replace the trace of a reservation; only the latest decision is kept."""
-    store_traces(session, {reservation_id: (shared, choices)}, now=now)
-
-
-def store_traces(session: Session, split: Mapping[str, Split], *, now: datetime) -> None:
-    """Replace the traces of reservations (id -> shared part, choices) in four statements."""
-    trace, choice = models.DecisionTrace, models.InstanceChoice
-    for table in (trace, choice):
+    for table in (models.DecisionTrace, models.InstanceChoice):
         session.execute(
             sa.delete(table)
-            .where(table.reservation_id.in_(list(split)))
+            .where(table.reservation_id == reservation_id)
             .execution_options(synchronize_session=False)
         )
-    add_traces(session, split, now=now)
+    add_traces(session, {reservation_id: trace}, now=now)
 
 
-def add_traces(session: Session, split: Mapping[str, Split], *, now: datetime) -> None:
-    """Insert traces of reservations without an earlier decision, in two statements.
+def add_traces(session: Session, traces: Mapping[str, SplitTrace], *, now: datetime) -> None:
+    """Insert traces of reservations (by ID) without an earlier decision, in two statements.
 
     A row that exists comes from the same transaction, committed without this conductor knowing.
     """
     shared_rows = [
-        {"reservation_id": reservation_id, "trace": shared, "stored_at": now}
-        for reservation_id, (shared, _choices) in split.items()
+        _SharedPart(reservation_id, trace.shared, now) for reservation_id, trace in traces.items()
     ]
     rows = [
-        {"instance_uuid": uuid, "reservation_id": reservation_id, "choice": chosen}
-        for reservation_id, (_shared, choices) in split.items()
-        for uuid, chosen in choices.items()
+        _Choice(uuid, reservation_id, chosen)
+        for reservation_id, trace in traces.items()
+        for uuid, chosen in trace.choices.items()
     ]
     insert_missing(session, models.DecisionTrace, shared_rows)
     insert_missing(session, models.InstanceChoice, rows)

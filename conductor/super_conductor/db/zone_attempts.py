@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.insert_missing import insert_missing
+from conductor.super_conductor.db.inserts import insert, insert_missing
 
 OWN = ""
 """Origin of attempts that this zone makes in itself, as one among several zones."""
@@ -26,12 +25,12 @@ class Guest:
     local_uuid: str | None
     origin: str
     is_cancelled: bool
+    created_at: datetime
 
 
-def add_guests(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert attempts that have arrived: dicts of all columns."""
-    if rows:
-        session.execute(sa.insert(models.ZoneAttempt), rows)
+def add_guests(session: Session, guests: Sequence[Guest]) -> None:
+    """Insert attempts that have arrived."""
+    insert(session, models.ZoneAttempt, guests)
 
 
 def cancel(session: Session, attempts: dict[str, int], *, origin: str, now: datetime) -> None:
@@ -48,11 +47,10 @@ def cancel(session: Session, attempts: dict[str, int], *, origin: str, now: date
         session,
         models.ZoneAttempt,
         [
-            {"instance_uuid": uuid, "attempt": attempt, "local_uuid": None, "origin": origin,
-             "is_cancelled": True, "created_at": now}
+            Guest(uuid, attempt, None, origin, is_cancelled=True, created_at=now)
             for uuid, attempt in sorted(attempts.items())
         ],
-    )  # fmt: skip
+    )
 
 
 def list_guests(session: Session, instance_uuids: Collection[str]) -> dict[str, list[Guest]]:
@@ -134,4 +132,5 @@ def delete_old(session: Session, *, created_before: datetime, limit: int) -> int
 
 
 def _to_guest(row: models.ZoneAttempt) -> Guest:
-    return Guest(row.instance_uuid, row.attempt, row.local_uuid, row.origin, row.is_cancelled)
+    names = [field.name for field in dataclasses.fields(Guest)]
+    return Guest(**{name: getattr(row, name) for name in names})

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from conductor.common import leased_work, stored_contexts
+from conductor.common import leased_work
 from conductor.common.clock import moment
 from conductor.common.leased_work import LeasedWork, Release, Step, StepHook
 from conductor.common.leases import Leases
@@ -88,17 +88,22 @@ class Deletes(LeasedWork):
         moves.remove_of(session, [instance_uuid])
         changes = cell_changes.list_of(session, instance_uuid)
         cell_changes.remove_of(session, instance_uuid)
-        plain = stored_contexts.to_plain(context)
         is_in_zone = mapping is not None and mapping.zone_path is not None
         if mapping is not None and mapping.zone_path is not None:
-            cleanups.add_zone_delete(session, instance_uuid, mapping.zone_path, plain)
+            there = Cleanup(
+                instance_uuid, CleanupKind.DELETE_IN_ZONE, context, zone_path=mapping.zone_path
+            )
+            cleanups.add(session, there)
         if is_pending or mapping is None or mapping.cell_uuid is None:
             return is_in_zone
-        cleanups.add_deletes(session, [instance_uuid], mapping.cell_uuid, plain)
+        cleanups.add(
+            session, Cleanup(instance_uuid, CleanupKind.DELETE, context, mapping.cell_uuid)
+        )
         for change in changes:
             other = change.other(mapping.cell_uuid)
             if other is not None:
-                cleanups.add_delete_elsewhere(session, instance_uuid, other, plain)
+                kind = CleanupKind.DELETE_ELSEWHERE
+                cleanups.add(session, Cleanup(instance_uuid, kind, context, other))
         return True
 
     def _by_task(self, instance_uuids: Sequence[str]) -> dict[str, list[Cleanup]]:
@@ -111,6 +116,7 @@ class Deletes(LeasedWork):
 
     def _clean_up(self, task: str, todo: Sequence[Cleanup]) -> None:
         step = STEPS[task]
+        todo[0].context.update_store()
         uuids = [one.instance_uuid for one in todo]
         try:
             is_done = leased_work.run_step(CleanupTask(self._peers, todo), step, self._watch)
@@ -143,27 +149,24 @@ class CleanupTask:
         if one.cell_uuid == CELL0_UUID:
             self._peers.cell0.delete_instances([one.instance_uuid])
             return True
-        context = stored_contexts.from_plain(one.context)
-        return self._in_cell(one, lambda cell: cell.delete_instance(context, one.instance_uuid))
+        return self._in_cell(one, lambda cell: cell.delete_instance(one.context, one.instance_uuid))
 
     def drop_copy(self) -> bool:
         """Have the cell delete its copy of an instance that has moved."""
         (one,) = self._todo
         migration_uuid = str(one.migration_uuid)
-        context = stored_contexts.from_plain(one.context)
         return self._in_cell(
-            one, lambda cell: cell.drop_copy(context, one.instance_uuid, migration_uuid)
+            one, lambda cell: cell.drop_copy(one.context, one.instance_uuid, migration_uuid)
         )
 
     def delete_in_zone(self) -> bool:
         """Have the zone delete the instance; done when it reports that nothing is left."""
         (one,) = self._todo
         assert one.zone_path is not None
-        context = stored_contexts.from_plain(one.context)
         path = paths.from_text(one.zone_path)
         attempts = {one.instance_uuid: ATTEMPT_FINAL}
         try:
-            answers = self._peers.zones.cancel(context, path, attempts).wait()
+            answers = self._peers.zones.cancel(one.context, path, attempts).wait()
         except exception.ZoneNotFound:
             LOG.warning("%s: zone %s no longer exists", one.instance_uuid, one.zone_path)
             return True

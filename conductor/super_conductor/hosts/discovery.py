@@ -14,6 +14,8 @@ from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.db import host_mappings, instance_mappings, request_specs
+from conductor.super_conductor.db.instance_mappings import NewMapping
+from conductor.super_conductor.db.request_specs import NewSpec
 from conductor.super_conductor.hosts.cells import Answers, Cells
 from objects.cell_mapping import CellMapping
 from objects.instance import Instance
@@ -122,21 +124,19 @@ def _map_page(database: Database, cell_uuid: str, page: list[Instance]) -> int:
     return database.run_in_writer(write)
 
 
-def _mapping_of(instance: Instance, cell_uuid: str) -> dict[str, Any]:
-    return {
-        "instance_uuid": instance.uuid,
-        "cell_uuid": cell_uuid,
-        "reservation_id": instance.reservation_id,
-        "project_id": instance.project_id,
-        "user_id": instance.user_id,
-        "vcpus": instance.flavor.vcpus,
-        "memory_mb": instance.flavor.memory_mb,
-        "queued_for_delete": False,
-        "deleted_at": None,
-    }
+def _mapping_of(instance: Instance, cell_uuid: str) -> NewMapping:
+    return NewMapping(
+        instance_uuid=instance.uuid,
+        reservation_id=instance.reservation_id,
+        project_id=instance.project_id,
+        user_id=instance.user_id,
+        vcpus=instance.flavor.vcpus,
+        memory_mb=instance.flavor.memory_mb,
+        cell_uuid=cell_uuid,
+    )
 
 
-def _spec_of(instance: Instance) -> dict[str, Any]:
+def _spec_of(instance: Instance) -> NewSpec:
     spec = RequestSpec.from_values(
         instance_uuid=instance.uuid,
         project_id=instance.project_id,
@@ -145,4 +145,4 @@ def _spec_of(instance: Instance) -> dict[str, Any]:
         image=instance.image,
         num_instances=1,
     )
-    return {"instance_uuid": instance.uuid, "spec": spec.obj_to_primitive()}
+    return NewSpec(instance.uuid, spec.obj_to_primitive())

@@ -17,9 +17,9 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.common import stored_contexts
 from conductor.super_conductor.db import cell_changes, cleanups, instance_mappings, moves
 from conductor.super_conductor.db.cell_changes import CellChange
+from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.hosts.cells import Cells
 from objects.instance_fault import InstanceFault
@@ -130,8 +130,8 @@ class CellRelay:
             cell_changes.remove(session, migration_uuid)
             if other is None:
                 return False
-            plain = stored_contexts.to_plain(context)
-            cleanups.add_copy(session, instance_uuid, other, migration_uuid, plain)
+            kind = CleanupKind.DROP_COPY
+            cleanups.add(session, Cleanup(instance_uuid, kind, context, other, migration_uuid))
             return True
 
         if self._database.run_in_writer(write):

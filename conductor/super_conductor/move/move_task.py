@@ -18,7 +18,7 @@ from armillary import exception
 from armillary.backoff import Backoff
 from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext, admin_context
-from conductor.common import leased_work, stored_contexts
+from conductor.common import leased_work
 from conductor.common.clock import exact_moment, moment
 from conductor.common.leased_work import LeaseLost, PooledWork, RowTask, Step, StepHook
 from conductor.common.leases import Lease, Leases
@@ -285,7 +285,7 @@ class MoveTask(RowTask):
 
     def _keep_trace(self, trace: DecisionTrace, *, host: str | None) -> None:
         move, conf = self._move, self._env.conf.conductor
-        shared, choices = decision_traces.split(trace, size_max=conf.trace_size_max)
+        split = decision_traces.split(trace, size_max=conf.trace_size_max)
         sentence = trace.sentence
         decided = MoveTrace(
             migration_uuid=move.migration_uuid,
@@ -296,7 +296,7 @@ class MoveTask(RowTask):
             sentence=None if sentence is None else sentence[:SENTENCE_LENGTH_MAX],
             stored_at=exact_moment(self._env.now()),
         )
-        whole = {**shared, "choices": list(choices.values())}
+        whole = {**split.shared, "choices": list(split.choices.values())}
         keep_max = conf.move_traces_max
         self._write(lambda session: move_traces.store(session, decided, whole, keep_max=keep_max))
 
@@ -315,7 +315,8 @@ class MoveTask(RowTask):
 
     @property
     def _context(self) -> RequestContext:
-        return stored_contexts.from_plain(self._move.context)
+        self._move.context.update_store()
+        return self._move.context
 
     @property
     def _claim_fence(self) -> Fence:
@@ -383,7 +384,7 @@ class Moves(PooledWork[MoveTask]):
 
         def write(session: Session) -> None:
             within(session)
-            moves.add(session, move, lease.columns)
+            moves.add(session, move, lease)
 
         self._env.database.run_in_writer(write)
         self.keeper.keep(lease)

@@ -14,7 +14,6 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.common import stored_contexts
 from conductor.common.cell_db.services import COMPUTE
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
@@ -385,7 +384,7 @@ class ServerOperations:
             cell_uuid=asked.cell_uuid,
             operation=asked.operation,
             arguments=arguments,
-            context=stored_contexts.to_plain(asked.context),
+            context=asked.context,
             takes=1,
             accepted_at=moment(self._now()),
         )

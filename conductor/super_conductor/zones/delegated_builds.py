@@ -20,7 +20,6 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from conductor.cell_conductor.interface import CellConductorAPI
-from conductor.common import stored_contexts
 from conductor.common.clock import moment
 from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.base_task import Environment, Peers
@@ -32,14 +31,16 @@ from conductor.super_conductor.db import (
     reservations,
     zone_attempts,
 )
-from conductor.super_conductor.db.instance_mappings import Size
+from conductor.super_conductor.db.build_requests import NewBuildRequest
+from conductor.super_conductor.db.instance_mappings import NewMapping, Size
+from conductor.super_conductor.db.request_specs import NewSpec
+from conductor.super_conductor.db.reservations import NewReservation
 from conductor.super_conductor.db.zone_attempts import Guest
 from conductor.super_conductor.zones.attempt_states import ATTEMPT_FINAL, AttemptState
 from conductor.super_conductor.zones.routes import Attempts
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
 from objects.base import ArmillaryObject
 from objects.cell_mapping import CELL0_UUID
-from objects.fence import FIRST_FENCE
 from objects.instance import Instance
 from objects.instances.instance_mapping import InstanceMapping
 from objects.request_spec import Destination, RequestSpec
@@ -129,30 +130,18 @@ class DelegatedBuilds:
         new = _new_ones(session, order)
         leases = [self._leases.held(_reservation_id()) for _one in new]
         now = moment(self._env.now())
-        rows = [
-            _rows(one, lease, order.origin, now) for one, lease in zip(new, leases, strict=True)
-        ]
-        if not rows:
-            return []
-        plain = stored_contexts.to_plain(context)
+        leased = list(zip(new, leases, strict=True))
         reservations.add_reservations(
-            session,
-            [
-                {
-                    "reservation_id": lease.key,
-                    "project_id": one.instance.project_id,
-                    "fence": int(FIRST_FENCE),
-                    "context": plain,
-                    "accepted_at": now,
-                    **lease.columns,
-                }
-                for one, lease in zip(new, leases, strict=True)
-            ],
+            session, [_reservation(one, lease, context, now) for one, lease in leased]
         )
-        build_requests.add_build_requests(session, [row.build_request for row in rows])
-        request_specs.add_specs(session, [row.request_spec for row in rows])
-        instance_mappings.add_mappings(session, [row.mapping for row in rows])
-        zone_attempts.add_guests(session, [row.guest for row in rows])
+        build_requests.add_build_requests(
+            session, [_build_request(one, lease, now) for one, lease in leased]
+        )
+        request_specs.add_specs(
+            session, [NewSpec(one.local_uuid, one.spec.obj_to_primitive()) for one in new]
+        )
+        instance_mappings.add_mappings(session, [_mapping(one, lease) for one, lease in leased])
+        zone_attempts.add_guests(session, [_guest(one, order.origin, now) for one in new])
         for one in new:
             LOG.info(
                 "%s: accepted attempt %d of zone %s as instance %s",
@@ -388,41 +377,43 @@ def _spec(asked: RequestSpec, local_uuid: str, host_id: str) -> RequestSpec:
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class _Rows:
-    build_request: dict[str, Any]
-    request_spec: dict[str, Any]
-    mapping: dict[str, Any]
-    guest: dict[str, Any]
+def _reservation(
+    one: _OrderedInstance, lease: Lease, context: RequestContext, now: datetime
+) -> NewReservation:
+    return NewReservation.under(lease, context, project_id=one.instance.project_id, accepted_at=now)
 
 
-def _rows(one: _OrderedInstance, lease: Lease, origin: str, now: datetime) -> _Rows:
+def _build_request(one: _OrderedInstance, lease: Lease, now: datetime) -> NewBuildRequest:
     instance = one.instance
-    both = {
-        "instance_uuid": one.local_uuid,
-        "reservation_id": lease.key,
-        "project_id": instance.project_id,
-    }
     primitive = instance.obj_to_primitive()
     assert primitive[ArmillaryObject.primitive_key("data")]["uuid"] == one.local_uuid
-    return _Rows(
-        build_request={
-            **both, "name": instance.name, "launch_index": instance.launch_index or 0,
-            "instance": primitive, "is_deleting": False,
-            "created_at": instance.created_at or now,
-        },
-        request_spec={"instance_uuid": one.local_uuid, "spec": one.spec.obj_to_primitive()},
-        mapping={
-            **both, "user_id": instance.user_id, "cell_uuid": None,
-            "vcpus": instance.flavor.vcpus, "memory_mb": instance.flavor.memory_mb,
-            "queued_for_delete": False, "deleted_at": None,
-        },
-        guest={
-            "instance_uuid": one.instance_uuid, "attempt": one.attempt,
-            "local_uuid": one.local_uuid, "origin": origin, "is_cancelled": False,
-            "created_at": now,
-        },
-    )  # fmt: skip
+    return NewBuildRequest(
+        instance_uuid=one.local_uuid,
+        reservation_id=lease.key,
+        project_id=instance.project_id,
+        name=instance.name,
+        launch_index=instance.launch_index or 0,
+        instance=primitive,
+        created_at=instance.created_at or now,
+    )
+
+
+def _mapping(one: _OrderedInstance, lease: Lease) -> NewMapping:
+    instance = one.instance
+    return NewMapping(
+        instance_uuid=one.local_uuid,
+        reservation_id=lease.key,
+        project_id=instance.project_id,
+        user_id=instance.user_id,
+        vcpus=instance.flavor.vcpus,
+        memory_mb=instance.flavor.memory_mb,
+    )
+
+
+def _guest(one: _OrderedInstance, origin: str, now: datetime) -> Guest:
+    return Guest(
+        one.instance_uuid, one.attempt, one.local_uuid, origin, is_cancelled=False, created_at=now
+    )
 
 
 def _reservation_id() -> str:

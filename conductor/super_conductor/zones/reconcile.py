@@ -17,9 +17,9 @@ from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext, admin_context
 from conductor.common.clock import moment
-from conductor.common.stored_contexts import to_plain
 from conductor.super_conductor.base_task import Environment, Peers
 from conductor.super_conductor.db import cleanups, instance_mappings
+from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from conductor.super_conductor.db.instance_mappings import InZone, Size
 from conductor.super_conductor.zones import paths
 from conductor.super_conductor.zones.attempt_states import AttemptState
@@ -133,7 +133,8 @@ class Reconciler:
 
         def write(session: Session) -> None:
             instance_mappings.map_to_zone(session, uuid, None)
-            cleanups.add_zone_delete(session, uuid, text, to_plain(context))
+            kind = CleanupKind.DELETE_IN_ZONE
+            cleanups.add(session, Cleanup(uuid, kind, context, zone_path=text))
 
         self._env.database.run_in_writer(write)
         LOG.info("%s: not found in zone %s", uuid, text)

@@ -13,6 +13,7 @@ from conductor.common.leased_work import LeaseLost
 from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.base_task import Environment
 from conductor.super_conductor.db import build_requests, cleanups, zone_walks
+from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from conductor.super_conductor.db.reservations import Reservation
 from conductor.super_conductor.db.zone_walks import Entry, Walk
 from conductor.super_conductor.zones import paths
@@ -97,6 +98,5 @@ class WalkStore:
     def delete_where_it_is(self, session: Session, one: Walk) -> None:
         """Queue the delete in the zone that may have the instance."""
         if one.path is not None:
-            cleanups.add_zone_delete(
-                session, one.instance_uuid, one.path, self._reservation.context
-            )
+            kind, context = CleanupKind.DELETE_IN_ZONE, self._reservation.context
+            cleanups.add(session, Cleanup(one.instance_uuid, kind, context, zone_path=one.path))

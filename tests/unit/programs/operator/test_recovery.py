@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from armillary.context import admin_context
 from armillary.db import Database
 from conductor.common.cell_db import models as cell
 from conductor.super_conductor.db import models as api
@@ -76,7 +77,7 @@ def a_reservation(**values: Any) -> api.Reservation:
     given: dict[str, Any] = {
         "reservation_id": "r-1", "project_id": "p", "stage": "scheduling",
         "fence": int(Fence.of_build(3)),
-        "context": {}, "accepted_at": ago(100), "failure": "no scheduler\nanswers",
+        "context": admin_context(), "accepted_at": ago(100), "failure": "no scheduler\nanswers",
         "lease_owner": "host1/7", "lease_expires_at": time.time() + 30,
     }  # fmt: skip
     return api.Reservation(**{**given, **values})
@@ -102,7 +103,7 @@ def a_delete(**values: Any) -> cell.InstanceDelete:
 def a_move(**values: Any) -> api.Move:
     given: dict[str, Any] = {
         "migration_uuid": builders.a_uuid(), "instance_uuid": UUID, "cell_uuid": UUID,
-        "operation": "evacuate", "arguments": {}, "context": {}, "takes": 1,
+        "operation": "evacuate", "arguments": {}, "context": admin_context(), "takes": 1,
         "accepted_at": ago(20), "lease_owner": "host1/8", "lease_expires_at": time.time() + 30,
     }  # fmt: skip
     return api.Move(**{**given, **values})
@@ -110,7 +111,7 @@ def a_move(**values: Any) -> api.Move:
 
 def a_cleanup(**values: Any) -> api.Cleanup:
     given: dict[str, Any] = {
-        "instance_uuid": UUID, "task": "release", "cell_uuid": None, "context": {},
+        "instance_uuid": UUID, "task": "release", "cell_uuid": None, "context": admin_context(),
         "lease_owner": None, "lease_expires_at": 0.0,
     }  # fmt: skip
     return api.Cleanup(**{**given, **values})

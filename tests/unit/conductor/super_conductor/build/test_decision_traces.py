@@ -29,15 +29,15 @@ def a_trace(**values: Any) -> DecisionTrace:
 
 def test_choices_are_taken_out() -> None:
     """One for each instance; the rest is shared."""
-    shared, choices = decision_traces.split(a_trace(), size_max=10_000)
-    assert "choices" not in shared
-    assert (shared["hosts_total"], set(choices)) == (9, {"i1", "i2"})
+    split = decision_traces.split(a_trace(), size_max=10_000)
+    assert "choices" not in split.shared
+    assert (split.shared["hosts_total"], set(split.choices)) == (9, {"i1", "i2"})
 
 
 def test_a_large_trace_keeps_what_matters() -> None:
     """Its longest details go first; sentence and counts stay."""
     large = a_trace(filters=[{"name": "F" * 5000, "before": 1, "removed": 1, "reasons": []}])
-    shared, _ = decision_traces.split(large, size_max=1000)
+    shared = decision_traces.split(large, size_max=1000).shared
     assert len(json.dumps(shared)) <= 1000
     assert (shared["filters"], shared["sentence"]) == ([], "all is well")
     assert shared["ruled_out"] != []
@@ -46,8 +46,8 @@ def test_a_large_trace_keeps_what_matters() -> None:
 def test_a_large_choice_loses_its_runners_up() -> None:
     """Where it went stays."""
     choice = {"instance_uuid": "i1", "host": "h1", "runners_up": [{"host": "h" * 5000}]}
-    _, choices = decision_traces.split(a_trace(choices=[choice]), size_max=1000)
-    assert choices["i1"] == {"instance_uuid": "i1", "host": "h1", "runners_up": []}
+    split = decision_traces.split(a_trace(choices=[choice]), size_max=1000)
+    assert split.choices["i1"] == {"instance_uuid": "i1", "host": "h1", "runners_up": []}
 
 
 def test_no_host_is_named_to_users() -> None:

@@ -26,7 +26,7 @@ def accept(plane: ControlPlane) -> tuple[Lease, list[BuildRequest]]:
 def map_to_cell(
     plane: ControlPlane, leases: list[Lease], taken: list[BuildRequest]
 ) -> MappingResult:
-    held = {lease.key: HeldReservation(lease, {"user_id": "u1"}) for lease in leases}
+    held = {lease.key: HeldReservation(lease, a_user()) for lease in leases}
     (cell_uuid,) = plane.cells
     return plane.database.run_in_writer(
         lambda session: instance_mapping.map_to_cell(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from conductor.super_conductor.build import selection_rows
+from conductor.super_conductor.db.build_requests import NewSelections
 from objects.destinations import Destinations
 from objects.fence import FIRST_FENCE
 from objects.selection import Selection
@@ -31,8 +32,8 @@ def test_each_row_has_the_host_then_its_alternates() -> None:
     rows = selection_rows.of(answer, [first, second], FIRST_FENCE, {})
     forms = [host.obj_to_primitive() for host in hosts]
     assert rows == [
-        {"instance_uuid": first, "cell_uuid": CELL, "fence": 1000, "selections": forms[::-1]},
-        {"instance_uuid": second, "cell_uuid": CELL, "fence": 1000, "selections": forms[:1]},
+        NewSelections(first, CELL, 1000, forms[::-1]),
+        NewSelections(second, CELL, 1000, forms[:1]),
     ]
 
 
@@ -45,6 +46,6 @@ def test_a_host_that_answers_share_is_put_into_wire_form_once() -> None:
         )
         for _ in range(2)
     ]
-    forms: dict[int, dict[str, object]] = {}
+    forms: selection_rows.WireForms = {}
     one, two = (selection_rows.of(answer, [a_uuid()], FIRST_FENCE, forms)[0] for answer in answers)
-    assert one["selections"][0] is two["selections"][0]
+    assert one.selections[0] is two.selections[0]

@@ -9,11 +9,15 @@ import pytest
 from sqlalchemy.orm import Session
 
 from armillary.db import Database
+from conductor.common.leases import Lease
 from conductor.super_conductor.db import build_requests, request_specs, reservations
+from conductor.super_conductor.db.build_requests import NewBuildRequest, NewSelections
+from conductor.super_conductor.db.request_specs import NewSpec
+from conductor.super_conductor.db.reservations import NewReservation
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 from tests import builders
-from tests.fixtures.control_plane import NOW
+from tests.fixtures.control_plane import NOW, a_user
 
 CELL = "c0ffee00-0000-4000-8000-000000000001"
 UUIDS = [f"00000000-0000-4000-8000-00000000000{number}" for number in range(4)]
@@ -21,10 +25,8 @@ UUIDS = [f"00000000-0000-4000-8000-00000000000{number}" for number in range(4)]
 
 def store(session: Session, count: int = 3) -> None:
     """Store a reservation of some instances, each made a second after the one before."""
-    reservation = {
-        "reservation_id": "r-1", "project_id": "p1", "fence": 1000, "context": {},
-        "accepted_at": NOW, "lease_owner": None, "lease_expires_at": 0.0,
-    }  # fmt: skip
+    lease = Lease("r-1", "me", 0.0)
+    reservation = NewReservation.under(lease, a_user(), project_id="p1", accepted_at=NOW)
     reservations.add_reservations(session, [reservation])
     spec = RequestSpec.from_values(project_id="p1", user_id="u1", flavor=builders.a_flavor())
     rows = []
@@ -32,26 +34,21 @@ def store(session: Session, count: int = 3) -> None:
         created_at = NOW + timedelta(seconds=index)
         made = builders.an_instance(f"Web_{index}", uuid=uuid, created_at=created_at)
         rows.append(
-            {"instance_uuid": uuid, "reservation_id": "r-1", "project_id": "p1",
-             "name": made.name, "launch_index": index, "instance": made.obj_to_primitive(),
-             "is_deleting": False, "created_at": created_at}
-        )  # fmt: skip
+            NewBuildRequest(
+                uuid, "r-1", "p1", made.name, index, made.obj_to_primitive(), created_at
+            )
+        )
     build_requests.add_build_requests(session, rows)
-    request_specs.add_specs(
-        session,
-        [{"instance_uuid": uuid, "spec": spec.obj_to_primitive()} for uuid in UUIDS[:count]],
-    )
+    specs = [NewSpec(uuid, spec.obj_to_primitive()) for uuid in UUIDS[:count]]
+    request_specs.add_specs(session, specs)
 
 
-def a_row(uuid: str, host: str = "h1") -> dict[str, Any]:
+def a_row(uuid: str, host: str = "h1") -> NewSelections:
     chosen = Selection.from_values(
         compute_node_uuid=builders.a_uuid(), service_host=host, nodename=host, cell_uuid=CELL,
         allocation_request={},
     )  # fmt: skip
-    return {
-        "instance_uuid": uuid, "cell_uuid": CELL, "fence": 1000,
-        "selections": [chosen.obj_to_primitive()],
-    }  # fmt: skip
+    return NewSelections(uuid, CELL, 1000, [chosen.obj_to_primitive()])
 
 
 def names(session: Session, limit: int = 10, marker: Any = None, **filters: Any) -> list[str]:

@@ -18,7 +18,7 @@ def test_a_reservation_is_found_as_it_was_stored(plane: ControlPlane) -> None:
         found = reservations.find_reservation(session, key)
     assert found is not None
     assert (found.stage, found.failure, found.verdict) == (Stage.SCHEDULING, None, {})
-    assert found.context["project_id"] == "p1"
+    assert found.context.project_id == "p1"
 
 
 def test_a_reservation_is_removed_with_the_last_of_its_build_requests(plane: ControlPlane) -> None:

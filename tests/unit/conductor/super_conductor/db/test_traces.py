@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy.orm import Session
-
 from armillary.db import Database
 from conductor.super_conductor.db import instance_mappings, models, traces
+from conductor.super_conductor.db.traces import SplitTrace
+from tests.fixtures.mappings import map_instances
 
 ONE, TWO = (f"00000000-0000-4000-8000-00000000000{number}" for number in (1, 2))
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
@@ -19,24 +19,16 @@ def a_choice(host: str) -> dict[str, Any]:
     return {"host": host, "weight": 2.0, "shares": shares, "runners_up": [], "conflicts": []}
 
 
-def map_instances(session: Session, *uuids: str, reservation_id: str = "r-1") -> None:
-    instance_mappings.add_mappings(
-        session,
-        [
-            {"instance_uuid": uuid, "cell_uuid": None, "reservation_id": reservation_id,
-             "project_id": "p1", "user_id": "u1", "vcpus": 1, "memory_mb": 1,
-             "queued_for_delete": False, "deleted_at": None}
-            for uuid in uuids
-        ],
-    )  # fmt: skip
-
-
 def test_the_last_decision_counts(any_api_database: Database) -> None:
     """Its shared part with the instance's own choice; a trace goes with its last instance."""
     with any_api_database.writer() as session:
         map_instances(session, ONE, TWO)
-        traces.store_trace(session, "r-1", {"candidates": 1}, {TWO: a_choice("old")}, now=NOW)
-        traces.store_trace(session, "r-1", {"candidates": 2}, {ONE: a_choice("h1")}, now=NOW)
+        traces.store_trace(
+            session, "r-1", SplitTrace({"candidates": 1}, {TWO: a_choice("old")}), now=NOW
+        )
+        traces.store_trace(
+            session, "r-1", SplitTrace({"candidates": 2}, {ONE: a_choice("h1")}), now=NOW
+        )
         shared = {"candidates": 2}
         assert traces.find_trace(session, ONE) == {**shared, "choices": [a_choice("h1")]}
         assert traces.find_trace(session, TWO) == {**shared, "choices": []}
@@ -53,9 +45,9 @@ def test_old_traces_are_forgotten_the_oldest_first(any_api_database: Database) -
     with any_api_database.writer() as session:
         map_instances(session, ONE)
         map_instances(session, TWO, reservation_id="r-2")
-        traces.store_trace(session, "r-1", {}, {ONE: a_choice("h1")}, now=NOW)
+        traces.store_trace(session, "r-1", SplitTrace({}, {ONE: a_choice("h1")}), now=NOW)
         traces.store_trace(
-            session, "r-2", {}, {TWO: a_choice("h2")}, now=NOW - timedelta(seconds=1)
+            session, "r-2", SplitTrace({}, {TWO: a_choice("h2")}), now=NOW - timedelta(seconds=1)
         )
         assert traces.delete_old_traces(session, stored_before=NOW, limit=1) == 1
         assert (traces.find_trace(session, TWO), session.get(models.InstanceChoice, TWO)) == (

@@ -6,13 +6,14 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
+from conductor.common.leases import Lease
 from conductor.super_conductor.db import cleanups, host_mappings, moves
 from conductor.super_conductor.db.moves import Move
 from conductor.super_conductor.repair.orphaned_allocations import CONSUMERS_MAX, Orphans
 from objects.cell_mapping import CELL0_UUID
 from tests import builders
-from tests.builders import a_migration
-from tests.fixtures.control_plane import NOW, ControlPlane
+from tests.fixtures.control_plane import NOW, ControlPlane, a_user
+from tests.fixtures.operated_servers import a_migration
 from tests.fixtures.placement import placement_template, placement_url
 from tests.fixtures.placement_repair import Cloud, cloud
 
@@ -92,7 +93,7 @@ def test_what_a_conductor_still_cleans_up_is_left_to_it(cloud: Cloud, find: Find
     gone = builders.a_uuid()
     cloud.map_server(gone, None, is_deleted=True)
     with cloud.plane.database.writer() as session:
-        cleanups.add_releases(session, [gone], {})
+        cleanups.add_releases(session, [gone], a_user())
     assert find(gone) == {}
 
 
@@ -156,9 +157,9 @@ def test_a_move_whose_hosts_are_looked_for_is_none(cloud: Cloud, find_moves: Mov
     uuid = builders.a_uuid()
     move = Move(
         migration_uuid=uuid, instance_uuid=builders.a_uuid(), cell_uuid=cloud.cell.uuid,
-        operation="resize", arguments={}, context={}, takes=1, accepted_at=NOW,
+        operation="resize", arguments={}, context=a_user(), takes=1, accepted_at=NOW,
     )  # fmt: skip
-    lease = {"lease_owner": "me", "lease_expires_at": 0.0}
+    lease = Lease(uuid, "me", 0.0)
     with cloud.plane.database.writer() as session:
         moves.add(session, move, lease)
     assert find_moves(uuid) == {}

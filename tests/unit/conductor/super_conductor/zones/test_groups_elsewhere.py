@@ -8,6 +8,7 @@ from armillary import exception
 from conductor.common.clock import moment
 from conductor.super_conductor.build import group_members
 from conductor.super_conductor.db import build_requests, server_groups
+from conductor.super_conductor.db.build_requests import NewSelections
 from conductor.super_conductor.zones import pending_group_members
 from objects.fence import FIRST_FENCE
 from objects.instances.instance_group import InstanceGroup
@@ -273,10 +274,8 @@ def test_one_behind_that_was_given_a_host_is_told_of(root: Zone) -> None:
     (other,) = root.create(1, hints={"group": [group.uuid]})
     assert told_of(root, group, one) == {one}
     chosen = root.scheduler.hosts[0]
-    row = {
-        "instance_uuid": other, "cell_uuid": chosen.cell_uuid, "fence": int(FIRST_FENCE),
-        "selections": [chosen.obj_to_primitive()],
-    }  # fmt: skip
+    form = chosen.obj_to_primitive()
+    row = NewSelections(other, chosen.cell_uuid, int(FIRST_FENCE), [form])
     with root.database.writer() as session:
         build_requests.store_selections(session, [row])
     assert told_of(root, group, one) == {one, other}

@@ -16,9 +16,9 @@ from conductor.super_conductor.zones.uuid_translation import UuidTranslation
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction
 from rpc.serializer import ObjectSerializer
-from tests.builders import a_migration, a_uuid
-from tests.fixtures.control_plane import a_user, an_admin
-from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.builders import A_TIME, a_uuid
+from tests.fixtures.control_plane import CellConductor, a_user, an_admin
+from tests.fixtures.operated_servers import a_migration
 from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show
 
@@ -213,7 +213,7 @@ def test_notifications_of_its_zone_can_be_told_to_be_of_it(renamed: Renamed) -> 
 def test_who_has_one_name_costs_nothing() -> None:
     """What is said of it is handed on as it is."""
     uuid = a_uuid()
-    names = UuidTranslation([Guest(uuid, 1, uuid, "world", is_cancelled=False)])
+    names = UuidTranslation([Guest(uuid, 1, uuid, "world", is_cancelled=False, created_at=A_TIME)])
     answer = {"instance": uuid}
     assert names.in_answer(answer) is answer
     error = exception.InstanceLocked(instance_uuid=uuid)

@@ -1,13 +1,15 @@
-"""Tests of turning a taken key into the error of the thing."""
+"""Tests of inserting what is not there, and of taken keys, on every engine."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import pytest
 
 from armillary import exception
 from armillary.db import Database
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.duplicate_keys import raise_if_duplicate
+from conductor.super_conductor.db.inserts import insert_missing, raise_if_duplicate
 from tests.fixtures.control_plane import NOW
 
 
@@ -36,3 +38,21 @@ def test_a_free_key_is_stored(any_api_database: Database) -> None:
     error = exception.CellExists(field="name", value="cell1")
     with any_api_database.writer() as session, raise_if_duplicate(session, error):
         session.add(a_cell("cell1", 1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Project:
+    project_id: str
+    changes: int
+
+
+def test_rows_that_are_there_stay_as_they_are(any_api_database: Database) -> None:
+    """The others are inserted by the same statement."""
+    with any_api_database.writer() as session:
+        insert_missing(session, models.Project, [Project("p1", 7)])
+    with any_api_database.writer() as session:
+        insert_missing(session, models.Project, [Project("p1", 0), Project("p2", 8)])
+        insert_missing(session, models.Project, [])
+    with any_api_database.reader() as session:
+        found = {row.project_id: row.changes for row in session.query(models.Project)}
+    assert found == {"p1": 7, "p2": 8}
