@@ -40,6 +40,32 @@ def _column(name: str, kind: Any, *, null: bool = False, **more: Any) -> sa.Colu
     return sa.Column(name, kind, nullable=null, **more)
 
 
+def _columns(kind: Any, *names: str) -> list[sa.Column[Any]]:
+    return [_column(name, kind) for name in names]
+
+
+def _foreign_key(
+    table: str, column: str, target: str, *, cascade: bool = False
+) -> sa.ForeignKeyConstraint:
+    """Return a foreign key named after the singular of the last word of its target's table."""
+    noun = target.partition(".")[0].removesuffix("s").rpartition("_")[2]
+    ondelete = "CASCADE" if cascade else None
+    return sa.ForeignKeyConstraint([column], [target], name=f"fk_{table}_{noun}", ondelete=ondelete)
+
+
+def _endpoints(table: str, name_type: sa.String) -> None:
+    """Create a table of records that can be reached: cells, zones."""
+    op.create_table(
+        table,
+        _column("uuid", _UUID, primary_key=True),
+        _column("name", name_type),
+        _column("transport_url", sa.Text()),
+        _column("disabled", sa.Boolean()),
+        *_times(),
+        _unique(table, "name"),
+    )
+
+
 def _index(table: str, *columns: str) -> None:
     op.create_index(f"ix_{table}_{columns[0]}", table, list(columns))
 
@@ -57,21 +83,13 @@ def _lease() -> list[sa.Column[Any]]:
 
 
 def _cells() -> None:
-    op.create_table(
-        "cells",
-        _column("uuid", _UUID, primary_key=True),
-        _column("name", _NAME),
-        _column("transport_url", sa.Text()),
-        _column("disabled", sa.Boolean()),
-        *_times(),
-        _unique("cells", "name"),
-    )
+    _endpoints("cells", _NAME)
     op.create_table(
         "host_mappings",
         _column("host", _NAME, primary_key=True),
         _column("cell_uuid", _UUID),
         _column("node_uuids", _JSON),
-        sa.ForeignKeyConstraint(["cell_uuid"], ["cells.uuid"], name="fk_host_mappings_cell"),
+        _foreign_key("host_mappings", "cell_uuid", "cells.uuid"),
     )
     _index("host_mappings", "cell_uuid")
     counter = op.create_table(
@@ -87,14 +105,9 @@ def _flavors_and_images() -> None:
         "flavors",
         _column("flavorid", _NAME, primary_key=True),
         _column("name", _NAME),
-        _column("vcpus", sa.Integer()),
-        _column("memory_mb", sa.Integer()),
-        _column("root_gb", sa.Integer()),
-        _column("ephemeral_gb", sa.Integer()),
-        _column("swap_mb", sa.Integer()),
+        *_columns(sa.Integer(), "vcpus", "memory_mb", "root_gb", "ephemeral_gb", "swap_mb"),
         _column("extra_specs", _JSON),
-        _column("is_public", sa.Boolean()),
-        _column("disabled", sa.Boolean()),
+        *_columns(sa.Boolean(), "is_public", "disabled"),
         _column("description", sa.Text(), null=True),
         *_times(),
         _unique("flavors", "name"),
@@ -105,8 +118,7 @@ def _flavors_and_images() -> None:
         _column("name", _NAME),
         _column("status", _WORD),
         _column("disk_format", _WORD, null=True),
-        _column("min_ram_mb", sa.Integer()),
-        _column("min_disk_gb", sa.Integer()),
+        *_columns(sa.Integer(), "min_ram_mb", "min_disk_gb"),
         _column("size_bytes", sa.BigInteger()),
         _column("properties", _JSON),
         *_times(),
@@ -129,12 +141,7 @@ def _aggregates() -> None:
         "aggregate_hosts",
         _column("aggregate_id", sa.Integer(), primary_key=True, autoincrement=False),
         _column("host", _NAME, primary_key=True),
-        sa.ForeignKeyConstraint(
-            ["aggregate_id"],
-            ["aggregates.id"],
-            name="fk_aggregate_hosts_aggregate",
-            ondelete="CASCADE",
-        ),
+        _foreign_key("aggregate_hosts", "aggregate_id", "aggregates.id", cascade=True),
     )
     _index("aggregate_hosts", "host")
 
@@ -143,9 +150,7 @@ def _server_groups() -> None:
     op.create_table(
         "server_groups",
         _column("uuid", _UUID, primary_key=True),
-        _column("name", _NAME),
-        _column("project_id", _NAME),
-        _column("user_id", _NAME),
+        *_columns(_NAME, "name", "project_id", "user_id"),
         _column("policy", _WORD),
         _column("rules", _JSON),
         _column("created_at", _TIME),
@@ -155,12 +160,7 @@ def _server_groups() -> None:
         "server_group_members",
         _column("group_uuid", _UUID, primary_key=True),
         _column("instance_uuid", _UUID, primary_key=True),
-        sa.ForeignKeyConstraint(
-            ["group_uuid"],
-            ["server_groups.uuid"],
-            name="fk_server_group_members_group",
-            ondelete="CASCADE",
-        ),
+        _foreign_key("server_group_members", "group_uuid", "server_groups.uuid", cascade=True),
     )
     _index("server_group_members", "instance_uuid")
 
@@ -197,17 +197,12 @@ def _requests() -> None:
         "build_requests",
         _column("instance_uuid", _UUID, primary_key=True),
         _column("reservation_id", _WORD),
-        _column("project_id", _NAME),
-        _column("name", _NAME),
+        *_columns(_NAME, "project_id", "name"),
         _column("launch_index", sa.Integer()),
         _column("instance", _JSON),
         _column("is_deleting", sa.Boolean()),
         _column("created_at", _TIME),
-        sa.ForeignKeyConstraint(
-            ["reservation_id"],
-            ["reservations.reservation_id"],
-            name="fk_build_requests_reservation",
-        ),
+        _foreign_key("build_requests", "reservation_id", "reservations.reservation_id"),
     )
     _index("build_requests", "created_at", "instance_uuid")
     _index("build_requests", "reservation_id")
@@ -217,11 +212,8 @@ def _requests() -> None:
         _column("cell_uuid", _UUID),
         _column("fence", sa.Integer()),
         _column("selections", _JSON),
-        sa.ForeignKeyConstraint(
-            ["instance_uuid"],
-            ["build_requests.instance_uuid"],
-            name="fk_build_selections_request",
-            ondelete="CASCADE",
+        _foreign_key(
+            "build_selections", "instance_uuid", "build_requests.instance_uuid", cascade=True
         ),
     )
     _index("build_selections", "cell_uuid")
@@ -238,10 +230,8 @@ def _instances() -> None:
         _column("instance_uuid", _UUID, primary_key=True),
         _column("cell_uuid", _UUID, null=True),
         _column("reservation_id", _WORD),
-        _column("project_id", _NAME),
-        _column("user_id", _NAME),
-        _column("vcpus", sa.Integer()),
-        _column("memory_mb", sa.Integer()),
+        *_columns(_NAME, "project_id", "user_id"),
+        *_columns(sa.Integer(), "vcpus", "memory_mb"),
         _column("is_resizing", sa.Boolean(), server_default=sa.false()),
         _column("resize_asked_at", _TIME, null=True),
         _column("zone_path", _ZONE_PATH, null=True),
@@ -271,11 +261,9 @@ def _moves() -> None:
     op.create_table(
         "moves",
         _column("migration_uuid", _UUID, primary_key=True),
-        _column("instance_uuid", _UUID),
-        _column("cell_uuid", _UUID),
+        *_columns(_UUID, "instance_uuid", "cell_uuid"),
         _column("operation", _WORD),
-        _column("arguments", _JSON),
-        _column("context", _JSON),
+        *_columns(_JSON, "arguments", "context"),
         _column("takes", sa.Integer()),
         _column("accepted_at", _TIME),
         *_lease(),
@@ -285,8 +273,7 @@ def _moves() -> None:
     op.create_table(
         "cell_changes",
         _column("migration_uuid", _UUID, primary_key=True),
-        _column("instance_uuid", _UUID),
-        _column("source_cell_uuid", _UUID),
+        *_columns(_UUID, "instance_uuid", "source_cell_uuid"),
         _column("target_cell_uuid", _UUID, null=True),
         _column("created_at", _TIME),
     )
@@ -324,45 +311,24 @@ def _traces() -> None:
 
 
 def _zones() -> None:
-    op.create_table(
-        "zones",
-        _column("uuid", _UUID, primary_key=True),
-        _column("name", _ZONE_NAME),
-        _column("transport_url", sa.Text()),
-        _column("disabled", sa.Boolean()),
-        *_times(),
-        _unique("zones", "name"),
-    )
+    _endpoints("zones", _ZONE_NAME)
     op.create_table(
         "zone_entries",
         _column("reservation_id", _WORD, primary_key=True),
         _column("entries", _JSON),
-        sa.ForeignKeyConstraint(
-            ["reservation_id"],
-            ["reservations.reservation_id"],
-            name="fk_zone_entries_reservation",
-            ondelete="CASCADE",
-        ),
+        _foreign_key("zone_entries", "reservation_id", "reservations.reservation_id", cascade=True),
     )
     op.create_table(
         "zone_walks",
         _column("instance_uuid", _UUID, primary_key=True),
         _column("reservation_id", _WORD),
-        _column("start", sa.Integer()),
-        _column("step", sa.Integer()),
-        _column("attempt", sa.Integer()),
+        *_columns(sa.Integer(), "start", "step", "attempt"),
         _column("state", _WORD),
         _column("path", _ZONE_PATH, null=True),
         _column("host_id", _NAME, null=True),
-        _column("since", _TIME),
-        _column("heard_at", _TIME),
+        *_columns(_TIME, "since", "heard_at"),
         _column("failures", _JSON),
-        sa.ForeignKeyConstraint(
-            ["instance_uuid"],
-            ["build_requests.instance_uuid"],
-            name="fk_zone_walks_request",
-            ondelete="CASCADE",
-        ),
+        _foreign_key("zone_walks", "instance_uuid", "build_requests.instance_uuid", cascade=True),
     )
     _index("zone_walks", "reservation_id")
     op.create_table(
