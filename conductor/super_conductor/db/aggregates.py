@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.super_conductor.db import metadata_seq, models
-from conductor.super_conductor.db.inserts import raise_if_duplicate
+from conductor.super_conductor.db.statements import delete, raise_if_duplicate
 from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate
 
 
@@ -136,7 +136,7 @@ def remove_host(session: Session, aggregate: str, host: str, *, now: datetime) -
 def remove_host_everywhere(session: Session, host: str) -> None:
     """Remove a deleted host from all aggregates."""
     metadata_seq.increment_seq(session)
-    session.execute(sa.delete(models.AggregateHost).where(models.AggregateHost.host == host))
+    delete(session, models.AggregateHost, models.AggregateHost.host == host)
 
 
 def zones_of_hosts(session: Session) -> dict[str, str]:

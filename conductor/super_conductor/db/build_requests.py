@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.inserts import insert, insert_missing
+from conductor.super_conductor.db.statements import delete, insert, insert_missing, update
 from objects.instance import Instance
 from objects.instances.build_request import BuildRequest
 from objects.request_spec import RequestSpec
@@ -165,20 +166,20 @@ def store_selections(session: Session, rows: Sequence[NewSelections]) -> None:
 
 def mark_deleting(session: Session, instance_uuid: str) -> bool:
     """Mark a build request as deleted by its user; False if there is none, or no longer."""
-    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
-        sa.update(models.BuildRequest)
-        .where(models.BuildRequest.instance_uuid == instance_uuid)
-        .values(is_deleting=True)
-        .execution_options(synchronize_session=False)
+    return (
+        update(
+            session,
+            models.BuildRequest,
+            models.BuildRequest.instance_uuid == instance_uuid,
+            is_deleting=True,
+        )
+        > 0
     )
-    return result.rowcount > 0
 
 
 def delete_build_requests(session: Session, instance_uuids: Collection[str]) -> None:
     """Remove the build requests of instances that were mapped or deleted."""
-    session.execute(
-        sa.delete(models.BuildRequest).where(models.BuildRequest.instance_uuid.in_(instance_uuids))
-    )
+    delete(session, models.BuildRequest, models.BuildRequest.instance_uuid.in_(instance_uuids))
 
 
 def _conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:

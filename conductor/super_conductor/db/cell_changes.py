@@ -10,7 +10,12 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.inserts import insert_missing
+from conductor.super_conductor.db.statements import (
+    delete,
+    from_row,
+    insert_missing,
+    update,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,12 +43,12 @@ def allow(
     Earlier moves of the instance that could have changed cells but did not are deleted.
     """
     row = models.CellChange
-    session.execute(
-        sa.delete(row).where(
-            row.instance_uuid == instance_uuid,
-            row.migration_uuid != migration_uuid,
-            row.target_cell_uuid.is_(None),
-        )
+    delete(
+        session,
+        row,
+        row.instance_uuid == instance_uuid,
+        row.migration_uuid != migration_uuid,
+        row.target_cell_uuid.is_(None),
     )
     insert_missing(session, row, [CellChange(migration_uuid, instance_uuid, cell_uuid, None, now)])
 
@@ -51,11 +56,12 @@ def allow(
 def set_target(session: Session, migration_uuid: str, cell_uuid: str) -> None:
     """Set the destination cell of a move, unless it is set."""
     row = models.CellChange
-    session.execute(
-        sa.update(row)
-        .where(row.migration_uuid == migration_uuid, row.target_cell_uuid.is_(None))
-        .values(target_cell_uuid=cell_uuid)
-        .execution_options(synchronize_session=False)
+    update(
+        session,
+        row,
+        row.migration_uuid == migration_uuid,
+        row.target_cell_uuid.is_(None),
+        target_cell_uuid=cell_uuid,
     )
 
 
@@ -66,14 +72,14 @@ def find(session: Session, migration_uuid: str, *, locked: bool = False) -> Cell
     if locked:
         query = query.with_for_update()
     found = session.scalars(query.execution_options(populate_existing=True)).first()
-    return None if found is None else _to_change(found)
+    return None if found is None else from_row(CellChange, found)
 
 
 def list_of(session: Session, instance_uuid: str) -> list[CellChange]:
     """Return the changes of an instance that have not ended."""
     row = models.CellChange
     query = sa.select(row).where(row.instance_uuid == instance_uuid)
-    return [_to_change(found) for found in session.scalars(query)]
+    return [from_row(CellChange, found) for found in session.scalars(query)]
 
 
 def known(session: Session, migration_uuids: Collection[str]) -> set[str]:
@@ -84,18 +90,9 @@ def known(session: Session, migration_uuids: Collection[str]) -> set[str]:
 
 def remove(session: Session, migration_uuid: str) -> None:
     """Delete a change that has ended."""
-    session.execute(
-        sa.delete(models.CellChange).where(models.CellChange.migration_uuid == migration_uuid)
-    )
+    delete(session, models.CellChange, models.CellChange.migration_uuid == migration_uuid)
 
 
 def remove_of(session: Session, instance_uuid: str) -> None:
     """Delete the changes of an instance that is being deleted."""
-    session.execute(
-        sa.delete(models.CellChange).where(models.CellChange.instance_uuid == instance_uuid)
-    )
-
-
-def _to_change(row: models.CellChange) -> CellChange:
-    names = [field.name for field in dataclasses.fields(CellChange)]
-    return CellChange(**{name: getattr(row, name) for name in names})
+    delete(session, models.CellChange, models.CellChange.instance_uuid == instance_uuid)

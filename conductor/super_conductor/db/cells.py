@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.endpoint_records import RecordTable, Use, count
+from conductor.super_conductor.db.statements import delete
 from objects.cell_mapping import CELL0_UUID, CellMapping
 
 
@@ -28,7 +28,7 @@ def _count_mapped(session: Session, row: models.Cell) -> int:
 
 def _remove_mappings(session: Session, row: models.Cell) -> None:
     for model in (models.HostMapping, models.InstanceMapping, models.Cleanup):
-        session.execute(sa.delete(model).where(model.cell_uuid == row.uuid))
+        delete(session, model, model.cell_uuid == row.uuid)
 
 
 def _check_values(**values: str) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.inserts import insert_missing
+from conductor.super_conductor.db.statements import delete, from_row, insert_missing
 
 
 class CleanupKind:
@@ -63,16 +63,14 @@ def add_releases(
 def list_cleanups(session: Session, instance_uuids: Collection[str]) -> list[Cleanup]:
     """Return the pending cleanups of these instances."""
     query = sa.select(models.Cleanup).where(models.Cleanup.instance_uuid.in_(instance_uuids))
-    names = [field.name for field in dataclasses.fields(Cleanup)]
-    return [
-        Cleanup(**{name: getattr(row, name) for name in names}) for row in session.scalars(query)
-    ]
+    return [from_row(Cleanup, row) for row in session.scalars(query)]
 
 
 def delete_cleanups(session: Session, instance_uuids: Collection[str], task: str) -> None:
     """Delete cleanups that were completed."""
-    session.execute(
-        sa.delete(models.Cleanup).where(
-            models.Cleanup.instance_uuid.in_(instance_uuids), models.Cleanup.task == task
-        )
+    delete(
+        session,
+        models.Cleanup,
+        models.Cleanup.instance_uuid.in_(instance_uuids),
+        models.Cleanup.task == task,
     )

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.super_conductor.db import metadata_seq, models
-from conductor.super_conductor.db.inserts import raise_if_duplicate
+from conductor.super_conductor.db.statements import raise_if_duplicate
 
 Row = TypeVar("Row", models.Cell, models.Zone)
 Record = TypeVar("Record")
@@ -93,7 +93,7 @@ class RecordTable(Generic[Row, Record]):
     def update(
         self, session: Session, wanted: str, values: dict[str, Any], *, now: datetime
     ) -> Record:
-        """Change fields of ``CHANGEABLE``. Raises what ``create`` raises, ``not_found``, ``in_use``."""
+        """Change fields of ``CHANGEABLE``. Raises as ``create``, and ``not_found``, ``in_use``."""
         if unknown := sorted(values.keys() - set(CHANGEABLE)):
             raise exception.Invalid(
                 reason=f"a {self.noun} has no {', '.join(unknown)}; "

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.inserts import raise_if_duplicate
+from conductor.super_conductor.db.statements import raise_if_duplicate
 from objects.flavor import Flavor
 
 _COLUMNS = (

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.inserts import insert_missing
+from conductor.super_conductor.db.statements import insert_missing
 from objects.hosts.host_mapping import HostMapping
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.inserts import insert
+from conductor.super_conductor.db.statements import delete, insert, update
 from objects.instances.instance_mapping import InstanceMapping
 
 
@@ -91,34 +91,29 @@ def find_mappings(session: Session, instance_uuids: Collection[str]) -> dict[str
 
 def map_to_cell(session: Session, instance_uuids: Collection[str], cell_uuid: str) -> None:
     """Map these instances to a cell (or cell0)."""
-    session.execute(
-        sa.update(models.InstanceMapping)
-        .where(models.InstanceMapping.instance_uuid.in_(instance_uuids))
-        .values(cell_uuid=cell_uuid)
-        .execution_options(synchronize_session=False)
-    )
+    mapping = models.InstanceMapping
+    update(session, mapping, mapping.instance_uuid.in_(instance_uuids), cell_uuid=cell_uuid)
 
 
 def map_to_zone(session: Session, instance_uuid: str, zone_path: str | None) -> None:
     """Map an instance to the zone that has or may have it; None: no zone has it."""
-    session.execute(
-        sa.update(models.InstanceMapping)
-        .where(models.InstanceMapping.instance_uuid == instance_uuid)
-        .values(zone_path=zone_path)
-        .execution_options(synchronize_session=False)
-    )
+    mapping = models.InstanceMapping
+    update(session, mapping, mapping.instance_uuid == instance_uuid, zone_path=zone_path)
 
 
 def leave_cell(session: Session, instance_uuid: str, cell_uuid: str) -> bool:
     """Unmap an instance from a cell; False if it was not mapped there."""
     mapping = models.InstanceMapping
-    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
-        sa.update(mapping)
-        .where(mapping.instance_uuid == instance_uuid, mapping.cell_uuid == cell_uuid)
-        .values(cell_uuid=None)
-        .execution_options(synchronize_session=False)
+    return (
+        update(
+            session,
+            mapping,
+            mapping.instance_uuid == instance_uuid,
+            mapping.cell_uuid == cell_uuid,
+            cell_uuid=None,
+        )
+        > 0
     )
-    return result.rowcount > 0
 
 
 def zone_paths(session: Session, project_id: str | None) -> list[str]:
@@ -167,16 +162,18 @@ def list_in_zones(
 
 def queue_for_delete(session: Session, instance_uuid: str, *, now: datetime) -> bool:
     """Mark an instance as deleted by its user, out of quota. False if it already was."""
-    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
-        sa.update(models.InstanceMapping)
-        .where(
-            models.InstanceMapping.instance_uuid == instance_uuid,
-            models.InstanceMapping.queued_for_delete.is_(False),
+    mapping = models.InstanceMapping
+    return (
+        update(
+            session,
+            mapping,
+            mapping.instance_uuid == instance_uuid,
+            mapping.queued_for_delete.is_(False),
+            queued_for_delete=True,
+            deleted_at=now,
         )
-        .values(queued_for_delete=True, deleted_at=now)
-        .execution_options(synchronize_session=False)
+        > 0
     )
-    return result.rowcount > 0
 
 
 def unmapped(session: Session, instance_uuids: Collection[str]) -> set[str]:
@@ -219,29 +216,32 @@ def raise_quota_size(
     ``asked_at``: when its zone was asked to resize it.
     """
     mapping = models.InstanceMapping
-    session.execute(
-        sa.update(mapping)
-        .where(mapping.instance_uuid == instance_uuid)
-        .values(
-            vcpus=sa.case((mapping.vcpus < vcpus, vcpus), else_=mapping.vcpus),
-            memory_mb=sa.case((mapping.memory_mb < memory_mb, memory_mb), else_=mapping.memory_mb),
-            is_resizing=True,
-            resize_asked_at=asked_at,
-        )
-        .execution_options(synchronize_session=False)
+    update(
+        session,
+        mapping,
+        mapping.instance_uuid == instance_uuid,
+        vcpus=sa.case((mapping.vcpus < vcpus, vcpus), else_=mapping.vcpus),
+        memory_mb=sa.case((mapping.memory_mb < memory_mb, memory_mb), else_=mapping.memory_mb),
+        is_resizing=True,
+        resize_asked_at=asked_at,
     )
 
 
 def settle_sizes(session: Session, instance_uuid: str, *, vcpus: int, memory_mb: int) -> bool:
     """Set the size of an instance after a resize; False if it is in another move by now."""
     mapping = models.InstanceMapping
-    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
-        sa.update(mapping)
-        .where(mapping.instance_uuid == instance_uuid, _IS_IN_NO_MOVE)
-        .values(vcpus=vcpus, memory_mb=memory_mb, is_resizing=False)
-        .execution_options(synchronize_session=False)
+    return (
+        update(
+            session,
+            mapping,
+            mapping.instance_uuid == instance_uuid,
+            _IS_IN_NO_MOVE,
+            vcpus=vcpus,
+            memory_mb=memory_mb,
+            is_resizing=False,
+        )
+        > 0
     )
-    return result.rowcount > 0
 
 
 def replace_size(
@@ -252,19 +252,21 @@ def replace_size(
 ) -> bool:
     """Replace the size of an instance in another zone; False if it has changed meanwhile."""
     mapping = models.InstanceMapping
-    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
-        sa.update(mapping)
-        .where(
+    return (
+        update(
+            session,
+            mapping,
             mapping.instance_uuid == instance_uuid,
             mapping.vcpus == former.vcpus,
             mapping.memory_mb == former.memory_mb,
             mapping.is_resizing.is_(former.is_resizing),
             mapping.resize_asked_at == former.resize_asked_at,
+            vcpus=size.vcpus,
+            memory_mb=size.memory_mb,
+            is_resizing=size.is_resizing,
         )
-        .values(vcpus=size.vcpus, memory_mb=size.memory_mb, is_resizing=size.is_resizing)
-        .execution_options(synchronize_session=False)
+        > 0
     )
-    return result.rowcount > 0
 
 
 def list_resizing(session: Session, *, after: str, limit: int) -> list[tuple[str, str | None]]:
@@ -295,11 +297,8 @@ def list_purgeable(session: Session, *, deleted_before: datetime, limit: int) ->
 
 def delete_mappings(session: Session, instance_uuids: Collection[str]) -> None:
     """Delete the mappings of instances."""
-    session.execute(
-        sa.delete(models.InstanceMapping).where(
-            models.InstanceMapping.instance_uuid.in_(instance_uuids)
-        )
-    )
+    mapping = models.InstanceMapping
+    delete(session, mapping, mapping.instance_uuid.in_(instance_uuids))
 
 
 def _size(row: models.InstanceMapping) -> Size:

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from armillary.context import RequestContext
 from conductor.common.leases import Lease
 from conductor.super_conductor.db import models
+from conductor.super_conductor.db.statements import delete, from_row
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +42,7 @@ def find(session: Session, migration_uuid: str) -> Move | None:
     row = session.get(models.Move, migration_uuid, populate_existing=True)
     if row is None:
         return None
-    names = [field.name for field in dataclasses.fields(Move)]
-    return Move(**{name: getattr(row, name) for name in names})
+    return from_row(Move, row)
 
 
 def known(session: Session, migration_uuids: Collection[str]) -> set[str]:
@@ -53,9 +53,9 @@ def known(session: Session, migration_uuids: Collection[str]) -> set[str]:
 
 def remove(session: Session, migration_uuid: str) -> None:
     """Delete a move that its cell has taken over, or that was undone."""
-    session.execute(sa.delete(models.Move).where(models.Move.migration_uuid == migration_uuid))
+    delete(session, models.Move, models.Move.migration_uuid == migration_uuid)
 
 
 def remove_of(session: Session, instance_uuids: Collection[str]) -> None:
     """Delete the moves of instances that are being deleted."""
-    session.execute(sa.delete(models.Move).where(models.Move.instance_uuid.in_(instance_uuids)))
+    delete(session, models.Move, models.Move.instance_uuid.in_(instance_uuids))

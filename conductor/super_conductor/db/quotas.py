@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models, server_groups
-from conductor.super_conductor.db.inserts import insert_missing
+from conductor.super_conductor.db.statements import insert_missing
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,12 +6,11 @@ import dataclasses
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.inserts import insert, insert_missing
+from conductor.super_conductor.db.statements import delete, insert, insert_missing
 from objects.request_spec import RequestSpec
 
 
@@ -44,6 +43,4 @@ def get_spec(session: Session, instance_uuid: str) -> RequestSpec:
 
 def delete_specs(session: Session, instance_uuids: Collection[str]) -> None:
     """Delete the specs of purged instances."""
-    session.execute(
-        sa.delete(models.RequestSpec).where(models.RequestSpec.instance_uuid.in_(instance_uuids))
-    )
+    delete(session, models.RequestSpec, models.RequestSpec.instance_uuid.in_(instance_uuids))

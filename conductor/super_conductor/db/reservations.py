@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from armillary.context import RequestContext
 from conductor.common.leases import Lease
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.inserts import insert
+from conductor.super_conductor.db.statements import insert
 from objects.fence import FIRST_FENCE, Fence
 
 

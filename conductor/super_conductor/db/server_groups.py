@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.super_conductor.db import models
+from conductor.super_conductor.db.statements import delete
 from objects.instances.instance_group import InstanceGroup
 
 
@@ -79,7 +80,7 @@ def list_groups(session: Session, project_id: str | None) -> list[InstanceGroup]
 def delete_group(session: Session, group: str, project_id: str | None) -> None:
     """Delete a group; its members are unchanged. Raises ServerGroupNotFound."""
     get_group(session, group, project_id)
-    session.execute(sa.delete(models.ServerGroup).where(models.ServerGroup.uuid == group))
+    delete(session, models.ServerGroup, models.ServerGroup.uuid == group)
 
 
 def count_groups(session: Session, project_id: str) -> int:
@@ -108,10 +109,8 @@ def add_members(session: Session, group: str, instance_uuids: Collection[str]) -
 
 def remove_member(session: Session, instance_uuid: str) -> None:
     """Remove a deleted instance from its group, if it has one."""
-    session.execute(
-        sa.delete(models.ServerGroupMember).where(
-            models.ServerGroupMember.instance_uuid == instance_uuid
-        )
+    delete(
+        session, models.ServerGroupMember, models.ServerGroupMember.instance_uuid == instance_uuid
     )
 
 

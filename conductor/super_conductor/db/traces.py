@@ -1,4 +1,8 @@
-"""Queries on decision traces: one shared part per reservation, one choice per instance."""
+"""Queries on decision traces of creates and moves.
+
+A create's trace is one shared part per reservation and one choice per instance; of moves, each
+server has its latest ones.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,9 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.inserts import insert_missing
+from conductor.super_conductor.db.statements import delete, insert_missing
+
+_NEWEST_FIRST = (models.MoveTrace.stored_at.desc(), models.MoveTrace.migration_uuid)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -20,6 +26,19 @@ class SplitTrace:
 
     shared: dict[str, Any]
     choices: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class MoveTrace:
+    """Summary of a move's decision; ``sentence`` says why no ``host`` was found."""
+
+    migration_uuid: str
+    instance_uuid: str
+    operation: str
+    request_id: str | None
+    host: str | None
+    sentence: str | None
+    stored_at: datetime
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -94,26 +113,22 @@ def find_date(session: Session, instance_uuid: str) -> datetime | None:
 
 def delete_choices(session: Session, instance_uuids: Collection[str]) -> None:
     """Delete the choices of instances."""
-    session.execute(
-        sa.delete(models.InstanceChoice).where(
-            models.InstanceChoice.instance_uuid.in_(instance_uuids)
-        )
-    )
+    delete(session, models.InstanceChoice, models.InstanceChoice.instance_uuid.in_(instance_uuids))
 
 
-def delete_old_traces(session: Session, *, stored_before: datetime, limit: int) -> int:
+def delete_old_traces(session: Session, *, before: datetime, limit: int) -> int:
     """Delete at most ``limit`` old traces with their choices; return the number of traces."""
     trace, choice = models.DecisionTrace, models.InstanceChoice
     reservations = list(
         session.scalars(
             sa.select(trace.reservation_id)
-            .where(trace.stored_at <= stored_before)
+            .where(trace.stored_at <= before)
             .order_by(trace.stored_at)
             .limit(limit)
         )
     )
-    session.execute(sa.delete(choice).where(choice.reservation_id.in_(reservations)))
-    session.execute(sa.delete(trace).where(trace.reservation_id.in_(reservations)))
+    delete(session, choice, choice.reservation_id.in_(reservations))
+    delete(session, trace, trace.reservation_id.in_(reservations))
     return len(reservations)
 
 
@@ -125,3 +140,57 @@ def delete_unused_traces(session: Session) -> None:
     session.execute(
         sa.delete(models.DecisionTrace).where(~used).execution_options(synchronize_session=False)
     )
+
+
+def store_move_trace(
+    session: Session, decided: MoveTrace, trace: dict[str, Any], *, keep_max: int
+) -> None:
+    """Store or replace the trace of a move; keep the latest ``keep_max`` of its server."""
+    session.merge(models.MoveTrace(**dataclasses.asdict(decided), trace=trace))
+    session.flush()
+    of_server = models.MoveTrace.instance_uuid == decided.instance_uuid
+    kept = list(
+        session.scalars(
+            sa.select(models.MoveTrace.migration_uuid)
+            .where(of_server)
+            .order_by(*_NEWEST_FIRST)
+            .limit(keep_max)
+        )
+    )
+    delete(session, models.MoveTrace, of_server, models.MoveTrace.migration_uuid.not_in(kept))
+
+
+def list_move_traces(session: Session, instance_uuid: str) -> list[MoveTrace]:
+    """Return the decisions on a server's moves, newest first."""
+    columns = [getattr(models.MoveTrace, field.name) for field in dataclasses.fields(MoveTrace)]
+    rows = session.execute(
+        sa.select(*columns)
+        .where(models.MoveTrace.instance_uuid == instance_uuid)
+        .order_by(*_NEWEST_FIRST)
+    )
+    return [MoveTrace(*row) for row in rows]
+
+
+def find_move_trace(session: Session, migration_uuid: str) -> dict[str, Any] | None:
+    """Return the trace of a move; None if it is no longer kept."""
+    row = session.get(models.MoveTrace, migration_uuid)
+    return None if row is None else row.trace
+
+
+def delete_move_traces(session: Session, instance_uuids: Collection[str]) -> None:
+    """Delete the traces of servers' moves."""
+    delete(session, models.MoveTrace, models.MoveTrace.instance_uuid.in_(instance_uuids))
+
+
+def delete_old_move_traces(session: Session, *, before: datetime, limit: int) -> int:
+    """Delete at most ``limit`` traces stored before a time; return how many were deleted."""
+    moves = list(
+        session.scalars(
+            sa.select(models.MoveTrace.migration_uuid)
+            .where(models.MoveTrace.stored_at <= before)
+            .order_by(models.MoveTrace.stored_at)
+            .limit(limit)
+        )
+    )
+    delete(session, models.MoveTrace, models.MoveTrace.migration_uuid.in_(moves))
+    return len(moves)

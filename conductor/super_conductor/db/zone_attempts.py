@@ -10,7 +10,13 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.inserts import insert, insert_missing
+from conductor.super_conductor.db.statements import (
+    delete,
+    from_row,
+    insert,
+    insert_missing,
+    update,
+)
 
 OWN = ""
 """Origin of attempts that this zone makes in itself, as one among several zones."""
@@ -37,11 +43,12 @@ def cancel(session: Session, attempts: dict[str, int], *, origin: str, now: date
     """Cancel these attempts (instance -> number) and all earlier ones, arrived or not."""
     for instance_uuid, attempt in sorted(attempts.items()):
         row = models.ZoneAttempt
-        session.execute(
-            sa.update(row)
-            .where(row.instance_uuid == instance_uuid, row.attempt <= attempt)
-            .values(is_cancelled=True)
-            .execution_options(synchronize_session=False)
+        update(
+            session,
+            row,
+            row.instance_uuid == instance_uuid,
+            row.attempt <= attempt,
+            is_cancelled=True,
         )
     insert_missing(
         session,
@@ -64,7 +71,7 @@ def list_guests(session: Session, instance_uuids: Collection[str]) -> dict[str, 
     )
     found: dict[str, list[Guest]] = {}
     for each in session.scalars(query):
-        found.setdefault(each.instance_uuid, []).append(_to_guest(each))
+        found.setdefault(each.instance_uuid, []).append(from_row(Guest, each))
     return found
 
 
@@ -106,31 +113,24 @@ def by_local_uuid(
     if renamed_only:
         where.append(row.local_uuid != row.instance_uuid)
     return {
-        str(each.local_uuid): _to_guest(each)
+        str(each.local_uuid): from_row(Guest, each)
         for each in session.scalars(sa.select(row).where(*where))
     }
 
 
-def delete_old(session: Session, *, created_before: datetime, limit: int) -> int:
+def delete_old(session: Session, *, before: datetime, limit: int) -> int:
     """Delete at most ``limit`` old cancelled attempts; return how many were deleted."""
     row, mapping = models.ZoneAttempt, models.InstanceMapping
     keys = session.execute(
         sa.select(row.instance_uuid, row.attempt)
         .where(
             row.is_cancelled.is_(True),
-            row.created_at <= created_before,
+            row.created_at <= before,
             ~sa.exists().where(mapping.instance_uuid == row.local_uuid),
         )
         .order_by(row.created_at)
         .limit(limit)
     ).all()
     for instance_uuid, attempt in keys:
-        session.execute(
-            sa.delete(row).where(row.instance_uuid == instance_uuid, row.attempt == attempt)
-        )
+        delete(session, row, row.instance_uuid == instance_uuid, row.attempt == attempt)
     return len(keys)
-
-
-def _to_guest(row: models.ZoneAttempt) -> Guest:
-    names = [field.name for field in dataclasses.fields(Guest)]
-    return Guest(**{name: getattr(row, name) for name in names})

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.inserts import insert_missing
+from conductor.super_conductor.db.statements import from_row, insert_missing, update
 
 
 class WalkState:
@@ -157,15 +157,15 @@ _CHANGING = ("step", "attempt", "state", "path", "host_id", "since", "heard_at")
 def update_walk(session: Session, walk: Walk) -> None:
     """Store the progress of a walk."""
     values = {name: getattr(walk, name) for name in _CHANGING}
-    session.execute(
-        sa.update(models.ZoneWalk)
-        .where(models.ZoneWalk.instance_uuid == walk.instance_uuid)
-        .values(**values, failures=[dataclasses.asdict(one) for one in walk.failures])
-        .execution_options(synchronize_session=False)
+    update(
+        session,
+        models.ZoneWalk,
+        models.ZoneWalk.instance_uuid == walk.instance_uuid,
+        **values,
+        failures=[dataclasses.asdict(one) for one in walk.failures],
     )
 
 
 def _to_walk(row: models.ZoneWalk, is_deleting: bool) -> Walk:
-    values = {field.name: getattr(row, field.name) for field in dataclasses.fields(StoredWalk)}
     failures = [Failure(**each) for each in row.failures]
-    return Walk(**{**values, "failures": failures}, is_deleting=is_deleting)
+    return from_row(Walk, row, failures=failures, is_deleting=is_deleting)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 
 from oslo_config import cfg
 from sqlalchemy.orm import Session
@@ -12,16 +12,28 @@ from armillary.db import Database
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.db import (
     instance_mappings,
-    move_traces,
     request_specs,
     traces,
     zone_attempts,
 )
 
-_INSTANCES_MAX = 500
-_MOVES_MAX = 500
-_GUESTS_MAX = 500
-_TRACES_MAX = 20  # in a transaction; each may contain the choices of a thousand instances
+
+def _delete_expired_instances(session: Session, *, before: datetime, limit: int) -> int:
+    uuids = instance_mappings.list_purgeable(session, deleted_before=before, limit=limit)
+    traces.delete_choices(session, uuids)
+    traces.delete_move_traces(session, uuids)
+    request_specs.delete_specs(session, uuids)
+    instance_mappings.delete_mappings(session, uuids)
+    return len(uuids)
+
+
+_REMOVALS = (
+    (traces.delete_old_traces, 20),  # each may contain the choices of a thousand instances
+    (traces.delete_old_move_traces, 500),
+    (_delete_expired_instances, 500),
+    (zone_attempts.delete_old, 500),
+)
+"""What is removed, and how many rows in a transaction."""
 
 
 class Retention:
@@ -34,38 +46,10 @@ class Retention:
 
     def run(self) -> None:
         """Remove everything that is due, one batch a transaction."""
-        now = moment(self._now())
-        before = now - timedelta(hours=self._conf.scheduler.trace_retention_hours)
-        self._in_batches(
-            lambda session: traces.delete_old_traces(
-                session, stored_before=before, limit=_TRACES_MAX
-            ),
-            _TRACES_MAX,
-        )
-        self._in_batches(
-            lambda session: move_traces.delete_old(session, stored_before=before, limit=_MOVES_MAX),
-            _MOVES_MAX,
-        )
-        self._in_batches(lambda session: _delete_expired_instances(session, before), _INSTANCES_MAX)
-        self._in_batches(
-            lambda session: zone_attempts.delete_old(
-                session, created_before=before, limit=_GUESTS_MAX
-            ),
-            _GUESTS_MAX,
-        )
+        hours = self._conf.scheduler.trace_retention_hours
+        before = moment(self._now()) - timedelta(hours=hours)
+        for remove, size in _REMOVALS:
+            remove_batch = partial(remove, before=before, limit=size)
+            while self._database.run_in_writer(remove_batch) == size:
+                pass
         self._database.run_in_writer(traces.delete_unused_traces)
-
-    def _in_batches(self, forget: Callable[[Session], int], size: int) -> None:
-        while self._database.run_in_writer(forget) == size:
-            pass
-
-
-def _delete_expired_instances(session: Session, deleted_before: datetime) -> int:
-    uuids = instance_mappings.list_purgeable(
-        session, deleted_before=deleted_before, limit=_INSTANCES_MAX
-    )
-    traces.delete_choices(session, uuids)
-    move_traces.delete_of(session, uuids)
-    request_specs.delete_specs(session, uuids)
-    instance_mappings.delete_mappings(session, uuids)
-    return len(uuids)

@@ -31,9 +31,9 @@ from conductor.super_conductor.base_task import (
     PermanentFailure,
 )
 from conductor.super_conductor.build import decision_traces
-from conductor.super_conductor.db import cell_changes, models, move_traces, moves
-from conductor.super_conductor.db.move_traces import MoveTrace
+from conductor.super_conductor.db import cell_changes, models, moves, traces
 from conductor.super_conductor.db.moves import Move
+from conductor.super_conductor.db.traces import MoveTrace
 from conductor.super_conductor.move import move_specs
 from objects.fence import TRIES_MAX, Fence
 from objects.instance import Instance
@@ -298,7 +298,9 @@ class MoveTask(RowTask):
         )
         whole = {**split.shared, "choices": list(split.choices.values())}
         keep_max = conf.move_traces_max
-        self._write(lambda session: move_traces.store(session, decided, whole, keep_max=keep_max))
+        self._write(
+            lambda session: traces.store_move_trace(session, decided, whole, keep_max=keep_max)
+        )
 
     def _tell(self, reason: PermanentFailure) -> None:
         """Notify operators; the instance keeps its state."""

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from conductor.super_conductor.db import move_traces, traces
-from conductor.super_conductor.db.move_traces import MoveTrace
+from conductor.super_conductor.db import traces
+from conductor.super_conductor.db.traces import MoveTrace
 
 CREATE = "create"
 MOVES = {
@@ -59,7 +59,7 @@ def read(session: Session, instance_uuid: str, request_id: str | None = None) ->
     Raises DecisionNotFound when no stored decision was made for the request.
     """
     created = traces.find_trace(session, instance_uuid)
-    decisions = [_of_move(each) for each in move_traces.list_of(session, instance_uuid)]
+    decisions = [_of_move(each) for each in traces.list_move_traces(session, instance_uuid)]
     if created is not None:
         stored_at = traces.find_date(session, instance_uuid)
         decisions.append(_of_create(created, stored_at))
@@ -68,7 +68,7 @@ def read(session: Session, instance_uuid: str, request_id: str | None = None) ->
         raise exception.DecisionNotFound(request_id=request_id, instance_uuid=instance_uuid)
     trace = created
     if wanted and wanted[0].move is not None:
-        trace = move_traces.find_trace(session, wanted[0].move)
+        trace = traces.find_move_trace(session, wanted[0].move)
     return Decided(decisions, trace)
 
 

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from armillary import exception
-from conductor.super_conductor.db import models, move_traces, moves
+from conductor.super_conductor.db import models, moves, traces
 from conductor.super_conductor.move import move_task
 from objects.fence import TRIES_MAX, Fence, FenceStep
 from objects.instance_fault import InstanceFault
@@ -230,7 +230,7 @@ def test_a_conductor_may_be_killed_at_any_effect(
 def assert_decided_once(plane: ControlPlane, uuid: str, *, is_decided: bool) -> None:
     """What it shows of the move is the decision that its cell went on with."""
     with plane.database.reader() as session:
-        decided = move_traces.list_of(session, uuid)
+        decided = traces.list_move_traces(session, uuid)
     if not is_decided:
         assert decided == []
         return

@@ -9,7 +9,7 @@ import pytest
 from armillary import exception
 from armillary.db import Database
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.inserts import insert_missing, raise_if_duplicate
+from conductor.super_conductor.db.statements import insert_missing, raise_if_duplicate
 from tests.fixtures.control_plane import NOW
 
 

@@ -1,4 +1,4 @@
-"""Insertion of rows: dataclasses whose fields are columns of the table."""
+"""Statements on rows: dataclasses whose fields are columns of the table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import operator
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 from oslo_db.exception import DBDuplicateEntry
@@ -17,6 +17,8 @@ from armillary import exception
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 def insert(
@@ -34,6 +36,30 @@ def insert_missing(
     if rows:
         statement = _insert_missing(session.get_bind().dialect.name, model)
         session.execute(statement, _columns(rows))
+
+
+def update(
+    session: Session, model: type[DeclarativeBase], *where: sa.ColumnElement[bool], **values: Any
+) -> int:
+    """Update the rows that match all conditions; return their number.
+
+    Loaded objects of the session are not updated.
+    """
+    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        sa.update(model).where(*where).values(**values).execution_options(synchronize_session=False)
+    )
+    return result.rowcount
+
+
+def delete(session: Session, model: type[DeclarativeBase], *where: sa.ColumnElement[bool]) -> None:
+    """Delete the rows that match all conditions."""
+    session.execute(sa.delete(model).where(*where))
+
+
+def from_row(kind: type[T], row: DeclarativeBase, **other: Any) -> T:
+    """Return a dataclass with the columns of a row, besides ``other`` fields."""
+    names = {field.name for field in dataclasses.fields(kind)} - other.keys()
+    return kind(**{name: getattr(row, name) for name in names}, **other)
 
 
 @contextlib.contextmanager
