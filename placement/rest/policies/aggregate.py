@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placement.rest.policies.base import ADMIN_OR_SERVICE, rule
+from placement.rest.policies.base import rule
 
 LIST = "placement:resource_providers:aggregates:list"
 UPDATE = "placement:resource_providers:aggregates:update"
@@ -10,14 +10,12 @@ UPDATE = "placement:resource_providers:aggregates:update"
 RULES = [
     rule(
         LIST,
-        ADMIN_OR_SERVICE,
         "List the aggregates of a resource provider.",
-        [("GET", "/resource_providers/{uuid}/aggregates")],
+        "GET /resource_providers/{uuid}/aggregates",
     ),
     rule(
         UPDATE,
-        ADMIN_OR_SERVICE,
         "Set the aggregates of a resource provider.",
-        [("PUT", "/resource_providers/{uuid}/aggregates")],
+        "PUT /resource_providers/{uuid}/aggregates",
     ),
 ]

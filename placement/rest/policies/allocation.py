@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placement.rest.policies.base import ADMIN_OR_SERVICE, rule
+from placement.rest.policies.base import rule
 
 MANAGE = "placement:allocations:manage"
 LIST = "placement:allocations:list"
@@ -11,34 +11,13 @@ DELETE = "placement:allocations:delete"
 PROVIDER_LIST = "placement:resource_providers:allocations:list"
 
 RULES = [
-    rule(
-        MANAGE,
-        ADMIN_OR_SERVICE,
-        "Replace the allocations of several consumers.",
-        [("POST", "/allocations")],
-    ),
-    rule(
-        LIST,
-        ADMIN_OR_SERVICE,
-        "List a consumer's allocations.",
-        [("GET", "/allocations/{consumer_uuid}")],
-    ),
-    rule(
-        UPDATE,
-        ADMIN_OR_SERVICE,
-        "Replace a consumer's allocations.",
-        [("PUT", "/allocations/{consumer_uuid}")],
-    ),
-    rule(
-        DELETE,
-        ADMIN_OR_SERVICE,
-        "Delete a consumer's allocations.",
-        [("DELETE", "/allocations/{consumer_uuid}")],
-    ),
+    rule(MANAGE, "Replace the allocations of several consumers.", "POST /allocations"),
+    rule(LIST, "List a consumer's allocations.", "GET /allocations/{consumer_uuid}"),
+    rule(UPDATE, "Replace a consumer's allocations.", "PUT /allocations/{consumer_uuid}"),
+    rule(DELETE, "Delete a consumer's allocations.", "DELETE /allocations/{consumer_uuid}"),
     rule(
         PROVIDER_LIST,
-        ADMIN_OR_SERVICE,
         "List the allocations on a resource provider.",
-        [("GET", "/resource_providers/{uuid}/allocations")],
+        "GET /resource_providers/{uuid}/allocations",
     ),
 ]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from placement.rest.policies.base import ADMIN_OR_SERVICE, rule
+from placement.rest.policies.base import rule
 
 LIST = "placement:allocation_candidates:list"
 
 RULES = [
     rule(
         LIST,
-        ADMIN_OR_SERVICE,
         "List allocation candidates, and explain why there are no others.",
-        [("GET", "/allocation_candidates"), ("GET", "/allocation_candidates/explanation")],
+        "GET /allocation_candidates",
+        "GET /allocation_candidates/explanation",
     ),
 ]

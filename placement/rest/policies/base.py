@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from oslo_policy import policy
 
 ADMIN_OR_SERVICE = "rule:admin_or_service_api"
@@ -12,9 +10,6 @@ SERVICE = "rule:service_api"
 
 _PROJECT_SCOPE = ["project"]
 _LEGACY = "role:admin"
-
-Operation = tuple[str, str]
-"""A method and a path."""
 
 RULES = [
     policy.RuleDefault(
@@ -50,9 +45,9 @@ RULES = [
 
 
 def rule(
-    name: str, check: str, description: str, operations: Sequence[Operation]
+    name: str, description: str, *operations: str, check: str = ADMIN_OR_SERVICE
 ) -> policy.DocumentedRuleDefault:
-    """Return the rule of an operation.
+    """Return the rule of operations, each a method and a path, such as ``GET /usages``.
 
     The role admin satisfies every rule while ``[oslo_policy] enforce_new_defaults`` is off.
     """
@@ -60,7 +55,10 @@ def rule(
         name=name,
         check_str=check,
         description=description,
-        operations=[{"method": method, "path": path} for method, path in operations],
+        operations=[
+            {"method": method, "path": path}
+            for method, _, path in (operation.partition(" ") for operation in operations)
+        ],
         scope_types=_PROJECT_SCOPE,
         deprecated_rule=policy.DeprecatedRule(
             name=name,

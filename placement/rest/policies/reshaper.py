@@ -9,8 +9,8 @@ RESHAPE = "placement:reshaper:reshape"
 RULES = [
     rule(
         RESHAPE,
-        SERVICE,
         "Move inventories and allocations between resource providers.",
-        [("POST", "/reshaper")],
+        "POST /reshaper",
+        check=SERVICE,
     ),
 ]

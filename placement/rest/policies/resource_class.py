@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placement.rest.policies.base import ADMIN_OR_SERVICE, rule
+from placement.rest.policies.base import rule
 
 LIST = "placement:resource_classes:list"
 CREATE = "placement:resource_classes:create"
@@ -11,19 +11,9 @@ UPDATE = "placement:resource_classes:update"
 DELETE = "placement:resource_classes:delete"
 
 RULES = [
-    rule(LIST, ADMIN_OR_SERVICE, "List resource classes.", [("GET", "/resource_classes")]),
-    rule(CREATE, ADMIN_OR_SERVICE, "Create a resource class.", [("POST", "/resource_classes")]),
-    rule(SHOW, ADMIN_OR_SERVICE, "Show a resource class.", [("GET", "/resource_classes/{name}")]),
-    rule(
-        UPDATE,
-        ADMIN_OR_SERVICE,
-        "Create or rename a resource class.",
-        [("PUT", "/resource_classes/{name}")],
-    ),
-    rule(
-        DELETE,
-        ADMIN_OR_SERVICE,
-        "Delete a resource class.",
-        [("DELETE", "/resource_classes/{name}")],
-    ),
+    rule(LIST, "List resource classes.", "GET /resource_classes"),
+    rule(CREATE, "Create a resource class.", "POST /resource_classes"),
+    rule(SHOW, "Show a resource class.", "GET /resource_classes/{name}"),
+    rule(UPDATE, "Create or rename a resource class.", "PUT /resource_classes/{name}"),
+    rule(DELETE, "Delete a resource class.", "DELETE /resource_classes/{name}"),
 ]

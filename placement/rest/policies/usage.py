@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placement.rest.policies.base import ADMIN_OR_PROJECT_READER_OR_SERVICE, ADMIN_OR_SERVICE, rule
+from placement.rest.policies.base import ADMIN_OR_PROJECT_READER_OR_SERVICE, rule
 
 SHOW_PROVIDER = "placement:resource_providers:usages"
 SHOW_TOTAL = "placement:usages"
@@ -10,14 +10,13 @@ SHOW_TOTAL = "placement:usages"
 RULES = [
     rule(
         SHOW_PROVIDER,
-        ADMIN_OR_SERVICE,
         "Show the usage of a resource provider.",
-        [("GET", "/resource_providers/{uuid}/usages")],
+        "GET /resource_providers/{uuid}/usages",
     ),
     rule(
         SHOW_TOTAL,
-        ADMIN_OR_PROJECT_READER_OR_SERVICE,
         "Show the usage of a project, or of a user in it.",
-        [("GET", "/usages")],
+        "GET /usages",
+        check=ADMIN_OR_PROJECT_READER_OR_SERVICE,
     ),
 ]
