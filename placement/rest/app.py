@@ -16,9 +16,8 @@ from armillary.policy import Enforcer
 from placement.engine import PlacementEngine
 from placement.rest import errors, openapi
 from placement.rest.authentication import make_authenticate
-from placement.rest.bounds import Bounds
 from placement.rest.call import AppState
-from placement.rest.dialect import make_dialect
+from placement.rest.dialect import Bounds, make_dialect
 from placement.rest.policies import list_rules
 from placement.rest.routes import ROUTES
 from placement.rest.versions import MICROVERSIONS

@@ -1,4 +1,4 @@
-"""Dialect of the Placement API: its own rules between routes and handlers."""
+"""Dialect of the Placement API: its own rules before and between routes and handlers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import falcon
 
+from armillary.http import bounds
 from armillary.http.call import Answer
 from armillary.http.dispatch import Action, Check, Dialect
 from armillary.http.microversion import Version
@@ -77,3 +78,15 @@ def _read(req: falcon.Request) -> bytes:
     if len(raw) < (req.content_length or 0):
         raise errors.bad_request(f"The body ended after {len(raw)} of {req.content_length} bytes")
     return raw
+
+
+class Bounds(bounds.Bounds):
+    """Middleware: the limits of all APIs; and a body must have a content type."""
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        try:
+            super().process_request(req, resp)
+        except falcon.HTTPInvalidHeader:
+            raise errors.bad_request("content-length header must be an integer") from None
+        if req.content_length and not req.content_type:
+            raise errors.bad_request("content-type header required when content-length > 0")

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from placement.candidates.arrangements import count_arrangements, first_arrangements
+from placement.candidates.plan import count_arrangements, first_arrangements
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.providers.provider_trees import ProviderTrees
+from placement.providers.provider_table import ProviderTrees
 
 
 def a_forest() -> ProviderTrees:
