@@ -7,7 +7,6 @@ import datetime as dt
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
 
 import numpy as np
 from oslo_config import cfg
@@ -17,9 +16,11 @@ from armillary.db import Database
 from objects.allocation_candidates import AllocationCandidates
 from objects.packed.provider_uuids import ProviderUUIDs
 from objects.resource_query import ResourceQuery
+from objects.traces.explanation import CandidatesExplanation
+from objects.zones.zone_summary import ProviderCapabilities
 from placement.candidates import capabilities, find_candidates, rpc_candidates
 from placement.candidates import query as queries
-from placement.candidates.explanations import Explainer
+from placement.candidates.explain import Explainer
 from placement.candidates.result import Found
 from placement.candidates.strategy import Strategy
 from placement.ledger.allocations import AllocationReader
@@ -110,15 +111,17 @@ class PlacementEngine:
         with self._table_cache.table() as table:
             yield table, find_candidates(table, parsed, strategy)
 
-    def get_summary(self, excluded: Sequence[str], without_traits: Sequence[str]) -> dict[str, Any]:
+    def get_summary(
+        self, excluded: Sequence[str], without_traits: Sequence[str]
+    ) -> ProviderCapabilities:
         """Return the capabilities of all providers: see ``capabilities.summarize``."""
 
-        def work(table: ProviderTable) -> dict[str, Any]:
+        def work(table: ProviderTable) -> ProviderCapabilities:
             return capabilities.summarize(table, excluded=excluded, without_traits=without_traits)
 
         return self._table_cache.answer(work)
 
-    def explain(self, query: ResourceQuery) -> dict[str, Any]:
+    def explain(self, query: ResourceQuery) -> CandidatesExplanation:
         """Explain why there are no candidates. Raises ``InvalidResourceQuery``."""
         return self._explainer.explain(query)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -70,12 +71,12 @@ class PlacementManager:
         return self.engine.get_candidates(query, by_id=by_id)
 
     def explain_candidates(self, context: RequestContext, query: ResourceQuery) -> dict[str, Any]:
-        return self.engine.explain(query)
+        return self.engine.explain(query).to_plain()
 
     def get_summary(
         self, context: RequestContext, excluded: Sequence[str], without_traits: Sequence[str]
     ) -> dict[str, Any]:
-        return self.engine.get_summary(excluded, without_traits)
+        return dataclasses.asdict(self.engine.get_summary(excluded, without_traits))
 
     def get_provider_uuids(
         self, context: RequestContext, providers: ProviderUUIDs

@@ -6,6 +6,7 @@ database, which would cost ten times as much as everything else.
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -61,9 +62,10 @@ class MemoryPlacement:
         excluded: Sequence[str] = (),
         without_traits: Sequence[str] = (),
     ) -> dict[str, Any]:
-        return capabilities.summarize(
+        found = capabilities.summarize(
             self.ledger.table, excluded=excluded, without_traits=without_traits
         )
+        return dataclasses.asdict(found)
 
     def claim(
         self, context: RequestContext, claims: Sequence[AllocationClaim]

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import datetime
 from typing import Any
 
 from objects import base, fields
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProviderCapabilities:
+    """Placement's part of a summary: ``resources`` maps classes to the most free on one provider.
+
+    A request for more of a class, or for a trait not named, has no candidate.
+    """
+
+    resources: dict[str, int]
+    traits: list[str]
+    providers: int
 
 
 @base.ArmillaryObjectRegistry.register

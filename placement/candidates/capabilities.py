@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
+from objects.zones.zone_summary import ProviderCapabilities
 from placement.ledger import feasibility
 from placement.providers.columns import Mask
 from placement.providers.provider_table import ProviderTable
@@ -14,12 +14,11 @@ from placement.providers.provider_table import ProviderTable
 
 def summarize(
     table: ProviderTable, *, excluded: Iterable[str] = (), without_traits: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Return {"resources": {class: most free on one provider}, "traits": [...], "providers": n}.
+) -> ProviderCapabilities:
+    """Return the capabilities; step sizes and minimum amounts may rule out more.
 
     Excluded are the trees of ``excluded`` providers (UUIDs) and those whose root has one of
-    ``without_traits``. A request for more of a class, or for a missing trait, has no candidate;
-    step sizes and minimum amounts may rule out more.
+    ``without_traits``.
     """
     counted = _counted(table, excluded, without_traits)
     resources = {}
@@ -28,7 +27,7 @@ def summarize(
         if free.size and (most := int(free.max())) > 0:
             resources[name] = most
     traits = [name for name in sorted(table.trait_names()) if table.has_trait(name)[counted].any()]
-    return {"resources": resources, "traits": traits, "providers": int(counted.sum())}
+    return ProviderCapabilities(resources, traits, int(counted.sum()))
 
 
 def _counted(table: ProviderTable, excluded: Iterable[str], without: Iterable[str]) -> Mask:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from objects.traces.explanation import Rejection
 from placement.candidates.query import Group
 from placement.ledger import feasibility
 from placement.ledger.feasibility import Rule
-from placement.providers.columns import ClassColumns, Mask
+from placement.providers.columns import ClassColumns, Mask, Numbers
 from placement.providers.provider_table import ProviderTable
 
 
@@ -27,6 +28,13 @@ class Condition:
     asked: int = 0
     columns: ClassColumns | None = None
     rule: str | None = None
+
+    def rejecting(self, count: int, free: Numbers | None = None) -> Rejection:
+        """Return how many providers it rejects; ``free`` are their amounts of a resource."""
+        if free is None:
+            return Rejection(self.kind, self.name, count)
+        best = max(0, int(free.max(initial=0)))
+        return Rejection(self.kind, self.name, count, self.asked, best, self.rule)
 
 
 def of_places(table: ProviderTable, group: Group) -> Iterator[Condition]:

@@ -2,106 +2,133 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from armillary.db import Database
+from objects.resource_query import ResourceQuery
+from objects.traces import ruled_out
+from objects.traces.explanation import (
+    CandidatesExplanation,
+    GroupExplanation,
+    Lack,
+    NamedProvider,
+    NearestMiss,
+)
 from placement.candidates import conditions, find_candidates
+from placement.candidates import query as queries
 from placement.candidates.conditions import Condition
 from placement.candidates.funnel import Funnel, Reach
 from placement.candidates.query import Group, Query
+from placement.candidates.result import Found
+from placement.db import provider_tree
 from placement.ledger import feasibility
 from placement.providers.columns import Mask, Numbers
 from placement.providers.provider_table import ProviderTable
+from placement.providers.table_cache import TableCache
 
 NEAREST_MAX = 3
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Miss:
-    """A provider, by its row, and what it lacks."""
+class Explainer:
+    """Explain the results of candidate queries."""
 
-    row: int
-    lacks: list[dict[str, Any]]
+    def __init__(self, database: Database, table_cache: TableCache) -> None:
+        self._database = database
+        self._table_cache = table_cache
+
+    def explain(self, query: ResourceQuery) -> CandidatesExplanation:
+        """Return the explanation; a provider that was deleted meanwhile is omitted."""
+        parsed = queries.parse(query)
+        with self._table_cache.table() as table:
+            found = explain(table, parsed)
+            rows = [table.row_of(uuid) for uuid in _nearest_of(found)]
+            ids = [int(table.ids[row]) for row in rows if row is not None]
+        with self._database.reader() as session:
+            records = provider_tree.list_records_by_id(session, ids)
+        return _with_names(found, {record.uuid: record.name for record in records})
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class GroupExplanation:
-    """Conditions that reject providers for one group.
+def _nearest_of(found: CandidatesExplanation) -> set[str]:
+    return {miss.provider.uuid for group in found.groups for miss in group.nearest}
 
-    ``parts`` are dicts with kind, name and count: the number of hosts that this condition alone
-    rejects. For resources also asked, and best: the largest free amount.
+
+def _with_names(found: CandidatesExplanation, names: Mapping[str, str]) -> CandidatesExplanation:
+    groups = []
+    for group in found.groups:
+        known = [miss for miss in group.nearest if miss.provider.uuid in names]
+        providers = [replace(miss.provider, name=names[miss.provider.uuid]) for miss in known]
+        nearest = [
+            replace(miss, provider=provider)
+            for miss, provider in zip(known, providers, strict=True)
+        ]
+        groups.append(replace(group, nearest=nearest))
+    return replace(found, groups=groups)
+
+
+def explain(table: ProviderTable, query: Query) -> CandidatesExplanation:
+    """Return the explanation of a query, without the names of providers.
+
+    This takes a few times as long as answering the query.
     """
-
-    suffix: str
-    parts: list[dict[str, Any]]
-    nearest: list[Miss]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Explanation:
-    """Conditions that reject providers for a query.
-
-    A host is a tree of providers, together with the sharing providers it can use. ``ruled_out``
-    counts each host at the first rule it fails, as ``DecisionTrace`` describes; ``root`` are parts.
-    """
-
-    hosts_total: int
-    hosts_left: int
-    has_candidates: bool
-    ruled_out: list[dict[str, Any]]
-    root: list[dict[str, Any]]
-    groups: list[GroupExplanation]
-
-    @property
-    def rows(self) -> set[int]:
-        """Rows of the providers that are named."""
-        return {miss.row for group in self.groups for miss in group.nearest}
-
-
-def explain(table: ProviderTable, query: Query) -> Explanation:
-    """Return the explanation of a query; this takes a few times as long as answering it."""
-    found = find_candidates(table, dataclasses.replace(query, limit=1))
-    explainer = _Explainer(table)
+    found = find_candidates(table, replace(query, limit=1))
+    examination = _Examination(table)
     root = conditions.of_root(table, query.root_required, query.root_forbidden)
-    return Explanation(
-        hosts_total=found.providers_total,
-        hosts_left=found.providers_total - sum(entry["count"] for entry in found.ruled_out),
+    left = found.providers_total - sum(entry.count for entry in found.ruled_out)
+    return CandidatesExplanation(
+        sentence=_sentence(found, left),
         has_candidates=found.count > 0,
+        providers_total=found.providers_total,
+        providers_left=left,
         ruled_out=found.ruled_out,
-        root=[explainer.part(each, each.passes) for each in root],
-        groups=[explainer.group(group) for group in query.groups],
+        root=[each.rejecting(examination.count_without(each.passes)) for each in root],
+        groups=[examination.group(group) for group in query.groups],
     )
 
 
-class _Explainer:
-    """Examine one group after the other."""
+def _sentence(found: Found, left: int) -> str:
+    """Return a sentence about the conditions that reject providers; a tree counts as one."""
+    if not found.providers_total:
+        return "No provider has an inventory."
+    parts = list(ruled_out.parts_of([each.to_plain() for each in found.ruled_out], {}))
+    if found.count:
+        parts.insert(0, (left, "may serve this", "may serve this"))
+    text = ruled_out.joined(parts, found.providers_total, "provider")
+    return f"{text[0].upper()}{text[1:]}."
+
+
+class _Examination:
+    """Examine one group after the other.
+
+    A host is a tree of providers, together with the sharing providers it can use.
+    """
 
     def __init__(self, table: ProviderTable) -> None:
         self._table = table
         self._reach = Reach(table)
         self._hosts = Funnel(table, self._reach).remaining
 
-    def part(self, condition: Condition, hosts: Mask) -> dict[str, Any]:
-        """Return a condition as data; ``hosts`` are those that pass it."""
-        count = int(np.count_nonzero(self._hosts & ~hosts))
-        part = {"kind": condition.kind, "name": condition.name, "count": count}
-        if condition.columns is not None:
-            free = feasibility.free(condition.columns)
-            part |= {"asked": condition.asked, "best": max(0, int(free.max(initial=0)))}
-        return part if condition.rule is None else part | {"rule": condition.rule}
+    def count_without(self, passing: Mask) -> int:
+        """Return the number of hosts that are not among the passing ones."""
+        return int(np.count_nonzero(self._hosts & ~passing))
 
     def group(self, group: Group) -> GroupExplanation:
         """Return the explanation of a group, independent of the other groups."""
         table, asked = self._table, list(conditions.of_single_provider(self._table, group))
         base = table.is_live if group.resources else table.is_there
         by_host = [self._reach.trees_with(base & each.passes) for each in asked]
-        parts = [self.part(each, hosts) for each, hosts in zip(asked, by_host, strict=True)]
+        parts = [
+            each.rejecting(
+                self.count_without(hosts),
+                None if each.columns is None else feasibility.free(each.columns),
+            )
+            for each, hosts in zip(asked, by_host, strict=True)
+        ]
         return GroupExplanation(
             suffix=group.suffix,
-            parts=[part for part in parts if part["count"] or "rule" not in part],
+            parts=[part for part in parts if part.count or part.rule is None],
             # A group with a suffix is served by one provider, the group without one by a host.
             nearest=self._nearest(asked, [each.passes for each in asked], base, by_host=False)
             if group.suffix
@@ -110,7 +137,7 @@ class _Explainer:
 
     def _nearest(
         self, asked: Sequence[Condition], passes: Sequence[Mask], among: Mask, *, by_host: bool
-    ) -> list[Miss]:
+    ) -> list[NearestMiss]:
         """Return the providers that fail the fewest conditions, and of these lack the least."""
         fails: Numbers = np.zeros(self._table.size, np.int64)
         short = np.zeros(self._table.size, np.float64)
@@ -123,8 +150,8 @@ class _Explainer:
         rows = np.flatnonzero(among & (fails > 0))
         order = np.lexsort((rows, short[rows], fails[rows]))[:NEAREST_MAX]
         return [
-            Miss(
-                row,
+            NearestMiss(
+                self._provider(row),
                 [
                     _lack(condition, int(free[index][row]) if index in free else None)
                     for index, condition in enumerate(asked)
@@ -133,6 +160,10 @@ class _Explainer:
             )
             for row in rows[order].tolist()
         ]
+
+    def _provider(self, row: int) -> NamedProvider:
+        root = self._table.root_rows[row]
+        return NamedProvider(str(self._table.uuids[row]), "", str(self._table.uuids[root]))
 
     def _free(self, condition: Condition, *, by_host: bool) -> Numbers:
         """Return the largest free amount of a class: per provider, or per host over all its own."""
@@ -147,11 +178,10 @@ class _Explainer:
         return best
 
 
-def _lack(condition: Condition, free: int | None) -> dict[str, Any]:
-    lack: dict[str, Any] = {"kind": condition.kind, "name": condition.name}
+def _lack(condition: Condition, free: int | None) -> Lack:
     if free is None:
-        return lack
-    lack |= {"asked": condition.asked, "free": free}
+        return Lack(condition.kind, condition.name)
     if condition.rule is not None:
-        return lack | {"rule": condition.rule}
-    return lack | {"short": max(condition.asked - free, 0)}
+        return Lack(condition.kind, condition.name, condition.asked, free, condition.rule)
+    short = max(condition.asked - free, 0)
+    return Lack(condition.kind, condition.name, condition.asked, free, short=short)

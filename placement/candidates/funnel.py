@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from objects.traces.explanation import Rejection
 from placement.candidates.conditions import Condition
 from placement.ledger import feasibility
 from placement.providers.columns import Mask
@@ -39,7 +38,7 @@ class Funnel:
         self.remaining: Mask = self._with_inventory()
         self.count = int(np.count_nonzero(self.remaining))
         self.providers_total = self.count
-        self.ruled_out: list[dict[str, Any]] = []
+        self.ruled_out: list[Rejection] = []
 
     def keep(self, providers: Mask, condition: Condition) -> Mask:
         """Return the providers that pass, and count the trees left without any."""
@@ -57,23 +56,19 @@ class Funnel:
         """Remove the trees whose roots do not pass."""
         count = self._take_out(trees)
         if count:
-            self.ruled_out.append({"kind": kind, "name": name, "count": count})
+            self.ruled_out.append(Rejection(kind, name, count))
 
     def _take_out(self, trees: Mask) -> int:
         self.remaining = self.remaining & trees  # a new array: callers may hold the old one
         before, self.count = self.count, int(np.count_nonzero(self.remaining))
         return before - self.count
 
-    def _entry(
-        self, condition: Condition, count: int, providers: Mask, refused: Mask
-    ) -> dict[str, Any]:
-        entry = {"kind": condition.kind, "name": condition.name, "count": count}
+    def _entry(self, condition: Condition, count: int, providers: Mask, refused: Mask) -> Rejection:
         if condition.columns is None:
-            return entry
+            return condition.rejecting(count)
         in_refused = refused if self._reach.is_flat else refused[self._table.root_rows]
         free = feasibility.free(condition.columns)[np.flatnonzero(providers & in_refused)]
-        entry |= {"asked": condition.asked, "best": max(0, int(free.max(initial=0)))}
-        return entry if condition.rule is None else entry | {"rule": condition.rule}
+        return condition.rejecting(count, free)
 
     def _with_inventory(self) -> Mask:
         table = self._table

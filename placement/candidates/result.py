@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from objects.traces.explanation import Rejection
 from placement.providers.columns import Rows
 
 
@@ -41,7 +41,7 @@ class Found:
 
     batches: list[Batch] = field(default_factory=list)
     providers_total: int = 0
-    ruled_out: list[dict[str, Any]] = field(default_factory=list)
+    ruled_out: list[Rejection] = field(default_factory=list)
 
     @property
     def count(self) -> int:

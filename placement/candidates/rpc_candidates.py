@@ -31,32 +31,26 @@ def pack(
         for name, amount in group.resources.items():
             amounts[name] = amounts.get(name, 0) + amount
     batches = [batch for batch in found.batches if len(batch)]
-    named = {"provider": _joined([batch.anchors for batch in batches])}
-    templates: dict[str, Any] = {}
-    if not _are_hosts_alone(batches):
-        templates, named["slot"] = _templates(batches)
-    return AllocationCandidates.from_values(
+    candidates = AllocationCandidates.from_values(
         _figures(table, batches, list(amounts)),
         resource_classes=list(amounts),
         amounts=np.array(list(amounts.values()), np.int64),
         providers_total=found.providers_total,
-        ruled_out=found.ruled_out,
-        **templates,
-        **(_ids_of(table, named) if by_id else _uuids_of(table, named)),
+        ruled_out=[each.to_plain() for each in found.ruled_out],
     )
-
-
-def _uuids_of(table: ProviderTable, named: Mapping[str, Rows]) -> dict[str, Any]:
-    return {f"{role}_uuids": table.uuids[rows].tolist() for role, rows in named.items()}
-
-
-def _ids_of(table: ProviderTable, named: Mapping[str, Rows]) -> dict[str, Any]:
-    rows = _joined(list(named.values()))
-    ids = table.ids[rows]
-    ends = np.cumsum([len(part) for part in named.values()])
-    parts = zip(named, np.split(ids, ends[:-1]), strict=True)
-    check = check_of_shares(table.check_shares[rows])
-    return {"provider_check": check, **{f"{role}_ids": part for role, part in parts}}
+    named = {"provider": _joined([batch.anchors for batch in batches])}
+    if not _are_hosts_alone(batches):
+        named["slot"] = _fill_templates(candidates, batches)
+    for role, rows in named.items():
+        if by_id:
+            setattr(candidates, f"{role}_ids", table.ids[rows])
+        else:
+            setattr(candidates, f"{role}_uuids", table.uuids[rows].tolist())
+    if by_id:
+        shares = table.check_shares[_joined(list(named.values()))]
+        candidates.provider_check = check_of_shares(shares)
+    candidates.obj_reset_changes(recursive=False)
+    return candidates
 
 
 def _are_hosts_alone(batches: Sequence[Batch]) -> bool:
@@ -153,8 +147,8 @@ def _figures_of(
     return total.sum(axis=0), reserved.sum(axis=0), used.sum(axis=0), together
 
 
-def _templates(batches: Sequence[Batch]) -> tuple[dict[str, Any], Rows]:
-    """Return the allocations of candidates: distinct templates, and providers that fill them."""
+def _fill_templates(candidates: AllocationCandidates, batches: Sequence[Batch]) -> Rows:
+    """Set the distinct templates of the allocations; return the providers that fill them."""
     templates: dict[str, int] = {}
     template_of, slots = [], []
     for batch in batches:
@@ -164,12 +158,10 @@ def _templates(batches: Sequence[Batch]) -> tuple[dict[str, Any], Rows]:
         template_of.append(np.full(len(batch), number, np.int64))
         slots.append(batch.providers[:, giving].ravel())
     providers, filled = np.unique(np.concatenate(slots), return_inverse=True)
-    taken = {
-        "templates": [json.loads(text) for text in templates],
-        "template_of": np.concatenate(template_of),
-        "slots": filled.astype(np.int64),
-    }
-    return taken, providers
+    candidates.templates = [json.loads(text) for text in templates]
+    candidates.template_of = np.concatenate(template_of)
+    candidates.slots = filled.astype(np.int64)
+    return providers
 
 
 def _template_text(resources: Sequence[Mapping[str, int]]) -> str:

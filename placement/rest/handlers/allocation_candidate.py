@@ -25,7 +25,8 @@ def index(call: Call) -> Answer:
 
 def explain(call: Call) -> Answer:
     """Explain why there are no or few candidates."""
-    return Answer(call.engine.explain(_question(call)), last_modified=timeutils.utcnow())
+    found = call.engine.explain(_question(call))
+    return Answer(found.to_plain(), last_modified=timeutils.utcnow())
 
 
 def _question(call: Call) -> ResourceQuery:

@@ -71,4 +71,4 @@ def test_the_answer_is_the_truth(
     assert {*candidates_of(table, unlimited)} == expected
     trees = {item.root for item in providers.values() if item.inventories}
     assert unlimited.providers_total == len(trees)
-    assert sum(entry["count"] for entry in unlimited.ruled_out) <= len(trees)
+    assert sum(entry.count for entry in unlimited.ruled_out) <= len(trees)

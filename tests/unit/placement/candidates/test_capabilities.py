@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armillary.context import admin_context
+from objects.zones.zone_summary import ProviderCapabilities
 from placement.candidates import find_candidates
 from placement.candidates.capabilities import summarize
 from placement.candidates.query import parse
@@ -33,22 +34,20 @@ def a_table() -> tuple[ProviderTable, list[str]]:
 def test_the_most_of_each_class_on_one_provider_and_all_traits() -> None:
     """Of the big host only 2 VCPU are free; the trait of a child counts."""
     table, _ = a_table()
-    assert summarize(table, without_traits=[DISABLED]) == {
-        "resources": {"MEMORY_MB": 1024, "VCPU": 4, "VGPU": 2},
-        "traits": ["CUSTOM_FAST"],
-        "providers": 3,
-    }
+    assert summarize(table, without_traits=[DISABLED]) == ProviderCapabilities(
+        {"MEMORY_MB": 1024, "VCPU": 4, "VGPU": 2}, ["CUSTOM_FAST"], providers=3
+    )
 
 
 def test_a_host_that_is_left_out_takes_its_children_with_it() -> None:
     """An unknown UUID does no harm."""
     table, uuids = a_table()
     found = summarize(table, excluded=[uuids[1], a_uuid()], without_traits=[DISABLED])
-    assert found == {"resources": {"MEMORY_MB": 1024, "VCPU": 2}, "traits": [], "providers": 1}
+    assert found == ProviderCapabilities({"MEMORY_MB": 1024, "VCPU": 2}, [], providers=1)
 
 
 def test_nothing_is_promised_of_nothing() -> None:
-    assert summarize(ProviderTable()) == {"resources": {}, "traits": [], "providers": 0}
+    assert summarize(ProviderTable()) == ProviderCapabilities({}, [], providers=0)
 
 
 @given(
@@ -83,8 +82,8 @@ def test_what_it_rules_out_has_no_candidate(
     required = [[trait]] if trait else []
     query = parse(a_query(resources={"VCPU": asked}, required_traits=required))
     found = find_candidates(table, query, Strategy()).count
-    is_ruled_out = promised["resources"].get("VCPU", 0) < asked or (
-        trait and trait not in promised["traits"]
+    is_ruled_out = promised.resources.get("VCPU", 0) < asked or (
+        trait and trait not in promised.traits
     )
     assert not (found and is_ruled_out)
 

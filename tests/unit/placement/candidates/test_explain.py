@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from placement.candidates.explain import NEAREST_MAX, Explanation, explain
+from objects.traces.explanation import CandidatesExplanation, Lack, Rejection
+from placement.candidates.explain import NEAREST_MAX, explain
 from placement.candidates.query import Group, Query
 from tests.fixtures.provider_tables import TableBuilder
 
 
-def ask(builder: TableBuilder, *groups: Group, **query: Any) -> Explanation:
+def ask(builder: TableBuilder, *groups: Group, **query: Any) -> CandidatesExplanation:
     return explain(builder.table(), Query(groups, **query))
+
+
+def uuids_of(builder: TableBuilder, *providers: int) -> list[str]:
+    return builder.table().uuids[[*providers]].tolist()
 
 
 def test_every_part_is_counted_alone() -> None:
@@ -21,12 +26,12 @@ def test_every_part_is_counted_alone() -> None:
     builder.add({"VCPU": 8})
     builder.add({"VCPU": 4}, traits=("CUSTOM_FAST",))
     found = ask(builder, Group({"VCPU": 6}, required_traits=(("CUSTOM_FAST",),)))
-    assert (found.hosts_total, found.hosts_left, found.has_candidates) == (4, 0, False)
+    assert (found.providers_total, found.providers_left, found.has_candidates) == (4, 0, False)
     assert found.groups[0].parts == [
-        {"kind": "trait", "name": "CUSTOM_FAST", "count": 3},
-        {"kind": "resource", "name": "VCPU", "count": 3, "asked": 6, "best": 8},
+        Rejection("trait", "CUSTOM_FAST", 3),
+        Rejection("resource", "VCPU", 3, asked=6, best=8),
     ]
-    assert [(each["kind"], each["count"]) for each in found.ruled_out] == [
+    assert [(each.kind, each.count) for each in found.ruled_out] == [
         ("trait", 3),
         ("resource", 1),
     ]
@@ -40,10 +45,10 @@ def test_the_nearest_lack_the_fewest_parts_and_then_the_least() -> None:
     nearest = builder.add({"VCPU": 8}, used={"VCPU": 3}, traits=("CUSTOM_FAST",))
     asked = Group({"VCPU": 6}, required_traits=(("CUSTOM_FAST",),))
     misses = ask(builder, asked).groups[0].nearest
-    assert [miss.row for miss in misses] == [nearest, near, 0]
-    lack = {"kind": "resource", "name": "VCPU", "asked": 6, "free": 5, "short": 1}
+    assert [miss.provider.uuid for miss in misses] == uuids_of(builder, nearest, near, 0)
+    lack = Lack("resource", "VCPU", asked=6, free=5, short=1)
     assert misses[0].lacks == [lack]
-    assert misses[1].lacks == [{"kind": "trait", "name": "CUSTOM_FAST"}, lack]
+    assert misses[1].lacks == [Lack("trait", "CUSTOM_FAST"), lack]
 
 
 def test_not_more_misses_are_named_than_one_can_read() -> None:
@@ -61,10 +66,10 @@ def test_an_amount_that_is_no_multiple_names_the_rule() -> None:
     table = builder.table()
     table.columns_of("VCPU").step_size[0] = 4
     found = explain(table, Query((Group({"VCPU": 6}),)))
-    lack = {"kind": "resource", "name": "VCPU", "asked": 6, "free": 8, "rule": "step_size"}
+    lack = Lack("resource", "VCPU", asked=6, free=8, rule="step_size")
     assert found.groups[0].nearest[0].lacks == [lack]
     parts = found.groups[0].parts
-    assert [(part.get("rule"), part["count"]) for part in parts] == [("step_size", 1), (None, 0)]
+    assert [(part.rule, part.count) for part in parts] == [("step_size", 1), (None, 0)]
 
 
 def test_a_tree_counts_as_one_and_has_what_its_children_have() -> None:
@@ -74,12 +79,13 @@ def test_a_tree_counts_as_one_and_has_what_its_children_have() -> None:
     device = builder.add({"VGPU": 1}, parent=host)
     builder.add({"VCPU": 8})
     found = ask(builder, Group({"VCPU": 1, "VGPU": 2}), Group({"VGPU": 3}, suffix="_GPU"))
-    assert found.hosts_total == 2
+    assert found.providers_total == 2
     unsuffixed, suffixed = found.groups
-    assert [part["count"] for part in unsuffixed.parts] == [0, 2]
-    assert unsuffixed.nearest[0].row == host
-    assert suffixed.nearest[0].row == device
-    assert suffixed.nearest[0].lacks[0]["short"] == 2
+    assert [part.count for part in unsuffixed.parts] == [0, 2]
+    near, part = unsuffixed.nearest[0].provider, suffixed.nearest[0].provider
+    assert [near.uuid, part.uuid] == uuids_of(builder, host, device)
+    assert near.root_provider_uuid == part.root_provider_uuid == near.uuid
+    assert suffixed.nearest[0].lacks[0].short == 2
 
 
 def test_what_is_lent_counts_as_the_hosts_own() -> None:
@@ -89,7 +95,8 @@ def test_what_is_lent_counts_as_the_hosts_own() -> None:
     builder.add({"DISK_GB": 50}, traits=("MISC_SHARES_VIA_AGGREGATE",), aggregates=("a",))
     builder.add({"VCPU": 8})
     miss = ask(builder, Group({"VCPU": 1, "DISK_GB": 60})).groups[0].nearest[0]
-    assert (miss.row, miss.lacks[0]["short"]) == (near, 10)
+    assert [miss.provider.uuid] == uuids_of(builder, near)
+    assert miss.lacks[0].short == 10
 
 
 def test_traits_of_the_root_are_parts_of_their_own() -> None:
@@ -103,16 +110,16 @@ def test_traits_of_the_root_are_parts_of_their_own() -> None:
         root_forbidden=("CUSTOM_GOLD",),
     )
     assert found.root == [
-        {"kind": "trait", "name": "CUSTOM_FAST", "count": 1},
-        {"kind": "forbidden_trait", "name": "CUSTOM_GOLD", "count": 1},
+        Rejection("trait", "CUSTOM_FAST", 1),
+        Rejection("forbidden_trait", "CUSTOM_GOLD", 1),
     ]
 
 
-def test_a_question_with_an_answer_has_hosts_left() -> None:
+def test_a_question_with_an_answer_has_providers_left() -> None:
     """Its misses are of those that are not among them."""
     builder = TableBuilder()
     builder.add({"VCPU": 8})
     miss = builder.add({"VCPU": 1})
     found = ask(builder, Group({"VCPU": 2}))
-    assert (found.hosts_left, found.has_candidates) == (1, True)
-    assert [each.row for each in found.groups[0].nearest] == [miss]
+    assert (found.providers_left, found.has_candidates) == (1, True)
+    assert [each.provider.uuid for each in found.groups[0].nearest] == uuids_of(builder, miss)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from objects.traces.explanation import Rejection
 from placement.candidates import find_candidates
 from placement.candidates.query import Group, Query
 from placement.candidates.result import Found
@@ -74,9 +75,7 @@ def test_several_groups_are_served_by_one_provider_together() -> None:
     assert found.count == 1
     assert batch.resources == ({"VCPU": 4},)
     assert batch.mappings == {"": (0,), "1": (0,), "2": (0,)}
-    assert found.ruled_out == [
-        {"kind": "resource", "name": "VCPU", "count": 2, "asked": 4, "best": 3}
-    ]
+    assert found.ruled_out == [Rejection("resource", "VCPU", 2, asked=4, best=3)]
 
 
 def test_isolated_groups_find_no_plain_provider() -> None:
@@ -84,7 +83,7 @@ def test_isolated_groups_find_no_plain_provider() -> None:
     groups = (Group({"VCPU": 1}, suffix="1"), Group({"VCPU": 1}, suffix="2"))
     found = find_candidates(a_table(a_scene({"VCPU": 4})), Query(groups, is_isolated=True))
     assert found.count == 0
-    assert found.ruled_out == [{"kind": "group_policy", "name": "isolate", "count": 1}]
+    assert found.ruled_out == [Rejection("group_policy", "isolate", 1)]
 
 
 def test_traits_of_the_root_are_those_of_the_provider() -> None:
@@ -95,7 +94,7 @@ def test_traits_of_the_root_are_those_of_the_provider() -> None:
     table = a_table(scene)
     found = find_candidates(table, query)
     assert names_of(scene, table, found) == ["a"]
-    assert [entry["kind"] for entry in found.ruled_out] == ["trait", "forbidden_trait"]
+    assert [entry.kind for entry in found.ruled_out] == ["trait", "forbidden_trait"]
 
 
 def test_each_provider_is_counted_at_the_first_rule_it_fails() -> None:
@@ -111,10 +110,10 @@ def test_each_provider_is_counted_at_the_first_rule_it_fails() -> None:
     )
     assert (found.count, found.providers_total) == (1, 6)
     assert found.ruled_out == [
-        {"kind": "member_of", "name": "ssd", "count": 1},
-        {"kind": "trait", "name": "CUSTOM_A", "count": 1},
-        {"kind": "forbidden_trait", "name": "CUSTOM_BAD", "count": 2},
-        {"kind": "resource", "name": "VCPU", "count": 1, "asked": 6, "best": 4},
+        Rejection("member_of", "ssd", 1),
+        Rejection("trait", "CUSTOM_A", 1),
+        Rejection("forbidden_trait", "CUSTOM_BAD", 2),
+        Rejection("resource", "VCPU", 1, asked=6, best=4),
     ]
 
 
@@ -134,14 +133,14 @@ def test_a_lack_of_resources_says_what_was_asked_and_what_is_there(
 ) -> None:
     """``best`` is the most that one claim could take."""
     scene = a_scene({"VCPU": inventory}, used={"VCPU": used})
-    expected = {"kind": "resource", "name": "VCPU", "count": 1, "asked": asked, **entry}
+    expected = Rejection("resource", "VCPU", 1, asked=asked, **entry)
     assert ask(scene, resources={"VCPU": asked}).ruled_out == [expected]
 
 
 def test_a_class_that_no_provider_has_rules_out_all() -> None:
     """The best that anybody has is nothing."""
     assert ask(a_scene({"VCPU": 8}), resources={"CUSTOM_X": 3}).ruled_out == [
-        {"kind": "resource", "name": "CUSTOM_X", "count": 1, "asked": 3, "best": 0}
+        Rejection("resource", "CUSTOM_X", 1, asked=3, best=0)
     ]
 
 
@@ -171,7 +170,7 @@ def test_qualities_and_places_narrow_the_answer(group: dict[str, Any], expected:
 def test_a_choice_of_names_is_named_whole() -> None:
     """The reader of a trace sees what would have been enough."""
     found = ask(a_scene({"VCPU": 8}), required_traits=(("CUSTOM_A", "CUSTOM_B"),))
-    assert found.ruled_out[0]["name"] == "CUSTOM_A or CUSTOM_B"
+    assert found.ruled_out[0].name == "CUSTOM_A or CUSTOM_B"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from objects.traces.explanation import Rejection
 from placement.candidates import find_candidates
 from placement.candidates.query import Group, Query
 from placement.candidates.result import Found
@@ -61,7 +62,7 @@ def test_more_groups_than_devices_find_nothing_and_say_why(is_isolated: bool) ->
     query = devices_query(9, is_isolated=is_isolated)
     found = find_candidates(a_table(a_scene(hosts=3, devices=8)), query)
     name = "group_policy=isolate" if is_isolated else "the sum of PGPU"
-    assert found.ruled_out == [{"kind": "combination", "name": name, "count": 3}]
+    assert found.ruled_out == [Rejection("combination", name, 3)]
 
 
 def test_depth_first_takes_one_tree_after_the_other() -> None:
@@ -139,8 +140,8 @@ def test_a_tree_is_counted_where_its_last_server_fails() -> None:
     found = find_candidates(a_table(scene), Query(groups))
     assert (found.count, found.providers_total) == (6, 4)
     assert found.ruled_out == [
-        {"kind": "resource", "name": "VCPU", "count": 1, "asked": 2, "best": 1},
-        {"kind": "resource", "name": "PGPU", "count": 1, "asked": 1, "best": 0},
+        Rejection("resource", "VCPU", 1, asked=2, best=1),
+        Rejection("resource", "PGPU", 1, asked=1, best=0),
     ]
 
 

@@ -157,7 +157,7 @@ class Placement:
         return self.engine.get_candidates(wire)
 
     def explain_candidates(self, context: object, query: ResourceQuery) -> dict[str, Any]:
-        return self.engine.explain(query)
+        return self.engine.explain(query).to_plain()
 
 
 @pytest.fixture(scope="module")

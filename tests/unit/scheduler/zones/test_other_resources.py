@@ -8,7 +8,7 @@ import pytest
 
 from armillary import exception
 from armillary.conf import placement as placement_options
-from placement.candidates.capabilities import summarize
+from armillary.context import admin_context
 from simulator.memory_placement import MemoryPlacement
 from tests.builders import a_flavor
 from tests.fixtures.zone_trees import Zone
@@ -34,7 +34,7 @@ def a_store(zone: str, *sizes_gb: int, clock: Clock, children: list[Zone] | None
     placement = MemoryPlacement(made.conf, reports, {}, rng=random.Random(1))
     made.driver._placement = placement  # type: ignore[assignment]  # as far as asked
     made.placement_summary = (  # type: ignore[method-assign]
-        lambda excluded: summarize(placement.ledger.table, excluded=excluded)
+        lambda excluded: placement.get_summary(admin_context(), excluded=excluded)
     )
     made.summariser._ask_placement = made.placement_summary
     return made
