@@ -1,6 +1,8 @@
-"""AllocationClaim and ClaimResult: a write to placement for one consumer, and its outcome."""
+"""Allocations in placement: a claim and its outcome, and what audits and totals read."""
 
 from __future__ import annotations
+
+import dataclasses
 
 from objects import base, fields
 
@@ -74,3 +76,46 @@ class ClaimResult(base.ArmillaryObject):
     def is_claimed(self) -> bool:
         """Whether the claim was successful."""
         return self.status == ClaimStatus.CLAIMED
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProviderAllocation:
+    """What a consumer has of one provider; ``resources`` maps classes to amounts.
+
+    ``updated_at`` is when the consumer changed, as ISO text in UTC.
+    """
+
+    consumer_uuid: str
+    consumer_type: str
+    project_id: str
+    user_id: str
+    provider_uuid: str
+    provider_name: str
+    updated_at: str
+    resources: dict[str, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ConsumerHolding:
+    """What a consumer has of one provider, with the consumer's generation."""
+
+    generation: int
+    consumer_type: str
+    resources: dict[str, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClassUsage:
+    """Usage of a resource class, and the capacity for it, of all providers."""
+
+    used: int
+    capacity: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class UsageTotals:
+    """Number of consumers and providers, and the usage of each resource class."""
+
+    consumers: int
+    providers: int
+    resources: dict[str, ClassUsage]

@@ -25,10 +25,8 @@ from placement.candidates.result import Found
 from placement.candidates.strategy import Strategy
 from placement.ledger.allocations import AllocationReader
 from placement.ledger.claims import ClaimWriter
-from placement.ledger.consumer_audit import ConsumerAudit
 from placement.ledger.consumer_writes import ConsumerWriter
 from placement.ledger.ledger_commit import LedgerCommit
-from placement.ledger.reshaper import Reshaper
 from placement.ledger.retention import Pruner
 from placement.ledger.usages import UsageReader
 from placement.providers.aggregates import AggregateWriter
@@ -66,7 +64,6 @@ class PlacementEngine:
         )
         self.claims = ClaimWriter(commit)
         self.consumer_writes = ConsumerWriter(commit)
-        self.reshaper = Reshaper(commit)
         self.providers = ProviderWriter(database, clock)
         self.inventories = InventoryWriter(database, clock)
         self.resource_classes = ResourceClasses(database, clock)
@@ -74,7 +71,6 @@ class PlacementEngine:
         self.resource_providers = ResourceProviders(database, table_cache, clock)
         self.aggregates = AggregateWriter(database, clock)
         self.allocations = AllocationReader(database)
-        self.holders = ConsumerAudit(database, commit)
         self.usages = UsageReader(database, table_cache)
         self._explainer = Explainer(database, table_cache)
         self.pruner = Pruner(

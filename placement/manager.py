@@ -110,18 +110,23 @@ class PlacementManager:
     def get_provider_allocations(
         self, context: RequestContext, providers: Sequence[str]
     ) -> dict[str, dict[str, dict[str, Any]]]:
-        return self.engine.holders.get(providers)
+        found = self.engine.allocations.get_of_providers(providers)
+        return {
+            provider: {uuid: dataclasses.asdict(held) for uuid, held in holdings.items()}
+            for provider, holdings in found.items()
+        }
 
     def release_unchanged(self, context: RequestContext, consumers: dict[str, int]) -> list[str]:
-        return self.engine.holders.release_unchanged(consumers)
+        return self.engine.claims.release_unchanged(consumers)
 
     def list_allocations(
         self, context: RequestContext, marker: str | None = None, limit: int = 1000
     ) -> list[dict[str, Any]]:
-        return self.engine.allocations.list(marker=marker, limit=limit)
+        found = self.engine.allocations.list(marker=marker, limit=limit)
+        return [dataclasses.asdict(item) for item in found]
 
     def get_usage_totals(self, context: RequestContext) -> dict[str, Any]:
-        return self.engine.usages.get_totals()
+        return dataclasses.asdict(self.engine.usages.get_totals())
 
     def get_provider_usages(
         self, context: RequestContext, providers: Sequence[str]
@@ -131,7 +136,8 @@ class PlacementManager:
     def set_providers(
         self, context: RequestContext, providers: Sequence[dict[str, Any]]
     ) -> list[dict[str, Any]]:
-        return self.engine.providers.set_providers(providers)
+        results = self.engine.providers.set_providers(providers)
+        return [dataclasses.asdict(result) for result in results]
 
     def set_trait(self, context: RequestContext, provider: str, trait: str, present: bool) -> None:
         self.engine.providers.set_trait(provider, trait, present=present)

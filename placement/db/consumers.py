@@ -53,6 +53,9 @@ _HELD_OF = (
     .outerjoin(Consumer, Consumer.uuid == Allocation.consumer_uuid)
     .outerjoin(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
 )
+_HELD_OF_MANY = _HELD.where(ResourceProvider.uuid.in_(any_of())).order_by(
+    ResourceProvider.uuid, Consumer.uuid, ResourceClass.name
+)
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,11 @@ class Whose:
 def get_allocations(session: Session, consumers: Collection[str]) -> list[AnyRow]:
     """Return the allocations of these consumers, one row per provider and class."""
     return list(rows_in(session, _HELD_BY, consumers))
+
+
+def get_allocations_of_many(session: Session, providers: Collection[str]) -> list[AnyRow]:
+    """Return the allocations on these providers, one row per provider, consumer and class."""
+    return list(rows_in(session, _HELD_OF_MANY, providers))
 
 
 def get_allocations_of(session: Session, provider: str) -> Sequence[AnyRow]:

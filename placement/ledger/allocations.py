@@ -9,9 +9,11 @@ from typing import Any
 
 from armillary import exception
 from armillary.db import Database
+from objects.allocation import ConsumerHolding, ProviderAllocation
 from placement.db import consumers as queries
 
 PAGE_SIZE_MAX = 10_000
+PROVIDERS_MAX = 1000
 
 Resources = dict[str, dict[str, int]]
 
@@ -93,27 +95,46 @@ class AllocationReader:
             found.amounts.setdefault(row.uuid, {})[row.resource_class] = row.amount
         return found
 
-    def list(self, *, marker: str | None, limit: int) -> list[dict[str, Any]]:
+    def get_of_providers(self, providers: Sequence[str]) -> dict[str, dict[str, ConsumerHolding]]:
+        """Return provider -> consumer -> its allocations, for providers with allocations.
+
+        Raises ``Invalid`` for more than ``PROVIDERS_MAX`` providers.
+        """
+        if len(providers) > PROVIDERS_MAX:
+            raise exception.Invalid(
+                reason=f"{len(providers)} providers were given; at most {PROVIDERS_MAX} are allowed"
+            )
+        with self._database.reader() as session:
+            rows = queries.get_allocations_of_many(session, set(providers))
+        found: dict[str, dict[str, ConsumerHolding]] = {}
+        for row in rows:
+            held = found.setdefault(row.provider_uuid, {}).setdefault(
+                row.uuid, ConsumerHolding(row.generation, row.consumer_type, {})
+            )
+            held.resources[row.resource_class] = row.amount
+        return found
+
+    def list(self, *, marker: str | None, limit: int) -> list[ProviderAllocation]:
         """Return those of the next ``limit`` consumers, one item per consumer and provider."""
         if not 1 <= limit <= PAGE_SIZE_MAX:
             raise exception.Invalid(reason=f"limit must be from 1 to {PAGE_SIZE_MAX}, not {limit}")
-        page: dict[tuple[str, str], dict[str, Any]] = {}
+        page: dict[tuple[str, str], ProviderAllocation] = {}
         with self._database.reader() as session:
             rows = queries.list_allocations(session, marker=marker, limit=limit)
         for row in rows:
             item = page.setdefault((row.uuid, row.provider_uuid), _item(row))
-            item["resources"][row.resource_class] = row.amount
+            item.resources[row.resource_class] = row.amount
         return [*page.values()]
 
 
-def _item(row: Any) -> dict[str, Any]:
-    return {
-        "consumer_uuid": row.uuid,
-        "consumer_type": row.consumer_type,
-        "project_id": row.project_id,
-        "user_id": row.user_id,
-        "provider_uuid": row.provider_uuid,
-        "provider_name": row.provider_name,
-        "updated_at": f"{row.updated_at.isoformat()}Z",
-        "resources": {},
-    }
+def _item(row: Any) -> ProviderAllocation:
+    return ProviderAllocation(
+        consumer_uuid=row.uuid,
+        consumer_type=row.consumer_type,
+        project_id=row.project_id,
+        user_id=row.user_id,
+        provider_uuid=row.provider_uuid,
+        provider_name=row.provider_name,
+        updated_at=f"{row.updated_at.isoformat()}Z",
+        resources={},
+    )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from armillary import exception
 from objects.allocation import ClaimResult
 from objects.packed.claim_batch import AnyClaim, Claimed
 from placement.ledger.ledger import Ledger
-from placement.ledger.ledger_commit import LedgerCommit
+from placement.ledger.ledger_commit import LedgerCommit, Work
 from placement.providers import names
 from placement.providers.inventory import AMOUNT_MAX
 
@@ -39,14 +38,48 @@ class ClaimWriter:
         self._commit.check_size("claims", len(claims))
         for claim in claims:
             _check_claim(claim)
-        return cast("list[Claimed]", self._commit.submit(_Claims(claims)))
+        work = Work(
+            lambda ledger: [ledger.claim(claim) for claim in claims],
+            consumers=[claim.consumer_uuid for claim in claims],
+            providers=[provider for claim in claims for provider in claim.allocations],
+        )
+        return cast("list[Claimed]", self._commit.submit(work))
 
     def release(self, consumers: Mapping[str, int]) -> None:
         """Delete all allocations of these consumers (UUID -> fence)."""
         self._commit.check_size("consumers", len(consumers))
         for consumer, fence in consumers.items():
             _check_consumer(consumer, fence)
-        self._commit.submit(_Release(consumers))
+
+        def apply(ledger: Ledger) -> None:
+            for consumer, fence in consumers.items():
+                ledger.release(consumer, fence)
+
+        self._commit.submit(Work(apply, consumers=list(consumers)))
+
+    def release_unchanged(self, consumers: Mapping[str, int]) -> list[str]:
+        """Delete all allocations of consumers whose generation is unchanged.
+
+        Returns, sorted, the consumers that have no allocations now. Raises ``Invalid`` for invalid
+        UUIDs or too many consumers.
+        """
+        self._commit.check_size("consumers", len(consumers))
+        for consumer in consumers:
+            _check_uuid(consumer)
+
+        def apply(ledger: Ledger) -> list[str]:
+            released = []
+            for consumer, generation in sorted(consumers.items()):
+                holding = ledger.holdings[consumer]
+                if holding is not None:
+                    if holding.generation != generation:
+                        continue
+                    ledger.hold(consumer, None)
+                    ledger.increment_generation(holding.amounts)
+                released.append(consumer)
+            return released
+
+        return cast("list[str]", self._commit.submit(Work(apply, consumers=list(consumers))))
 
     def move(
         self,
@@ -64,63 +97,13 @@ class ClaimWriter:
             raise exception.Invalid(reason=f"source and target are the same consumer {source}")
         if consumer_type is not None:
             _check_text(target, "consumer_type", consumer_type)
-        self._commit.submit(_Move(source, target, fence, is_replacing, consumer_type))
 
+        def apply(ledger: Ledger) -> None:
+            ledger.move(
+                source, target, fence, is_replacing=is_replacing, consumer_type=consumer_type
+            )
 
-@dataclass(frozen=True)
-class _Claims:
-    claims: Sequence[AnyClaim]
-    classes: ClassVar[Sequence[str]] = ()
-
-    @property
-    def consumers(self) -> Sequence[str]:
-        return [claim.consumer_uuid for claim in self.claims]
-
-    @property
-    def providers(self) -> Sequence[str]:
-        return [provider for claim in self.claims for provider in claim.allocations]
-
-    def apply(self, ledger: Ledger) -> list[Claimed]:
-        return [ledger.claim(claim) for claim in self.claims]
-
-
-@dataclass(frozen=True)
-class _Release:
-    fences: Mapping[str, int]
-    providers: ClassVar[Sequence[str]] = ()
-    classes: ClassVar[Sequence[str]] = ()
-
-    @property
-    def consumers(self) -> Sequence[str]:
-        return list(self.fences)
-
-    def apply(self, ledger: Ledger) -> None:
-        for consumer, fence in self.fences.items():
-            ledger.release(consumer, fence)
-
-
-@dataclass(frozen=True)
-class _Move:
-    source: str
-    target: str
-    fence: int
-    is_replacing: bool
-    consumer_type: str | None
-    providers: ClassVar[Sequence[str]] = ()
-    classes: ClassVar[Sequence[str]] = ()
-
-    @property
-    def consumers(self) -> Sequence[str]:
-        return [self.source, self.target]
-
-    def apply(self, ledger: Ledger) -> None:
-        ledger.move(
-            self.source,
-            self.target,
-            self.fence,
-            is_replacing=self.is_replacing,
-            consumer_type=self.consumer_type,
-        )
+        self._commit.submit(Work(apply, consumers=[source, target]))
 
 
 def _check_claim(claim: AnyClaim) -> None:
@@ -155,9 +138,13 @@ def _check_text(consumer: str, field: str, text: Any) -> None:
         raise _invalid(consumer, f"{field} must have 1 to {TEXT_LENGTH_MAX} printable characters")
 
 
-def _check_consumer(consumer: str, fence: Any) -> None:
+def _check_uuid(consumer: str) -> None:
     if not names.is_uuid(consumer):
         raise exception.Invalid(reason=f"a consumer must be named by its UUID, not by {consumer!r}")
+
+
+def _check_consumer(consumer: str, fence: Any) -> None:
+    _check_uuid(consumer)
     if not isinstance(fence, int) or not 0 <= fence <= FENCE_MAX:
         raise _invalid(consumer, f"fence must be from 0 to {FENCE_MAX}, not {fence!r}")
 

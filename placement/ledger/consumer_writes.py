@@ -1,10 +1,8 @@
-"""Writes of consumers received over REST: several at once, checked by generation."""
+"""Writes of consumers received over REST: several at once, checked by generation; reshapes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
 
 from armillary import exception
 from placement.ledger.allocation_transaction import (
@@ -12,9 +10,11 @@ from placement.ledger.allocation_transaction import (
     UNKNOWN_TYPE,
     AllocationTransaction,
     ConsumerWrite,
+    Shape,
 )
 from placement.ledger.ledger import Ledger
-from placement.ledger.ledger_commit import LedgerCommit
+from placement.ledger.ledger_commit import LedgerCommit, Work
+from placement.providers.inventory import Inventory
 
 __all__ = ["ANY", "UNKNOWN_TYPE", "ConsumerWrite", "ConsumerWriter"]
 
@@ -30,57 +30,37 @@ class ConsumerWriter:
 
         Raises as ``AllocationTransaction.settle`` does; ``Invalid`` if there are too many.
         """
-        self._commit.check_size("consumers", len(writes))
-        self._commit.submit(_Put(writes))
+        self.reshape({}, writes)
 
     def delete(self, consumer: str) -> None:
         """Delete all allocations of a consumer. Raises ``ConsumerNotFound`` if it has none."""
-        self._commit.submit(_Delete(consumer))
 
+        def apply(ledger: Ledger) -> None:
+            if ledger.holdings[consumer] is None:
+                raise exception.ConsumerNotFound(consumer=consumer)
+            ledger.hold(consumer, None)
 
-@dataclass(frozen=True)
-class _Put:
-    writes: Sequence[ConsumerWrite]
+        self._commit.submit(Work(apply, consumers=[consumer]))
 
-    @property
-    def consumers(self) -> Sequence[str]:
-        return [write.consumer_uuid for write in self.writes]
+    def reshape(
+        self,
+        inventories: Mapping[str, tuple[int, Mapping[str, Inventory]]],
+        writes: Sequence[ConsumerWrite],
+    ) -> None:
+        """Write providers (UUID -> its generation, all its inventories) and consumers.
 
-    @property
-    def providers(self) -> Sequence[str]:
-        return providers_of(self.writes)
-
-    @property
-    def classes(self) -> Sequence[str]:
-        return classes_of(self.writes)
-
-    def apply(self, ledger: Ledger) -> None:
-        AllocationTransaction(ledger, self.writes).settle()
-
-
-@dataclass(frozen=True)
-class _Delete:
-    consumer: str
-    providers: ClassVar[Sequence[str]] = ()
-    classes: ClassVar[Sequence[str]] = ()
-
-    @property
-    def consumers(self) -> Sequence[str]:
-        return [self.consumer]
-
-    def apply(self, ledger: Ledger) -> None:
-        if ledger.holdings[self.consumer] is None:
-            raise exception.ConsumerNotFound(consumer=self.consumer)
-        ledger.hold(self.consumer, None)
-
-
-def providers_of(writes: Sequence[ConsumerWrite]) -> list[str]:
-    """Return the providers that the writes name."""
-    return [provider for write in writes for provider in write.allocations]
-
-
-def classes_of(writes: Sequence[ConsumerWrite]) -> list[str]:
-    """Return the resource classes that the writes name."""
-    return [
-        name for write in writes for resources in write.allocations.values() for name in resources
-    ]
+        Atomic; raises as ``put`` does.
+        """
+        self._commit.check_size("inventories", len(inventories))
+        self._commit.check_size("consumers", len(writes))
+        shapes = {uuid: Shape(*each) for uuid, each in inventories.items()}
+        classes = {name for shape in shapes.values() for name in shape.inventories}
+        for write in writes:
+            classes.update(*write.allocations.values())
+        work = Work(
+            lambda ledger: AllocationTransaction(ledger, writes, shapes).settle(),
+            consumers=[write.consumer_uuid for write in writes],
+            providers=[*shapes, *(provider for write in writes for provider in write.allocations)],
+            classes=classes,
+        )
+        self._commit.submit(work)

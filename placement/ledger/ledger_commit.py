@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from oslo_utils import timeutils
 from sqlalchemy.orm import Session
@@ -16,21 +17,17 @@ from placement.db import allocations
 from placement.ledger.ledger import Ledger
 
 
-class Work(Protocol):
-    """The work of one call: the names it refers to, and what it applies to the ledger."""
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The work of one call: what it applies to the ledger, and the names it refers to.
 
-    @property
-    def consumers(self) -> Sequence[str]: ...
+    ``classes`` are the resource classes whose existence it must know.
+    """
 
-    @property
-    def providers(self) -> Sequence[str]: ...
-
-    @property
-    def classes(self) -> Sequence[str]:
-        """The resource classes whose existence it must know."""
-        ...
-
-    def apply(self, ledger: Ledger) -> Any: ...
+    apply: Callable[[Ledger], Any]
+    consumers: Sequence[str]
+    providers: Sequence[str] = ()
+    classes: Iterable[str] = ()
 
 
 class LedgerCommit:

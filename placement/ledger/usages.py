@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from armillary import exception
 from armillary.db import Database
+from objects.allocation import ClassUsage, UsageTotals
 from placement.db import consumers as queries
 from placement.db import epochs, inventories
 from placement.providers.columns import ClassColumns
@@ -34,19 +34,16 @@ class UsageReader:
         self._database = database
         self._table_cache = table_cache
 
-    def get_totals(self) -> dict[str, Any]:
-        """Return {"consumers", "providers", "resources": {class: {"used", "capacity"}}}."""
+    def get_totals(self) -> UsageTotals:
+        """Return the totals of all classes that any provider has."""
         with self._database.reader() as session:
             consumers = queries.count_consumers(session)
         with self._table_cache.table() as table:
-            return {
-                "consumers": consumers,
-                "providers": table.providers_total,
-                "resources": {
-                    name: {"used": _sum(columns.used), "capacity": _sum(columns.capacity)}
-                    for name, columns in _classes(table)
-                },
+            resources = {
+                name: ClassUsage(_sum(columns.used), _sum(columns.capacity))
+                for name, columns in _classes(table)
             }
+            return UsageTotals(consumers, table.providers_total, resources)
 
     def get_provider_usages(self, providers: Sequence[str]) -> dict[str, dict[str, Usage]]:
         """Return provider -> class -> figures, for existing providers."""

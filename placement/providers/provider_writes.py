@@ -14,7 +14,8 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
-from placement.db import allocations, epochs, provider_allocations
+from objects.hosts.provider_result import ProviderResult
+from placement.db import allocations, consumers, epochs
 from placement.db import providers as queries
 from placement.db import tree_reports as families
 from placement.ledger.allocation_transaction import AllocationTransaction
@@ -46,7 +47,7 @@ class ProviderWriter:
         self._database = database
         self._clock = clock
 
-    def set_providers(self, reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def set_providers(self, reports: Sequence[Mapping[str, Any]]) -> list[ProviderResult]:
         """Create or update providers, each independently; see ``PlacementAPI.set_providers``."""
         for report in reports:
             if not isinstance(report, Mapping):
@@ -54,16 +55,16 @@ class ProviderWriter:
         plain = [
             {name: value for name, value in report.items() if name != RESHAPE} for report in reports
         ]
-        results: list[dict[str, Any]] = []
+        results: list[ProviderResult] = []
         for part in _parts(plain):
             write = functools.partial(_write, reports=part, clock=self._clock)
             results += self._database.run_in_writer(write)
         for place, report in enumerate(reports):
-            if results[place]["error"] and report.get(RESHAPE) is True:
+            if results[place].error and report.get(RESHAPE) is True:
                 results[place] = self._reshape(plain[place], results[place])
         return results
 
-    def _reshape(self, report: Mapping[str, Any], refused: dict[str, Any]) -> dict[str, Any]:
+    def _reshape(self, report: Mapping[str, Any], refused: ProviderResult) -> ProviderResult:
         """Retry a refused report after moving the allocations of its tree, in one transaction."""
         write = functools.partial(_reshape, report=report, clock=self._clock)
         try:
@@ -71,7 +72,7 @@ class ProviderWriter:
         except exception.Unavailable:
             raise
         except exception.ArmillaryError as error:
-            return {**refused, "error": str(error)}
+            return replace(refused, error=str(error))
 
     def set_trait(self, provider: str, trait: str, *, present: bool) -> None:
         """Add or remove a trait. Raises ``ResourceProviderNotFound``, ``TraitNotFound``."""
@@ -130,7 +131,7 @@ def _parts(reports: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, A
 
 def _reshape(
     session: Session, report: Mapping[str, Any], clock: Callable[[], dt.datetime]
-) -> dict[str, Any] | None:
+) -> ProviderResult | None:
     """Write a tree in both shapes, move its allocations, then write it in its new shape.
 
     All in one transaction, so that intermediate states are invisible. Returns None, without
@@ -148,7 +149,7 @@ def _reshape(
     families.store(session, [wide_change], epoch, clock())
     holders = {
         row.uuid
-        for row in provider_allocations.list_of(session, {uuid for uuid, _ in lost})
+        for row in consumers.get_allocations_of_many(session, {uuid for uuid, _ in lost})
         if (row.provider_uuid, row.resource_class) in lost
     }
     members = [facts.uuid for _, facts in wide_change.members]
@@ -164,18 +165,18 @@ def _reshape(
     return result
 
 
-def _planned(session: Session, report: Mapping[str, Any]) -> tuple[dict[str, Any], TreeChange]:
+def _planned(session: Session, report: Mapping[str, Any]) -> tuple[ProviderResult, TreeChange]:
     """Return the result of one report, and its changes. Raises Conflict if it is refused."""
     plan = _plan(session, [report])
     result = plan.add(report)
-    if result["error"]:
-        raise exception.Conflict(reason=result["error"])
+    if result.error:
+        raise exception.Conflict(reason=result.error)
     return result, plan.changes[0]
 
 
 def _write(
     session: Session, reports: Sequence[Mapping[str, Any]], clock: Callable[[], dt.datetime]
-) -> list[dict[str, Any]]:
+) -> list[ProviderResult]:
     epoch = epochs.lock(session)
     plan = _plan(session, reports)
     results = [plan.add(report) for report in reports]
@@ -210,7 +211,7 @@ class _Plan:
         self._uuids_by_name = dict(uuids_by_name)
         self._seen: set[str] = set()
 
-    def add(self, report: Mapping[str, Any]) -> dict[str, Any]:
+    def add(self, report: Mapping[str, Any]) -> ProviderResult:
         """Return the result for one report."""
         uuid = report.get("uuid")
         old = self._stored.facts.get(uuid) if isinstance(uuid, str) else None
@@ -249,11 +250,11 @@ def _with_next_generation(before: Facts | None, after: Facts) -> Facts:
     return after if after == before else replace(after, generation=after.generation + 1)
 
 
-def _result(uuid: Any, facts: Facts | None, error: str | None) -> dict[str, Any]:
+def _result(uuid: object, facts: Facts | None, error: str | None) -> ProviderResult:
     inventories = facts.inventories if facts else {}
-    return {
-        "uuid": uuid,
-        "generation": facts.generation if facts else None,
-        "inventories": {name: item.to_plain() for name, item in inventories.items()},
-        "error": error,
-    }
+    return ProviderResult(
+        uuid=uuid if isinstance(uuid, str) else "",
+        generation=facts.generation if facts else None,
+        inventories={name: item.to_plain() for name, item in inventories.items()},
+        error=error,
+    )

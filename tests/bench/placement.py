@@ -99,7 +99,7 @@ def _fill(engine: PlacementEngine, providers: int) -> list[str]:
     started = time.perf_counter()
     for first in range(0, providers, REPORT_SIZE):
         results = engine.providers.set_providers(reports[first : first + REPORT_SIZE])
-        assert not any(result["error"] for result in results)
+        assert not any(result.error for result in results)
     print(f"  {providers} providers written in {time.perf_counter() - started:.1f} s")
     return uuids
 

@@ -66,7 +66,7 @@ def test_usage_never_exceeds_capacity_under_concurrent_claims(
         a_provider(f"host{number}", inventories={"VCPU": {"total": SLOTS}})
         for number in range(PROVIDERS)
     ]
-    uuids = [result["uuid"] for result in one.providers.set_providers(reports)]
+    uuids = [result.uuid for result in one.providers.set_providers(reports)]
     rng = random.Random(7)
     claims = [a_claim(rng.choice(uuids)) for _ in range(CLAIMS)]
     statuses = claimed_at_once([one, other] * THREADS, claims, is_released=is_released)
@@ -89,7 +89,7 @@ def test_a_reader_never_sees_half_a_write(new_engine_on_all_three: NewEngine) ->
     """While a consumer is moved between two providers, every reader finds it exactly once."""
     writer, reader = new_engine_on_all_three(), new_engine_on_all_three()
     reports = [a_provider(f"host{number}") for number in range(2)]
-    uuids = [result["uuid"] for result in writer.providers.set_providers(reports)]
+    uuids = [result.uuid for result in writer.providers.set_providers(reports)]
     claims = [a_claim(uuid) for uuid in uuids]
     for claim in claims:
         claim.consumer_uuid = claims[0].consumer_uuid

@@ -78,7 +78,7 @@ def reshaped(cell: Cell, *children: dict[str, Any], **values: Any) -> str | None
 def held(engine: PlacementEngine) -> dict[str, dict[str, dict[str, int]]]:
     """Return provider -> class -> amount, of each consumer."""
     items = engine.allocations.list(marker=None, limit=100)
-    found = engine.allocations.get([item["consumer_uuid"] for item in items])
+    found = engine.allocations.get([item.consumer_uuid for item in items])
     return {
         consumer: {uuid: item["resources"] for uuid, item in providers.items()}
         for consumer, providers in found.items()
@@ -106,13 +106,15 @@ def test_a_tree_in_use_takes_another_shape_with_what_is_allocated(
     cells = in_cells(2)
     assert SLOT in str(report(cell, *cells))
     assert set(tree(engine)) == {"a"}
-    before = {one: engine.holders.get([node_uuid("a")])[node_uuid("a")][one]["generation"]}
+    before = {
+        one: engine.allocations.get_of_providers([node_uuid("a")])[node_uuid("a")][one].generation
+    }
     assert reshaped(cell, *cells) is None
     assert held(engine) == {
         one: {node_uuid("a"): {"VCPU": 1}, cells[0]["uuid"]: {SLOT: 2}},
         two: {node_uuid("a"): {"VCPU": 1}, cells[1]["uuid"]: {SLOT: 2}},
     }
-    after = engine.holders.get([node_uuid("a")])[node_uuid("a")][one]["generation"]
+    after = engine.allocations.get_of_providers([node_uuid("a")])[node_uuid("a")][one].generation
     assert after == before[one] + 1
     assert SLOT not in engine.inventories.get(node_uuid("a")).inventories
     stood = held(engine)

@@ -22,7 +22,7 @@ def test_candidates_are_in_the_order_of_the_providers(new_engine: NewEngine) -> 
     """Unless they are to be shuffled; then a limit is a sample."""
     plain, shuffling = new_engine(), new_engine(randomize_allocation_candidates=True)
     reports = [a_provider(f"host{number}") for number in range(20)]
-    uuids = [result["uuid"] for result in plain.providers.set_providers(reports)]
+    uuids = [result.uuid for result in plain.providers.set_providers(reports)]
     assert plain.get_candidates(a_query(limit=3)).provider_uuids == uuids[:3]
     samples = [shuffling.get_candidates(a_query(limit=3)).provider_uuids for _ in range(10)]
     assert len({*map(tuple, samples)}) > 1

@@ -24,7 +24,7 @@ QUERY = a_query(resources={"VCPU": 1})
 
 def set_providers(engine: PlacementEngine, count: int) -> list[str]:
     providers = [a_provider(a_uuid()) for _ in range(count)]
-    assert not any(result["error"] for result in engine.providers.set_providers(providers))
+    assert not any(result.error for result in engine.providers.set_providers(providers))
     return [str(provider["uuid"]) for provider in providers]
 
 
@@ -142,5 +142,5 @@ def test_a_move_may_replace_over_rpc(placement: PlacementService, api: Placement
     )
     api.move_allocations(CONTEXT, source, target, fence=1, replace=True, consumer_type="MIGRATION")
     (row,) = engine.allocations.list(marker=None, limit=10)
-    assert (row["consumer_uuid"], row["consumer_type"]) == (target, "MIGRATION")
-    assert row["provider_uuid"] == first
+    assert (row.consumer_uuid, row.consumer_type) == (target, "MIGRATION")
+    assert row.provider_uuid == first

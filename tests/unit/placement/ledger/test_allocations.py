@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from armillary import exception
+from objects.allocation import ProviderAllocation
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider
 
@@ -16,7 +15,7 @@ def consumers(engine: PlacementEngine) -> list[str]:
     """Return seven consumers in their order; each holds something of two providers."""
     inventories = {"VCPU": {"total": 99}, "DISK_GB": {"total": 99}}
     reports = [a_provider(f"host{number}", inventories=inventories) for number in range(2)]
-    providers = [result["uuid"] for result in engine.providers.set_providers(reports)]
+    providers = [result.uuid for result in engine.providers.set_providers(reports)]
     resources = {"resources": {"VCPU": 1, "DISK_GB": 2}}
     allocations = dict.fromkeys(providers, resources)
     claims = [a_claim(providers[0], allocations=allocations) for _ in range(7)]
@@ -24,11 +23,11 @@ def consumers(engine: PlacementEngine) -> list[str]:
     return sorted(claim.consumer_uuid for claim in claims)
 
 
-def pages(engine: PlacementEngine, limit: int) -> list[list[dict[str, Any]]]:
+def pages(engine: PlacementEngine, limit: int) -> list[list[ProviderAllocation]]:
     found, marker = [], None
     while page := engine.allocations.list(marker=marker, limit=limit):
         found.append(page)
-        marker = page[-1]["consumer_uuid"]
+        marker = page[-1].consumer_uuid
     return found
 
 
@@ -38,12 +37,10 @@ def test_pages_make_up_the_whole_and_split_no_consumer(
 ) -> None:
     """Everybody is on one page, in order, with all they hold."""
     found = pages(engine, limit)
-    assert max(len({item["consumer_uuid"] for item in page}) for page in found) == min(limit, 7)
+    assert max(len({item.consumer_uuid for item in page}) for page in found) == min(limit, 7)
     items = [item for page in found for item in page]
-    assert [item["consumer_uuid"] for item in items] == [
-        uuid for uuid in consumers for _ in range(2)
-    ]
-    assert all(item["resources"] == {"VCPU": 1, "DISK_GB": 2} for item in items)
+    assert [item.consumer_uuid for item in items] == [uuid for uuid in consumers for _ in range(2)]
+    assert all(item.resources == {"VCPU": 1, "DISK_GB": 2} for item in items)
 
 
 def test_who_holds_nothing_is_not_in_the_answer(

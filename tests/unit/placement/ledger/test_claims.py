@@ -26,8 +26,8 @@ def a_fleet(engine: PlacementEngine, count: int = 1, vcpus: int = 8) -> list[str
     inventories = {"VCPU": {"total": vcpus, "allocation_ratio": 1.0}}
     reports = [a_provider(f"host{number}", inventories=inventories) for number in range(count)]
     results = engine.providers.set_providers(reports)
-    assert not any(result["error"] for result in results)
-    return [result["uuid"] for result in results]
+    assert not any(result.error for result in results)
+    return [result.uuid for result in results]
 
 
 def rows(engine: PlacementEngine, model: Any) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ def pair(engine: PlacementEngine) -> tuple[str, str]:
         a_provider("having", inventories={CLASS: {"total": 4}}),
         a_provider("lacking", inventories={}),
     ]
-    having, lacking = (item["uuid"] for item in engine.providers.set_providers(reports))
+    having, lacking = (item.uuid for item in engine.providers.set_providers(reports))
     return having, lacking
 
 
@@ -33,7 +33,7 @@ def test_a_custom_class_is_reshaped_from_one_provider_to_another(
     engine.consumer_writes.put([ConsumerWrite(consumer, {having: {CLASS: 2}}, "p1", "u1")])
     stock = {CLASS: Inventory(4, 0, 1, 4, 1, 1.0)}
     moved = ConsumerWrite(consumer, {lacking: {CLASS: 2}}, "p1", "u1")
-    engine.reshaper.reshape({having: (2, {}), lacking: (1, stock)}, [moved])
+    engine.consumer_writes.reshape({having: (2, {}), lacking: (1, stock)}, [moved])
     assert engine.usages.get_of_provider(lacking)[1] == {CLASS: 2}
 
 

@@ -108,7 +108,7 @@ def test_of_two_reshapes_of_one_provider_the_second_is_late(
 
     def reshape(name: str) -> Callable[[], None]:
         inventories = {name: Inventory(4, 0, 1, 4, 1, 1.0)}
-        return lambda: engine.reshaper.reshape({report["uuid"]: (1, inventories)}, [])
+        return lambda: engine.consumer_writes.reshape({report["uuid"]: (1, inventories)}, [])
 
     outcomes = together([reshape("DISK_GB"), reshape("VCPU")])
     assert outcomes == [None, exception.ResourceProviderGenerationConflict]
@@ -129,8 +129,8 @@ def test_a_class_that_goes_and_comes_back_begins_at_zero(
     taken = ConsumerWrite(a_uuid(), {provider: {"VCPU": 2}}, "p1", "u1")
     outcomes = together(
         [
-            lambda: engine.reshaper.reshape({provider: (2, {})}, [gone]),
-            lambda: engine.reshaper.reshape({provider: (4, inventories)}, [taken]),
+            lambda: engine.consumer_writes.reshape({provider: (2, {})}, [gone]),
+            lambda: engine.consumer_writes.reshape({provider: (4, inventories)}, [taken]),
         ]
     )
     assert outcomes == [None, None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from objects.allocation import ClassUsage, UsageTotals
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider
 
@@ -15,11 +16,7 @@ def test_totals_count_what_is_there_now(engine: PlacementEngine) -> None:
     engine.providers.set_providers([big, small, a_provider("bare", inventories={})])
     engine.claims.claim([a_claim(big["uuid"], 3), a_claim(small["uuid"], 1)])
     engine.providers.set_providers([{**small, "inventories": {"VCPU": {"total": 1}}}])
-    assert engine.usages.get_totals() == {
-        "consumers": 2,
-        "providers": 3,
-        "resources": {"VCPU": {"used": 4, "capacity": 13}},
-    }
+    assert engine.usages.get_totals() == UsageTotals(2, 3, {"VCPU": ClassUsage(4, 13)})
 
 
 def test_an_enormous_ratio_does_not_overflow(engine: PlacementEngine) -> None:
@@ -27,7 +24,7 @@ def test_an_enormous_ratio_does_not_overflow(engine: PlacementEngine) -> None:
     inventories = {"VCPU": {"total": 2**31 - 1, "allocation_ratio": 3.4e38}}
     reports = [a_provider(f"host{number}", inventories=inventories) for number in range(4)]
     engine.providers.set_providers(reports)
-    assert engine.usages.get_totals()["resources"]["VCPU"]["capacity"] == 2**64
+    assert engine.usages.get_totals().resources["VCPU"].capacity == 2**64
 
 
 def test_a_provider_shows_the_classes_it_has(engine: PlacementEngine) -> None:

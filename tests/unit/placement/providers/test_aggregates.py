@@ -16,7 +16,7 @@ AGGREGATE = "c0ffee00-0000-4000-8000-00000000000a"
 @pytest.fixture
 def fleet(engine: PlacementEngine) -> list[str]:
     reports = [a_provider(f"host{number}") for number in range(3)]
-    return [result["uuid"] for result in engine.providers.set_providers(reports)]
+    return [result.uuid for result in engine.providers.set_providers(reports)]
 
 
 def members(engine: PlacementEngine) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from armillary import exception
+from objects.hosts.provider_result import ProviderResult
 from placement.db.models import PlacementEpoch, ResourceProvider
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider, a_query, a_uuid
@@ -15,7 +16,7 @@ from tests.builders import a_claim, a_provider, a_query, a_uuid
 FIGURES = {"reserved": 0, "min_unit": 1, "step_size": 1, "allocation_ratio": 1.0}
 
 
-def set_one(engine: PlacementEngine, report: dict[str, Any]) -> dict[str, Any]:
+def set_one(engine: PlacementEngine, report: dict[str, Any]) -> ProviderResult:
     (result,) = engine.providers.set_providers([report])
     return result
 
@@ -28,12 +29,12 @@ def epoch(engine: PlacementEngine) -> int:
 def test_a_result_shows_the_inventories_as_they_stand(engine: PlacementEngine) -> None:
     """With every figure, and the generation."""
     report = a_provider()
-    assert set_one(engine, report) == {
-        "uuid": report["uuid"],
-        "generation": 1,
-        "inventories": {"VCPU": {"total": 8, "max_unit": 8, **FIGURES}},
-        "error": None,
-    }
+    assert set_one(engine, report) == ProviderResult(
+        uuid=report["uuid"],
+        generation=1,
+        inventories={"VCPU": {"total": 8, "max_unit": 8, **FIGURES}},
+        error=None,
+    )
 
 
 def test_the_same_report_again_writes_nothing(engine: PlacementEngine) -> None:
@@ -52,7 +53,7 @@ def test_a_changed_report_changes_everything_that_is_different(engine: Placement
     changed = {
         **report, "name": "new", "inventories": inventories, "traits": ["HW_CPU_X86_AVX2"]
     }  # fmt: skip
-    assert set_one(engine, changed)["generation"] == 2
+    assert set_one(engine, changed).generation == 2
     query = a_query(
         resources={"VCPU": 4, "DISK_GB": 10},
         required_traits=[["HW_CPU_X86_AVX2"]],
@@ -85,7 +86,7 @@ def test_an_inventory_may_shrink_below_what_is_used(engine: PlacementEngine) -> 
     set_one(engine, report)
     engine.claims.claim([a_claim(report["uuid"], 6)])
     result = set_one(engine, {**report, "inventories": {"VCPU": {"total": 2}}})
-    assert (result["error"], result["inventories"]["VCPU"]["total"]) == (None, 2)
+    assert (result.error, result.inventories["VCPU"]["total"]) == (None, 2)
     assert engine.get_candidates(a_query()).provider_uuids == []
 
 
@@ -97,9 +98,9 @@ def test_a_refused_report_changes_nothing_and_shows_what_stands(engine: Placemen
     refused, taken = engine.providers.set_providers(
         [{**report, "inventories": {}, "traits": ["HW_CPU_X86_AVX"]}, other]
     )
-    assert "Inventory for 'VCPU' on resource provider" in refused["error"]
-    assert refused["inventories"] == {"VCPU": {"total": 8, "max_unit": 8, **FIGURES}}
-    assert taken["error"] is None
+    assert "Inventory for 'VCPU' on resource provider" in (refused.error or "")
+    assert refused.inventories == {"VCPU": {"total": 8, "max_unit": 8, **FIGURES}}
+    assert taken.error is None
     query = a_query(required_traits=[["HW_CPU_X86_AVX"]])
     assert engine.get_candidates(query).provider_uuids == []
 
@@ -108,8 +109,8 @@ def test_a_name_belongs_to_one_provider(engine: PlacementEngine) -> None:
     """The error says whose it is, also within one call."""
     first, second, third = a_provider("same"), a_provider("same"), a_provider("same")
     set_one(engine, first)
-    errors = [item["error"] for item in engine.providers.set_providers([second, third, first])]
-    assert f"the name same is used by resource provider {first['uuid']}" in errors[0]
+    errors = [item.error for item in engine.providers.set_providers([second, third, first])]
+    assert f"the name same is used by resource provider {first['uuid']}" in (errors[0] or "")
     assert errors[1] is not None
     assert errors[2] is None
 
@@ -118,8 +119,8 @@ def test_a_provider_is_named_once_in_a_call(engine: PlacementEngine) -> None:
     """The first report counts."""
     report = a_provider()
     results = engine.providers.set_providers([report, {**report, "inventories": {}}])
-    assert results[0]["error"] is None
-    assert "occurs twice" in results[1]["error"]
+    assert results[0].error is None
+    assert "occurs twice" in (results[1].error or "")
     assert engine.get_candidates(a_query()).provider_uuids == [report["uuid"]]
 
 
@@ -129,8 +130,8 @@ def test_a_report_with_a_bad_name_harms_no_other(
 ) -> None:
     """It never gets to the database."""
     results = engine.providers.set_providers([{**a_provider("bad"), **values}, a_provider("good")])
-    assert [result["error"] is None for result in results] == [False, True]
-    assert results[0]["generation"] is None
+    assert [result.error is None for result in results] == [False, True]
+    assert results[0].generation is None
 
 
 def test_what_is_no_report_at_all_is_an_error(engine: PlacementEngine) -> None:
@@ -147,7 +148,7 @@ def test_no_reports_have_no_results(engine: PlacementEngine) -> None:
 def test_many_providers_are_set_in_one_call(engine: PlacementEngine) -> None:
     """In several transactions, so that claims need not wait for all of them."""
     reports = [a_provider(f"host{number}", traits=["COMPUTE_NODE"]) for number in range(2100)]
-    assert {item["error"] for item in engine.providers.set_providers(reports)} == {None}
+    assert {item.error for item in engine.providers.set_providers(reports)} == {None}
     answer = engine.get_candidates(a_query(required_traits=[["COMPUTE_NODE"]]))
     assert len(answer.provider_uuids) == 2100
 

@@ -33,7 +33,7 @@ def a_family(*, cells: int = 1) -> dict[str, Any]:
 
 def report(engine: PlacementEngine, *families: dict[str, Any]) -> list[str | None]:
     """Return the errors of a call."""
-    return [result["error"] for result in engine.providers.set_providers(list(families))]
+    return [result.error for result in engine.providers.set_providers(list(families))]
 
 
 def tree(engine: PlacementEngine, root: str) -> dict[str, str | None]:

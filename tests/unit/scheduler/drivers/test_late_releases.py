@@ -40,7 +40,7 @@ class Ledger:
             )
             for host in hosts
         ]
-        assert not any(each["error"] for each in engine.providers.set_providers(reports))
+        assert not any(each.error for each in engine.providers.set_providers(reports))
 
     def get_allocation_candidates(
         self, context: object, query: ResourceQuery

@@ -63,7 +63,7 @@ class World:
 
     def holders(self, host: str) -> set[str]:
         provider = node_uuid(host)
-        return set(self.engine.holders.get([provider]).get(provider, {}))
+        return set(self.engine.allocations.get_of_providers([provider]).get(provider, {}))
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_parts_of_a_host_are_looked_at_too(world: World) -> None:
     assert [result.is_claimed for result in world.engine.claims.claim([claim])] == [True]
     world.delete(gone)
     assert world.heal.heal() == 1
-    assert world.engine.holders.get([child["uuid"], node_uuid("a")]) == {}
+    assert world.engine.allocations.get_of_providers([child["uuid"], node_uuid("a")]) == {}
 
 
 def test_a_look_is_about_some_hosts_and_the_next_goes_on(world: World) -> None:

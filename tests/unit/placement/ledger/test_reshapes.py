@@ -52,7 +52,7 @@ def test_inventory_and_what_was_taken_of_it_move_together(
     assert other.get_candidates(a_query()).provider_uuids == [full]
     engine.resource_classes.ensure("CUSTOM_GOLD")
     after = {"VCPU": an_inventory(9), "CUSTOM_GOLD": an_inventory(1), "DISK_GB": an_inventory(5)}
-    engine.reshaper.reshape({full: (2, {}), bare: (1, after)}, [holds(bare, 6, 1)])
+    engine.consumer_writes.reshape({full: (2, {}), bare: (1, after)}, [holds(bare, 6, 1)])
     assert other.get_candidates(a_query()).provider_uuids == [bare]
     assert other.usages.get_provider_usages([full])[full] == {}
     assert engine.usages.get_of_provider(full) == (4, {})
@@ -67,7 +67,7 @@ def test_something_of_an_unused_class_is_counted(
     """Its number is made and its usage written in one step."""
     _, bare = pair
     write = ConsumerWrite(a_uuid(), {bare: {"PCI_DEVICE": 2}}, "p1", "u1")
-    engine.reshaper.reshape({bare: (1, {"PCI_DEVICE": an_inventory(3)})}, [write])
+    engine.consumer_writes.reshape({bare: (1, {"PCI_DEVICE": an_inventory(3)})}, [write])
     assert engine.usages.get_of_provider(bare) == (4, {"PCI_DEVICE": 2})
 
 
@@ -93,13 +93,13 @@ def test_a_refused_reshape_leaves_everything_as_it_was(
     writes = [holds(bare, vcpus, 1)] if vcpus else []
     shapes = {full: (generation, {}), bare: (1, {"VCPU": an_inventory(8)})}
     with pytest.raises(error):
-        engine.reshaper.reshape(shapes, writes)
+        engine.consumer_writes.reshape(shapes, writes)
     assert all_rows(engine) == before
 
 
 def test_a_reshape_of_nothing_needs_no_database(engine: PlacementEngine) -> None:
     """Not even a new epoch."""
-    engine.reshaper.reshape({}, [])
+    engine.consumer_writes.reshape({}, [])
     with engine._database.reader() as session:
         assert session.scalars(select(PlacementEpoch.epoch)).all() == [0]
 
@@ -116,5 +116,5 @@ def test_a_custom_class_moves_from_one_provider_to_another(engine: PlacementEngi
         engine.consumer_writes.put([write])
     shapes = {full["uuid"]: (1, {}), bare["uuid"]: (1, {"CUSTOM_GOLD": an_inventory(4)})}
     write = ConsumerWrite(ME, {bare["uuid"]: {"CUSTOM_GOLD": 1}}, "p1", "u1")
-    engine.reshaper.reshape(shapes, [write])
+    engine.consumer_writes.reshape(shapes, [write])
     assert engine.usages.get_of_provider(bare["uuid"]) == (4, {"CUSTOM_GOLD": 1})

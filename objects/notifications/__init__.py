@@ -1,0 +1,1 @@
+"""Versioned payloads of notifications to third parties."""
