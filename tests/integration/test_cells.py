@@ -79,14 +79,6 @@ def wait_until_built_in(deployment: Deployment, flavor: str, cells: set[str]) ->
     )
 
 
-def wait_for_status(deployment: Deployment, uuid: str, status: str) -> None:
-    """Wait until a server has a status; those of a dead cell need not be seen for that."""
-    wait_for(
-        lambda: deployment.get(f"/servers/{uuid}")["server"]["status"] == status,
-        f"{uuid} is {status}", PATIENCE_SECONDS,
-    )  # fmt: skip
-
-
 def disable(deployment: Deployment, cell: str, *, is_disabled: bool = True) -> None:
     """Disable or enable a cell, as an operator does."""
     word = "--disable" if is_disabled else "--enable"
@@ -102,7 +94,7 @@ def test_a_disabled_cell_takes_nothing_new(deployment: Deployment, small: str) -
     disable(deployment, "cell1", is_disabled=False)  # first: one of them is enabled at any time
     disable(deployment, "cell2")
     deployment.act(uuid, "os-stop")
-    wait_for_status(deployment, uuid, "SHUTOFF")
+    deployment.wait_for_status(uuid, "SHUTOFF")
     wait_until_built_in(deployment, small, {"cell1"})
     disable(deployment, "cell2", is_disabled=False)
 
@@ -122,7 +114,7 @@ def test_a_dead_cell_is_named_and_lists_stay_quick(deployment: Deployment, small
         assert deployment.get("/servers/detail")["armillary:down_cells"] == ["cell2"]
         assert time.monotonic() - began < LIST_SECONDS / 2
         (elsewhere,) = deployment.create_servers(small, 1)
-        wait_for_status(deployment, elsewhere, "ACTIVE")
+        deployment.wait_for_status(elsewhere, "ACTIVE")
     finally:
         deployment.start("cell2-conductor")
     wait_for(

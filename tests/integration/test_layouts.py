@@ -82,17 +82,6 @@ def sizes(api: ZoneDeployment) -> dict[str, str]:
     }
 
 
-def server(api: ZoneDeployment, uuid: str, *states: str) -> dict[str, Any]:
-    """Wait until a server is in one of these states, and return it."""
-
-    def found() -> dict[str, Any] | None:
-        shown: dict[str, Any] = api.get(f"/servers/{uuid}")["server"]
-        return shown if shown["status"] in states else None
-
-    answer: dict[str, Any] = wait_for(found, f"{uuid} is {states}", PATIENCE_SECONDS, 0.2)
-    return answer
-
-
 def act(api: ZoneDeployment, uuid: str, action: dict[str, Any]) -> int:
     return api.request("POST", f"/servers/{uuid}/action", json=action).status_code
 
@@ -102,7 +91,8 @@ def test_servers_are_created_shown_listed_and_deleted(
 ) -> None:
     """A request for three, from the first answer to the last trace."""
     uuids = api.create_servers(sizes["small"], 3)
-    assert {server(api, uuid, "ACTIVE", "ERROR")["status"] for uuid in uuids} == {"ACTIVE"}
+    ends = [api.wait_for_status(uuid, "ACTIVE", "ERROR")["status"] for uuid in uuids]
+    assert ends == ["ACTIVE"] * 3
     assert sorted(one["id"] for one in api.servers()) == sorted(uuids)
     for uuid in uuids:
         assert api.request("DELETE", f"/servers/{uuid}").status_code == 204
@@ -113,15 +103,15 @@ def test_servers_are_created_shown_listed_and_deleted(
 def test_a_server_is_operated_on(api: ZoneDeployment, sizes: dict[str, str]) -> None:
     """Stopped, started, resized and confirmed."""
     (uuid,) = api.create_servers(sizes["small"], 1)
-    server(api, uuid, "ACTIVE")
+    api.wait_for_status(uuid, "ACTIVE")
     assert act(api, uuid, {"os-stop": None}) == 202
-    server(api, uuid, "SHUTOFF")
+    api.wait_for_status(uuid, "SHUTOFF")
     assert act(api, uuid, {"os-start": None}) == 202
-    server(api, uuid, "ACTIVE")
+    api.wait_for_status(uuid, "ACTIVE")
     assert act(api, uuid, {"resize": {"flavorRef": sizes["large"]}}) == 202
-    server(api, uuid, "VERIFY_RESIZE")
+    api.wait_for_status(uuid, "VERIFY_RESIZE")
     assert act(api, uuid, {"confirmResize": None}) in (202, 204)
-    assert server(api, uuid, "ACTIVE")["flavor"]["vcpus"] == 4
+    assert api.wait_for_status(uuid, "ACTIVE")["flavor"]["vcpus"] == 4
     actions = api.get(f"/servers/{uuid}/os-instance-actions")["instanceActions"]
     assert {"create", "stop", "start", "resize"} <= {one["action"] for one in actions}
     api.request("DELETE", f"/servers/{uuid}")
@@ -133,7 +123,8 @@ def test_a_request_that_fits_nowhere_ends_with_a_reason(
 ) -> None:
     """ERROR with a fault, and it can be deleted."""
     (uuid,) = api.create_servers(sizes["huge"], 1)
-    assert server(api, uuid, "ACTIVE", "ERROR")["fault"]["message"].startswith("No valid host")
+    failed = api.wait_for_status(uuid, "ACTIVE", "ERROR")
+    assert failed["fault"]["message"].startswith("No valid host")
     assert api.request("DELETE", f"/servers/{uuid}").status_code == 204
     wait_for(lambda: not api.servers(), "it is gone", PATIENCE_SECONDS)
 
@@ -153,12 +144,12 @@ def test_the_interface_behind_the_api_does_what_the_api_does(
     inside, context = SuperConductorAPI(bus), admin_context()
     asked = {"server": {"name": "inside", "flavorRef": sizes["small"], "networks": "none"}}
     (made,) = inside.create_servers(context, request_of(asked))["instances"]
-    shown = server(api, made.uuid, "ACTIVE", "ERROR")
+    shown = api.wait_for_status(made.uuid, "ACTIVE", "ERROR")
     found = inside.get_server(context, made.uuid)
     assert (found.vm_state, found.host) == ("active", shown["OS-EXT-SRV-ATTR:host"])
     assert shown["flavor"]["original_name"] == found.flavor.name
     inside.operate_server(context, made.uuid, "stop", {})
-    server(api, made.uuid, "SHUTOFF")
+    api.wait_for_status(made.uuid, "SHUTOFF")
     inside.delete_server(context, made.uuid)
     wait_for(lambda: not api.servers(), "it is gone", PATIENCE_SECONDS)
     wait_for(lambda: not left(inside, made.uuid), "it is gone inside", PATIENCE_SECONDS)

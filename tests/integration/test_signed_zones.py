@@ -212,15 +212,9 @@ def test_a_server_is_built_shown_and_deleted_across_zones(zones):
     """Questions, orders, answers and summaries are signed by one zone and checked by the other."""
     root = zones["root"]
     (uuid,) = root.create_servers(root.create_flavor("small", vcpus=16, ram=512, disk=1), 1)
-    shown = wait_for(
-        lambda: _ended(root.get(f"/servers/{uuid}")["server"]), "it is built", PATIENCE_SECONDS
-    )
+    shown = root.wait_for_status(uuid, "ACTIVE", "ERROR")
     assert (shown["status"], shown["armillary:zone"]) == ("ACTIVE", "eu")
-    assert root.request("DELETE", f"/servers/{uuid}").status_code == 204
-    wait_for(
-        lambda: root.request("GET", f"/servers/{uuid}").status_code == 404, "it is gone",
-        PATIENCE_SECONDS,
-    )  # fmt: skip
+    root.delete_servers(uuid)
     assert [line for zone in zones.values() for line in refusals(zone)] == []
     assert zones["eu"].doors["border"].clients == {"services-of-root"}
 
@@ -237,9 +231,7 @@ def test_a_border_of_another_authority_is_not_believed(zones, tmp_path):
         log = root.processes[process].log
         wait_for(lambda: "certificate verify failed" in log.read_text(), process, 30)  # noqa: B023
     (uuid,) = root.create_servers(small, 1)
-    server = wait_for(
-        lambda: _ended(root.get(f"/servers/{uuid}")["server"]), "it is built", PATIENCE_SECONDS
-    )
+    server = root.wait_for_status(uuid, "ACTIVE", "ERROR")
     assert (server["status"], server["armillary:zone"]) == ("ACTIVE", "")
     assert door.clients == set()
     door.show(zones["eu"].certificates.issue("renewed"))
@@ -279,10 +271,6 @@ def test_an_agents_key_opens_no_zone(zones, tmp_path):
             Anything(bus, ZoneAPI, timeout_seconds=2).call(method, path=[], agent="eu-agent")
     bus.close()
     assert len(refusals(child)) == before + len(ZoneAPI.METHODS)
-
-
-def _ended(server):
-    return server if server["status"] in ("ACTIVE", "ERROR") else None
 
 
 def _a_summary(zone):

@@ -103,17 +103,6 @@ def favourite(root: ZoneDeployment, flavor: str) -> str | None:
     return hosts[0]["zone"] if hosts else None
 
 
-def delete(root: ZoneDeployment, *uuids: str) -> None:
-    for uuid in uuids:
-        assert root.request("DELETE", f"/servers/{uuid}").status_code == 204
-    for uuid in uuids:
-        wait_for(
-            lambda uuid=uuid: root.request("GET", f"/servers/{uuid}").status_code == 404,  # type: ignore[misc]
-            f"{uuid} is gone",
-            PATIENCE_SECONDS,
-        )
-
-
 def test_the_first_two_hosts_fail_and_the_third_gets_it(root: ZoneDeployment, small: str) -> None:
     """By weight, across zones: the best hosts of eu and us fail, that of eu-1 builds."""
     (uuid,) = root.create_servers(small, 1)
@@ -121,12 +110,8 @@ def test_the_first_two_hosts_fail_and_the_third_gets_it(root: ZoneDeployment, sm
     assert (server["status"], server["armillary:zone"]) == ("ACTIVE", "eu/eu-1")
     assert [one["id"] for one in root.servers()] == [uuid]
     assert root.request("POST", f"/servers/{uuid}/action", json={"os-stop": None}).ok
-    wait_for(
-        lambda: root.get(f"/servers/{uuid}")["server"]["status"] == "SHUTOFF",
-        "it is stopped, there",
-        PATIENCE_SECONDS,
-    )
-    delete(root, uuid)
+    root.wait_for_status(uuid, "SHUTOFF", seconds=PATIENCE_SECONDS)
+    root.delete_servers(uuid)
     assert root.servers() == []
 
 
@@ -138,7 +123,7 @@ def test_a_killed_origin_walks_on(root: ZoneDeployment, small: str) -> None:
     servers = [ended(root, uuid) for uuid in uuids]
     assert [server["status"] for server in servers] == ["ACTIVE"] * 3
     assert sorted(one["id"] for one in root.servers()) == sorted(uuids)
-    delete(root, *uuids)
+    root.delete_servers(*uuids)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +154,7 @@ def test_a_killed_owner_builds_once(
     assert (server["status"], server["armillary:zone"]) == ("ACTIVE", "eu/eu-1")
     assert active_instances(zones) == 1
     wait_for(lambda: consumers(zones) == 1, "failed attempts left nothing", PATIENCE_SECONDS)
-    delete(root, uuid)
+    root.delete_servers(uuid)
     wait_for(lambda: consumers(zones) == 0, "nothing is held", PATIENCE_SECONDS)
 
 
@@ -199,4 +184,4 @@ def test_with_a_dead_zone_creates_go_on_and_lists_are_partial(
     listed = root.get("/servers/detail")
     assert [one["id"] for one in listed["servers"]] == [here]
     assert listed["armillary:down_cells"] == ["zone eu/eu-1"]
-    delete(root, here)
+    root.delete_servers(here)

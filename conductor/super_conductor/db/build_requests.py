@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.inserts import insert, insert_missing
 from conductor.super_conductor.db.statements import delete, insert, insert_missing, update
 from objects.instance import Instance
 from objects.instances.build_request import BuildRequest

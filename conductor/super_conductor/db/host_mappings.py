@@ -9,7 +9,6 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.inserts import insert_missing
 from conductor.super_conductor.db.statements import insert_missing
 from objects.hosts.host_mapping import HostMapping
 

@@ -10,7 +10,6 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.inserts import insert
 from conductor.super_conductor.db.statements import delete, insert, update
 from objects.instances.instance_mapping import InstanceMapping
 
