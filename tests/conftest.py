@@ -17,7 +17,7 @@ pytest_plugins = [
     "tests.fixtures.databases",
     "tests.fixtures.cell",
     "tests.fixtures.control_plane",
-    "tests.fixtures.two_cells",
+    "tests.unit.conductor.common.cell_db.two_cells",
     "tests.fixtures.examples",
     "tests.fixtures.made_up_releases",
 ]

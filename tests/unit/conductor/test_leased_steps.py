@@ -25,10 +25,15 @@ from objects.fence import FENCE_FINAL
 from tests.fixtures.cell import Cell, a_build_request
 from tests.fixtures.control_plane import ControlPlane
 from tests.fixtures.direct_bus import Killed
-from tests.fixtures.moves import an_instance, assert_as_before, assert_moved, start
 from tests.fixtures.operated_cell import OperatedCell
 from tests.fixtures.operation_stories import STORIES as OPERATIONS
 from tests.fixtures.operation_stories import Stage
+from tests.unit.conductor.super_conductor.move.moves import (
+    an_instance,
+    assert_as_before,
+    assert_moved,
+    start,
+)
 
 
 @dataclasses.dataclass(frozen=True)

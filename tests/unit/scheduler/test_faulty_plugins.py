@@ -15,7 +15,6 @@ from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.filters import BaseHostFilter
 from scheduler.request_filters import BaseRequestFilter
 from scheduler.weights import BaseHostWeigher
-from tests.fixtures.drivers import select
 from tests.fleets import (
     ArrayPlacement,
     a_driver,
@@ -24,6 +23,7 @@ from tests.fleets import (
     scheduling_conf,
     some_hosts,
 )
+from tests.unit.scheduler.drivers.drivers import select
 
 HERE = "tests.unit.scheduler.test_faulty_plugins"
 FAULTY = {"flavor_is": "faulty"}

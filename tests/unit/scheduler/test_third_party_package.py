@@ -17,7 +17,7 @@ PACKAGE = ROOT / "tests" / "third_party_plugins"
 PROGRAM = """
 import json, sys
 from tests.fleets import a_driver, scheduling_conf, some_hosts
-from tests.fixtures.drivers import select
+from tests.unit.scheduler.drivers.drivers import select
 
 filter_name, weigher_name = sys.argv[1:]
 conf = scheduling_conf(

@@ -12,8 +12,8 @@ from objects.traces.decision_trace import DecisionTrace
 from scheduler.drivers.caching_scheduler import CachingScheduler
 from scheduler.hosts.host_store import HostStore, Outcome
 from tests.builders import a_flavor
-from tests.fixtures.drivers import a_driver_of, rows, select
 from tests.fleets import Clock, Host, a_batch, a_fleet, a_host, a_request_spec, scheduling_conf
+from tests.unit.scheduler.drivers.drivers import a_driver_of, rows, select
 
 CAPACITY = ["ComputeFilter", "RamFilter", "CoreFilter", "DiskFilter"]
 

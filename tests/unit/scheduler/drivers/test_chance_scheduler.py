@@ -10,8 +10,8 @@ from armillary import exception
 from objects.request_spec import Destination
 from scheduler.drivers.chance_scheduler import ChanceScheduler
 from tests.builders import a_flavor
-from tests.fixtures.drivers import a_driver_of, rows, select
 from tests.fleets import OTHER_CELL, a_group, a_host, a_request_spec, scheduling_conf, some_hosts
+from tests.unit.scheduler.drivers.drivers import a_driver_of, rows, select
 
 
 def firsts(driver: ChanceScheduler, *, count: int = 100, **spec: Any) -> set[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from scheduler.drivers.fake_scheduler import FakeScheduler
-from tests.fixtures.drivers import a_driver_of, rows, select
 from tests.fleets import OTHER_CELL, a_host, a_request_spec
+from tests.unit.scheduler.drivers.drivers import a_driver_of, rows, select
 
 
 def test_hosts_come_in_the_order_of_their_names_and_from_the_first_again() -> None:

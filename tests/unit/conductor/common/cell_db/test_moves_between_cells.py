@@ -17,7 +17,7 @@ from objects.instances.instance_command import Verb
 from objects.request_spec import Destination
 from tests.fixtures.control_plane import an_admin
 from tests.fixtures.sampling import sample
-from tests.fixtures.two_cells import MemberCell, TwoCells
+from tests.unit.conductor.common.cell_db.two_cells import MemberCell, TwoCells
 
 OPERATIONS = ["resize", "migrate"]
 EFFECTS_MAX = 300

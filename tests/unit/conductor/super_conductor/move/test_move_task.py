@@ -15,7 +15,7 @@ from objects.fence import TRIES_MAX, Fence, FenceStep
 from objects.instance_fault import InstanceFault
 from tests.fixtures.control_plane import ControlPlane
 from tests.fixtures.direct_bus import moments
-from tests.fixtures.moves import (
+from tests.unit.conductor.super_conductor.move.moves import (
     an_instance,
     assert_as_before,
     assert_moved,
