@@ -10,14 +10,13 @@ import argparse
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from armillary.context import admin_context
 from tests.bench import decisions, throughput
 from tests.bench.markdown import machine, print_table, ratio, reference_cell
-from tests.bench.measuring import Times, measured_apart, repeated, three
+from tests.bench.measuring import measured_apart, repeated, three
 from tests.bench.placement_clients import QUESTIONS, query_of
 from tests.bench.placement_service import require_servers
 from tests.bench.reference import Reference, Result
@@ -119,9 +118,10 @@ def _round_trips(running: Deployment, options: argparse.Namespace) -> None:
     """One request at a time, beside the messages that it takes."""
     api, placement, context = running.api(), running.placement_api(), admin_context()
     query = query_of(QUESTIONS["no_limit"])
-    select = partial(_select_one, api.select_destinations)
     works: dict[str, Callable[[], object]] = {
-        "select, with candidates and claim": select,
+        "select, with candidates and claim": lambda: api.select_destinations(
+            context, a_request_spec(), [a_uuid()], fences=[FENCE]
+        ),
         "ping of the scheduler": lambda: api.ping(context),
         "candidates from placement": lambda: placement.get_allocation_candidates(context, query),
         "a claim in placement": lambda: running.claim_one(placement),
@@ -130,17 +130,9 @@ def _round_trips(running: Deployment, options: argparse.Namespace) -> None:
         name: repeated(work, options.rounds, pids=running.pids()) for name, work in works.items()
     }
     floor = sum(found.median for name, found in times.items() if "select" not in name)
-    rows = [[name, str(found), _of(found, floor)] for name, found in times.items()]
+    rows = [[name, str(found), f"{found.median / floor:.1f}"] for name, found in times.items()]
     rows.append(["the bare round trips together (medians)", f"{floor * 1e3:.1f}", "1.0"])
     print_table(f"One request over RPC, {options.fleet:,} hosts, ms", ["what", "ms", "times"], rows)
-
-
-def _select_one(select: Callable[..., object]) -> None:
-    select(admin_context(), a_request_spec(), [a_uuid()], fences=[FENCE])
-
-
-def _of(found: Times, floor: float) -> str:
-    return f"{found.median / floor:.1f}"
 
 
 def _throughput(running: Deployment, options: argparse.Namespace) -> None:

@@ -186,7 +186,7 @@ def test_nothing_is_lost_when_a_process_is_killed_in_the_middle_of_it(
     killed: str,
 ) -> None:
     """Placement stands before the allocations' rows, with the inventories written, when it dies."""
-    is_split = not is_split_now(machine)
+    is_split = machine.node in slots(machine)  # now it is not
     with database.engine.connect() as other:
         other.execute(sa.text("SELECT consumer_uuid FROM allocations FOR UPDATE"))
         split(machine, is_split=is_split)
@@ -197,10 +197,6 @@ def test_nothing_is_lost_when_a_process_is_killed_in_the_middle_of_it(
         other.rollback()
     machine.start(killed)
     wait_for_shape(machine, engine, guests, is_split=is_split)
-
-
-def is_split_now(machine: Machine) -> bool:
-    return machine.node not in slots(machine)
 
 
 def is_waiting(database: Database) -> bool:

@@ -72,12 +72,6 @@ def stolen(deployment, tmp_path):
         bus.close()
 
 
-def refusals(deployment, process):
-    """Return the lines in which a process says that it refused something."""
-    log = deployment.processes[process].log.read_text(errors="replace")
-    return [line for line in log.splitlines() if " Refused " in line]
-
-
 def test_everything_works_when_signatures_are_required(deployment, small):
     """Builds, a move with its messages in all directions, deletes: no message is refused."""
     uuids = [uuid for _ in range(5) for uuid in deployment.create_servers(small, 4)]
@@ -87,7 +81,7 @@ def test_everything_works_when_signatures_are_required(deployment, small):
         assert deployment.at_rest(uuids[:1])[uuids[0]]["status"] == status
     assert_nothing_is_lost(deployment, uuids)
     delete_everything(deployment)
-    assert [line for name in deployment.processes for line in refusals(deployment, name)] == []
+    assert deployment.refusals() == []
 
 
 LIES = {
@@ -135,12 +129,12 @@ def test_a_stolen_agents_key_opens_nothing_but_itself(deployment, stolen):
         is_known = topic in HEARS_AGENTS
         bus = stolen(url_of(deployment, topic))
         api = Anything(bus, BY_TOPIC[topic], timeout_seconds=10 if is_known else 0.2)
-        before = len(refusals(deployment, SERVED_BY[topic]))
+        before = len(deployment.refusals(SERVED_BY[topic]))
         for method in tried:
             with pytest.raises(exception.Forbidden if is_known else exception.RpcTimeout):
                 api.call(method, server_of(deployment, topic), agent="cell2-agent-2")
         wait_for(
-            lambda: len(refusals(deployment, SERVED_BY[topic])) >= before + len(tried),  # noqa: B023
+            lambda: len(deployment.refusals(SERVED_BY[topic])) >= before + len(tried),  # noqa: B023
             f"every message to {topic} is refused", 10,
         )  # fmt: skip
 
@@ -169,7 +163,7 @@ def test_a_revoked_agent_is_not_heard_any_more(deployment):
     at_super = deployment.trust_path("super", AGENTS)
     at_super.write_text(deployment.authority.path(AGENTS).read_text())
     wait_for(
-        lambda: any("unknown_key" in line for line in refusals(deployment, "cell2-conductor")),
+        lambda: any("unknown_key" in line for line in deployment.refusals("cell2-conductor")),
         "the cell's conductor refuses the agent",
         30,
     )

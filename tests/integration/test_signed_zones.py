@@ -198,16 +198,6 @@ def zones(tmp_path_factory):
         yield made
 
 
-def refusals(zone):
-    """Return what the processes of a zone refused."""
-    return [
-        line
-        for process in zone.processes.values()
-        for line in process.log.read_text(errors="replace").splitlines()
-        if " Refused " in line
-    ]
-
-
 def test_a_server_is_built_shown_and_deleted_across_zones(zones):
     """Questions, orders, answers and summaries are signed by one zone and checked by the other."""
     root = zones["root"]
@@ -215,7 +205,7 @@ def test_a_server_is_built_shown_and_deleted_across_zones(zones):
     shown = root.wait_for_status(uuid, "ACTIVE", "ERROR")
     assert (shown["status"], shown["armillary:zone"]) == ("ACTIVE", "eu")
     root.delete_servers(uuid)
-    assert [line for zone in zones.values() for line in refusals(zone)] == []
+    assert [line for zone in zones.values() for line in zone.refusals()] == []
     assert zones["eu"].doors["border"].clients == {"services-of-root"}
 
 
@@ -244,13 +234,13 @@ def test_a_child_speaks_for_itself_only(zones, tmp_path):
     """Its key signs a summary of another zone, and an agent's key one of its own: both refused."""
     root, child = zones["root"], zones["eu"]
     for name, zone in (("super", "us"), ("eu-agent", "eu")):
-        before = len(refusals(root))
+        before = len(root.refusals())
         bus = Bus(
             messaging_conf(), child.top_url, lock_directory=tmp_path,
             post=child.authority.post(name, nonces=f"forged-{name}"),
         )  # fmt: skip
         ZoneSummariesAPI(bus).update_summary(admin_context(), _a_summary(zone))
-        wait_for(lambda: len(refusals(root)) > before, f"{name} is refused", 20)  # noqa: B023
+        wait_for(lambda: len(root.refusals()) > before, f"{name} is refused", 20)  # noqa: B023
         bus.close()
     assert root.hosts_below() == {"eu": 1}
 
@@ -265,12 +255,12 @@ def test_an_agents_key_opens_no_zone(zones, tmp_path):
         messaging_conf(), child.top_url, lock_directory=tmp_path,
         post=child.authority.post("eu-agent", nonces="stolen"),
     )  # fmt: skip
-    before = len(refusals(child))
+    before = len(child.refusals())
     for method in ZoneAPI.METHODS:
         with pytest.raises(exception.RpcAnswerRefused):
             Anything(bus, ZoneAPI, timeout_seconds=2).call(method, path=[], agent="eu-agent")
     bus.close()
-    assert len(refusals(child)) == before + len(ZoneAPI.METHODS)
+    assert len(child.refusals()) == before + len(ZoneAPI.METHODS)
 
 
 def _a_summary(zone):

@@ -6,8 +6,7 @@ import contextlib
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 import requests
 
 from armillary.db import Database
+from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import free_port
 
 PROGRAMS = Path(sys.executable).parent
@@ -29,7 +29,12 @@ def running(command: list[str], port: int, **environment: str) -> Iterator[psuti
     """Run a program until the end of the block, from when it answers on its port."""
     process = psutil.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     try:
-        wait_until(lambda: answers(port) or not process.is_running())
+        wait_for(
+            lambda: answers(port) or not process.is_running(),
+            "it answers or ends",
+            SECONDS_MAX,
+            0.05,
+        )
         yield process
     finally:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -37,13 +42,6 @@ def running(command: list[str], port: int, **environment: str) -> Iterator[psuti
                 one.kill()
         process.wait(SECONDS_MAX)
         process.stderr.close()
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    give_up_at = time.monotonic() + SECONDS_MAX
-    while not condition():
-        assert time.monotonic() < give_up_at, "not seen in time"
-        time.sleep(0.05)
 
 
 def answers(port: int) -> bool:
