@@ -31,7 +31,7 @@ def test_a_server_without_allocations_gets_those_of_its_flavor(
     )
     assert cloud.held(server.uuid) == {server.uuid: {cloud.nodes[0]: {"resources": HELD}}}
     (item,) = cloud.engine.allocations.list(marker=None, limit=10)
-    assert (item["project_id"], item["user_id"], item["consumer_type"]) == ("p7", "u7", "INSTANCE")
+    assert (item.project_id, item.user_id, item.consumer_type) == ("p7", "u7", "INSTANCE")
     assert run_placement("heal-allocations")[0] == 4
 
 

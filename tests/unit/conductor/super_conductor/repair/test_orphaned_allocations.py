@@ -12,8 +12,8 @@ from conductor.super_conductor.db.moves import Move
 from conductor.super_conductor.repair.orphaned_allocations import CONSUMERS_MAX, Orphans
 from objects.cell_mapping import CELL0_UUID
 from tests import builders
+from tests.builders import a_migration
 from tests.fixtures.control_plane import NOW, ControlPlane, a_user
-from tests.fixtures.operated_servers import a_migration
 from tests.fixtures.placement import placement_template, placement_url
 from tests.fixtures.placement_repair import Cloud, cloud
 

@@ -16,9 +16,9 @@ from conductor.super_conductor.zones.uuid_translation import UuidTranslation
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction
 from rpc.serializer import ObjectSerializer
-from tests.builders import A_TIME, a_uuid
-from tests.fixtures.control_plane import CellConductor, a_user, an_admin
-from tests.fixtures.operated_servers import a_migration
+from tests.builders import A_TIME, a_migration, a_uuid
+from tests.fixtures.control_plane import a_user, an_admin
+from tests.fixtures.fake_cell_conductor import CellConductor
 from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show
 
