@@ -45,7 +45,7 @@ def test_who_may_call_a_topic_has_an_account_that_reaches_it(topic: str) -> None
     broker = CELL if topic in IN_CELL else TOP
     methods = BY_TOPIC[topic].METHODS.values()
     roles = {caller.role for method in methods for caller in method.callers}
-    assert roles
+    assert roles or not methods  # the API's topic only receives trust lists
     for role in sorted(roles):
         account = ACCOUNTS.get(role, role.replace("_", "-"))
         part = TABLE[account].get(broker, BrokerUse())

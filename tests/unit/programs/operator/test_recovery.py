@@ -86,8 +86,8 @@ def a_reservation(**values: Any) -> api.Reservation:
 def an_operation(**values: Any) -> cell.InstanceOperation:
     given: dict[str, Any] = {
         "instance_uuid": builders.a_uuid(), "operation": "live_migrate", "stage": "copy",
-        "sequence": 1, "number": 1, "migration_uuid": None, "facts": {}, "context": {}, "tries": 2,
-        "created_at": ago(50), "lease_owner": None, "lease_expires_at": time.time() - 1,
+        "sequence": 1, "number": 1, "migration_uuid": None, "flow_state": {}, "context": {},
+        "tries": 2, "created_at": ago(50), "lease_owner": None, "lease_expires_at": time.time() - 1,
     }  # fmt: skip
     return cell.InstanceOperation(**{**given, **values})
 
