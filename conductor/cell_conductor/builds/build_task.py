@@ -33,7 +33,6 @@ from objects.fence import FENCE_FINAL
 from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
 from objects.packed.claim_batch import AnyResult
-from objects.request_spec import RequestSpec
 from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)
@@ -214,7 +213,7 @@ class Build(base_task.Task[models.InstanceBuild]):
             return services.find_by_hosts(session, {host for host in hosts if host is not None})
 
     def _command_of(self, work: WorkItem, service: models.Service | None) -> BuildCommand:
-        spec: RequestSpec = RequestSpec.obj_from_primitive(work.row.request_spec)
+        spec = work.row.request_spec.load()
         tried = attempts.selections_so_far(work.row)
         return BuildCommand(
             agent=str(service and service.agent),

@@ -134,9 +134,8 @@ class SuperConductorEndpoints(BackgroundTasks):
         migration_uuid: str,
         destination: dict[str, Any],
     ) -> None:
-        found = as_stored(destination)
         leases = self._operations.go_on(
-            instance_uuid, migration_uuid, found["selections"], found["request_spec"]
+            instance_uuid, migration_uuid, destination["selections"], destination["request_spec"]
         )
         self._begin(self._operations, context, leases)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from conductor.cell_conductor.operations.flow import AgentStage, Side
 from conductor.common.cell_db import instances, models
 from conductor.common.cell_db.flow_states import End, Move
-from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand
 from objects.pci import pci_claimed
@@ -64,7 +63,7 @@ def _at_end(instance: Instance, end: End) -> Instance:
         cell_uuid=end.cell_uuid or instance.cell_uuid,
     )
     if end.flavor is not None:
-        made.flavor = Flavor.obj_from_primitive(end.flavor)
+        made.flavor = end.flavor.load()
     return made
 
 
@@ -72,7 +71,7 @@ def _spec(move: Move) -> RequestSpec | None:
     """Return the request spec for the host being tried."""
     if move.request_spec is None:
         return None
-    spec: RequestSpec = RequestSpec.obj_from_primitive(move.request_spec)
+    spec = move.request_spec.load()
     if move.selections:
         chosen = move.selection
         spec.limits = chosen.limits

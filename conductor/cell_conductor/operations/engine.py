@@ -44,6 +44,7 @@ from conductor.common.cell_db import (
     services,
 )
 from conductor.common.cell_db.flow_states import FlowState, Move
+from conductor.common.cell_db.stored_object import StoredObject
 from conductor.common.clock import Clock
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
@@ -51,6 +52,8 @@ from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import InstanceCommand
 from objects.instances.server_record import ServerRecord
+from objects.request_spec import RequestSpec
+from objects.selection import Selection
 from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)
@@ -151,18 +154,18 @@ class Operations(base_task.Task[models.InstanceOperation]):
         self,
         instance_uuid: str,
         migration_uuid: str,
-        selections: list[dict[str, Any]],
-        request_spec: dict[str, Any],
+        selections: Sequence[Selection],
+        request_spec: RequestSpec,
     ) -> list[Lease]:
         """Leave the super conductor's stage with the hosts that it found; idempotent.
 
-        Selections and request spec are in wire form. Raises Conflict if the operation no longer
-        exists.
+        Raises Conflict if the operation no longer exists.
         """
+        found = [StoredObject.of(selection) for selection in selections]
+        spec = StoredObject.of(request_spec)
 
         def note(row: models.InstanceOperation) -> None:
-            move = Move.of(row)
-            dataclasses.replace(move, selections=selections, request_spec=request_spec).store(row)
+            dataclasses.replace(Move.of(row), selections=found, request_spec=spec).store(row)
 
         return self._leave_super(instance_uuid, migration_uuid, note, lambda stage: stage.then)
 

@@ -26,6 +26,7 @@ from conductor.cell_conductor.operations.power import RUNNING, take_power_state
 from conductor.cell_conductor.operations.rows import Rows, fence
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import End, Move
+from conductor.common.cell_db.stored_object import StoredObject
 from objects.allocation import AllocationClaim
 from objects.fence import FENCE_FINAL, FenceStep
 from objects.instances.instance_command import Verb
@@ -46,7 +47,8 @@ def begin(rows: Rows, arguments: Mapping[str, Any]) -> None:
     ``arguments``: migration_uuid, migration_type, new_flavor (wire form; absent: unchanged).
     """
     instance = rows.instance
-    new_flavor = arguments.get("new_flavor") or instance.flavor
+    larger = arguments.get("new_flavor")
+    new_flavor = instance.flavor if larger is None else StoredObject(larger)
     rows.session.add(
         models.Migration(
             uuid=arguments["migration_uuid"],

@@ -20,7 +20,6 @@ from armillary.db import Database
 from conductor.common.cell_db import actions, faults, instances, migrations, models
 from conductor.common.cell_db.flow_states import End, FinishedMove, Move
 from conductor.super_conductor.interface import SuperConductorAPI
-from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import InstanceCommand
@@ -142,7 +141,7 @@ def _moved(instance: Instance, end: End, vm_state: str) -> Instance:
         task_state=None,
     )
     if end.flavor is not None:
-        made.flavor = Flavor.obj_from_primitive(end.flavor)
+        made.flavor = end.flavor.load()
     if end.availability_zone:
         made.availability_zone = end.availability_zone
     return made

@@ -17,6 +17,7 @@ from conductor.cell_conductor.operations.power import RUNNING, set_state_by_powe
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import Rebuild
+from conductor.common.cell_db.stored_object import StoredObject
 from objects.instances.instance_command import Verb
 
 REBUILD_GUEST = "rebuild_guest"
@@ -29,7 +30,8 @@ def _begin(rows: Rows, arguments: Mapping[str, Any]) -> None:
     is_on = instance.power_state == RUNNING or state.was == "error"
     dataclasses.replace(state, is_on=is_on).store(rows.operation)
     if "image" in arguments:
-        instance.image = arguments["image"]
+        image = arguments["image"]
+        instance.image = None if image is None else StoredObject(image)
     if arguments.get("name"):
         instance.name = arguments["name"]
     if arguments.get("metadata") is not None:

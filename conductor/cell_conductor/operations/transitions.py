@@ -25,6 +25,7 @@ from conductor.cell_conductor.operations.flow import (
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import actions, faults, migrations, models, notify
 from conductor.common.cell_db.flow_states import FlowState, LiveMove
+from conductor.common.cell_db.stored_object import StoredObject
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
 from objects.instance_fault import InstanceFault
@@ -37,7 +38,7 @@ _PHASES = {None: "start", actions.SUCCESS: "end", actions.ERROR: "error"}
 
 def record_failure(row: models.InstanceOperation, fault: InstanceFault) -> None:
     """Store why a stage failed; an operation that is undone ends with the last such fault."""
-    dataclasses.replace(FlowState.of(row), fault=fault.obj_to_primitive()).store(row)
+    dataclasses.replace(FlowState.of(row), fault=StoredObject.of(fault)).store(row)
 
 
 class Transitions:

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from conductor.common.cell_db import models
 from conductor.common.cell_db.leased_rows import LeasedRows
+from conductor.common.cell_db.stored_object import StoredObject
 from conductor.common.leases import Lease
 from objects.instances.build_request import BuildRequest
 
@@ -44,7 +45,7 @@ def insert(
             "position": 0,
             "fence": request.fence,
             "selections": [selection.obj_to_primitive() for selection in request.selections],
-            "request_spec": request.request_spec.obj_to_primitive(),
+            "request_spec": StoredObject.of(request.request_spec),
             "tries": 0,
             "created_at": now,
             **leases[request.instance_uuid].columns,

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
-from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
@@ -28,6 +26,7 @@ from conductor.common.cell_db import (
     models,
     services,
 )
+from conductor.common.cell_db.stored_object import StoredObject
 from objects.instances.instance_action import InstanceAction
 from objects.instances.migration import ENDED, MigrationStatus
 from objects.instances.server_record import ServerRecord
@@ -38,6 +37,8 @@ _ENDS_AS = {
 }
 """Migration status when a copy was last updated -> status at its end."""
 _OF_FAULT = ("instance_uuid", "attempt", "host", "code", "message", "details")
+_OF_ACTION = ("instance_uuid", "action", "request_id", "project_id", "user_id", "message")
+_OF_EVENT = ("event", "host", "attempt", "finish_time", "result", "details")
 _OF_MIGRATION = ("status", "source_host", "source_node", "dest_host", "dest_node")
 
 
@@ -64,8 +65,7 @@ def keep(session: Session, record: ServerRecord, *, now: datetime) -> None:
         raise _conflict(record, f"the instance is {row.vm_state} here, {row.task_state}")
     if row is not None and deletes.lock(session, row.uuid) is not None:
         raise _conflict(record, "the instance is being deleted here")
-    values = {**instances.values_of(record.instance, now), "host": None, "node": None}
-    _write(session, row, values, record, now=now, hidden=True)
+    _write(session, row, record, now=now, hidden=True)
     _keep_migration(session, move, record, now=now)
 
 
@@ -83,8 +83,7 @@ def take_over(session: Session, record: ServerRecord, *, now: datetime) -> None:
     is_gone = row.deleted_at is not None or deletes.lock(session, row.uuid) is not None
     if is_gone or move.status in ENDED:
         raise _conflict(record, f"it is over here ({move.status})")
-    values = {**instances.values_of(record.instance, now), "task_state": None}
-    _write(session, row, values, record, now=now, hidden=False)
+    _write(session, row, record, now=now, hidden=False)
     _keep_migration(session, move, record, now=now)
     _take_history(session, record, now=now)
     host_seq.touch_hosts(session, [row.host])
@@ -149,15 +148,16 @@ def list_unchanged(
 def _write(
     session: Session,
     row: models.Instance | None,
-    values: dict[str, Any],
     record: ServerRecord,
     *,
     now: datetime,
     hidden: bool,
 ) -> None:
-    """Write a row with the other cell's values."""
-    mine = {
-        **values,
+    """Write a row with the other cell's values; a hidden one has no host, the instance no task."""
+    without = {"host": None, "node": None} if hidden else {"task_state": None}
+    values = {
+        **instances.values_of(record.instance, now),
+        **without,
         "hidden": hidden,
         "commands_total": record.commands_total,
         "migration_payload": None,
@@ -165,10 +165,10 @@ def _write(
         "updated_at": now,
     }
     if row is None:
-        session.add(models.Instance(**mine))
+        session.add(models.Instance(**values))
         session.flush()
         return
-    for name, value in mine.items():
+    for name, value in values.items():
         setattr(row, name, value)
 
 
@@ -181,8 +181,8 @@ def _keep_migration(
             uuid=move.uuid,
             instance_uuid=move.instance_uuid,
             migration_type=move.migration_type,
-            old_flavor=None if move.old_flavor is None else move.old_flavor.obj_to_primitive(),
-            new_flavor=None if move.new_flavor is None else move.new_flavor.obj_to_primitive(),
+            old_flavor=None if move.old_flavor is None else StoredObject.of(move.old_flavor),
+            new_flavor=None if move.new_flavor is None else StoredObject.of(move.new_flavor),
             request_id=move.request_id,
             project_id=move.project_id,
             user_id=move.user_id,
@@ -216,30 +216,20 @@ def _take_history(session: Session, record: ServerRecord, *, now: datetime) -> N
 
 def _take_action(session: Session, action: InstanceAction, *, now: datetime) -> None:
     key = str(uuid.uuid4())
-    names = ("instance_uuid", "action", "request_id", "project_id", "user_id", "message")
     session.add(
         models.InstanceAction(
             uuid=key,
             start_time=action.start_time or now,
             finish_time=action.finish_time or now,  # the handover ends it
-            **{name: getattr(action, name) for name in names},
+            **{name: getattr(action, name) for name in _OF_ACTION},
         )
     )
     session.flush()
-    _take_events(session, key, action, now=now)
-
-
-def _take_events(session: Session, key: str, action: InstanceAction, *, now: datetime) -> None:
-    rows: Sequence[dict[str, Any]] = [
+    rows = [
         {
+            **{name: getattr(event, name) for name in _OF_EVENT},
             "action_uuid": key,
-            "event": event.event,
-            "host": event.host,
-            "attempt": event.attempt,
             "start_time": event.start_time or now,
-            "finish_time": event.finish_time,
-            "result": event.result,
-            "details": event.details,
         }
         for event in action.events
     ]

@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from conductor.common.cell_db import models
+from conductor.common.cell_db.stored_object import StoredObject
+from objects.flavor import Flavor
 from objects.instance_fault import InstanceFault
+from objects.request_spec import RequestSpec
 from objects.selection import Selection
 
 SIDES = ("source", "destination")
@@ -19,42 +22,56 @@ SIDES = ("source", "destination")
 
 @dataclasses.dataclass(frozen=True)
 class End:
-    """The instance at one end of a move; ``flavor`` is in wire form."""
+    """The instance at one end of a move."""
 
     host: str | None
     node: str | None
     attempt: int
-    flavor: dict[str, Any] | None = None
+    flavor: StoredObject[Flavor] | None = None
     availability_zone: str | None = None
     cell_uuid: str | None = None
 
 
+_OBJECTS = frozenset({"fault", "flavor", "new_flavor", "request_spec"})
+"""Fields with a versioned object; ``selections`` has a list of them."""
+
+
 def _from_stored(cls: type[Any], stored: Mapping[str, Any]) -> Any:
     values = {
-        field.name: stored[field.name]
+        field.name: _decoded(field.name, stored[field.name])
         for field in dataclasses.fields(cls)
         if stored.get(field.name) is not None
     }
-    for side in SIDES:
-        if isinstance(values.get(side), Mapping):
-            values[side] = _end(values[side])
     return cls(**values)
 
 
-def _end(stored: Mapping[str, Any]) -> End:
-    values: dict[str, Any] = {
-        field.name: stored.get(field.name) for field in dataclasses.fields(End)
-    }
-    return End(**values)
+def _decoded(name: str, stored: Any) -> Any:
+    if stored is None:
+        return None
+    if name in _OBJECTS:
+        return StoredObject(stored)
+    if name == "selections":
+        return [StoredObject(each) for each in stored]
+    if name in SIDES and isinstance(stored, Mapping):
+        fields = dataclasses.fields(End)
+        return End(**{field.name: _decoded(field.name, stored.get(field.name)) for field in fields})
+    return stored
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, StoredObject):
+        return value.primitive
+    if isinstance(value, list):
+        return [_encoded(each) for each in value]
+    if isinstance(value, End):
+        fields = dataclasses.fields(value)
+        return {field.name: _encoded(getattr(value, field.name)) for field in fields}
+    return value
 
 
 def _to_stored(state: Any) -> dict[str, Any]:
     values = {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}
-    return {
-        name: vars(value).copy() if isinstance(value, End) else value
-        for name, value in values.items()
-        if value is not None
-    }
+    return {name: _encoded(value) for name, value in values.items() if value is not None}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,21 +79,19 @@ class FlowState:
     """State of any operation.
 
     ``was`` is the ``vm_state`` at its start, ``cell_uuid`` this cell; ``fault`` is the last failure
-    of a stage, in wire form.
+    of a stage.
     """
 
     was: str
     cell_uuid: str | None = None
-    fault: dict[str, Any] | None = None
+    fault: StoredObject[InstanceFault] | None = None
 
     @classmethod
     def of(cls, operation: models.InstanceOperation) -> Self:
-        """Return the state of an operation."""
         return cls.from_stored(operation.flow_state)
 
     @classmethod
     def from_stored(cls, flow_state: Mapping[str, Any]) -> Self:
-        """Return a state from its stored form."""
         state: Self = _from_stored(cls, flow_state)
         return state
 
@@ -86,8 +101,7 @@ class FlowState:
 
     @property
     def last_fault(self) -> InstanceFault | None:
-        """The last failure of a stage."""
-        return None if self.fault is None else InstanceFault.obj_from_primitive(self.fault)
+        return None if self.fault is None else self.fault.load()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,17 +122,17 @@ class Rebuild(FlowState):
 class Move(FlowState):
     """State of an operation that changes hosts.
 
-    ``selections`` and ``request_spec`` are the super conductor's answer, in wire form; ``position``
-    is that of the host being tried. ``source`` is None when the instance is unshelved.
+    ``selections`` and ``request_spec`` are the super conductor's answer; ``position`` is that of
+    the host being tried. ``source`` is None when the instance is unshelved.
     ``is_on``: whether the guest ran at the source. ``is_kept_off``: it did, and cannot be powered
     on there again. ``is_lost``: it may be off on a host that is down.
     """
 
     source: End | None = None
     destination: End | None = None
-    new_flavor: dict[str, Any] | None = None
-    selections: list[dict[str, Any]] | None = None
-    request_spec: dict[str, Any] | None = None
+    new_flavor: StoredObject[Flavor] | None = None
+    selections: list[StoredObject[Selection]] | None = None
+    request_spec: StoredObject[RequestSpec] | None = None
     position: int = 0
     is_on: bool = False
     is_kept_off: bool = False
@@ -126,16 +140,13 @@ class Move(FlowState):
 
     @property
     def selection(self) -> Selection:
-        """The selection being tried."""
         return self.selection_at(self.position)
 
     def selection_at(self, position: int) -> Selection:
-        """Return a selection."""
         assert self.selections is not None, "the super conductor has answered"
-        return Selection.obj_from_primitive(self.selections[position])
+        return self.selections[position].load()
 
     def has_selection(self, position: int) -> bool:
-        """Return whether there is a host left to try."""
         return position < len(self.selections or ())
 
     def end(self, side: str) -> End:
@@ -161,15 +172,11 @@ class Move(FlowState):
         """Whether it leads to, came from, or was going to lead to another cell."""
         if any(self.other_cell(side) for side in SIDES):
             return True
-        key = Selection.primitive_key("data")
-        chosen = [each[key].get("cell_uuid") for each in self.selections or ()]
-        return self.cell_uuid is not None and any(
-            cell not in (None, self.cell_uuid) for cell in chosen
-        )
+        cells = {each.load().cell_uuid for each in self.selections or ()}
+        return self.cell_uuid is not None and not cells <= {None, self.cell_uuid}
 
     @property
     def hosts(self) -> list[str]:
-        """Hosts at the known ends."""
         ends = [self._find_end(side) for side in SIDES]
         return [end.host for end in ends if end is not None and end.host is not None]
 
@@ -199,26 +206,11 @@ class LiveMove(Move):
 
 
 @dataclasses.dataclass(frozen=True)
-class FinishedMove:
-    """What is kept of a move until it is confirmed or reverted, in ``Migration.flow_state``.
-
-    It is sent to the other cell of the move.
-    """
-
-    was: str
-    source: End | None = None
-    destination: End | None = None
-    is_on: bool = False
-
-    @classmethod
-    def of(cls, operation: models.InstanceOperation) -> Self:
-        """Return what is kept of an operation."""
-        move = Move.of(operation)
-        return cls(move.was, move.source, move.destination, move.is_on)
+class _KeptByMigration:
+    """What is kept of an operation that has ended, in ``Migration.flow_state``."""
 
     @classmethod
     def of_migration(cls, migration: models.Migration) -> Self:
-        """Return what is kept of a migration."""
         found: Self = _from_stored(cls, migration.flow_state)
         return found
 
@@ -228,20 +220,22 @@ class FinishedMove:
 
 
 @dataclasses.dataclass(frozen=True)
-class Evacuated:
-    """What is kept of an evacuation until its source is back, in ``Migration.flow_state``.
+class FinishedMove(_KeptByMigration):
+    """A move until it is confirmed or reverted; sent to the other cell of the move, too."""
 
-    ``attempt`` is that of the instance at the source.
-    """
-
-    attempt: int = 0
+    was: str
+    source: End | None = None
+    destination: End | None = None
+    is_on: bool = False
 
     @classmethod
-    def of_migration(cls, migration: models.Migration) -> Self:
-        """Return what is kept of a migration."""
-        found: Self = _from_stored(cls, migration.flow_state)
-        return found
+    def of(cls, operation: models.InstanceOperation) -> Self:
+        move = Move.of(operation)
+        return cls(move.was, move.source, move.destination, move.is_on)
 
-    def stored(self) -> dict[str, Any]:
-        """Return the stored form."""
-        return _to_stored(self)
+
+@dataclasses.dataclass(frozen=True)
+class Evacuated(_KeptByMigration):
+    """An evacuation until its source is back; ``attempt`` is the instance's at the source."""
+
+    attempt: int = 0

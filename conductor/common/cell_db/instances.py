@@ -17,8 +17,7 @@ from sqlalchemy.orm.attributes import set_committed_value
 from armillary import exception
 from armillary.context import RequestContext
 from conductor.common.cell_db import actions, faults, migrations, models, notify
-from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from conductor.common.cell_db.stored_object import StoredObject
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 
@@ -255,7 +254,6 @@ def remove(session: Session, instance_uuids: Sequence[str]) -> None:
 def to_object(
     row: models.Instance, *, cell_uuid: str | None, fault: InstanceFault | None = None
 ) -> Instance:
-    """Convert a row to the object that other processes use."""
     values = {
         column: getattr(row, column)
         for column in Instance.fields
@@ -263,8 +261,8 @@ def to_object(
     }
     return Instance.from_values(
         values,
-        flavor=Flavor.obj_from_primitive(row.flavor),
-        image=None if row.image is None else ImageMeta.obj_from_primitive(row.image),
+        flavor=row.flavor.load(),
+        image=None if row.image is None else row.image.load(),
         metadata=row.metadata_,
         cell_uuid=cell_uuid,
         fault=fault,
@@ -287,8 +285,8 @@ def values_of(instance: Instance, now: datetime) -> dict[str, Any]:
     }
     return {
         **values,
-        "flavor": instance.flavor.obj_to_primitive(),
-        "image": None if instance.image is None else instance.image.obj_to_primitive(),
+        "flavor": StoredObject.of(instance.flavor),
+        "image": None if instance.image is None else StoredObject.of(instance.image),
         "metadata_": instance.metadata,
         "created_at": (instance.created_at or now).replace(microsecond=0),
     }

@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.common.cell_db import models
-from objects.flavor import Flavor
 from objects.instances.migration import ENDED, Migration, MigrationStatus, MigrationType
 
 _FILTERS = ("instance_uuid", "status", "migration_type", "source_host", "dest_host", "uuid")
@@ -18,12 +17,10 @@ _HAS_ENDED = models.Migration.status.in_(sorted(ENDED))
 
 
 def find(session: Session, migration_uuid: str) -> models.Migration | None:
-    """Return a row; None if there is none."""
     return session.get(models.Migration, migration_uuid)
 
 
 def find_all(session: Session, uuids: Collection[str]) -> dict[str, models.Migration]:
-    """Return rows by UUID."""
     query = sa.select(models.Migration).where(models.Migration.uuid.in_(uuids))
     return {row.uuid: row for row in session.scalars(query)}
 
@@ -57,7 +54,6 @@ def latest_ends(session: Session, instance_uuid: str) -> set[str]:
 
 
 def list_of_hosts(session: Session, hosts: Collection[str]) -> list[models.Migration]:
-    """Return the unfinished migrations from or to these hosts."""
     query = sa.select(models.Migration).where(
         ~_HAS_ENDED,
         models.Migration.source_host.in_(hosts) | models.Migration.dest_host.in_(hosts),
@@ -110,22 +106,16 @@ def list_page(
 
 
 def remove(session: Session, instance_uuids: Sequence[str]) -> None:
-    """Delete all migrations of these instances."""
     session.execute(
         sa.delete(models.Migration).where(models.Migration.instance_uuid.in_(instance_uuids))
     )
 
 
 def to_object(row: models.Migration, *, cell_uuid: str | None) -> Migration:
-    """Convert a row to the object that other processes use."""
     columns = set(Migration.fields) - {"old_flavor", "new_flavor", "cell_uuid"}
     return Migration.from_values(
         {name: getattr(row, name) for name in columns},
-        old_flavor=_flavor(row.old_flavor),
-        new_flavor=_flavor(row.new_flavor),
+        old_flavor=None if row.old_flavor is None else row.old_flavor.load(),
+        new_flavor=None if row.new_flavor is None else row.new_flavor.load(),
         cell_uuid=cell_uuid,
     )
-
-
-def _flavor(primitive: dict[str, Any] | None) -> Flavor | None:
-    return None if primitive is None else Flavor.obj_from_primitive(primitive)

@@ -9,7 +9,11 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from conductor.common.cell_db.stored_object import StoredColumn, StoredObject
 from conductor.common.leases import LeaseMixin
+from objects.flavor import Flavor
+from objects.image_meta import ImageMeta
+from objects.request_spec import RequestSpec
 
 NAME_LENGTH = 255
 UUID_LENGTH = 36
@@ -48,6 +52,9 @@ class Base(DeclarativeBase):
         dict[str, list[str]]: sa.JSON(none_as_null=True),
         dict[str, dict[str, float]]: sa.JSON(none_as_null=True),
         list[Any]: sa.JSON(none_as_null=True),
+        StoredObject[Flavor]: StoredColumn,
+        StoredObject[ImageMeta]: StoredColumn,
+        StoredObject[RequestSpec]: StoredColumn,
     }
 
 
@@ -145,8 +152,8 @@ class Instance(Base):
     reservation_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH), index=True)
     request_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
     launch_index: Mapped[int]
-    flavor: Mapped[dict[str, Any]]
-    image: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    flavor: Mapped[StoredObject[Flavor]]
+    image: Mapped[StoredObject[ImageMeta] | None]
     metadata_: Mapped[dict[str, str]] = mapped_column("metadata")
     availability_zone: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
     host: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH), index=True)
@@ -187,7 +194,7 @@ class InstanceBuild(LeaseMixin, Base):
     position: Mapped[int]
     fence: Mapped[int]
     selections: Mapped[list[Any]]
-    request_spec: Mapped[dict[str, Any]]
+    request_spec: Mapped[StoredObject[RequestSpec]]
     tries: Mapped[int]
     created_at: Mapped[datetime]
 
@@ -251,8 +258,8 @@ class Migration(Base):
     source_node: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
     dest_host: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
     dest_node: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
-    old_flavor: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
-    new_flavor: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    old_flavor: Mapped[StoredObject[Flavor] | None]
+    new_flavor: Mapped[StoredObject[Flavor] | None]
     memory_total_mb: Mapped[int | None]
     memory_remaining_mb: Mapped[int | None]
     flow_state: Mapped[dict[str, Any]]

@@ -12,6 +12,7 @@ from armillary.context import admin_context
 from conductor.cell_conductor.builds.build_task import HOST_LOST, Batch
 from conductor.common.cell_db import models
 from conductor.common.cell_db.builds import Stage
+from conductor.common.cell_db.stored_object import StoredObject
 from objects.instances.build_request import BuildRequest
 from tests.fixtures.cell import (
     FENCE,
@@ -398,7 +399,7 @@ def test_a_build_that_cannot_be_worked_on_does_not_stop_the_others(cell: Cell) -
     with cell.database.writer() as session:
         row = session.get(models.InstanceBuild, bad.instance_uuid)
         assert row is not None
-        row.request_spec = {"not": "a request spec"}
+        row.request_spec = StoredObject({"not": "a request spec"})
     cell.build.run(admin_context(), leases)
     assert good.instance_uuid in [command.uuid for command in cell.agents["a"].commands]
     release_leases = {row.instance_uuid: row.tries for row in cell.rows(models.InstanceBuild)}

@@ -1,0 +1,40 @@
+"""Versioned objects in columns: stored in their wire form, decoded when they are asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Generic, Self, TypeVar, cast
+
+import sqlalchemy as sa
+
+from objects.base import ArmillaryObject
+
+T = TypeVar("T", bound=ArmillaryObject)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StoredObject(Generic[T]):
+    """A versioned object; rows are read far more often than the objects in them."""
+
+    primitive: dict[str, Any]
+
+    @classmethod
+    def of(cls, made: T) -> Self:
+        return cls(made.obj_to_primitive())
+
+    def load(self) -> T:
+        """Return the object, a new one at each call."""
+        return cast(T, ArmillaryObject.obj_from_primitive(self.primitive))
+
+
+class StoredColumn(sa.TypeDecorator[StoredObject[Any]]):
+    """A JSON column with the wire form of a versioned object."""
+
+    impl = sa.JSON(none_as_null=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: StoredObject[Any] | None, dialect: sa.Dialect) -> Any:
+        return None if value is None else value.primitive
+
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> StoredObject[Any] | None:
+        return None if value is None else StoredObject(value)
