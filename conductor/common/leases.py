@@ -124,7 +124,6 @@ class Leases:
         return set(session.scalars(sa.select(self._key).where(*self._any_of(leases))))
 
     def renew_all(self, session: Session, leases: Collection[Lease]) -> int:
-        """Renew many leases in one statement; return the number of those that were not lost."""
         if not leases:
             return 0
         ours = [self._model.lease_owner.in_([lease.owner for lease in leases])]
@@ -204,11 +203,9 @@ class LeaseKeeper:
         self._kept[lease.owner] = lease
 
     def drop(self, lease: Lease) -> None:
-        """Stop renewing this lease."""
         self._kept.pop(lease.owner, None)
 
     def renew_all(self) -> None:
-        """Renew all kept leases."""
         kept = list(self._kept.values())
         if kept:
             self._database.run_in_writer(lambda session: self._leases.renew_all(session, kept))

@@ -100,7 +100,6 @@ class ServiceRecords:
             write()
 
     def record_own_heartbeat(self) -> None:
-        """Store a heartbeat of this conductor."""
         self.record_heartbeat(
             self._conf.host, service_history.CONDUCTOR, service_history.CURRENT_VERSION
         )
@@ -125,7 +124,6 @@ class ServiceRecords:
         return self._cached[1]
 
     def list_all(self) -> list[Service]:
-        """Return all records, with ``up`` computed."""
         with self._database.reader() as session:
             return services.list_all(
                 session, now=moment(self._now()),

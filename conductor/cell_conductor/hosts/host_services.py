@@ -177,7 +177,6 @@ class HostServices:
     # Requests of operators
 
     def list_all(self) -> list[Service]:
-        """Return all records, with ``up`` computed."""
         with self._database.reader() as session:
             return services.list_all(
                 session, now=moment(self._now()),
@@ -187,7 +186,7 @@ class HostServices:
     def update(
         self, context: RequestContext, service_uuid: str, values: Mapping[str, Any]
     ) -> Service:
-        """Change disabled, disabled_reason, forced_down; placement is told of the first.
+        """Change disabled, disabled_reason, forced_down; placement gets the first.
 
         Raises ServiceNotFound; Invalid, also for a service without hosts. If placement is
         unreachable, it is updated later.
@@ -269,7 +268,6 @@ class HostServices:
 
 
 def _note(session: Session, what: str, host: str, *, up: bool) -> None:
-    """Queue a notification about the compute service of a host."""
     service = Service.from_values(host=host, binary=services.COMPUTE, up=up)
     note(session, lambda notifier: notifier.service(None, what, service))
 

@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from oslo_config import cfg
 
@@ -49,7 +48,6 @@ class InstanceUpdates:
         self._gone: dict[str, str] = {}
 
     def placed(self, host: str, instance_uuid: str) -> None:
-        """Record that an instance runs on a host."""
         with self._lock:
             if self._has_room:
                 self._placed[instance_uuid] = host
@@ -66,9 +64,7 @@ class InstanceUpdates:
         with self._database.reader() as session:
             row = instances.find_rows(session, [instance_uuid]).get(instance_uuid)
             ends = migrations.latest_ends(session, instance_uuid)
-            ends &= services.find_by_hosts(
-                session, ends
-            ).keys()  # other hosts belong to another cell
+            ends &= services.find_by_hosts(session, ends).keys()  # the others are of another cell
         host = None if row is None or row.deleted_at is not None else row.host
         for left in ends - {host}:
             self.gone(left, instance_uuid)
@@ -82,14 +78,13 @@ class InstanceUpdates:
             self.push()
 
     def push(self) -> None:
-        """Send the queued updates."""
         with self._lock:
             placed, self._placed = self._placed, {}
             gone, self._gone = self._gone, {}
         if placed:
-            self._tell(self._scheduler.update_instance_info, _by_host(placed))
+            self._send(self._scheduler.update_instance_info, _by_host(placed))
         if gone:
-            self._tell(self._scheduler.delete_instance_info, _by_host(gone))
+            self._send(self._scheduler.delete_instance_info, _by_host(gone))
 
     def sync(self) -> None:
         """Send all instances of all hosts, one batch of hosts a message."""
@@ -101,20 +96,20 @@ class InstanceUpdates:
         size = self._conf.cell.host_push_batch_max
         for start in range(0, len(hosts), size):
             batch = {host: found.get(host, []) for host in hosts[start : start + size]}
-            self._tell(self._scheduler.sync_instance_info, batch)
+            self._send(self._scheduler.sync_instance_info, batch)
 
     @property
     def _has_room(self) -> bool:
         is_wanted: bool = self._conf.filter_scheduler.track_instance_changes
         return is_wanted and len(self._placed) + len(self._gone) < _WAITING_MAX
 
-    def _tell(
+    def _send(
         self,
-        tell: Callable[[RequestContext, Mapping[str, Any]], None],
+        method: Callable[[RequestContext, Mapping[str, list[str]]], None],
         hosts: Mapping[str, list[str]],
     ) -> None:
         try:
-            tell(admin_context(), hosts)
+            method(admin_context(), hosts)
         except exception.Unavailable as error:
             LOG.debug("Cannot send schedulers the instances of %d hosts: %s", len(hosts), error)
 

@@ -39,7 +39,6 @@ class IsolationGuard:
 
     @property
     def interval_seconds(self) -> float:
-        """Seconds between two calls."""
         return min(CALL_SECONDS_MAX, self._down_time / CALLS_IN_DOWN_TIME)
 
     def listen(self) -> None:

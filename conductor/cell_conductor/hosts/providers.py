@@ -60,7 +60,6 @@ def digest(
 
 
 def digest_of(row: models.ComputeNode, *, disabled: bool) -> str:
-    """Return the digest of a stored node."""
     return digest(row.inventories, row.traits, disabled=disabled, children=row.child_providers)
 
 

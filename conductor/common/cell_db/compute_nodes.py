@@ -79,13 +79,11 @@ def list_after(session: Session, after_uuid: str | None, *, limit: int) -> list[
 
 
 def list_on_hosts(session: Session, hosts: Collection[str]) -> list[models.ComputeNode]:
-    """Return the rows of these hosts' nodes."""
     query = sa.select(models.ComputeNode).where(models.ComputeNode.host.in_(hosts))
     return list(session.scalars(query))
 
 
 def uuids_of_hosts(session: Session, hosts: Collection[str]) -> list[str]:
-    """Return the UUIDs of the nodes on these hosts."""
     query = sa.select(models.ComputeNode.uuid).where(models.ComputeNode.host.in_(hosts))
     return list(session.scalars(query))
 
@@ -181,7 +179,6 @@ _REMOVED = (
 
 
 def to_object(row: models.ComputeNode, *, cell_uuid: str | None) -> ComputeNode:
-    """Convert a row to the object that other processes use."""
     values = {name: getattr(row, name) for name in ComputeNode.fields if name != "cell_uuid"}
     values["child_providers"] = row.child_providers or []
     return ComputeNode.from_values(values, cell_uuid=cell_uuid)

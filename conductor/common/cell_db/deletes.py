@@ -15,7 +15,6 @@ lock = ROWS.lock
 
 
 def remove(session: Session, instance_uuids: Collection[str]) -> None:
-    """Delete the rows of deletes that have ended."""
     session.execute(
         sa.delete(models.InstanceDelete)
         .where(models.InstanceDelete.instance_uuid.in_(instance_uuids))

@@ -81,7 +81,6 @@ def latest(session: Session, instance_uuids: Collection[str]) -> dict[str, Insta
 
 
 def remove(session: Session, instance_uuids: Collection[str]) -> None:
-    """Delete all faults of these instances."""
     session.execute(
         sa.delete(models.InstanceFault).where(
             models.InstanceFault.instance_uuid.in_(instance_uuids)

@@ -61,13 +61,13 @@ def started(
     """Notify that an action of these instances (objects or rows) starts; copies are skipped."""
     shown = [instance for instance in instances if not getattr(instance, "hidden", False)]
 
-    def tell(notifier: Notifier) -> None:
+    def send(notifier: Notifier) -> None:
         for instance in shown:
             notifier.instance_action(
                 context, instance, NOTIFICATION_NAMES.get(action, action), "start"
             )
 
-    note(session, tell)
+    note(session, send)
 
 
 def step(
@@ -80,9 +80,9 @@ def step(
 
     ``stage`` is a key of ``STEPS`` or of ``SCHEDULED``.
     """
-    told = STEPS.get(stage)
-    if told is not None:
-        _step(session, instance, told, phase)
+    name = STEPS.get(stage)
+    if name is not None:
+        _step(session, instance, name, phase)
     scheduled = SCHEDULED.get(stage)
     if scheduled is not None and phase == START:
         _step(session, instance, scheduled, None)
@@ -93,8 +93,8 @@ def abort(session: Session, instance: models.Instance, phase: str) -> None:
     _step(session, instance, ABORT, phase)
 
 
-def _step(session: Session, instance: models.Instance, told: str, phase: str | None) -> None:
-    note(session, lambda notifier: notifier.instance_action(None, instance, told, phase))
+def _step(session: Session, instance: models.Instance, name: str, phase: str | None) -> None:
+    note(session, lambda notifier: notifier.instance_action(None, instance, name, phase))
 
 
 def finished(
@@ -104,18 +104,18 @@ def finished(
     keys = [identity_key(models.Instance, uuid) for uuid in instance_uuids]
     found = map(session.identity_map.get, keys)
     rows = [row for row in found if row is not None and (not row.hidden or action != _DELETE)]
-    told = NOTIFICATION_NAMES.get(action, action)
+    name = NOTIFICATION_NAMES.get(action, action)
     faults: dict[str, InstanceFault] = session.info.get(_FAULTS, {})
 
-    def tell(notifier: Notifier) -> None:
+    def send(notifier: Notifier) -> None:
         for row in rows:
             if has_failed:
-                notifier.instance_action(None, row, told, "error", faults.get(row.uuid))
+                notifier.instance_action(None, row, name, "error", faults.get(row.uuid))
             else:
-                notifier.instance_action(None, row, told, "end")
+                notifier.instance_action(None, row, name, "end")
 
     if rows:
-        note(session, tell)
+        note(session, send)
 
 
 def failed(session: Session, fault: InstanceFault) -> None:
@@ -124,10 +124,10 @@ def failed(session: Session, fault: InstanceFault) -> None:
     if fault.host is None:
         return
 
-    def tell(notifier: Notifier) -> None:
+    def send(notifier: Notifier) -> None:
         notifier.compute_exception(None, fault.host, fault, instance_uuid=fault.instance_uuid)
 
-    note(session, tell)
+    note(session, send)
 
 
 def listen_for_state_changes() -> None:
@@ -162,7 +162,7 @@ def changed(
         return
     seen.add(row.uuid)
 
-    def tell(notifier: Notifier) -> None:
+    def send(notifier: Notifier) -> None:
         notifier.instance_update(None, row, old_state=old_state, old_task_state=old_task_state)
 
-    note(session, tell)
+    note(session, send)

@@ -50,7 +50,6 @@ def list_all(
 
 
 def list_hosts(session: Session) -> list[str]:
-    """Return the hosts that have a compute service."""
     query = sa.select(models.Service.host).where(models.Service.binary == COMPUTE)
     return list(session.scalars(query))
 
@@ -105,7 +104,6 @@ def belongs_to_agent(session: Session, host: str, agent: str) -> bool:
 
 
 def has_agent(session: Session, agent: str) -> bool:
-    """Return whether any compute service belongs to ``agent``."""
     query = sa.select(models.Service.uuid).where(_IS_COMPUTE, models.Service.agent == agent)
     return session.scalars(query.limit(1)).first() is not None
 

@@ -48,15 +48,3 @@ def test_work_whose_lease_runs_is_left_alone(cell: Cell) -> None:
     cell.hand_over(a_build_request("a"))
     cell.clock.advance(29)
     assert cell.recovery.run() == 0
-
-
-def test_a_build_whose_host_died_ends_within_lease_and_down_time(cell: Cell) -> None:
-    """No agent reports it: lease and service expire, and the alternate builds the instance."""
-    cell.add_agent("a")
-    cell.add_agent("b")
-    request = a_build_request("a", "b")
-    cell.hand_over(request)
-    cell.silence("a")
-    cell.recovery.run()
-    cell.agents["b"].work()
-    cell.check(request.instance_uuid, "active", "b")

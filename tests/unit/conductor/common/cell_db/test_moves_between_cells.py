@@ -348,7 +348,7 @@ def test_it_is_found_though_it_leaves_while_one_looks(two_cells: TwoCells, name:
     left = plane.mapped_to
 
     def go() -> None:
-        if name == "confirm" and before is not None:
+        if name == "confirm":
             before(plane)
         act(plane)
 
@@ -408,8 +408,8 @@ def found_no_place(plane: TwoCells) -> None:
 
 
 Story = Callable[[TwoCells], None]
-STORIES: dict[str, tuple[Story | None, Story, Story]] = {
-    "resize": (None, went, assert_between),
+STORIES: dict[str, tuple[Story, Story, Story]] = {
+    "resize": (lambda plane: None, went, assert_between),
     "confirm": (
         went,
         lambda plane: plane.do("confirm_resize"),
@@ -420,7 +420,11 @@ STORIES: dict[str, tuple[Story | None, Story, Story]] = {
         lambda plane: plane.do("revert_resize"),
         lambda plane: assert_in(plane, plane.source, "a"),
     ),
-    "failure": (None, found_no_place, lambda plane: assert_in(plane, plane.source, "a")),
+    "failure": (
+        lambda plane: None,
+        found_no_place,
+        lambda plane: assert_in(plane, plane.source, "a"),
+    ),
 }
 """What comes before, what happens, and what has to be true in the end."""
 SHORT_STORIES = [
@@ -431,13 +435,18 @@ SHORT_STORIES = [
 """The same, those left to `make long` whose steps the others have, too, for what costs most."""
 
 
+def begun(plane: TwoCells, name: str) -> tuple[Story, Story]:
+    """Bring cells to the beginning of a story; return what happens and what must be true then."""
+    before, act, check = STORIES[name]
+    before(plane)
+    return act, check
+
+
 @pytest.mark.parametrize("name", STORIES)
 def test_it_survives_kills(two_cells: TwoCells, name: str) -> None:
     """First, and after a message or transaction, everybody at work dies: see ``EVERY``."""
     plane = two_cells
-    before, act, check = STORIES[name]
-    if before is not None:
-        before(plane)
+    act, check = begun(plane, name)
     restore, former = plane.save(), plane.statuses(plane.source)
     after_effects = (number + 0.5 for number in itertools.count())
     for effect in itertools.chain([0], sample(after_effects, EVERY, name)):
@@ -457,9 +466,7 @@ def each_message(plane: TwoCells, name: str) -> Iterator[tuple[str, bool]]:
 
     The flag: when it was dealt with, or before that. A sample of both.
     """
-    before, act, _check = STORIES[name]
-    if before is not None:
-        before(plane)
+    act, _check = begun(plane, name)
     restore = plane.save()
     plane.breaker.kill_at(NEVER)
     act(plane)
@@ -487,9 +494,7 @@ def test_it_survives_lost_messages(two_cells: TwoCells, name: str) -> None:
 @pytest.mark.parametrize("name", STORIES)
 def test_messages_may_come_twice(two_cells: TwoCells, name: str) -> None:
     plane = two_cells
-    before, act, check = STORIES[name]
-    if before is not None:
-        before(plane)
+    act, check = begun(plane, name)
     for bus in plane.buses:
         bus.repeated = {*BETWEEN, "continue_operation", "execute"}
     act(plane)
@@ -500,9 +505,7 @@ def test_messages_may_come_twice(two_cells: TwoCells, name: str) -> None:
 def test_it_may_be_deleted_at_any_moment(two_cells: TwoCells, name: str) -> None:
     """Before each step of any process, and at its end."""
     plane = two_cells
-    before, act, _check = STORIES[name]
-    if before is not None:
-        before(plane)
+    act, _check = begun(plane, name)
     restore = plane.save()
     for number in sample(range(STEPS_MAX), STEPS_EVERY, name):
         restore()
