@@ -45,7 +45,6 @@ class WorkItem(Generic[Row]):
 
     @property
     def uuid(self) -> str:
-        """The instance's UUID."""
         return self.row.instance_uuid
 
 
@@ -61,27 +60,33 @@ StageStep = Step[Batch[Row], list[Lease]]
 """Step of a stage; it returns the leases of items that can continue now."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Environment:
+    """Configuration, database and clock of a cell conductor.
+
+    ``may_mark_down`` is the isolation guard's: whether a missing heartbeat means that a host is
+    down.
+    """
+
+    conf: cfg.ConfigOpts
+    database: Database
+    now: Clock
+    may_mark_down: Callable[[], bool]
+
+
 class Task(LeasedWork, Generic[Row]):
     """A kind of leased work, with its rows in one table."""
 
-    def __init__(
-        self,
-        conf: cfg.ConfigOpts,
-        *,
-        database: Database,
-        rows: LeasedRows[Row],
-        now: Clock,
-        may_mark_down: Callable[[], bool],
-    ) -> None:
-        self._conf = conf
-        self._may_mark_down = may_mark_down
-        self._now_seconds = now
+    def __init__(self, env: Environment, rows: LeasedRows[Row]) -> None:
+        self._conf = env.conf
+        self._may_mark_down = env.may_mark_down
+        self._now_seconds = env.now
         self._rows: LeasedRows[Row] = rows
         leases = Leases(
-            rows.model, rows.model.instance_uuid, owner=conf.host,
-            lease_seconds=conf.conductor.lease_seconds, now=now,
+            rows.model, rows.model.instance_uuid, owner=env.conf.host,
+            lease_seconds=env.conf.conductor.lease_seconds, now=env.now,
         )  # fmt: skip
-        super().__init__(database, leases)
+        super().__init__(env.database, leases)
 
     @property
     @abc.abstractmethod
@@ -131,11 +136,12 @@ class Task(LeasedWork, Generic[Row]):
         ]
 
     def _run_once(self, context: RequestContext, works: Sequence[WorkItem[Row]]) -> list[Lease]:
+        by_stage: dict[str, list[WorkItem[Row]]] = {}
+        for work in works:
+            by_stage.setdefault(self._stage(work.row), []).append(work)
         going_on: list[Lease] = []
-        for stage, step in self.steps.items():
-            at_stage = [work for work in works if self._stage(work.row) == stage]
-            if at_stage:
-                going_on += self._run_step(step, Batch(context, at_stage))
+        for stage, at_stage in by_stage.items():
+            going_on += self._run_step(self.steps[stage], Batch(context, at_stage))
         return going_on
 
     def _run_step(self, step: StageStep[Row], batch: Batch[Row]) -> list[Lease]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
+from functools import partial
 
 from oslo_config import cfg
 
 from armillary import service_metrics
 from armillary.context import RequestContext
-from armillary.db import Database
 from armillary.periodic import PeriodicTask
 from compute_agent.interface import ComputeAPI
+from conductor.cell_conductor.base_task import Environment
 from conductor.cell_conductor.builds.build_task import Build
 from conductor.cell_conductor.builds.delete_task import Delete
 from conductor.cell_conductor.builds.reports import Reports
@@ -26,7 +26,7 @@ from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConso
 from conductor.cell_conductor.operations.orphaned_copies import OrphanedCopies
 from conductor.cell_conductor.operations.periodic import PeriodicOperations
 from conductor.cell_conductor.repair.orphaned_allocations import OrphanedAllocations
-from conductor.cell_conductor.repair.purge import Purge
+from conductor.cell_conductor.repair.purge import purge
 from conductor.common.clock import Clock
 from conductor.common.leased_work import Recovery
 from conductor.common.service_records import IN_CELL, ServiceRecords
@@ -38,26 +38,15 @@ from rpc.version_caps import ConfiguredCap
 from scheduler.interface import SchedulerAPI
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Environment:
-    """Configuration, database and clocks; ``may_mark_down`` is the isolation guard's."""
-
-    conf: cfg.ConfigOpts
-    database: Database
-    now: Clock
-    monotonic: Clock
-    may_mark_down: Callable[[], bool]
-
-
 class Versions:
     """Service versions: those in the cell's records, and those on the top broker."""
 
-    def __init__(self, env: Environment, top_bus: Bus) -> None:
+    def __init__(self, env: Environment, top_bus: Bus, *, monotonic: Clock) -> None:
         self.records = ServiceRecords(
             env.conf, database=env.database, interfaces=IN_CELL, now=env.now,
             cell_uuid=env.conf.cell.uuid,
         )  # fmt: skip
-        self.of_agents = AgentVersions(env.database, monotonic=env.monotonic)
+        self.of_agents = AgentVersions(env.database, monotonic=monotonic)
         self.on_top = ServiceVersions(
             env.conf,
             record_own_heartbeat=self.records.record_own_heartbeat,
@@ -89,17 +78,16 @@ class Clients:
 class Updates:
     """Host states and instances, pushed to the schedulers."""
 
-    def __init__(self, env: Environment, clients: Clients) -> None:
+    def __init__(self, env: Environment, clients: Clients, *, monotonic: Clock) -> None:
         self._conf = env.conf
         self.hosts = HostUpdates(
-            env.conf, database=env.database, scheduler=clients.scheduler, monotonic=env.monotonic
+            env.conf, database=env.database, scheduler=clients.scheduler, monotonic=monotonic
         )
         self.instances = InstanceUpdates(
-            env.conf, database=env.database, scheduler=clients.scheduler, monotonic=env.monotonic
+            env.conf, database=env.database, scheduler=clients.scheduler, monotonic=monotonic
         )
 
     def periodic_tasks(self) -> list[PeriodicTask]:
-        """Return the periodic tasks that push."""
         push_seconds = self._conf.cell.host_push_interval_seconds
         return [
             PeriodicTask("push-host-states", push_seconds, self.hosts.push_in_turn),
@@ -115,19 +103,13 @@ class Work:
     """Builds, deletes and operations, what agents report of them, and their recovery."""
 
     def __init__(self, env: Environment, clients: Clients, updates: InstanceUpdates) -> None:
-        conf, database, now, guard = env.conf, env.database, env.now, env.may_mark_down
+        conf, database, now = env.conf, env.database, env.now
         placement, compute = clients.placement, clients.compute
-        self.build = Build(
-            conf, database=database, placement=placement, compute=compute, now=now,
-            may_mark_down=guard,
-        )  # fmt: skip
-        self.delete = Delete(
-            conf, database=database, placement=placement, compute=compute, now=now,
-            may_mark_down=guard, on_gone=updates.gone,
-        )  # fmt: skip
+        self.build = Build(env, placement=placement, compute=compute)
+        self.delete = Delete(env, placement=placement, compute=compute, on_gone=updates.gone)
         self.operations = Operations(
-            conf, database=database, placement=placement, compute=compute, now=now,
-            may_mark_down=guard, top=clients.super_conductor, on_idle=updates.changed,
+            env, placement=placement, compute=compute, top=clients.super_conductor,
+            on_idle=updates.changed,
         )  # fmt: skip
         self.reports = Reports(
             database=database, build=self.build, delete=self.delete, cell_uuid=conf.cell.uuid,
@@ -156,17 +138,16 @@ class Repair:
             conf, database=database, placement=clients.placement,
             count=service_metrics.allocations_looked_at,
         )  # fmt: skip
-        self._purge = Purge(conf, database=database, now=now)
+        self._purge = partial(purge, conf, database, now)
 
     def periodic_tasks(self) -> list[PeriodicTask]:
-        """Return the periodic tasks of repair."""
         cell = self._conf.cell
         timed_seconds = cell.timed_operations_interval_seconds
         return [
             with_jitter("self-heal", cell.self_heal_interval_seconds, self._allocations.heal),
             with_jitter("timed-operations", timed_seconds, self.operations.run),
             with_jitter("leftover-copies", timed_seconds, self._copies.drop),
-            with_jitter("purge-deleted", cell.purge_interval_seconds, self._purge.run),
+            with_jitter("purge-deleted", cell.purge_interval_seconds, self._purge),
         ]
 
 
@@ -192,7 +173,6 @@ class Hosts:
         )  # fmt: skip
 
     def periodic_tasks(self) -> list[PeriodicTask]:
-        """Return the periodic tasks about hosts."""
         cell, confirm = self._conf.cell, self._providers.confirm_pending
         return [
             with_jitter("watch-services", cell.service_watch_interval_seconds, self.services.watch),

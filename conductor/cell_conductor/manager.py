@@ -15,6 +15,7 @@ from armillary.db import Database
 from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
 from conductor.cell_conductor import factories
+from conductor.cell_conductor.base_task import Environment
 from conductor.cell_conductor.endpoints.agent_endpoints import AgentEndpoints
 from conductor.cell_conductor.endpoints.super_conductor_endpoints import SuperConductorEndpoints
 from conductor.cell_conductor.hosts.host_updates import HostUpdates
@@ -77,13 +78,11 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
         self._isolation_guard = IsolationGuard(
             self._call_self, down_time_seconds=conf.service_down_time, monotonic=monotonic
         )
-        env = factories.Environment(
-            conf, database, now, monotonic, self._isolation_guard.may_mark_down
-        )
-        self._versions = factories.Versions(env, top_bus)
+        env = Environment(conf, database, now, self._isolation_guard.may_mark_down)
+        self._versions = factories.Versions(env, top_bus, monotonic=monotonic)
         self._records = self._versions.records
         clients = factories.Clients(conf, self._versions, top_bus=top_bus, cell_bus=cell_bus)
-        self._updates = factories.Updates(env, clients)
+        self._updates = factories.Updates(env, clients, monotonic=monotonic)
         self._instance_updates = self._updates.instances
         work = factories.Work(env, clients, self._instance_updates)
         self._build, self._delete, self._operations = work.build, work.delete, work.operations

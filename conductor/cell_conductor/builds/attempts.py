@@ -6,6 +6,7 @@ build's stage says what to do next.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -41,18 +42,6 @@ def claim_fence(build: models.InstanceBuild) -> int:
     return int(Fence.from_int(build.fence).after(build.position))
 
 
-def start(
-    session: Session, instance: models.Instance, build: models.InstanceBuild, *, now: datetime
-) -> None:
-    """Record that an alternate was claimed; its agent has to build next."""
-    build.stage = Stage.BUILD
-    build.tries = 0
-    actions.start_event(
-        session, instance.uuid, actions.CREATE, actions.BUILD_EVENT,
-        host=instance.host, attempt=build.attempt, now=now,
-    )  # fmt: skip
-
-
 def succeed(
     session: Session,
     built: Sequence[tuple[models.Instance, models.InstanceBuild, str]],
@@ -76,130 +65,104 @@ def succeed(
     builds.delete_all(session, [build for _instance, build, _state in built])
 
 
-def fail(
-    session: Session,
-    instance: models.Instance,
-    build: models.InstanceBuild,
-    fault: InstanceFault,
-    *,
-    retry: bool,
-    attempts_max: int,
-    now: datetime,
-) -> None:
-    """Record a failed attempt; continue with the next alternate, or end the build."""
-    faults.record(
-        session,
-        fault.with_values(instance_uuid=instance.uuid, attempt=build.attempt, host=instance.host),
-        now=now,
-    )
-    details = fault.details or fault.message
-    _finish_event(session, instance, build, actions.ERROR, details, now)
-    if not retry:
-        _unplace(session, instance, build, Stage.ABORTED, now=now)
-    elif build.attempt >= attempts_max:
-        _unplace(session, instance, build, Stage.EXHAUSTED, now=now)
-    else:
-        _try_next(session, instance, build, attempt=build.attempt + 1, now=now)
+@dataclasses.dataclass(frozen=True, slots=True)
+class Attempt:
+    """The current attempt of a build; the session has locked its rows."""
 
+    session: Session
+    instance: models.Instance
+    build: models.InstanceBuild
+    now: datetime
 
-def refuse(
-    session: Session,
-    instance: models.Instance,
-    build: models.InstanceBuild,
-    reason: str,
-    *,
-    now: datetime,
-) -> None:
-    """Record that placement refused an alternate.
+    def start(self) -> None:
+        """Record that an alternate was claimed; its agent has to build next."""
+        self.build.stage = Stage.BUILD
+        self.build.tries = 0
+        actions.start_event(
+            self.session, self.instance.uuid, actions.CREATE, actions.BUILD_EVENT,
+            host=self.instance.host, attempt=self.build.attempt, now=self.now,
+        )  # fmt: skip
 
-    This does not count as an attempt; the next alternate takes its place.
-    """
-    actions.finish_event(
-        session, instance.uuid, actions.CREATE, actions.CLAIM_EVENT, host=instance.host,
-        attempt=build.attempt, result=actions.ERROR, details=reason, now=now,
-    )  # fmt: skip
-    _try_next(session, instance, build, attempt=build.attempt, now=now)
+    def fail(self, fault: InstanceFault, *, retry: bool, attempts_max: int) -> None:
+        """Record a failed attempt; continue with the next alternate, or end the build."""
+        build, instance = self.build, self.instance
+        stored = fault.with_values(
+            instance_uuid=instance.uuid, attempt=build.attempt, host=instance.host
+        )
+        faults.record(self.session, stored, now=self.now)
+        self._finish_event(actions.BUILD_EVENT, fault.details or fault.message)
+        if not retry:
+            self._unplace(Stage.ABORTED)
+        elif build.attempt >= attempts_max:
+            self._unplace(Stage.EXHAUSTED)
+        else:
+            self._try_next(attempt=build.attempt + 1)
 
+    def refuse(self, reason: str) -> None:
+        """Record that placement refused an alternate.
 
-def give_up(
-    session: Session, instance: models.Instance, build: models.InstanceBuild, *, now: datetime
-) -> None:
-    """End a failed build after its allocation was released: ERROR, with a reason."""
-    if build.stage == Stage.EXHAUSTED:
-        faults.record(session, _exhausted(session, instance), now=now)
-    actions.finish(session, instance.uuid, actions.CREATE, message=actions.FAILED, now=now)
-    instance.vm_state = "error"
-    instance.task_state = None
-    instance.power_state = None
-    instance.updated_at = now
-    session.delete(build)
+        This does not count as an attempt; the next alternate takes its place.
+        """
+        self._finish_event(actions.CLAIM_EVENT, reason)
+        self._try_next(attempt=self.build.attempt)
 
+    def give_up(self) -> None:
+        """End a failed build after its allocation was released: ERROR, with a reason."""
+        instance = self.instance
+        if self.build.stage == Stage.EXHAUSTED:
+            faults.record(self.session, _exhausted(self.session, instance), now=self.now)
+        self._finish_action()
+        instance.vm_state = "error"
+        instance.task_state = None
+        instance.power_state = None
+        instance.updated_at = self.now
 
-def end_by_delete(
-    session: Session, instance: models.Instance, build: models.InstanceBuild, *, now: datetime
-) -> None:
-    """End a build because the instance is being deleted."""
-    details = "the server was deleted while it was being built"
-    if build.stage == Stage.BUILD:
-        _finish_event(session, instance, build, actions.ERROR, details, now)
-    actions.finish(session, instance.uuid, actions.CREATE, message=actions.FAILED, now=now)
-    session.delete(build)
+    def end_by_delete(self) -> None:
+        """End a build because the instance is being deleted."""
+        if self.build.stage == Stage.BUILD:
+            details = "the server was deleted while it was being built"
+            self._finish_event(actions.BUILD_EVENT, details)
+        self._finish_action()
 
+    def _try_next(self, *, attempt: int) -> None:
+        build, instance = self.build, self.instance
+        if build.position + 1 >= len(build.selections):
+            self._unplace(Stage.EXHAUSTED)
+            return
+        reason = "claim_refused" if attempt == build.attempt else "build_failed"
+        service_metrics.alternate_tried(reason)
+        build.position += 1
+        chosen = selection(build)
+        former = instance.host
+        build.stage = Stage.CLAIM
+        build.tries = 0
+        build.attempt = instance.attempt = attempt
+        instance.host, instance.node = chosen.service_host, chosen.nodename
+        instance.availability_zone = chosen.availability_zone or instance.availability_zone
+        instance.updated_at = self.now
+        host_seq.touch_hosts(self.session, [former, instance.host])
 
-def _try_next(
-    session: Session,
-    instance: models.Instance,
-    build: models.InstanceBuild,
-    *,
-    attempt: int,
-    now: datetime,
-) -> None:
-    if build.position + 1 >= len(build.selections):
-        _unplace(session, instance, build, Stage.EXHAUSTED, now=now)
-        return
-    service_metrics.alternate_tried("claim_refused" if attempt == build.attempt else "build_failed")
-    build.position += 1
-    chosen = selection(build)
-    former = instance.host
-    build.stage = Stage.CLAIM
-    build.tries = 0
-    build.attempt = instance.attempt = attempt
-    instance.host, instance.node = chosen.service_host, chosen.nodename
-    instance.availability_zone = chosen.availability_zone or instance.availability_zone
-    instance.updated_at = now
-    host_seq.touch_hosts(session, [former, instance.host])
+    def _unplace(self, stage: str) -> None:
+        build, instance = self.build, self.instance
+        former = instance.host
+        if build.stage == Stage.CLAIM:  # the attempt never started, so it does not count
+            build.attempt = instance.attempt = build.attempt - 1
+        build.stage = stage
+        build.tries = 0
+        instance.host = instance.node = None
+        instance.updated_at = self.now
+        host_seq.touch_hosts(self.session, [former])
 
+    def _finish_event(self, event: str, details: str) -> None:
+        actions.finish_event(
+            self.session, self.instance.uuid, actions.CREATE, event, host=self.instance.host,
+            attempt=self.build.attempt, result=actions.ERROR, details=details, now=self.now,
+        )  # fmt: skip
 
-def _unplace(
-    session: Session,
-    instance: models.Instance,
-    build: models.InstanceBuild,
-    stage: str,
-    *,
-    now: datetime,
-) -> None:
-    former = instance.host
-    if build.stage == Stage.CLAIM:  # the attempt never started, so it does not count
-        build.attempt = instance.attempt = build.attempt - 1
-    build.stage = stage
-    build.tries = 0
-    instance.host = instance.node = None
-    instance.updated_at = now
-    host_seq.touch_hosts(session, [former])
-
-
-def _finish_event(
-    session: Session,
-    instance: models.Instance,
-    build: models.InstanceBuild,
-    result: str,
-    details: str | None,
-    now: datetime,
-) -> None:
-    actions.finish_event(
-        session, instance.uuid, actions.CREATE, actions.BUILD_EVENT, host=instance.host,
-        attempt=build.attempt, result=result, details=details, now=now,
-    )  # fmt: skip
+    def _finish_action(self) -> None:
+        uuid = self.instance.uuid
+        actions.finish(self.session, uuid, actions.CREATE, message=actions.FAILED, now=self.now)
+        self.session.delete(self.build)
 
 
 def _exhausted(session: Session, instance: models.Instance) -> InstanceFault:

@@ -28,39 +28,35 @@ class BuildCommand:
     request_spec: RequestSpec
 
 
-class BuildCommands:
-    """Sends builds to agents; an agent that gets one twice builds it once."""
+def send(context: RequestContext, compute: ComputeAPI, commands: Sequence[BuildCommand]) -> None:
+    """Send builds to agents; an agent that gets one twice builds it once.
 
-    def __init__(self, compute: ComputeAPI) -> None:
-        self._compute = compute
+    Raises Unavailable or RpcFailed after sending some but not all.
+    """
+    for agent, theirs in _by_agent(commands).items():
+        if len(theirs) > 1:
+            _send_together(context, compute, agent, theirs)
+        else:
+            _send_alone(context, compute, theirs[0])
 
-    def send(self, context: RequestContext, commands: Sequence[BuildCommand]) -> None:
-        """Send builds. Raises Unavailable or RpcFailed after sending some but not all."""
-        for agent, theirs in _by_agent(commands).items():
-            if len(theirs) > 1:
-                self._send_together(context, agent, theirs)
-            else:
-                self._send_alone(context, theirs[0])
 
-    def _send_together(
-        self, context: RequestContext, agent: str, commands: Sequence[BuildCommand]
-    ) -> None:
-        for start in range(0, len(commands), MESSAGE_SIZE_MAX):
-            part = commands[start : start + MESSAGE_SIZE_MAX]
-            LOG.info("Sending %d builds to agent %s: %s", len(part), agent, _names(part))
-            self._compute.build_instances(
-                context,
-                agent,
-                [command.instance for command in part],
-                [command.request_spec for command in part],
-            )
+def _send_together(
+    context: RequestContext, compute: ComputeAPI, agent: str, commands: Sequence[BuildCommand]
+) -> None:
+    for start in range(0, len(commands), MESSAGE_SIZE_MAX):
+        part = commands[start : start + MESSAGE_SIZE_MAX]
+        LOG.info("Sending %d builds to agent %s: %s", len(part), agent, _names(part))
+        instances = [command.instance for command in part]
+        specs = [command.request_spec for command in part]
+        compute.build_instances(context, agent, instances, specs)
 
-    def _send_alone(self, context: RequestContext, command: BuildCommand) -> None:
-        instance = command.instance
-        LOG.info("%s: attempt %d on %s", instance.uuid, instance.attempt, instance.host)
-        self._compute.build_instance(
-            context.for_instance(instance.uuid), command.agent, instance, command.request_spec
-        )
+
+def _send_alone(context: RequestContext, compute: ComputeAPI, command: BuildCommand) -> None:
+    instance = command.instance
+    LOG.info("%s: attempt %d on %s", instance.uuid, instance.attempt, instance.host)
+    compute.build_instance(
+        context.for_instance(instance.uuid), command.agent, instance, command.request_spec
+    )
 
 
 def for_host(spec: RequestSpec, tried: Sequence[Selection], *, attempt: int) -> RequestSpec:

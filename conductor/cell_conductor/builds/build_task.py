@@ -10,22 +10,20 @@ Stages, with the step of each; a step acts, then stores the next stage:
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from oslo_config import cfg
 from oslo_db import exception as db_exception
 from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext
-from armillary.db import Database
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor import base_task
 from conductor.cell_conductor.builds import attempts, build_commands
-from conductor.cell_conductor.builds.build_commands import BuildCommand, BuildCommands
+from conductor.cell_conductor.builds.attempts import Attempt
+from conductor.cell_conductor.builds.build_commands import BuildCommand
 from conductor.common.cell_db import actions, builds, host_seq, instances, models, services
 from conductor.common.cell_db.builds import Stage
-from conductor.common.clock import Clock
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
 from objects.allocation import AllocationClaim
@@ -47,25 +45,11 @@ class Build(base_task.Task[models.InstanceBuild]):
     """Builds of this cell, from the handover to ACTIVE or ERROR."""
 
     def __init__(
-        self,
-        conf: cfg.ConfigOpts,
-        *,
-        database: Database,
-        placement: PlacementAPI,
-        compute: ComputeAPI,
-        now: Clock,
-        may_mark_down: Callable[[], bool],
+        self, env: base_task.Environment, *, placement: PlacementAPI, compute: ComputeAPI
     ) -> None:
-        super().__init__(
-            conf,
-            database=database,
-            rows=builds.ROWS,
-            now=now,
-            may_mark_down=may_mark_down,
-        )
+        super().__init__(env, builds.ROWS)
         self._placement = placement
         self._compute = compute
-        self._commands = BuildCommands(compute)
 
     @property
     def steps(self) -> Mapping[str, base_task.StageStep[models.InstanceBuild]]:
@@ -119,10 +103,8 @@ class Build(base_task.Task[models.InstanceBuild]):
         retry: bool,
     ) -> Lease:
         """Record a failed attempt in the caller's transaction; pass the lease to :meth:`run`."""
-        attempts.fail(
-            session, instance, build, fault,
-            retry=retry, attempts_max=self._conf.scheduler.max_attempts, now=self._now,
-        )  # fmt: skip
+        attempt = Attempt(session, instance, build, self._now)
+        attempt.fail(fault, retry=retry, attempts_max=self._conf.scheduler.max_attempts)
         return self._take_lease(build)
 
     def _stage(self, row: models.InstanceBuild) -> str:
@@ -168,13 +150,13 @@ class Build(base_task.Task[models.InstanceBuild]):
     ) -> list[Lease]:
         leases = []
         for work, instance, build in self._lock_ours(session, works):
+            attempt = Attempt(session, instance, build, self._now)
             result = results.get(work.uuid)
             if result is None or result.is_claimed:
-                attempts.start(session, instance, build, now=self._now)
+                attempt.start()
             else:
                 LOG.info("%s: %s refused: %s", work.uuid, instance.host, result.reason)
-                reason = f"{result.status}: {result.reason}"
-                attempts.refuse(session, instance, build, reason, now=self._now)
+                attempt.refuse(f"{result.status}: {result.reason}")
             leases.append(self._take_lease(build))
         return leases
 
@@ -189,7 +171,7 @@ class Build(base_task.Task[models.InstanceBuild]):
                 commands.append(self._command_of(work, service))
             else:
                 whys[work.uuid] = "has no service in this cell" if service is None else "is down"
-        self._commands.send(context, commands)
+        build_commands.send(context, self._compute, commands)
         lost = [work for work in works if work.uuid in whys]
         return self._fail_unreachable(context, lost, found, whys) if lost else []
 
@@ -205,7 +187,7 @@ class Build(base_task.Task[models.InstanceBuild]):
                 commands.append(self._first_command_of(request, service))
             else:
                 left.add(request.instance_uuid)
-        self._commands.send(context, commands)
+        build_commands.send(context, self._compute, commands)
         return left
 
     def _find_services(self, hosts: Sequence[str | None]) -> dict[str, models.Service]:
@@ -272,7 +254,7 @@ class Build(base_task.Task[models.InstanceBuild]):
         def end(session: Session) -> None:
             for work, instance, build in self._lock_ours(session, works):
                 LOG.info("%s: build failed on all hosts tried (%s)", work.uuid, build.stage)
-                attempts.give_up(session, instance, build, now=self._now)
+                Attempt(session, instance, build, self._now).give_up()
 
         self._database.run_in_writer(end)
         return []

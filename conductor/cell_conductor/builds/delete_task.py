@@ -3,8 +3,8 @@
 Stages, with the step of each:
 
 - guest: cast to the host's agent, which reports. Hosts that are down or unknown are not waited
-  for; their agents find out when they return. Other hosts that a running operation had told of the
-  instance are told of its end;
+  for; their agents find out when they return. Other hosts that know of the instance through a
+  running operation get the command, too;
 - records: release the allocation for good and mark the instance as deleted.
 """
 
@@ -13,14 +13,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from oslo_config import cfg
 from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext
-from armillary.db import Database
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor import base_task
-from conductor.cell_conductor.builds import attempts
+from conductor.cell_conductor.builds.attempts import Attempt
 from conductor.common.cell_db import (
     actions,
     builds,
@@ -33,7 +31,6 @@ from conductor.common.cell_db import (
     services,
 )
 from conductor.common.cell_db.flow_states import Move
-from conductor.common.clock import Clock
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
 from objects.fence import FENCE_FINAL
@@ -54,22 +51,13 @@ class Delete(base_task.Task[models.InstanceDelete]):
 
     def __init__(
         self,
-        conf: cfg.ConfigOpts,
+        env: base_task.Environment,
         *,
-        database: Database,
         placement: PlacementAPI,
         compute: ComputeAPI,
-        now: Clock,
-        may_mark_down: Callable[[], bool],
         on_gone: Callable[[str, str], None] = lambda host, instance_uuid: None,
     ) -> None:
-        super().__init__(
-            conf,
-            database=database,
-            rows=deletes.ROWS,
-            now=now,
-            may_mark_down=may_mark_down,
-        )
+        super().__init__(env, deletes.ROWS)
         self._placement = placement
         self._compute = compute
         self._on_gone = on_gone
@@ -113,7 +101,7 @@ class Delete(base_task.Task[models.InstanceDelete]):
             return []
         build = builds.lock(session, instance_uuid)
         if build is not None:
-            attempts.end_by_delete(session, instance, build, now=self._now)
+            Attempt(session, instance, build, self._now).end_by_delete()
         others = self._end_operation(session, instance)
         is_moving = bool(migrations.find_unfinished(session, [instance_uuid]))
         instance.task_state = "deleting"
@@ -215,8 +203,8 @@ class Delete(base_task.Task[models.InstanceDelete]):
         """Release the allocations for good, then mark the instances as deleted.
 
         The allocation of a hidden copy is released by the cell that has the instance. Other hosts
-        are told once more: they send no report, and a lost message would leave a guest there until
-        the agent's next comparison.
+        get the command once more: they send no report, and a lost message would leave a guest there
+        until the agent's next comparison.
         """
         context, works = batch.context, batch.works
         ours = [work.uuid for work in works if not work.instance.hidden]
@@ -259,5 +247,4 @@ def _other_ends(
 
 
 def _ends(move: models.Migration) -> list[str]:
-    """Return the hosts at both ends of a move."""
     return [host for host in (move.source_host, move.dest_host) if host is not None]

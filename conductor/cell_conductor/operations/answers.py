@@ -49,14 +49,14 @@ class Answers:
         self,
         *,
         database: Database,
-        passage: Transitions,
+        transitions: Transitions,
         others: OtherCells,
         compute: ComputeAPI,
         now: Clock,
         on_idle: Callable[[str], None],
     ) -> None:
         self._database = database
-        self._transitions = passage
+        self._transitions = transitions
         self._others = others
         self._compute = compute
         self._now = now
@@ -78,9 +78,9 @@ class Answers:
         """
 
         def judge(session: Session) -> tuple[str, list[Lease]]:
-            found = self._find_commanded(session, agent, host, instance_uuid, sequence)
+            found = self._find_expected(session, host, instance_uuid, sequence, agent=agent)
             if found is None:
-                return self._find_other_cells_move(session, agent, host, instance_uuid), []
+                return copies.move_of(session, instance_uuid, agent, host) or STALE, []
             return ACCEPTED, self._transitions.take_answer(session, *found, answer, fault)
 
         found, leases = self._database.run_in_writer(judge)
@@ -106,8 +106,8 @@ class Answers:
         """Take an answer from another cell's agent."""
 
         def judge(session: Session) -> tuple[str, list[Lease]]:
-            found = self._find_told_elsewhere(
-                session, host, instance_uuid, migration_uuid, sequence
+            found = self._find_expected(
+                session, host, instance_uuid, sequence, migration_uuid=migration_uuid
             )
             if found is None:
                 return STALE, []
@@ -133,18 +133,13 @@ class Answers:
             instance_uuid, sequence, host, "done" if fault is None else fault.message, found,
         )  # fmt: skip
 
-    @staticmethod
-    def _find_other_cells_move(session: Session, agent: str, host: str, instance_uuid: str) -> str:
-        """Return the migration of another cell that the command may belong to, or STALE."""
-        return copies.move_of(session, instance_uuid, agent, host) or STALE
-
     def is_expected(self, agent: str, host: str, instance_uuid: str, sequence: int) -> bool:
         """Return whether the answer to a command is expected, here or in another cell."""
 
         def look(session: Session) -> str:
-            if self._find_commanded(session, agent, host, instance_uuid, sequence) is not None:
+            if self._find_expected(session, host, instance_uuid, sequence, agent=agent) is not None:
                 return ACCEPTED
-            return self._find_other_cells_move(session, agent, host, instance_uuid)
+            return copies.move_of(session, instance_uuid, agent, host) or STALE
 
         found = self._database.run_in_writer(look)
         if found in (ACCEPTED, STALE):
@@ -158,34 +153,30 @@ class Answers:
         self, host: str, instance_uuid: str, migration_uuid: str, sequence: int
     ) -> bool:
         """Return whether an answer from another cell's agent is expected."""
-        return self._database.run_in_writer(
-            lambda session: (
-                self._find_told_elsewhere(session, host, instance_uuid, migration_uuid, sequence)
-                is not None
+
+        def look(session: Session) -> bool:
+            found = self._find_expected(
+                session, host, instance_uuid, sequence, migration_uuid=migration_uuid
             )
-        )
+            return found is not None
 
-    def _find_commanded(
-        self, session: Session, agent: str, host: str, instance_uuid: str, sequence: int
-    ) -> tuple[models.Instance, models.InstanceOperation, AgentStage] | None:
-        """Lock the rows that a command is about; None unless its answer is expected."""
-        found = self._find_waiting(session, host, instance_uuid, sequence)
-        if found is None or commands.cell_at(found[1], found[2].at) is not None:
-            return None
-        return found if services.belongs_to_agent(session, host, agent) else None
+        return self._database.run_in_writer(look)
 
-    def _find_told_elsewhere(
-        self, session: Session, host: str, instance_uuid: str, migration_uuid: str, sequence: int
+    def _find_expected(
+        self,
+        session: Session,
+        host: str,
+        instance_uuid: str,
+        sequence: int,
+        *,
+        agent: str | None = None,
+        migration_uuid: str | None = None,
     ) -> tuple[models.Instance, models.InstanceOperation, AgentStage] | None:
-        """As :meth:`_find_commanded`, for a host of another cell, which checks its own agents."""
-        found = self._find_waiting(session, host, instance_uuid, sequence)
-        if found is None or found[1].migration_uuid != migration_uuid:
-            return None
-        return None if commands.cell_at(found[1], found[2].at) is None else found
+        """Lock the rows that a command is about; None unless its answer is expected.
 
-    def _find_waiting(
-        self, session: Session, host: str, instance_uuid: str, sequence: int
-    ) -> tuple[models.Instance, models.InstanceOperation, AgentStage] | None:
+        It comes from this cell's ``agent``, or in a ``migration_uuid`` from a host of another cell,
+        which checks its own agents.
+        """
         instance = instances.lock(session, instance_uuid)
         row = operations.lock(session, instance_uuid)
         if instance is None or row is None or row.sequence != sequence:
@@ -193,7 +184,12 @@ class Answers:
         stage = self._transitions.stage_of(row)
         if not isinstance(stage, AgentStage) or commands.host_of(instance, row, stage) != host:
             return None
-        return instance, row, stage
+        is_here = commands.cell_at(row, stage.at) is None
+        if agent is not None:
+            is_theirs = is_here and services.belongs_to_agent(session, host, agent)
+        else:
+            is_theirs = not is_here and row.migration_uuid == migration_uuid
+        return (instance, row, stage) if is_theirs else None
 
     def progressed(
         self,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from conductor.cell_conductor.operations.flow import AgentStage, Side
+import dataclasses
+from collections.abc import Mapping
+
+from conductor.cell_conductor.operations.flow import AgentStage, Arguments, Side
 from conductor.common.cell_db import instances, models
 from conductor.common.cell_db.flow_states import End, Move
 from objects.instance import Instance
@@ -14,14 +17,12 @@ from objects.request_spec import RequestSpec
 def host_of(
     instance: models.Instance, operation: models.InstanceOperation, stage: AgentStage
 ) -> str | None:
-    """Return the host that a stage's command goes to."""
     return host_at(instance, operation, stage.at)
 
 
 def host_at(
     instance: models.Instance, operation: models.InstanceOperation, side: Side
 ) -> str | None:
-    """Return the host on one side of an operation."""
     if side is Side.HERE:
         return instance.host
     return Move.of(operation).end(side).host
@@ -39,7 +40,6 @@ def make(
     *,
     cell_uuid: str | None,
 ) -> InstanceCommand:
-    """Return the command of an operation's current stage."""
     seen = instances.to_object(instance, cell_uuid=cell_uuid)
     host = host_of(instance, operation, stage)
     assert host is not None, "an agent stage has a host"
@@ -49,9 +49,14 @@ def make(
         operation=operation.operation,
         verb=stage.verb.value,
         sequence=operation.sequence,
-        arguments=stage.arguments(operation),
+        arguments=_plain(stage.arguments(operation)),
         request_spec=_spec(Move.of(operation)) if stage.needs_spec else None,
     )
+
+
+def _plain(arguments: Arguments) -> Mapping[str, object]:
+    values = {each.name: getattr(arguments, each.name) for each in dataclasses.fields(arguments)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _at_end(instance: Instance, end: End) -> Instance:
@@ -68,7 +73,6 @@ def _at_end(instance: Instance, end: End) -> Instance:
 
 
 def _spec(move: Move) -> RequestSpec | None:
-    """Return the request spec for the host being tried."""
     if move.request_spec is None:
         return None
     spec = move.request_spec.load()

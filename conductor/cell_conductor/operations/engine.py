@@ -9,29 +9,29 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from oslo_config import cfg
 from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext
-from armillary.db import Database
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor import base_task
-from conductor.cell_conductor.operations import commands, pending_moves
+from conductor.cell_conductor.operations import commands, other_cells
 from conductor.cell_conductor.operations.answers import Answers
 from conductor.cell_conductor.operations.flow import (
     AgentStage,
     Flow,
     OwnStage,
+    OwnWork,
     Side,
-    StageDependencies,
+    Stage,
     SuperStage,
 )
 from conductor.cell_conductor.operations.flows import FLOWS
 from conductor.cell_conductor.operations.other_cells import OtherCells
-from conductor.cell_conductor.operations.rows import fence
+from conductor.cell_conductor.operations.rows import Rows, fence
 from conductor.cell_conductor.operations.transitions import Transitions, record_failure
 from conductor.common import stored_contexts
 from conductor.common.cell_db import (
@@ -45,7 +45,6 @@ from conductor.common.cell_db import (
 )
 from conductor.common.cell_db.flow_states import FlowState, Move
 from conductor.common.cell_db.stored_object import StoredObject
-from conductor.common.clock import Clock
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
 from conductor.super_conductor.interface import SuperConductorAPI
@@ -60,10 +59,6 @@ LOG = logging.getLogger(__name__)
 
 WorkItem = base_task.WorkItem[models.InstanceOperation]
 Batch = base_task.Batch[models.InstanceOperation]
-
-COMMAND = "command"
-ACT = "act"
-WAIT = "wait"
 
 WAIT_EVENT = "conductor_wait_for_cell"
 
@@ -84,50 +79,49 @@ class Operations(base_task.Task[models.InstanceOperation]):
 
     def __init__(
         self,
-        conf: cfg.ConfigOpts,
+        env: base_task.Environment,
         *,
-        database: Database,
         placement: PlacementAPI,
         compute: ComputeAPI,
-        now: Clock,
-        may_mark_down: Callable[[], bool],
         top: SuperConductorAPI,
         flows: Mapping[str, Flow] = FLOWS,
         on_idle: Callable[[str], None] = lambda instance_uuid: None,
     ) -> None:
-        super().__init__(
-            conf,
-            database=database,
-            rows=operations.ROWS,
-            now=now,
-            may_mark_down=may_mark_down,
-        )
+        super().__init__(env, operations.ROWS)
         self._top = top
-        self._others = OtherCells(conf, database, top)
-        self._parts = StageDependencies(conf, placement, self._others)
+        self._others = OtherCells(env.conf, env.database, top)
+        self._placement = placement
         self._compute = compute
         self._flows = flows
+        self._steps = {
+            step_name(flow.operation, name): Step(
+                step_name(flow.operation, name), self._step(stage)
+            )
+            for flow in flows.values()
+            for name, stage in flow.stages.items()
+        }
         self._on_idle = on_idle
         self._transitions = Transitions(
-            flows, now=now, hold=self._take_lease, backoff_seconds=self._backoff_seconds,
-            ask_seconds=conf.conductor.lease_seconds,
+            flows, now=env.now, hold=self._take_lease, backoff_seconds=self._backoff_seconds,
+            ask_seconds=env.conf.conductor.lease_seconds,
         )  # fmt: skip
         self.answers = Answers(
-            database=database,
-            passage=self._transitions,
-            others=self._others,
-            compute=compute,
-            now=now,
-            on_idle=on_idle,
-        )
+            database=env.database, transitions=self._transitions, others=self._others,
+            compute=compute, now=env.now, on_idle=on_idle,
+        )  # fmt: skip
 
     @property
     def steps(self) -> Mapping[str, base_task.StageStep[models.InstanceOperation]]:
-        return {
-            COMMAND: Step("command agent", self._command),
-            ACT: Step("act", self._act),
-            WAIT: Step("check pending", self._check_pending),
-        }
+        return self._steps
+
+    def _step(self, stage: Stage) -> Callable[[Batch], list[Lease]]:
+        match stage:
+            case AgentStage():
+                return partial(self._command, stage)
+            case OwnStage():
+                return partial(self._act, stage)
+            case SuperStage():
+                return partial(self._check_pending, stage)
 
     # Requests
 
@@ -178,16 +172,13 @@ class Operations(base_task.Task[models.InstanceOperation]):
             instance_uuid,
             migration_uuid,
             lambda row: record_failure(row, fault),
-            lambda stage: stage.failed,
+            lambda stage: stage.undo,
         )
 
     # Overrides of Task
 
     def _stage(self, row: models.InstanceOperation) -> str:
-        stage = self._transitions.stage_of(row)
-        if isinstance(stage, AgentStage):
-            return COMMAND
-        return ACT if isinstance(stage, OwnStage) else WAIT
+        return step_name(row.operation, row.stage)
 
     # Storing
 
@@ -207,21 +198,11 @@ class Operations(base_task.Task[models.InstanceOperation]):
         if present is not None and migration_uuid and present.migration_uuid == migration_uuid:
             return Stored(int(fence(present)), [])
         if migration_uuid and migrations.find(session, migration_uuid) is not None:
-            raise exception.InstanceInvalidState(  # a late duplicate of the request
-                instance_uuid=instance_uuid,
-                operation=flow.operation,
-                reason=f"its migration {migration_uuid} is over",
-            )
+            raise flow.refusal(instance, f"its migration {migration_uuid} is over")  # a duplicate
         if actions.is_over(session, instance_uuid, flow.operation, context.request_id):
-            raise exception.InstanceInvalidState(  # a late duplicate, perhaps no longer wanted
-                instance_uuid=instance_uuid,
-                operation=flow.operation,
-                reason=f"request {context.request_id} for it is over",
-            )
+            raise flow.refusal(instance, f"request {context.request_id} for it is over")
         if instance.hidden:
-            raise exception.InstanceInvalidState(
-                instance_uuid=instance_uuid, operation=flow.operation, reason="it is changing cells"
-            )
+            raise flow.refusal(instance, "it is changing cells")
         flow.check(instance)
         instance.operations_total += 1
         row = models.InstanceOperation(
@@ -266,10 +247,9 @@ class Operations(base_task.Task[models.InstanceOperation]):
             return
         service = services.find_by_hosts(session, {host}).get(host)
         if not self._is_host_up(service):
-            raise exception.InstanceInvalidState(
-                instance_uuid=instance.uuid,
-                operation=flow.operation,
-                reason=f"host {host} is down; wait until it is back, or have the server evacuated",
+            raise flow.refusal(
+                instance,
+                f"host {host} is down; wait until it is back, or have the server evacuated",
             )
 
     def _leave_super(
@@ -297,24 +277,23 @@ class Operations(base_task.Task[models.InstanceOperation]):
 
     # Steps
 
-    def _command(self, batch: Batch) -> list[Lease]:
+    def _command(self, stage: AgentStage, batch: Batch) -> list[Lease]:
         """Send commands to the agents; if a host is down, continue without it or wait for it."""
-        context = batch.context
         leases: list[Lease] = []
         here = []
         for work in batch.works:
-            to_cell_uuid = commands.cell_at(work.row, self._agent_stage(work).at)
+            to_cell_uuid = commands.cell_at(work.row, stage.at)
             if to_cell_uuid is None:
                 here.append(work)
             else:
-                leases += self._send_to_other_cell(context, work, to_cell_uuid)
-        return leases + (self._send_here(context, here) if here else [])
+                leases += self._send_to_other_cell(batch.context, stage, work, to_cell_uuid)
+        return leases + (self._send_here(batch.context, stage, here) if here else [])
 
     def _send_to_other_cell(
-        self, context: RequestContext, work: WorkItem, to_cell_uuid: str
+        self, context: RequestContext, stage: AgentStage, work: WorkItem, to_cell_uuid: str
     ) -> list[Lease]:
         """Send a command to a host of another cell; wait if that cell is silent or busy."""
-        command = self._make_command(work)
+        command = self._make_command(stage, work)
         try:
             reason = self._others.send_command(
                 context.for_instance(work.uuid), work.row, command, to_cell_uuid=to_cell_uuid
@@ -325,15 +304,22 @@ class Operations(base_task.Task[models.InstanceOperation]):
         if reason is None:
             return []
         fault = _unreached(work.uuid, command.host, reason)
-        return self._database.run_in_writer(lambda session: self._go_without(session, work, fault))
 
-    def _go_without(self, session: Session, work: WorkItem, fault: InstanceFault) -> list[Lease]:
-        stage = self._agent_stage(work)
-        leases: list[Lease] = []
-        for _work, instance, row in self._lock_ours(session, [work]):
-            rows = self._transitions.rows(session, instance, row)
-            leases += self._transitions.take_failure(rows, stage, fault, stage.down or row.stage)
-        return leases
+        def write(session: Session) -> list[Lease]:
+            return [
+                lease
+                for rows in self._lock_rows(session, [work])
+                for lease in self._transitions.take_failure(rows, stage, fault, stage.without_host)
+            ]
+
+        return self._database.run_in_writer(write)
+
+    def _lock_rows(self, session: Session, works: Sequence[WorkItem]) -> list[Rows]:
+        """Lock the rows of these items; return those unchanged since they were read."""
+        return [
+            self._transitions.rows(session, instance, row)
+            for _work, instance, row in self._lock_ours(session, works)
+        ]
 
     def _wait(self, work: WorkItem, error: Exception) -> None:
         """Ask the other cell again later; record the reason in the server's actions."""
@@ -347,57 +333,48 @@ class Operations(base_task.Task[models.InstanceOperation]):
         )  # fmt: skip
         self._release_with_backoff([work])
 
-    def _send_here(self, context: RequestContext, works: Sequence[WorkItem]) -> list[Lease]:
-        hosts = {work.uuid: commands.host_of(work.instance, work.row, self._agent_stage(work))
-                 for work in works}  # fmt: skip
+    def _send_here(
+        self, context: RequestContext, stage: AgentStage, works: Sequence[WorkItem]
+    ) -> list[Lease]:
+        hosts = {work.uuid: str(commands.host_of(work.instance, work.row, stage)) for work in works}
         with self._database.reader() as session:
-            found = services.find_by_hosts(session, {host for host in hosts.values() if host})
+            found = services.find_by_hosts(session, set(hosts.values()))
         lost = []
         for work in works:
-            service = found.get(str(hosts[work.uuid]))
-            if self._is_host_up(service):
-                self._tell(context, work, str(service and service.agent))
+            service = found.get(hosts[work.uuid])
+            if service is not None and self._is_host_up(service):
+                command = self._make_command(stage, work)
+                self._send(context, str(service.agent), command)
             else:
                 lost.append(work)
-        return self._fail_unreachable(lost, hosts) if lost else []
+        return self._fail_unreachable(stage, lost, hosts) if lost else []
 
-    def _tell(self, context: RequestContext, work: WorkItem, agent: str) -> None:
-        command = self._make_command(work)
-        LOG.info(
-            "%s: command %d, %s on %s", work.uuid, command.sequence, command.verb, command.host
-        )
-        self._compute.execute(context.for_instance(work.uuid), agent, command)
+    def _send(self, context: RequestContext, agent: str, command: InstanceCommand) -> None:
+        uuid = command.instance.uuid
+        LOG.info("%s: command %d, %s on %s", uuid, command.sequence, command.verb, command.host)
+        self._compute.execute(context.for_instance(uuid), agent, command)
 
-    def _make_command(self, work: WorkItem) -> InstanceCommand:
-        return commands.make(
-            work.instance, work.row, self._agent_stage(work), cell_uuid=self._conf.cell.uuid
-        )
+    def _make_command(self, stage: AgentStage, work: WorkItem) -> InstanceCommand:
+        return commands.make(work.instance, work.row, stage, cell_uuid=self._conf.cell.uuid)
 
     def send_for_other_cell(
         self, context: RequestContext, record: ServerRecord, command: InstanceCommand
     ) -> str | None:
-        """Send a host a command of the cell that has the instance; return why it cannot be sent.
+        """Send a command of the cell that has the instance to one of this cell's hosts.
 
-        Raises Conflict if there is no such move, or no longer.
+        Returns why it cannot be sent. Raises Conflict if the move is not known here, or is over.
         """
         host = command.host
         self._database.run_in_writer(lambda session: copies.keep(session, record, now=self._now))
         with self._database.reader() as session:
             service = services.find_by_hosts(session, {host}).get(host)
-        if not self._is_host_up(service):
+        if service is None or not self._is_host_up(service):
             return f"host {host} is down"
-        assert service is not None
-        LOG.info(
-            "%s: command %d of another cell, %s on %s",
-            record.instance.uuid, command.sequence, command.verb, host,
-        )  # fmt: skip
-        self._compute.execute(
-            context.for_instance(record.instance.uuid), str(service.agent), command
-        )
+        self._send(context, str(service.agent), command)
         return None
 
     def take_over(self, record: ServerRecord) -> None:
-        """Become the cell of another cell's instance. Raises Conflict if there is no such move."""
+        """Become the cell of another cell's instance. Raises Conflict if there is no copy of it."""
         self._database.run_in_writer(
             lambda session: copies.take_over(session, record, now=self._now)
         )
@@ -410,30 +387,27 @@ class Operations(base_task.Task[models.InstanceOperation]):
         )
 
     def _fail_unreachable(
-        self, works: Sequence[WorkItem], hosts: Mapping[str, str | None]
+        self, stage: AgentStage, works: Sequence[WorkItem], hosts: Mapping[str, str]
     ) -> list[Lease]:
         def write(session: Session) -> list[Lease]:
             leases: list[Lease] = []
-            for work, instance, row in self._lock_ours(session, works):
-                stage = self._agent_stage(work)
-                rows = self._transitions.rows(session, instance, row)
-                host = str(hosts[work.uuid])
+            for rows in self._lock_rows(session, works):
+                host = hosts[rows.instance.uuid]
                 service = services.find_by_hosts(session, {host}).get(host)
-                fault = _unreached(work.uuid, host, f"host {host} is down")
+                fault = _unreached(rows.instance.uuid, host, f"host {host} is down")
                 is_left = stage.at is Side.DESTINATION or not self._is_host_up(service)
-                following = stage.down if is_left else None  # it is up again: send once more
-                leases += self._transitions.take_failure(rows, stage, fault, following or row.stage)
+                following = stage.without_host if is_left else None  # up again: send once more
+                leases += self._transitions.take_failure(rows, stage, fault, following)
             return leases
 
         return self._database.run_in_writer(write)
 
-    def _act(self, batch: Batch) -> list[Lease]:
+    def _act(self, stage: OwnStage, batch: Batch) -> list[Lease]:
         leases: list[Lease] = []
         for work in batch.works:
-            stage = self._transitions.stage_of(work.row)
-            assert isinstance(stage, OwnStage)
+            own = OwnWork(batch.context, work.instance, work.row, self._placement, self._others)
             try:
-                following = stage.do(self._parts, batch.context, work.instance, work.row)
+                following = stage.do(own)
             except (exception.CellUnavailable, exception.Conflict) as error:
                 if not Move.of(work.row).is_between_cells:
                     raise
@@ -445,8 +419,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
     def _acted(self, work: WorkItem, stage: OwnStage, following: str) -> list[Lease]:
         def write(session: Session) -> list[Lease]:
             leases: list[Lease] = []
-            for _work, instance, row in self._lock_ours(session, [work]):
-                rows = self._transitions.rows(session, instance, row)
+            for rows in self._lock_rows(session, [work]):
                 stage.done(rows, following)
                 leases += self._transitions.enter(rows, following)
             return leases
@@ -456,34 +429,41 @@ class Operations(base_task.Task[models.InstanceOperation]):
             self._on_idle(work.uuid)
         return leases
 
-    def _check_pending(self, batch: Batch) -> list[Lease]:
-        """Keep waiting where the super conductor still looks for hosts; undo the rest."""
+    def _check_pending(self, stage: SuperStage, batch: Batch) -> list[Lease]:
+        """Keep waiting where the super conductor still looks for hosts; undo the rest.
+
+        A request that this cell refused, and that was then withdrawn, may be delivered again and
+        be accepted; no super conductor would continue it.
+        """
         works = batch.works
-        moves = {str(work.row.migration_uuid) for work in works}
-        known_moves = pending_moves.known_moves(self._top, batch.context, moves)
-        self._release_with_backoff(
-            [work for work in works if work.row.migration_uuid in known_moves]
-        )
-        lost = [work for work in works if work.row.migration_uuid not in known_moves]
+        uuids = {str(work.row.migration_uuid) for work in works}
+        known = other_cells.known_moves(self._top, batch.context, uuids)
+        self._release_with_backoff([work for work in works if work.row.migration_uuid in known])
+        lost = [work for work in works if work.row.migration_uuid not in known]
         if not lost:
             return []
-        return self._database.run_in_writer(lambda session: self._take_back(session, lost))
+        return self._database.run_in_writer(lambda session: self._withdraw(session, stage, lost))
 
-    def _take_back(self, session: Session, works: Sequence[WorkItem]) -> list[Lease]:
+    def _withdraw(
+        self, session: Session, stage: SuperStage, works: Sequence[WorkItem]
+    ) -> list[Lease]:
         leases: list[Lease] = []
-        for work, instance, row in self._lock_ours(session, works):
-            stage = self._transitions.stage_of(row)
-            assert isinstance(stage, SuperStage)
-            LOG.warning("%s: no super conductor knows its %s; undoing it", work.uuid, row.operation)
-            rows = self._transitions.rows(session, instance, row)
-            record_failure(row, pending_moves.withdrawn_fault(work.uuid))
-            leases += self._transitions.enter(rows, stage.failed)
+        for rows in self._lock_rows(session, works):
+            uuid, row = rows.instance.uuid, rows.operation
+            LOG.warning("%s: no super conductor knows its %s; undoing it", uuid, row.operation)
+            fault = InstanceFault.from_values(
+                instance_uuid=uuid,
+                message="The operation was withdrawn.",
+                details="no super conductor knows the move: it was refused, then delivered again",
+            )
+            record_failure(row, fault)
+            leases += self._transitions.enter(rows, stage.undo)
         return leases
 
-    def _agent_stage(self, work: WorkItem) -> AgentStage:
-        stage = self._transitions.stage_of(work.row)
-        assert isinstance(stage, AgentStage)
-        return stage
+
+def step_name(operation: str, stage: str) -> str:
+    """Return the name of the step that runs a stage of an operation."""
+    return f"{operation} {stage}"
 
 
 def _unreached(instance_uuid: str, host: str, details: str) -> InstanceFault:

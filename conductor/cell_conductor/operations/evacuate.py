@@ -7,25 +7,24 @@ destroyed the guest.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
 
-from armillary.context import RequestContext
 from conductor.cell_conductor.operations import move_stages
 from conductor.cell_conductor.operations.flow import (
     DONE,
     UNDONE,
     AgentStage,
+    Arguments,
     Flow,
     OwnStage,
+    OwnWork,
     Side,
-    StageDependencies,
 )
+from conductor.cell_conductor.operations.move_stages import Allocations
 from conductor.cell_conductor.operations.power import set_state_by_power, take_power_state
 from conductor.cell_conductor.operations.rows import Rows, fence
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import Evacuated, Move
-from objects.allocation import AllocationClaim
-from objects.fence import Fence
 from objects.instances.instance_command import Verb
 from objects.instances.migration import MigrationStatus
 
@@ -35,55 +34,28 @@ SPAWN = "spawn"
 DROP_TRIED = "drop_tried"
 TAKE_AWAY = "take_away"
 
-Allocations = dict[str, dict[str, dict[str, int]]]
+
+def held_by(work: OwnWork) -> Allocations:
+    """Return the instance's allocations in the form that claims use."""
+    uuid = work.instance.uuid
+    return work.placement.get_allocations(work.context, [uuid]).get(uuid, {})
 
 
-def held_by(parts: StageDependencies, context: RequestContext, consumer: str) -> Allocations:
-    """Return a consumer's allocations in the form that claims use."""
-    return parts.placement.get_allocations(context, [consumer]).get(consumer, {})
-
-
-def hold(
-    parts: StageDependencies,
-    context: RequestContext,
-    instance: models.Instance,
-    allocations: Allocations,
-    by: Fence,
-) -> bool:
-    """Replace the instance's allocations with these; return False if placement refuses."""
-    claim = AllocationClaim.from_values(
-        consumer_uuid=instance.uuid,
-        project_id=instance.project_id,
-        user_id=instance.user_id,
-        allocations=allocations,
-        fence=int(by),
-        replace=True,
-    )
-    (result,) = parts.placement.claim(context, [claim])
-    return bool(result.is_claimed)
-
-
-def without(allocations: Allocations, providers: Any) -> Allocations:
-    """Return the allocations except those of some providers."""
+def without(allocations: Allocations, providers: Collection[str]) -> Allocations:
     return {uuid: taken for uuid, taken in allocations.items() if uuid not in providers}
 
 
-def _add(
-    parts: StageDependencies,
-    context: RequestContext,
-    instance: models.Instance,
-    operation: models.InstanceOperation,
-) -> str:
+def _add(work: OwnWork) -> str:
     """Add the claim of the host being tried to the instance's allocations."""
-    move = Move.of(operation)
+    move = Move.of(work.operation)
     if not move.has_selection(move.position):
         return UNDONE
     wanted: Allocations = move.selection.allocation_request
     if not wanted:
         return CLAIM
-    held = without(held_by(parts, context, instance.uuid), wanted)
-    added = fence(operation).of_added(move.position)
-    return CLAIM if hold(parts, context, instance, {**held, **wanted}, added) else ADD
+    held = without(held_by(work), wanted)
+    added = fence(work.operation).of_added(move.position)
+    return CLAIM if move_stages.claim(work, {**held, **wanted}, added) else ADD
 
 
 def _added(rows: Rows, following: str) -> None:
@@ -91,19 +63,14 @@ def _added(rows: Rows, following: str) -> None:
         move_stages.try_next(rows)
 
 
-def _take_away(
-    parts: StageDependencies,
-    context: RequestContext,
-    instance: models.Instance,
-    operation: models.InstanceOperation,
-) -> str:
+def _take_away(work: OwnWork) -> str:
     """Remove the failed host from the instance's allocations."""
-    move = Move.of(operation)
+    move = Move.of(work.operation)
     tried = move.selection.allocation_request
-    held = held_by(parts, context, instance.uuid)
+    held = held_by(work)
     if set(held) & set(tried):
-        removed = fence(operation).of_added(move.position, is_removed=True)
-        hold(parts, context, instance, without(held, tried), removed)
+        removed = fence(work.operation).of_added(move.position, is_removed=True)
+        move_stages.claim(work, without(held, tried), removed)
     return ADD
 
 
@@ -123,9 +90,9 @@ def _back(rows: Rows) -> None:
     rows.instance.availability_zone = source.availability_zone
 
 
-def _is_on(operation: models.InstanceOperation) -> dict[str, Any]:
+def _is_on(operation: models.InstanceOperation) -> Arguments:
     move = Move.of(operation)
-    return {"is_on": move.is_on or move.was == "error"}
+    return Arguments(is_on=move.is_on or move.was == "error")
 
 
 def _done(rows: Rows) -> None:
@@ -142,19 +109,18 @@ EVACUATE = Flow(
     vm_states=("active", "stopped", "error"),
     first=move_stages.SCHEDULE,
     stages={
-        move_stages.SCHEDULE: move_stages.schedule(then=ADD, failed=UNDONE),
+        move_stages.SCHEDULE: move_stages.schedule(then=ADD, undo=UNDONE),
         ADD: OwnStage(_add, leads_to=(CLAIM, ADD, UNDONE), done=_added),
         CLAIM: AgentStage(
-            Verb.CLAIM, Side.DESTINATION, then=SPAWN, failed=DROP_TRIED, down=DROP_TRIED,
+            Verb.CLAIM, Side.DESTINATION, then=SPAWN, undo=DROP_TRIED,
             needs_spec=True, on_enter=move_stages.choose_destination,
         ),
         SPAWN: AgentStage(
-            Verb.SPAWN, Side.DESTINATION, then=DONE, failed=DROP_TRIED, down=DROP_TRIED,
+            Verb.SPAWN, Side.DESTINATION, then=DONE, undo=DROP_TRIED,
             arguments=_is_on, on_enter=_spawned_at, done=take_power_state,
         ),
         DROP_TRIED: AgentStage(
-            Verb.DROP, Side.DESTINATION, then=TAKE_AWAY, failed=TAKE_AWAY, down=TAKE_AWAY,
-            on_enter=_back,
+            Verb.DROP, Side.DESTINATION, then=TAKE_AWAY, undo=TAKE_AWAY, on_enter=_back
         ),
         TAKE_AWAY: OwnStage(_take_away, leads_to=(ADD,), done=_next),
     },

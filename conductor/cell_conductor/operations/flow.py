@@ -12,8 +12,6 @@ import enum
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from oslo_config import cfg
-
 from armillary import exception
 from armillary.context import RequestContext
 from conductor.cell_conductor.operations.other_cells import OtherCells
@@ -38,16 +36,33 @@ class Side(enum.StrEnum):
     DESTINATION = "destination"
 
 
-@dataclasses.dataclass(frozen=True)
-class StageDependencies:
-    """Dependencies of the conductor's own stages."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class OwnWork:
+    """What an own stage works on, and the services that it calls."""
 
-    conf: cfg.ConfigOpts
+    context: RequestContext
+    instance: models.Instance
+    operation: models.InstanceOperation
     placement: PlacementAPI
     others: OtherCells
 
 
 Answer = Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Arguments:
+    """Arguments of a command besides its verb; those that are None are not sent.
+
+    ``is_on``: whether the guest is to run. ``migration_payload``, ``source`` and ``destination``
+    are a driver's, as another host's driver answered them.
+    """
+
+    is_on: bool | None = None
+    is_hard: bool | None = None
+    migration_payload: Mapping[str, Any] | None = None
+    source: Mapping[str, Any] | None = None
+    destination: Mapping[str, Any] | None = None
 
 
 def nothing(_rows: Rows) -> None:
@@ -58,33 +73,40 @@ def ignore_answer(_rows: Rows, _answer: Answer) -> None:
     """Ignore an answer."""
 
 
-def no_arguments(_operation: models.InstanceOperation) -> dict[str, Any]:
+def no_arguments(_operation: models.InstanceOperation) -> Arguments:
     """Send no arguments besides the verb."""
-    return {}
+    return Arguments()
 
 
 @dataclasses.dataclass(frozen=True)
 class AgentStage:
     """A command to a host's agent, and the stages that may follow.
 
-    ``failed`` follows if the host failed; naming the stage itself means to retry. ``given_up``
-    follows after ``TRIES_MAX`` failed tries; None: retry forever. ``down`` follows if the host is
-    down; None: wait for it. ``away`` replaces ``then`` if the host is in another cell. ``on_enter``
-    and ``done`` write in the transactions that store the command and its answer.
+    ``then`` follows success, ``undo`` failure; without an ``undo``, a command that failed is sent
+    again, at most ``TRIES_MAX`` times if ``given_up`` says what follows. ``down`` follows if the
+    host is down: by default ``undo``, or a wait for the host if there is none or ``is_awaited``.
+    ``away`` replaces ``then`` if the host is in another cell. ``on_enter`` and ``done`` write in
+    the transactions that store the command and its answer.
     """
 
     verb: Verb
     at: Side
     then: str
-    failed: str
+    undo: str | None = None
     given_up: str | None = None
     down: str | None = None
+    is_awaited: bool = False
     away: str | None = None
-    arguments: Callable[[models.InstanceOperation], dict[str, Any]] = no_arguments
+    arguments: Callable[[models.InstanceOperation], Arguments] = no_arguments
     needs_spec: bool = False
     is_abortable: bool = False
     on_enter: Callable[[Rows], None] = nothing
     done: Callable[[Rows, Answer], None] = ignore_answer
+
+    @property
+    def without_host(self) -> str | None:
+        """The stage that follows if the host is down; None: wait for it."""
+        return self.down or (None if self.is_awaited else self.undo)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,9 +117,7 @@ class OwnStage:
     writes in the transaction that stores it. ``leads_to`` lists all stages that may follow.
     """
 
-    do: Callable[
-        [StageDependencies, RequestContext, models.Instance, models.InstanceOperation], str
-    ]
+    do: Callable[[OwnWork], str]
     leads_to: tuple[str, ...]
     on_enter: Callable[[Rows], None] = nothing
     done: Callable[[Rows, str], None] = lambda _rows, _next: None
@@ -105,10 +125,10 @@ class OwnStage:
 
 @dataclasses.dataclass(frozen=True)
 class SuperStage:
-    """A wait for the super conductor, which continues with ``then`` or ``failed``."""
+    """A wait for the super conductor, which continues with ``then`` or ``undo``."""
 
     then: str
-    failed: str
+    undo: str
     on_enter: Callable[[Rows], None] = nothing
 
 
@@ -137,36 +157,33 @@ class Flow:
     def __post_init__(self) -> None:
         known = {*self.stages, DONE, UNDONE}
         for name, stage in self.stages.items():
-            if unknown := set(_leads_to(stage)) - known:
+            if unknown := _leads_to(stage) - known:
                 raise ValueError(f"{self.operation}.{name} leads to {', '.join(sorted(unknown))}")
 
     def check(self, instance: models.Instance) -> None:
         """Raise InstanceInvalidState unless the operation may begin."""
         if instance.task_state is not None:
-            raise exception.InstanceInvalidState(
-                instance_uuid=instance.uuid,
-                operation=self.operation,
-                reason=f"it is {instance.task_state}",
-            )
+            raise self.refusal(instance, f"it is {instance.task_state}")
         if instance.vm_state not in self.vm_states:
-            raise exception.InstanceInvalidState(
-                instance_uuid=instance.uuid,
-                operation=self.operation,
-                reason=f"it is {instance.vm_state}, and must be {' or '.join(self.vm_states)}",
-            )
+            states = " or ".join(self.vm_states)
+            raise self.refusal(instance, f"it is {instance.vm_state}, and must be {states}")
         if instance.host is None and instance.vm_state == "error":
-            raise exception.InstanceInvalidState(  # its build failed on every host
-                instance_uuid=instance.uuid, operation=self.operation, reason="it is on no host"
-            )
+            raise self.refusal(instance, "it is on no host")  # its build failed on every host
+
+    def refusal(self, instance: models.Instance, reason: str) -> exception.InstanceInvalidState:
+        """Return the error of an operation that the instance's state does not allow."""
+        return exception.InstanceInvalidState(
+            instance_uuid=instance.uuid, operation=self.operation, reason=reason
+        )
 
 
-def _leads_to(stage: Stage) -> tuple[str, ...]:
+def _leads_to(stage: Stage) -> set[str]:
     if isinstance(stage, OwnStage):
-        return stage.leads_to
+        return set(stage.leads_to)
     if isinstance(stage, SuperStage):
-        return stage.then, stage.failed
-    others = (stage.given_up, stage.down, stage.away)
-    return stage.then, stage.failed, *(other for other in others if other is not None)
+        return {stage.then, stage.undo}
+    following = {stage.then, stage.undo, stage.given_up, stage.down, stage.away}
+    return {name for name in following if name is not None}
 
 
 def ignore_arguments(_rows: Rows, _arguments: Mapping[str, Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from conductor.cell_conductor.operations import move_stages
 from conductor.cell_conductor.operations.flow import (
@@ -11,8 +10,8 @@ from conductor.cell_conductor.operations.flow import (
     UNDONE,
     AgentStage,
     Answer,
+    Arguments,
     Flow,
-    OwnStage,
     Side,
 )
 from conductor.cell_conductor.operations.power import take_power_state
@@ -42,8 +41,8 @@ def _prepare(rows: Rows) -> None:
     rows.status(MigrationStatus.PREPARING)
 
 
-def _prepare_arguments(operation: models.InstanceOperation) -> dict[str, Any]:
-    return {"source": LiveMove.of(operation).source_description}
+def _prepare_arguments(operation: models.InstanceOperation) -> Arguments:
+    return Arguments(source=LiveMove.of(operation).source_description)
 
 
 def _prepared(rows: Rows, answer: Answer) -> None:
@@ -57,8 +56,8 @@ def _copy(rows: Rows) -> None:
     rows.status(MigrationStatus.QUEUED)
 
 
-def _copy_arguments(operation: models.InstanceOperation) -> dict[str, Any]:
-    return {"destination": LiveMove.of(operation).destination_description}
+def _copy_arguments(operation: models.InstanceOperation) -> Arguments:
+    return Arguments(destination=LiveMove.of(operation).destination_description)
 
 
 def _copied(rows: Rows, _answer: Answer) -> None:
@@ -94,33 +93,31 @@ LIVE_MIGRATE = Flow(
     stages={
         move_stages.SCHEDULE: move_stages.schedule(then=DESCRIBE),
         DESCRIBE: AgentStage(
-            Verb.DESCRIBE_LIVE, Side.SOURCE, then=move_stages.SECURE, failed=move_stages.GIVE_BACK,
-            down=move_stages.GIVE_BACK, done=_described,
+            Verb.DESCRIBE_LIVE, Side.SOURCE, then=move_stages.SECURE, undo=move_stages.GIVE_BACK,
+            done=_described,
         ),
         move_stages.SECURE: move_stages.secure(ready=PREPARE),
         PREPARE: AgentStage(
-            Verb.PREPARE_LIVE, Side.DESTINATION, then=COPY, failed=DROP_TRIED, down=DROP_TRIED,
+            Verb.PREPARE_LIVE, Side.DESTINATION, then=COPY, undo=DROP_TRIED,
             arguments=_prepare_arguments, needs_spec=True, on_enter=_prepare, done=_prepared,
         ),
         DROP_TRIED: move_stages.drop_destination(then=move_stages.NEXT),
         move_stages.NEXT: move_stages.next_host(ready=PREPARE),
         COPY: AgentStage(
-            Verb.LIVE_MIGRATE, Side.SOURCE, then=COMPLETE, failed=DROP_PREPARED,
-            arguments=_copy_arguments, is_abortable=True, on_enter=_copy, done=_copied,
+            Verb.LIVE_MIGRATE, Side.SOURCE, then=COMPLETE, undo=DROP_PREPARED,
+            is_awaited=True, is_abortable=True, arguments=_copy_arguments, on_enter=_copy,
+            done=_copied,
         ),
         DROP_PREPARED: move_stages.drop_destination(then=move_stages.GIVE_BACK),
         COMPLETE: AgentStage(
-            Verb.COMPLETE_LIVE, Side.DESTINATION, then=DROP_SOURCE, failed=RELEASE_LOST,
-            done=take_power_state,
+            Verb.COMPLETE_LIVE, Side.DESTINATION, then=DROP_SOURCE, undo=RELEASE_LOST,
+            is_awaited=True, done=take_power_state,
         ),
         DROP_SOURCE: AgentStage(
-            Verb.DROP, Side.SOURCE, then=move_stages.RELEASE, failed=DROP_SOURCE,
-            down=move_stages.RELEASE
+            Verb.DROP, Side.SOURCE, then=move_stages.RELEASE, down=move_stages.RELEASE
         ),
         move_stages.RELEASE: move_stages.releasing(DONE),
-        RELEASE_LOST: OwnStage(
-            move_stages.releasing(UNDONE).do, leads_to=(UNDONE,), on_enter=_lose
-        ),
+        RELEASE_LOST: move_stages.releasing(UNDONE, on_enter=_lose),
         move_stages.GIVE_BACK: move_stages.GIVING_BACK[move_stages.GIVE_BACK],
     },
     begin=move_stages.begin,

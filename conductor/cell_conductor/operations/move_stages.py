@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from armillary import exception
-from armillary.context import RequestContext
 from conductor.cell_conductor.operations.flow import (
     UNDONE,
     AgentStage,
+    Arguments,
     OwnStage,
+    OwnWork,
     Side,
-    StageDependencies,
     SuperStage,
+    nothing,
 )
 from conductor.cell_conductor.operations.power import RUNNING, take_power_state
 from conductor.cell_conductor.operations.rows import Rows, fence
@@ -28,7 +29,7 @@ from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import End, Move
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.allocation import AllocationClaim
-from objects.fence import FENCE_FINAL, FenceStep
+from objects.fence import FENCE_FINAL, Fence, FenceStep
 from objects.instances.instance_command import Verb
 from objects.instances.migration import MigrationStatus
 
@@ -39,6 +40,8 @@ GIVE_BACK = "give_back"
 GIVE_BACK_LOST = "give_back_lost"
 """As ``GIVE_BACK``, with the guest's state unknown because its host is down."""
 RELEASE = "release_source"
+
+Allocations = dict[str, dict[str, dict[str, int]]]
 
 
 def begin(rows: Rows, arguments: Mapping[str, Any]) -> None:
@@ -91,7 +94,6 @@ def choose_destination(rows: Rows) -> None:
 
 
 def store_destination(rows: Rows) -> End:
-    """Store the host being tried as the destination."""
     move = Move.of(rows.operation)
     chosen = move.selection
     destination = End(
@@ -123,14 +125,14 @@ def go_to(rows: Rows, side: Side) -> None:
         rows.instance.availability_zone = end.availability_zone
 
 
-def power_at_source(operation: models.InstanceOperation) -> dict[str, Any]:
+def power_at_source(operation: models.InstanceOperation) -> Arguments:
     """Pass on whether the guest was powered on at the source."""
-    return {"is_on": Move.of(operation).is_on}
+    return Arguments(is_on=Move.of(operation).is_on)
 
 
-def stay_off(_operation: models.InstanceOperation) -> dict[str, Any]:
+def stay_off(_operation: models.InstanceOperation) -> Arguments:
     """Ask the source to keep the guest off: it cannot be powered on there."""
-    return {"is_on": False}
+    return Arguments(is_on=False)
 
 
 def record_kept_off(rows: Rows, answer: Mapping[str, Any]) -> None:
@@ -152,48 +154,28 @@ def lose(rows: Rows) -> None:
     dataclasses.replace(Move.of(rows.operation), is_lost=True).store(rows.operation)
 
 
-def claim_next(
-    parts: StageDependencies,
-    context: RequestContext,
-    instance: models.Instance,
-    operation: models.InstanceOperation,
-    *,
-    ready: str,
-    exhausted: str = GIVE_BACK,
-) -> str:
-    """Claim the next alternate, replacing what the instance holds.
-
-    Returns ``ready`` if it is claimed, ``NEXT`` if it is refused.
-    """
-    move = Move.of(operation)
-    position = move.position + 1
-    if not move.has_selection(position):
-        return exhausted
-    return _claim(parts, context, instance, operation, position, ready=ready)
-
-
-def _claim(
-    parts: StageDependencies,
-    context: RequestContext,
-    instance: models.Instance,
-    operation: models.InstanceOperation,
-    position: int,
-    *,
-    ready: str,
-) -> str:
-    chosen = Move.of(operation).selection_at(position)
+def _claim(work: OwnWork, position: int, *, ready: str) -> str:
+    """Claim one of the selections, replacing what the instance holds; ``NEXT`` if refused."""
+    chosen = Move.of(work.operation).selection_at(position)
     if not chosen.allocation_request:  # the scheduler's driver claims nothing
         return ready
-    claim = AllocationClaim.from_values(
+    by = fence(work.operation).of_alternate(position)
+    return ready if claim(work, chosen.allocation_request, by) else NEXT
+
+
+def claim(work: OwnWork, allocations: Allocations, by: Fence) -> bool:
+    """Replace the instance's allocations with these; return False if placement refuses."""
+    instance = work.instance
+    wanted = AllocationClaim.from_values(
         consumer_uuid=instance.uuid,
         project_id=instance.project_id,
         user_id=instance.user_id,
-        allocations=chosen.allocation_request,
-        fence=int(fence(operation).of_alternate(position)),
+        allocations=allocations,
+        fence=int(by),
         replace=True,
     )
-    (result,) = parts.placement.claim(context, [claim])
-    return ready if result.is_claimed else NEXT
+    (result,) = work.placement.claim(work.context, [wanted])
+    return bool(result.is_claimed)
 
 
 def secure(ready: str) -> OwnStage:
@@ -204,26 +186,13 @@ def secure(ready: str) -> OwnStage:
     refused.
     """
 
-    def do(
-        parts: StageDependencies,
-        context: RequestContext,
-        instance: models.Instance,
-        operation: models.InstanceOperation,
-    ) -> str:
-        position = Move.of(operation).position
-        return _claim(parts, context, instance, operation, position, ready=ready)
+    def do(work: OwnWork) -> str:
+        return _claim(work, Move.of(work.operation).position, ready=ready)
 
     return OwnStage(do, leads_to=(ready, NEXT))
 
 
-def tried_next(rows: Rows, following: str) -> None:
-    """Record that the next alternate is being tried, or was refused."""
-    if following != GIVE_BACK:
-        try_next(rows)
-
-
 def try_next(rows: Rows) -> None:
-    """Store that the next host is being tried."""
     move = Move.of(rows.operation)
     dataclasses.replace(move, position=move.position + 1).store(rows.operation)
 
@@ -231,46 +200,36 @@ def try_next(rows: Rows) -> None:
 def next_host(ready: str) -> OwnStage:
     """Return the stage that claims the next alternate."""
 
-    def do(
-        parts: StageDependencies,
-        context: RequestContext,
-        instance: models.Instance,
-        operation: models.InstanceOperation,
-    ) -> str:
-        return claim_next(parts, context, instance, operation, ready=ready)
+    def do(work: OwnWork) -> str:
+        move = Move.of(work.operation)
+        position = move.position + 1
+        return _claim(work, position, ready=ready) if move.has_selection(position) else GIVE_BACK
 
-    return OwnStage(do, leads_to=(ready, NEXT, GIVE_BACK), done=tried_next)
+    def done(rows: Rows, following: str) -> None:
+        if following != GIVE_BACK:
+            try_next(rows)
+
+    return OwnStage(do, leads_to=(ready, NEXT, GIVE_BACK), done=done)
 
 
-def give_back(
-    parts: StageDependencies,
-    context: RequestContext,
-    instance: models.Instance,
-    operation: models.InstanceOperation,
-) -> str:
+def give_back(work: OwnWork) -> None:
     """Return the migration's allocation to the instance, replacing what it holds."""
-    assert operation.migration_uuid is not None
+    assert work.operation.migration_uuid is not None
     with contextlib.suppress(exception.ConsumerNotFound):  # the scheduler's driver claims nothing
-        parts.placement.move_allocations(
-            context,
-            operation.migration_uuid,
-            instance.uuid,
-            fence=int(fence(operation).at(FenceStep.GIVE_BACK)),
+        work.placement.move_allocations(
+            work.context,
+            work.operation.migration_uuid,
+            work.instance.uuid,
+            fence=int(fence(work.operation).at(FenceStep.GIVE_BACK)),
             replace=True,
             consumer_type="INSTANCE",
         )
-    return UNDONE
 
 
-def undo(
-    parts: StageDependencies,
-    context: RequestContext,
-    instance: models.Instance,
-    operation: models.InstanceOperation,
-) -> str:
+def undo(work: OwnWork) -> str:
     """Give the allocation back, and have the destination's cell drop its copy."""
-    give_back(parts, context, instance, operation)
-    parts.others.end(context, operation)
+    give_back(work)
+    work.others.end(work.context, work.operation)
     return UNDONE
 
 
@@ -280,37 +239,24 @@ GIVING_BACK: dict[str, OwnStage] = {
 }
 
 
-def release_source(
-    parts: StageDependencies,
-    context: RequestContext,
-    _instance: models.Instance,
-    operation: models.InstanceOperation,
-) -> None:
-    """Release the migration's allocation for good."""
-    assert operation.migration_uuid is not None
-    parts.placement.release(context, {operation.migration_uuid: FENCE_FINAL})
+def release_source(work: OwnWork) -> None:
+    assert work.operation.migration_uuid is not None
+    work.placement.release(work.context, {work.operation.migration_uuid: FENCE_FINAL})
 
 
-def releasing(following: str) -> OwnStage:
-    """Return the stage that releases the source allocation."""
-
-    def do(
-        parts: StageDependencies,
-        context: RequestContext,
-        instance: models.Instance,
-        operation: models.InstanceOperation,
-    ) -> str:
-        release_source(parts, context, instance, operation)
+def releasing(following: str, *, on_enter: Callable[[Rows], None] = nothing) -> OwnStage:
+    def do(work: OwnWork) -> str:
+        release_source(work)
         return following
 
-    return OwnStage(do, leads_to=(following,))
+    return OwnStage(do, leads_to=(following,), on_enter=on_enter)
 
 
 def drop_destination(then: str) -> AgentStage:
     """Return the stage that cleans up the destination; a host that is down reaps later."""
-    return AgentStage(Verb.DROP, Side.DESTINATION, then=then, failed=then, down=then)
+    return AgentStage(Verb.DROP, Side.DESTINATION, then=then, undo=then)
 
 
-def schedule(then: str, failed: str = GIVE_BACK) -> SuperStage:
+def schedule(then: str, undo: str = GIVE_BACK) -> SuperStage:
     """Return the stage that waits for the super conductor to select hosts."""
-    return SuperStage(then=then, failed=failed)
+    return SuperStage(then=then, undo=undo)

@@ -8,7 +8,7 @@ of a command: it is asked again until there is an answer, as an agent is.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -24,6 +24,18 @@ from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import InstanceCommand
 from objects.instances.server_record import ACTIONS_MAX, FAULTS_MAX, ServerRecord
+
+ASKED_MAX = 1000
+"""Maximum number of moves asked about in one call."""
+
+
+def known_moves(
+    top: SuperConductorAPI, context: RequestContext, migration_uuids: Collection[str]
+) -> set[str]:
+    """Return those of these moves that the super conductor still works on."""
+    uuids = sorted(migration_uuids)
+    parts = [uuids[start : start + ASKED_MAX] for start in range(0, len(uuids), ASKED_MAX)]
+    return {uuid for part in parts for uuid in top.list_moves(context, part)}
 
 
 class OtherCells:

@@ -6,10 +6,10 @@ instances hold on a host that is back. The super conductor deletes soft-deleted 
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
 
 import sqlalchemy as sa
 from oslo_config import cfg
@@ -20,9 +20,11 @@ from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.operations.evacuate import without
+from conductor.common import leased_work
 from conductor.common.cell_db import compute_nodes, instances, migrations, models, services
 from conductor.common.cell_db.flow_states import Evacuated
 from conductor.common.clock import Clock, moment
+from conductor.common.leased_work import Step
 from objects.allocation import AllocationClaim
 from objects.fence import Fence
 from objects.instances.migration import MigrationStatus
@@ -34,6 +36,15 @@ BATCH_SIZE = 100
 
 Begin = Callable[[RequestContext, str, str], None]
 """Begins an operation (by name) on an instance; raises Conflict if another one was first."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Evacuated:
+    """An evacuated instance, and its former host if that has come back."""
+
+    context: RequestContext
+    move: models.Migration
+    service: models.Service | None
 
 
 class PeriodicOperations:
@@ -58,6 +69,12 @@ class PeriodicOperations:
         self._compute = compute
         self._begin = begin
         self._now = now
+        # The cleanup after an evacuation; nothing is undone, each step may be repeated.
+        self.steps: Sequence[Step[_Evacuated, None]] = (
+            Step("destroy leftover guest", self._destroy_leftover),
+            Step("release source allocation", self._release_source),
+            Step("complete evacuation", self._complete),
+        )
 
     def run(self) -> int:
         """Do what is due, one batch of each kind; return how many were started."""
@@ -116,35 +133,41 @@ class PeriodicOperations:
         return len(back)
 
     def _clear(self, move: models.Migration, service: models.Service | None) -> None:
-        """Have the leftover guest destroyed, then release its allocation."""
+        """Clean up the former host of an evacuated instance; None: the host is deleted."""
         context = admin_context().for_instance(move.instance_uuid)
+        try:
+            leased_work.run(_Evacuated(context, move, service), self.steps)
+        except exception.Conflict as error:
+            LOG.debug("%s: not cleaned up yet: %s", move.instance_uuid, error)
+
+    def _destroy_leftover(self, evacuated: _Evacuated) -> None:
+        move, service = evacuated.move, evacuated.service
         if service is not None and service.agent is not None:
             self._compute.forget_attempt(
-                context, service.agent, move.instance_uuid, service.host,
+                evacuated.context, service.agent, move.instance_uuid, service.host,
                 Evacuated.of_migration(move).attempt,
             )  # fmt: skip
+
+    def _release_source(self, evacuated: _Evacuated) -> None:
+        """Remove the former host from the instance's allocations.
+
+        Raises Conflict while the instance is busy, or if another write of them was first.
+        """
+        move = evacuated.move
         with self._database.reader() as session:
             instance = instances.find_rows(session, [move.instance_uuid]).get(move.instance_uuid)
             nodes = compute_nodes.uuids_of_hosts(session, [str(move.source_host)])
-        is_alive = instance is not None and instance.deleted_at is None
-        is_elsewhere = instance is not None and instance.host != move.source_host
-        if instance is not None and is_alive and is_elsewhere:
-            if instance.task_state is not None or instance.vm_state == "resized":
-                return  # the operation or resize in progress writes its allocations, too
-            if not self._free(context, instance, nodes):
-                return
-        self._database.run_in_writer(lambda session: _complete(session, move.uuid))
-        LOG.info("%s: cleaned up on evacuated host %s", move.instance_uuid, move.source_host)
-
-    def _free(
-        self, context: RequestContext, instance: models.Instance, nodes: Sequence[str]
-    ) -> bool:
-        """Remove these nodes from the instance's allocations; False if another write was first."""
-        held: dict[str, Any] = self._placement.get_allocations(context, [instance.uuid])
+        if instance is None or instance.deleted_at is not None or instance.host == move.source_host:
+            return
+        if instance.task_state is not None or instance.vm_state == "resized":
+            raise exception.Conflict(
+                reason="the operation or resize in progress writes its allocations, too"
+            )
+        held = self._placement.get_allocations(evacuated.context, [instance.uuid])
         present = held.get(instance.uuid, {})
         kept = without(present, set(nodes))
         if kept == present or not kept:
-            return True
+            return
         claim = AllocationClaim.from_values(
             consumer_uuid=instance.uuid,
             project_id=instance.project_id,
@@ -153,16 +176,21 @@ class PeriodicOperations:
             fence=int(Fence.at_rest(instance.operations_total)),
             replace=True,
         )
-        (result,) = self._placement.claim(context, [claim])
-        return bool(result.is_claimed)
+        (result,) = self._placement.claim(evacuated.context, [claim])
+        if not result.is_claimed:
+            raise exception.Conflict(reason=f"its allocations were not replaced: {result.reason}")
+
+    def _complete(self, evacuated: _Evacuated) -> None:
+        def write(session: Session) -> None:
+            move = migrations.find(session, evacuated.move.uuid)
+            if move is not None:
+                move.status = MigrationStatus.COMPLETED
+
+        move = evacuated.move
+        self._database.run_in_writer(write)
+        LOG.info("%s: cleaned up on evacuated host %s", move.instance_uuid, move.source_host)
 
 
 def _is_back(service: models.Service | None) -> bool:
     """Return whether a host is back, or its service deleted."""
     return service is None or (service.is_up and not service.forced_down)
-
-
-def _complete(session: Session, migration_uuid: str) -> None:
-    move = migrations.find(session, migration_uuid)
-    if move is not None:
-        move.status = MigrationStatus.COMPLETED

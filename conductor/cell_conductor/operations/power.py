@@ -11,6 +11,7 @@ from conductor.cell_conductor.operations.flow import (
     UNDONE,
     AgentStage,
     Answer,
+    Arguments,
     Flow,
     Side,
     ignore_arguments,
@@ -37,7 +38,6 @@ def set_state_by_power(rows: Rows) -> None:
 
 
 def restore_state(rows: Rows) -> None:
-    """Restore the state before the operation."""
     rows.instance.vm_state = FlowState.of(rows.operation).was
 
 
@@ -48,8 +48,8 @@ def _take_reboot(rows: Rows, arguments: Mapping[str, Any]) -> None:
         rows.instance.task_state = "rebooting_hard"
 
 
-def _reboot_arguments(operation: models.InstanceOperation) -> dict[str, Any]:
-    return {"is_hard": Reboot.of(operation).is_hard}
+def _reboot_arguments(operation: models.InstanceOperation) -> Arguments:
+    return Arguments(is_hard=Reboot.of(operation).is_hard)
 
 
 def _soft_deleted(rows: Rows) -> None:
@@ -57,9 +57,7 @@ def _soft_deleted(rows: Rows) -> None:
 
 
 def _command(verb: Verb, **more: Any) -> AgentStage:
-    return AgentStage(
-        verb, Side.HERE, then=DONE, failed=UNDONE, down=UNDONE, done=take_power_state, **more
-    )
+    return AgentStage(verb, Side.HERE, then=DONE, undo=UNDONE, done=take_power_state, **more)
 
 
 def _flow(

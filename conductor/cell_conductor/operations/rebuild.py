@@ -10,6 +10,7 @@ from conductor.cell_conductor.operations.flow import (
     DONE,
     UNDONE,
     AgentStage,
+    Arguments,
     Flow,
     Side,
 )
@@ -38,8 +39,8 @@ def _begin(rows: Rows, arguments: Mapping[str, Any]) -> None:
         instance.metadata_ = arguments["metadata"]
 
 
-def _arguments(operation: models.InstanceOperation) -> dict[str, Any]:
-    return {"is_on": Rebuild.of(operation).is_on}
+def _arguments(operation: models.InstanceOperation) -> Arguments:
+    return Arguments(is_on=Rebuild.of(operation).is_on)
 
 
 def _failed(rows: Rows) -> None:
@@ -55,15 +56,11 @@ REBUILD = Flow(
     first=REBUILD_GUEST,
     stages={
         REBUILD_GUEST: AgentStage(
-            Verb.REBUILD,
-            Side.HERE,
-            then=DONE,
-            failed=UNDONE,
-            arguments=_arguments,
-            done=take_power_state,
+            Verb.REBUILD, Side.HERE, then=DONE, undo=UNDONE, is_awaited=True,
+            arguments=_arguments, done=take_power_state,
         )
     },
     begin=_begin,
     end=set_state_by_power,
     undo=_failed,
-)
+)  # fmt: skip

@@ -16,16 +16,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from armillary import exception
-from armillary.context import RequestContext
 from conductor.cell_conductor.operations import move_stages
 from conductor.cell_conductor.operations.flow import (
     DONE,
     AgentStage,
     Answer,
+    Arguments,
     Flow,
     OwnStage,
+    OwnWork,
     Side,
-    StageDependencies,
 )
 from conductor.cell_conductor.operations.power import RUNNING, set_state_by_power, take_power_state
 from conductor.cell_conductor.operations.rows import Rows
@@ -54,14 +54,9 @@ HANDED_OVER = frozenset({HAND_OVER, HAND_BACK, FORGET})
 """Stages in which another cell is getting the instance, or has it already."""
 
 
-def _route(
-    _parts: StageDependencies,
-    _context: RequestContext,
-    _instance: models.Instance,
-    operation: models.InstanceOperation,
-) -> str:
+def _route(work: OwnWork) -> str:
     """Return the stage for a resize in place, or for a move to another host."""
-    move = Move.of(operation)
+    move = Move.of(work.operation)
     is_here = move.selection.service_host == move.end(Side.SOURCE).host
     return RESIZE_HERE if is_here else PREPARE
 
@@ -89,9 +84,9 @@ def _attach(rows: Rows) -> None:
     rows.instance.task_state = "resize_finish"
 
 
-def _attach_arguments(operation: models.InstanceOperation) -> dict[str, Any]:
+def _attach_arguments(operation: models.InstanceOperation) -> Arguments:
     move = ColdMove.of(operation)
-    return {"migration_payload": move.migration_payload, "is_on": move.is_on}
+    return Arguments(is_on=move.is_on, migration_payload=move.migration_payload)
 
 
 def _resize_here(rows: Rows) -> None:
@@ -109,26 +104,21 @@ def _keep(name: str, *, then: str, off: str, down: str | None = None) -> dict[st
     """Have the source restore its guest; powered off if it cannot be powered on there."""
     return {
         name: AgentStage(
-            Verb.KEEP, Side.SOURCE, then=then, failed=name, given_up=off, down=down,
+            Verb.KEEP, Side.SOURCE, then=then, given_up=off, down=down,
             arguments=move_stages.power_at_source, on_enter=_back_at_source, done=take_power_state,
         ),
         off: AgentStage(
-            Verb.KEEP, Side.SOURCE, then=then, failed=off, down=down,
+            Verb.KEEP, Side.SOURCE, then=then, down=down,
             arguments=move_stages.stay_off, on_enter=_back_at_source,
             done=move_stages.record_kept_off,
         ),
     }  # fmt: skip
 
 
-def _hand_over(
-    parts: StageDependencies,
-    context: RequestContext,
-    _instance: models.Instance,
-    operation: models.InstanceOperation,
-) -> str:
+def _hand_over(work: OwnWork) -> str:
     """Give the instance to the cell of its destination."""
-    parts.others.hand_over(
-        context, operation,
+    work.others.hand_over(
+        work.context, work.operation,
         side=Side.DESTINATION, status=MigrationStatus.FINISHED, vm_state="resized",
     )  # fmt: skip
     return DONE
@@ -153,29 +143,30 @@ def _moving_flow(operation: str) -> Flow:
             move_stages.SECURE: move_stages.secure(ready=ROUTE),
             ROUTE: OwnStage(_route, leads_to=(RESIZE_HERE, PREPARE)),
             PREPARE: AgentStage(
-                Verb.CLAIM, Side.DESTINATION, then=DETACH, failed=DROP_TRIED, down=DROP_TRIED,
+                Verb.CLAIM, Side.DESTINATION, then=DETACH, undo=DROP_TRIED,
                 needs_spec=True, on_enter=_prepare,
             ),
             DETACH: AgentStage(
-                Verb.DETACH, Side.SOURCE, then=ATTACH, failed=DROP_ATTACHED, down=DROP_ATTACHED,
+                Verb.DETACH, Side.SOURCE, then=ATTACH, undo=DROP_ATTACHED,
                 on_enter=_detach, done=_detached,
             ),
             ATTACH: AgentStage(
-                Verb.ATTACH, Side.DESTINATION, then=DONE, failed=DROP_ATTACHED, down=DROP_ATTACHED,
-                away=HAND_OVER, arguments=_attach_arguments, on_enter=_attach,
-                done=take_power_state,
+                Verb.ATTACH, Side.DESTINATION, then=DONE, undo=DROP_ATTACHED, away=HAND_OVER,
+                arguments=_attach_arguments, on_enter=_attach, done=take_power_state,
             ),
             HAND_OVER: OwnStage(_hand_over, leads_to=(DONE,)),
             RESIZE_HERE: AgentStage(
-                Verb.RESIZE, Side.DESTINATION, then=DONE, failed=UNDO_HERE, needs_spec=True,
-                arguments=move_stages.power_at_source, on_enter=_resize_here, done=take_power_state,
+                Verb.RESIZE, Side.DESTINATION, then=DONE, undo=UNDO_HERE, is_awaited=True,
+                needs_spec=True, arguments=move_stages.power_at_source, on_enter=_resize_here,
+                done=take_power_state,
             ),
             **_keep(UNDO_HERE, then=move_stages.NEXT, off=UNDO_HERE_OFF),
             DROP_TRIED: move_stages.drop_destination(then=move_stages.NEXT),
             move_stages.NEXT: move_stages.next_host(ready=ROUTE),
             DROP_ATTACHED: move_stages.drop_destination(then=KEEP),
-            **_keep(KEEP, then=move_stages.GIVE_BACK, off=KEEP_OFF,
-            down=move_stages.GIVE_BACK_LOST),
+            **_keep(
+                KEEP, then=move_stages.GIVE_BACK, off=KEEP_OFF, down=move_stages.GIVE_BACK_LOST
+            ),
             **move_stages.GIVING_BACK,
         },
         begin=move_stages.begin,
@@ -218,18 +209,11 @@ def _continue_migration(status: MigrationStatus) -> Any:
     return begin
 
 
-def _is_here(move: Move) -> bool:
-    return move.end(Side.SOURCE).host == move.end(Side.DESTINATION).host
-
-
 def _route_stage(away: str, here: str) -> OwnStage:
-    def do(
-        _parts: StageDependencies,
-        _context: RequestContext,
-        _instance: models.Instance,
-        operation: models.InstanceOperation,
-    ) -> str:
-        return here if _is_here(Move.of(operation)) else away
+    def do(work: OwnWork) -> str:
+        move = Move.of(work.operation)
+        is_here = move.end(Side.SOURCE).host == move.end(Side.DESTINATION).host
+        return here if is_here else away
 
     return OwnStage(do, leads_to=(away, here))
 
@@ -259,15 +243,10 @@ def _stays_resized(rows: Rows) -> None:
     rows.status(MigrationStatus.FINISHED)
 
 
-def _release(
-    parts: StageDependencies,
-    context: RequestContext,
-    instance: models.Instance,
-    operation: models.InstanceOperation,
-) -> str:
+def _release(work: OwnWork) -> str:
     """Release the source; have the source's cell, if it is another, drop its copy."""
-    move_stages.release_source(parts, context, instance, operation)
-    parts.others.end(context, operation)
+    move_stages.release_source(work)
+    work.others.end(work.context, work.operation)
     return DONE
 
 
@@ -279,18 +258,10 @@ CONFIRM = Flow(
     stages={
         ROUTE: _route_stage(away=DROP_SOURCE, here=SETTLE),
         DROP_SOURCE: AgentStage(
-            Verb.DROP,
-            Side.SOURCE,
-            then=move_stages.RELEASE,
-            failed=DROP_SOURCE,
-            down=move_stages.RELEASE,
+            Verb.DROP, Side.SOURCE, then=move_stages.RELEASE, down=move_stages.RELEASE
         ),
         SETTLE: AgentStage(
-            Verb.SETTLE,
-            Side.DESTINATION,
-            then=move_stages.RELEASE,
-            failed=SETTLE,
-            down=move_stages.RELEASE,
+            Verb.SETTLE, Side.DESTINATION, then=move_stages.RELEASE, down=move_stages.RELEASE
         ),
         move_stages.RELEASE: OwnStage(_release, leads_to=(DONE,)),
     },
@@ -301,39 +272,24 @@ CONFIRM = Flow(
 )
 
 
-def _give_back(
-    parts: StageDependencies,
-    context: RequestContext,
-    instance: models.Instance,
-    operation: models.InstanceOperation,
-) -> str:
-    move_stages.give_back(parts, context, instance, operation)
-    return DONE if Move.of(operation).other_cell(Side.SOURCE) is None else HAND_BACK
+def _give_back(work: OwnWork) -> str:
+    move_stages.give_back(work)
+    return DONE if Move.of(work.operation).other_cell(Side.SOURCE) is None else HAND_BACK
 
 
-def _hand_back(
-    parts: StageDependencies,
-    context: RequestContext,
-    instance: models.Instance,
-    operation: models.InstanceOperation,
-) -> str:
+def _hand_back(work: OwnWork) -> str:
     """Give the instance back to the cell that it came from."""
-    parts.others.hand_over(
-        context, operation,
+    work.others.hand_over(
+        work.context, work.operation,
         side=Side.SOURCE, status=MigrationStatus.REVERTED,
-        vm_state=_state_at_source(instance, Move.of(operation)),
+        vm_state=_state_at_source(work.instance, Move.of(work.operation)),
     )  # fmt: skip
     return FORGET
 
 
-def _forget(
-    parts: StageDependencies,
-    context: RequestContext,
-    _instance: models.Instance,
-    operation: models.InstanceOperation,
-) -> str:
+def _forget(work: OwnWork) -> str:
     """End the move between cells; a separate stage, as no handover may follow it."""
-    parts.others.end(context, operation)
+    work.others.end(work.context, work.operation)
     return DONE
 
 
@@ -344,13 +300,12 @@ REVERT = Flow(
     first=ROUTE,
     stages={
         ROUTE: _route_stage(away=DROP_ATTACHED, here=KEEP),
-        DROP_ATTACHED: AgentStage(
-            Verb.DROP, Side.DESTINATION, then=KEEP, failed=DROP_ATTACHED, down=KEEP
-        ),
+        DROP_ATTACHED: AgentStage(Verb.DROP, Side.DESTINATION, then=KEEP, down=KEEP),
         **_keep(KEEP, then=move_stages.GIVE_BACK, off=KEEP_OFF, down=move_stages.GIVE_BACK_LOST),
         move_stages.GIVE_BACK: OwnStage(_give_back, leads_to=(DONE, HAND_BACK)),
-        move_stages.GIVE_BACK_LOST: OwnStage(_give_back, leads_to=(DONE, HAND_BACK),
-        on_enter=move_stages.lose),
+        move_stages.GIVE_BACK_LOST: OwnStage(
+            _give_back, leads_to=(DONE, HAND_BACK), on_enter=move_stages.lose
+        ),
         HAND_BACK: OwnStage(_hand_back, leads_to=(FORGET,)),
         FORGET: OwnStage(_forget, leads_to=(DONE,)),
     },

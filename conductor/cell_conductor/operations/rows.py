@@ -25,7 +25,6 @@ class Rows:
     migration: models.Migration | None = None
 
     def status(self, status: str) -> None:
-        """Set the status of the migration."""
         assert self.migration is not None
         self.migration.status = status
         self.migration.updated_at = self.now

@@ -6,17 +6,17 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from armillary.context import RequestContext
 from conductor.cell_conductor.operations import move_stages
 from conductor.cell_conductor.operations.flow import (
     DONE,
     UNDONE,
     AgentStage,
     Answer,
+    Arguments,
     Flow,
     OwnStage,
+    OwnWork,
     Side,
-    StageDependencies,
     ignore_arguments,
 )
 from conductor.cell_conductor.operations.power import (
@@ -53,11 +53,7 @@ SHELVE = Flow(
     task_state="shelving",
     vm_states=("active", "stopped"),
     first=DETACH,
-    stages={
-        DETACH: AgentStage(
-            Verb.DETACH, Side.HERE, then=DONE, failed=UNDONE, down=UNDONE, done=_detached
-        )
-    },
+    stages={DETACH: AgentStage(Verb.DETACH, Side.HERE, then=DONE, undo=UNDONE, done=_detached)},
     begin=ignore_arguments,
     end=_shelved,
     undo=restore_state,
@@ -67,15 +63,18 @@ SHELVE = Flow(
 # Offload ------------------------------------------------------------------------------------------
 
 
-def _free(
-    parts: StageDependencies,
-    context: RequestContext,
-    instance: models.Instance,
-    operation: models.InstanceOperation,
-) -> str:
-    """Release the allocation before the state says so (workflow, section 7.4)."""
-    parts.placement.release(context, {instance.uuid: int(fence(operation).at(FenceStep.FREE))})
-    return DONE
+def _freeing(step: FenceStep, following: str) -> OwnStage:
+    """Return the stage that releases the allocation, before the state says so.
+
+    Specification: workflow, section 7.4.
+    """
+
+    def do(work: OwnWork) -> str:
+        by = int(fence(work.operation).at(step))
+        work.placement.release(work.context, {work.instance.uuid: by})
+        return following
+
+    return OwnStage(do, leads_to=(following,))
 
 
 def _offloaded(rows: Rows) -> None:
@@ -90,8 +89,8 @@ SHELVE_OFFLOAD = Flow(
     vm_states=("shelved",),
     first=DROP,
     stages={
-        DROP: AgentStage(Verb.DROP, Side.HERE, then=FREE, failed=UNDONE, down=FREE),
-        FREE: OwnStage(_free, leads_to=(DONE,)),
+        DROP: AgentStage(Verb.DROP, Side.HERE, then=FREE, undo=UNDONE, down=FREE),
+        FREE: _freeing(FenceStep.FREE, DONE),
     },
     begin=ignore_arguments,
     end=_offloaded,
@@ -115,8 +114,8 @@ UNSHELVE_HERE = Flow(
     first=POWER_ON,
     stages={
         POWER_ON: AgentStage(
-            Verb.KEEP, Side.HERE, then=DONE, failed=UNDONE, down=UNDONE,
-            arguments=lambda _operation: {"is_on": True}, done=take_power_state,
+            Verb.KEEP, Side.HERE, then=DONE, undo=UNDONE,
+            arguments=lambda _operation: Arguments(is_on=True), done=take_power_state,
         )
     },
     begin=ignore_arguments,
@@ -145,18 +144,8 @@ def _leave(rows: Rows) -> None:
     rows.place(None, None)
 
 
-def _attach_arguments(operation: models.InstanceOperation) -> dict[str, Any]:
-    return {"migration_payload": ColdMove.of(operation).migration_payload, "is_on": True}
-
-
-def _free_again(
-    parts: StageDependencies,
-    context: RequestContext,
-    instance: models.Instance,
-    operation: models.InstanceOperation,
-) -> str:
-    parts.placement.release(context, {instance.uuid: int(fence(operation).at(FenceStep.GIVE_BACK))})
-    return UNDONE
+def _attach_arguments(operation: models.InstanceOperation) -> Arguments:
+    return Arguments(is_on=True, migration_payload=ColdMove.of(operation).migration_payload)
 
 
 UNSHELVE = Flow(
@@ -168,20 +157,19 @@ UNSHELVE = Flow(
         move_stages.SCHEDULE: move_stages.schedule(then=move_stages.SECURE),
         move_stages.SECURE: move_stages.secure(ready=CLAIM),
         CLAIM: AgentStage(
-            Verb.CLAIM, Side.DESTINATION, then=ATTACH, failed=DROP_TRIED, down=DROP_TRIED,
+            Verb.CLAIM, Side.DESTINATION, then=ATTACH, undo=DROP_TRIED,
             needs_spec=True, on_enter=_choose,
         ),
         ATTACH: AgentStage(
-            Verb.ATTACH, Side.DESTINATION, then=DONE, failed=DROP_TRIED, down=DROP_TRIED,
+            Verb.ATTACH, Side.DESTINATION, then=DONE, undo=DROP_TRIED,
             arguments=_attach_arguments, on_enter=_arrive, done=take_power_state,
         ),
         DROP_TRIED: AgentStage(
-            Verb.DROP, Side.DESTINATION, then=move_stages.NEXT, failed=move_stages.NEXT,
-            down=move_stages.NEXT,
+            Verb.DROP, Side.DESTINATION, then=move_stages.NEXT, undo=move_stages.NEXT,
             on_enter=_leave,
         ),
         move_stages.NEXT: move_stages.next_host(ready=CLAIM),
-        move_stages.GIVE_BACK: OwnStage(_free_again, leads_to=(UNDONE,)),
+        move_stages.GIVE_BACK: _freeing(FenceStep.GIVE_BACK, UNDONE),
     },
     begin=_begin_unshelve,
     end=_unshelved,

@@ -65,7 +65,6 @@ class Transitions:
         self._ask_seconds = ask_seconds
 
     def stage_of(self, row: models.InstanceOperation) -> Stage:
-        """Return the current stage of an operation."""
         return self._flows[row.operation].stages[row.stage]
 
     def rows(
@@ -113,8 +112,8 @@ class Transitions:
         if stage.is_abortable and LiveMove.of(row).is_aborted:
             notify.abort(session, instance, "error" if fault is None else "end")
         if fault is not None:
-            if stage.failed != row.stage:
-                return self.take_failure(rows, stage, fault, stage.failed)
+            if stage.undo is not None:
+                return self.take_failure(rows, stage, fault, stage.undo)
             if stage.given_up is not None and row.tries + 1 >= TRIES_MAX:
                 return self.take_failure(rows, stage, fault, stage.given_up)
             return self._retry(rows, stage, fault)
@@ -133,10 +132,10 @@ class Transitions:
         return []
 
     def take_failure(
-        self, rows: Rows, stage: AgentStage, fault: InstanceFault, following: str
+        self, rows: Rows, stage: AgentStage, fault: InstanceFault, following: str | None
     ) -> list[Lease]:
-        """Store the transition after a host failed or could not be reached."""
-        if following == rows.operation.stage:  # wait for the host
+        """Store the transition after a host failed or could not be reached; None: wait for it."""
+        if following is None:
             self._put_off(rows.operation)
             return []
         details = fault.details or fault.message
@@ -174,28 +173,25 @@ class Transitions:
         fault = FlowState.of(rows.operation).last_fault
         if fault is None:
             return
-        mine = fault.with_values(
-            instance_uuid=rows.instance.uuid, attempt=-rows.operation.number, host=fault.host
-        )
-        faults.record(rows.session, mine, now=rows.now)
+        uuid, attempt = rows.instance.uuid, -rows.operation.number
+        stored = fault.with_values(instance_uuid=uuid, attempt=attempt, host=fault.host)
+        faults.record(rows.session, stored, now=rows.now)
 
     def _note_event(
         self, rows: Rows, stage: AgentStage, *, result: str | None, details: str | None = None
     ) -> None:
-        where: dict[str, Any] = {
-            "host": commands.host_of(rows.instance, rows.operation, stage),
-            "attempt": rows.operation.sequence,
-            "now": rows.now,
-        }
+        operation, instance = rows.operation, rows.instance
+        host = commands.host_of(instance, operation, stage)
         name = f"compute_{stage.verb}"
-        key = (rows.operation.operation, stage.verb.value, stage.at.value)
-        notify.step(rows.session, rows.instance, key, _PHASES[result])
+        key = (operation.operation, stage.verb.value, stage.at.value)
+        notify.step(rows.session, instance, key, _PHASES[result])
         if result is None:
             actions.start_event(
-                rows.session, rows.instance.uuid, rows.operation.operation, name, **where
-            )
+                rows.session, instance.uuid, operation.operation, name,
+                host=host, attempt=operation.sequence, now=rows.now,
+            )  # fmt: skip
         else:
             actions.finish_event(
-                rows.session, rows.instance.uuid, rows.operation.operation, name,
-                result=result, details=details, **where,
+                rows.session, instance.uuid, operation.operation, name,
+                host=host, attempt=operation.sequence, result=result, details=details, now=rows.now,
             )  # fmt: skip

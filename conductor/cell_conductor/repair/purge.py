@@ -14,36 +14,19 @@ PURGE_BATCH_SIZE = 500
 REMOVALS_KEEP_DAYS = 7
 
 
-class Purge:
-    """Periodic task of every conductor of a cell."""
-
-    def __init__(
-        self,
-        conf: cfg.ConfigOpts,
-        *,
-        database: Database,
-        now: Clock,
-    ) -> None:
-        self._conf = conf
-        self._database = database
-        self._now_seconds = now
-
-    def run(self) -> int:
-        """Purge instances deleted for ``[cell] instance_keep_deleted_days``; return how many."""
-        now = moment(self._now_seconds())
-        keep = timedelta(days=self._conf.cell.instance_keep_deleted_days)
-        self._database.run_in_writer(
-            lambda session: host_seq.purge_removals(
-                session, before=now - timedelta(days=REMOVALS_KEEP_DAYS)
+def purge(conf: cfg.ConfigOpts, database: Database, now: Clock) -> int:
+    """Purge instances deleted for ``[cell] instance_keep_deleted_days``; return how many."""
+    today = moment(now())
+    deleted_before = today - timedelta(days=conf.cell.instance_keep_deleted_days)
+    removed_before = today - timedelta(days=REMOVALS_KEEP_DAYS)
+    database.run_in_writer(lambda session: host_seq.purge_removals(session, before=removed_before))
+    total = 0
+    while True:
+        count = database.run_in_writer(
+            lambda session: instances.purge(
+                session, deleted_before=deleted_before, limit=PURGE_BATCH_SIZE
             )
         )
-        total = 0
-        while True:
-            count = self._database.run_in_writer(
-                lambda session: instances.purge(
-                    session, deleted_before=now - keep, limit=PURGE_BATCH_SIZE
-                )
-            )
-            total += count
-            if count < PURGE_BATCH_SIZE:
-                return total
+        total += count
+        if count < PURGE_BATCH_SIZE:
+            return total

@@ -43,18 +43,6 @@ def test_works_that_are_done_are_not_run(cell: Cell) -> None:
     assert cell.agents["a"].commands == []
 
 
-def test_running_the_same_works_twice_is_fine(cell: Cell) -> None:
-    """A second run casts again, and the agent builds once."""
-    cell.add_agent("a")
-    request = a_build_request("a")
-    cell.placement.held[request.instance_uuid] = set(request.selections[0].allocation_request)
-    leases = cell.build.store(admin_context(), [request])
-    for _ in range(2):
-        cell.build.run(admin_context(), leases)
-    cell.settle()
-    cell.check(request.instance_uuid, "active", "a")
-
-
 def test_a_database_that_goes_away_ends_a_run_and_nothing_else(
     cell: Cell, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

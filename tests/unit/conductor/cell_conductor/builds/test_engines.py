@@ -40,7 +40,7 @@ def test_builds_and_deletes_go_their_way_on_every_engine(anywhere: Cell) -> None
     cell.ask_delete(first.instance_uuid)
     cell.settle()
     cell.check(first.instance_uuid, "deleted")
-    cell.purge.run()
+    cell.purge()
     batch = cell.updates.get(0)
     counts = dict(zip(batch.hosts, batch.attributes["num_instances"], strict=True))
     assert counts == {"a": 0, "b": 0, "c": 1, "d": 0}

@@ -245,7 +245,7 @@ def test_the_answer_to_one_who_missed_a_forgotten_removal_is_all_rows(cell: Cell
     cell.services.delete(admin_context(), uuid)
     assert cell.updates.get(before).removed == [node_uuid("a")]
     cell.clock.advance(8 * 86400)
-    cell.purge.run()
+    cell.purge()
     batch = cell.updates.get(before)
     assert (batch.full, batch.hosts) == (True, ["b"])
 

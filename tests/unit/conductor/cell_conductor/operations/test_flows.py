@@ -7,7 +7,7 @@ import pytest
 from conductor.cell_conductor.operations.flows import FLOWS
 from tests.fixtures.cell import node_uuid
 from tests.fixtures.operated_cell import Seen
-from tests.fixtures.operation_stories import MOVE, STORIES, Stage, Story
+from tests.fixtures.operation_stories import BETWEEN_CELLS, MOVE, STORIES, Stage, Story
 
 INSTANCE, MIGRATION, NOBODY = "instance", "migration", "nobody"
 OWNERS = {
@@ -68,14 +68,6 @@ def check_stages(stage: Stage) -> None:
     assert stage.cell.seen
     for seen in stage.cell.seen:
         assert seen.held == owed(seen, stage.cell.uuid), f"{seen.operation}.{seen.stage}"
-
-
-BETWEEN_CELLS = {
-    ("resize", "hand_over"),
-    ("revert_resize", "hand_back"),
-    ("revert_resize", "forget"),
-}
-"""Stages of moves to another cell: ``test_moves_between_cells`` has their kills."""
 
 
 @ALL

@@ -24,9 +24,9 @@ def test_instances_are_removed_some_days_after_they_were_deleted(cell: Cell) -> 
     cell.ask_delete(old.instance_uuid)
     cell.settle()
     cell.clock.advance(3 * DAY - 1)
-    assert cell.purge.run() == 0
+    assert cell.purge() == 0
     cell.clock.advance(2)
-    assert cell.purge.run() == 1
+    assert cell.purge() == 1
     assert [row.uuid for row in cell.rows(models.Instance)] == [living.instance_uuid]
     assert cell.rows(models.InstanceFault) == []
     assert [row.action for row in cell.rows(models.InstanceAction)] == ["create"]
@@ -53,4 +53,4 @@ def test_more_than_a_batch_is_removed_in_one_look(cell: Cell) -> None:
     cell.hand_over(*(a_build_request("a") for _ in range(501)))
     with cell.database.writer() as session:
         session.query(models.Instance).update({"deleted_at": models.Instance.created_at})
-    assert cell.purge.run() == 501
+    assert cell.purge() == 501

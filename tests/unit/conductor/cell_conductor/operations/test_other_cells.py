@@ -1,9 +1,9 @@
-"""Questions of a cell about moves that wait for the super conductor."""
+"""Messages of a cell to the super conductor: questions about moves that wait for it."""
 
 from __future__ import annotations
 
 from armillary.context import RequestContext, admin_context
-from conductor.cell_conductor.operations import pending_moves
+from conductor.cell_conductor.operations import other_cells
 from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.move import cell_relay
 from tests.fixtures.direct_bus import Breaker, DirectBus
@@ -25,7 +25,7 @@ def test_many_moves_are_asked_after_in_parts() -> None:
     top, bus = EverySecond(), DirectBus(Breaker())
     bus.serve("conductor", top)
     moves = [str(number) for number in range(2_500)]
-    found = pending_moves.known_moves(SuperConductorAPI(bus), admin_context(), moves)
+    found = other_cells.known_moves(SuperConductorAPI(bus), admin_context(), moves)
     assert found == {uuid for uuid in moves if int(uuid) % 2}
     assert sum(top.asked) == len(moves)
     assert max(top.asked) <= cell_relay.ASKED_MAX
