@@ -20,6 +20,7 @@ from armillary.conf import (
     conductor,
     filter_scheduler,
     metrics,
+    register,
     rpc,
     scheduler,
     trusted_computing,
@@ -64,11 +65,10 @@ A_HOST = {
 def scheduling_conf(**values: Any) -> cfg.ConfigOpts:
     """Return a configuration with the scheduler's options; ``group__option=value`` changes one."""
     conf = messaging_conf()
-    for module in (
-        base, compute, conductor, rpc, scheduler, filter_scheduler, metrics, trusted_computing,
-        workarounds, zones,
-    ):  # fmt: skip
-        module.register_opts(conf)
+    register(
+        conf, base, compute, conductor, rpc, scheduler, filter_scheduler, metrics,
+        trusted_computing, workarounds, zones,
+    )  # fmt: skip
     for name, value in values.items():
         group, _, option = name.rpartition("__")
         conf.set_override(option, value, group=group or None)

@@ -105,7 +105,7 @@ class Options:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], cfg.Opt] = {}
         for module in importlib.import_module("armillary.conf").option_modules():
-            for group, options in module.list_opts().items():
+            for group, options in module.OPTIONS.items():
                 for option in options:
                     self._known[str(group), option.dest] = option
 

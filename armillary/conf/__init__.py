@@ -34,9 +34,8 @@ OPTION_MODULES = (
 class OptionModule(Protocol):
     """Interface of each options module."""
 
-    def register_opts(self, conf: cfg.ConfigOpts) -> None: ...
-
-    def list_opts(self) -> dict[str, list[cfg.Opt]]: ...
+    OPTIONS: dict[str, list[cfg.Opt]]
+    """Group -> its options."""
 
 
 def option_modules() -> list[OptionModule]:
@@ -47,7 +46,13 @@ def option_modules() -> list[OptionModule]:
     ]
 
 
+def register(conf: cfg.ConfigOpts, *modules: OptionModule) -> None:
+    """Register the options of these modules on ``conf``. Idempotent."""
+    for module in modules:
+        for group, options in module.OPTIONS.items():
+            conf.register_opts(options, group=None if group == "DEFAULT" else group)
+
+
 def register_all(conf: cfg.ConfigOpts) -> None:
     """Register every option of every service on ``conf``. Idempotent."""
-    for module in option_modules():
-        module.register_opts(conf)
+    register(conf, *option_modules())

@@ -20,11 +20,3 @@ flavor that names an unknown profile finds no host.
         ),
     ],
 }
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    conf.register_opts(OPTIONS["accelerators"], group="accelerators")
-
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    return OPTIONS

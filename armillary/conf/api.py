@@ -157,11 +157,3 @@ proxy. Unset: the address that the request was sent to.
         ),
     ],
 }
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    conf.register_opts(OPTIONS["api"], group="api")
-
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    return OPTIONS

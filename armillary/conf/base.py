@@ -75,11 +75,3 @@ Turn them off for debugging only.
         ),
     ],
 }
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    conf.register_opts(OPTIONS["DEFAULT"])
-
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    return OPTIONS

@@ -291,12 +291,3 @@ agents do this, ``[filter_scheduler] pci_in_placement`` lets schedulers ask plac
     "process": process.OPTIONS,
     "simulated": simulated.OPTIONS,
 }
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    for group, options in OPTIONS.items():
-        conf.register_opts(options, group=None if group == "DEFAULT" else group)
-
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    return OPTIONS

@@ -437,12 +437,3 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
     "conductor": _CONDUCTOR,
     "cell": _CELL,
 }
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    for group, options in OPTIONS.items():
-        conf.register_opts(options, group=None if group == "DEFAULT" else group)
-
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    return OPTIONS

@@ -84,12 +84,3 @@ connection, with growing pauses.
 OPTIONS: dict[str, list[cfg.Opt]] = {
     group: _options(file_name, description) for group, file_name, description in DATABASES
 }
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    for group, options in OPTIONS.items():
-        conf.register_opts(options, group=group)
-
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    return OPTIONS

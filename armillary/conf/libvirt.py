@@ -130,11 +130,3 @@ hosts.
         ),
     ],
 }
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    conf.register_opts(OPTIONS["libvirt"], group="libvirt")
-
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    return OPTIONS

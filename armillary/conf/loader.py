@@ -169,7 +169,7 @@ def _check_relations(conf: cfg.ConfigOpts) -> None:
 
 def _own_options() -> Iterator[tuple[str, cfg.Opt]]:
     for module in option_modules():
-        for group, options in module.list_opts().items():
+        for group, options in module.OPTIONS.items():
             for option in options:
                 yield group, option
 

@@ -58,11 +58,3 @@ overrides it for the aggregate's hosts; with several values, the lowest applies.
         ),
     ],
 }
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    conf.register_opts(OPTIONS["metrics"], group="metrics")
-
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    return OPTIONS

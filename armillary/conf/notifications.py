@@ -108,11 +108,3 @@ Maximum number of clients that follow events at one API process; 0 allows none. 
         ),
     ],
 }
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    conf.register_opts(OPTIONS["notifications"], group="notifications")
-
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    return OPTIONS

@@ -14,7 +14,7 @@ def list_opts(program: str) -> list[tuple[str, list[cfg.Opt]]]:
     """Return pairs of group and options that a program reads, each group once."""
     groups: dict[str, list[cfg.Opt]] = {}
     for module in conf.option_modules():
-        for group, options in module.list_opts().items():
+        for group, options in module.OPTIONS.items():
             groups.setdefault(group, []).extend(
                 each for each in options if program in roles.readers_of(group, each.dest)
             )

@@ -180,11 +180,3 @@ a late claim for such a consumer, from an abandoned attempt, is rejected.
         ),
     ],
 }
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    conf.register_opts(OPTIONS["placement"], group="placement")
-
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    return OPTIONS

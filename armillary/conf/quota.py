@@ -20,11 +20,3 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         _limit("server_group_members", 10, "Maximum number of servers in a server group"),
     ],
 }
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    conf.register_opts(OPTIONS["quota"], group="quota")
-
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    return OPTIONS

@@ -6,7 +6,7 @@ from oslo_config import cfg
 
 from armillary import service_history
 
-RPC_OPTS: list[cfg.Opt] = [
+_RPC: list[cfg.Opt] = [
     cfg.IntOpt(
         "response_timeout_seconds", default=60, min=1, max=3600,
         help="Seconds that a call waits for its response. After that its outcome is unknown and "
@@ -47,7 +47,7 @@ def _levels(interface: str) -> list[tuple[str, str]]:
     ]
 
 
-UPGRADE_LEVELS_OPTS: list[cfg.Opt] = [
+_UPGRADE_LEVELS: list[cfg.Opt] = [
     cfg.StrOpt(
         name, choices=_levels(name), mutable=True,
         default=service_history.AUTO if name == "compute" else None,
@@ -56,13 +56,4 @@ UPGRADE_LEVELS_OPTS: list[cfg.Opt] = [
     for name, who in _SERVED_BY.items()
 ]  # fmt: skip
 
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    """Return the options by group."""
-    return {"rpc": RPC_OPTS, "upgrade_levels": UPGRADE_LEVELS_OPTS}
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    """Register the options on a configuration."""
-    for group, opts in list_opts().items():
-        conf.register_opts(opts, group=group)
+OPTIONS: dict[str, list[cfg.Opt]] = {"rpc": _RPC, "upgrade_levels": _UPGRADE_LEVELS}

@@ -272,12 +272,3 @@ none.
         ),
     ],
 }
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    for group, options in OPTIONS.items():
-        conf.register_opts(options, group=group)
-
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    return OPTIONS

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
-GROUP = "signing"
-
-OPTIONS: list[cfg.Opt] = [
+_SIGNING: list[cfg.Opt] = [
     cfg.StrOpt(
         "mode",
         default="off",
@@ -78,12 +76,4 @@ conductors, and from these to their agents. A revoked key is rejected everywhere
     ),
 ]
 
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    """Return the options by group."""
-    return {GROUP: OPTIONS}
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    """Register the options on a configuration."""
-    conf.register_opts(OPTIONS, group=GROUP)
+OPTIONS: dict[str, list[cfg.Opt]] = {"signing": _SIGNING}

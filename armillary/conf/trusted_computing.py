@@ -71,11 +71,3 @@ Maximum time, in seconds, that one decision waits for unknown trust levels; must
         ),
     ],
 }
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    conf.register_opts(OPTIONS["trusted_computing"], group="trusted_computing")
-
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    return OPTIONS

@@ -36,12 +36,3 @@ affinity and anti-affinity policies. For cells whose conductors cannot reach the
         ),
     ],
 }
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    for group, options in OPTIONS.items():
-        conf.register_opts(options, group=group)
-
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    return OPTIONS

@@ -115,14 +115,3 @@ Timeout, in seconds, of a forwarded request about a server in another zone, incl
         ),
     ],
 }
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    """Register this module's options."""
-    for group, options in OPTIONS.items():
-        conf.register_opts(options, group=group)
-
-
-def list_opts() -> dict[str, list[cfg.Opt]]:
-    """Return this module's options by group."""
-    return OPTIONS

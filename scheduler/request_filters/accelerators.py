@@ -6,7 +6,7 @@ import os_traits
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.conf import accelerators
+from armillary.conf import accelerators, register
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
 from scheduler.hosts.cluster_metadata import ClusterMetadata
@@ -26,7 +26,7 @@ class Accelerators(request_filters.BaseRequestFilter):
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)
-        accelerators.register_opts(conf)
+        register(conf, accelerators)
         self._profiles = device_profiles.parse(conf.accelerators.device_profile)
 
     def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:

@@ -17,6 +17,7 @@ from oslo_messaging import conffixture
 
 import objects
 from armillary.conf import placement as placement_options
+from armillary.conf import register
 from armillary.context import admin_context
 from armillary.db import Database
 from objects.fence import FENCE_FINAL
@@ -69,7 +70,7 @@ def _placement() -> Iterator[tuple[str, PlacementAPI]]:
         database.sync("placement.db.schema")
         conf = cfg.ConfigOpts()
         conffixture.ConfFixture(conf)
-        placement_options.register_opts(conf)
+        register(conf, placement_options)
         conf.register_opt(cfg.StrOpt("host", default="bench"))
         conf([], default_config_files=[], default_config_dirs=[])
         bus = Bus(conf, f"kombu+memory:////{uuid.uuid4()}")

@@ -17,6 +17,7 @@ from typing import Any
 from oslo_config import cfg
 
 from armillary.conf import placement as placement_options
+from armillary.conf import register
 from armillary.db import Database
 from objects.allocation import AllocationClaim
 from objects.resource_query import RequestGroup, ResourceQuery
@@ -83,7 +84,7 @@ def bench_claims(
 @contextlib.contextmanager
 def _engine(database_url: str | None) -> Iterator[PlacementEngine]:
     conf = cfg.ConfigOpts()
-    placement_options.register_opts(conf)
+    register(conf, placement_options)
     conf([])
     with tempfile.TemporaryDirectory() as folder:
         database = Database(database_url or f"sqlite:///{folder}/bench.sqlite", name="placement")

@@ -14,6 +14,7 @@ from typing import Any
 from oslo_config import cfg
 
 from armillary.conf import placement as placement_options
+from armillary.conf import register
 from armillary.db import Database
 from placement.engine import PlacementEngine
 from tests.bench.measuring import resident_bytes
@@ -22,7 +23,7 @@ from tests.bench.placement_clients import QUESTIONS, query_of
 
 def _measured(database_url: str) -> dict[str, Any]:
     conf = cfg.ConfigOpts()
-    placement_options.register_opts(conf)
+    register(conf, placement_options)
     conf([])
     database = Database(database_url, name="placement")
     engine = PlacementEngine(conf, database)

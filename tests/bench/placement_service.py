@@ -16,6 +16,7 @@ from oslo_config import cfg
 
 from armillary.conf import base as base_options
 from armillary.conf import conductor as conductor_options
+from armillary.conf import register
 from armillary.conf import rpc as rpc_options
 from armillary.db import Database
 from placement.interface import PlacementAPI
@@ -69,8 +70,7 @@ class Service:
 def bench_conf(folder: Path) -> cfg.ConfigOpts:
     """Return the configuration of the process that measures."""
     conf = messaging_conf()
-    for module in (base_options, rpc_options, conductor_options):
-        module.register_opts(conf)
+    register(conf, base_options, rpc_options, conductor_options)
     conf.set_override("host", "bench")
     conf.set_override("state_path", str(folder))
     return conf

@@ -33,7 +33,7 @@ LATE_SECONDS = 10
 DECLARED = {
     (group, option.dest)
     for module in armillary_conf.option_modules()
-    for group, options in module.list_opts().items()
+    for group, options in module.OPTIONS.items()
     for option in options
 }
 

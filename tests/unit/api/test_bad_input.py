@@ -15,6 +15,7 @@ from oslo_config import cfg
 from api.app import make_app
 from api.routes import ROUTES
 from armillary.conf import api as api_conf
+from armillary.conf import register
 from conductor.super_conductor.interface import SuperConductorAPI
 from tests import builders
 from tests.builders import a_migration
@@ -135,7 +136,7 @@ def an_api() -> Api:
 @functools.cache
 def _lasting_api() -> tuple[Api, StandIn]:
     conf = cfg.ConfigOpts()
-    api_conf.register_opts(conf)
+    register(conf, api_conf)
     conf([], default_config_files=[], default_config_dirs=[])
     stand_in = StandIn()
     return Api(make_app(conf, conductor=cast("SuperConductorAPI", stand_in))), stand_in

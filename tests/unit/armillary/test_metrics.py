@@ -11,6 +11,7 @@ from oslo_config import cfg
 
 from armillary import metrics
 from armillary.conf import metrics as metrics_options
+from armillary.conf import register
 from armillary.metrics import Metrics
 
 
@@ -22,7 +23,7 @@ def some_metrics() -> Metrics:
 @pytest.fixture
 def conf() -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
-    metrics_options.register_opts(conf)
+    register(conf, metrics_options)
     conf([], default_config_files=[], default_config_dirs=[])
     return conf
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from oslo_config import cfg
 
+from armillary.conf import register
 from armillary.conf import rpc as rpc_options
 from rpc import version_caps
 from rpc.version_caps import ConfiguredCap, OldestServices
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("two_releases")
 @pytest.fixture
 def levels() -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
-    rpc_options.register_opts(conf)
+    register(conf, rpc_options)
     conf([], default_config_files=[], default_config_dirs=[])
     return conf
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from oslo_config import cfg
 
-from armillary.conf import api
+from armillary.conf import api, register
 
 
 @pytest.fixture
 def conf() -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
-    api.register_opts(conf)
+    register(conf, api)
     conf([], default_config_files=[], default_config_dirs=[])
     return conf
 

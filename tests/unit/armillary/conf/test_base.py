@@ -7,13 +7,13 @@ import socket
 import pytest
 from oslo_config import cfg
 
-from armillary.conf import base
+from armillary.conf import base, register
 
 
 @pytest.fixture
 def conf() -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
-    base.register_opts(conf)
+    register(conf, base)
     conf([], default_config_files=[], default_config_dirs=[])
     return conf
 

@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
-from armillary.conf import base, compute
+from armillary.conf import base, compute, register
 
 
 def conf(path: Path, text: str = "") -> cfg.ConfigOpts:
     """Return a configuration read from a file with this text."""
     path.write_text(text)
     conf = cfg.ConfigOpts()
-    for module in (base, compute):
-        module.register_opts(conf)
+    register(conf, base, compute)
     conf([f"--config-file={path}"], default_config_files=[], default_config_dirs=[])
     return conf
 
@@ -86,7 +85,7 @@ def test_every_option_says_what_it_is_for() -> None:
     """The sample configuration is made of it."""
     silent = [
         option.name
-        for options in compute.list_opts().values()
+        for options in compute.OPTIONS.values()
         for option in options
         if not (option.help or "").strip()
     ]

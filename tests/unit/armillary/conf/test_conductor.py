@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from oslo_config import cfg
 
-from armillary.conf import conductor
+from armillary.conf import conductor, register
 
 
 @pytest.fixture
 def conf() -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
-    conductor.register_opts(conf)
-    conductor.register_opts(conf)  # twice does no harm
+    register(conf, conductor)
+    register(conf, conductor)  # twice does no harm
     conf([], default_config_files=[], default_config_dirs=[])
     return conf
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 from oslo_config import cfg
 
-from armillary.conf import base, database
+from armillary.conf import base, database, register
 from armillary.db import Database
 
 
 @pytest.fixture
 def conf() -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
-    base.register_opts(conf)
-    database.register_opts(conf)
+    register(conf, base, database)
     conf([], default_config_files=[], default_config_dirs=[])
     conf.set_override("state_path", "/state")
     return conf

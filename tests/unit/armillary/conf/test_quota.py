@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from oslo_config import cfg
 
-from armillary.conf import quota
+from armillary.conf import quota, register
 from conductor.super_conductor.accept.quotas import RESOURCES
 
 
 def test_every_resource_has_a_limit() -> None:
     """With the defaults that operators know."""
     conf = cfg.ConfigOpts()
-    quota.register_opts(conf)
+    register(conf, quota)
     conf([], default_config_files=[], default_config_dirs=[])
     limits = {name: conf.quota[name] for name in RESOURCES}
     assert limits == {

@@ -15,7 +15,7 @@ MODULES = armillary_conf.OPTION_MODULES
 DECLARED = [
     (group, option)
     for module in armillary_conf.option_modules()
-    for group, options in module.list_opts().items()
+    for group, options in module.OPTIONS.items()
     for option in options
 ]
 OPTIONS = [pytest.param(group, option, id=f"{group}.{option.name}") for group, option in DECLARED]
@@ -26,10 +26,10 @@ def test_a_module_registers_what_it_lists(name: str) -> None:
     """The sample configuration has exactly the options that services read."""
     module = importlib.import_module(f"armillary.conf.{name}")
     conf = cfg.ConfigOpts()
-    module.register_opts(conf)
+    armillary_conf.register(conf, module)
     conf([], default_config_files=[], default_config_dirs=[])
-    assert any(module.list_opts().values())
-    for group, options in module.list_opts().items():
+    assert any(module.OPTIONS.values())
+    for group, options in module.OPTIONS.items():
         where = conf if group == "DEFAULT" else conf[group]
         assert {option.dest for option in options} <= set(where)
 

@@ -8,7 +8,7 @@ from armillary.conf import roles
 DECLARED = {
     (group, option.dest)
     for module in conf.option_modules()
-    for group, options in module.list_opts().items()
+    for group, options in module.OPTIONS.items()
     for option in options
 }
 

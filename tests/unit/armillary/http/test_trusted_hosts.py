@@ -11,6 +11,7 @@ from oslo_config import cfg
 
 from api import errors
 from armillary.conf import api as api_options
+from armillary.conf import register
 from armillary.http.trusted_hosts import TrustedHosts, guarded
 
 
@@ -43,7 +44,7 @@ def status_of(app: Any, host: str | None, origin: str | None = None, method: str
 @pytest.fixture
 def conf() -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
-    api_options.register_opts(conf)
+    register(conf, api_options)
     conf([])
     return conf
 

@@ -12,7 +12,7 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
-from armillary.conf import base, notifications
+from armillary.conf import base, notifications, register
 from armillary.notifications import make_notifier
 from armillary.notifications.factory import feed_url
 from armillary.notifications.notifier import Notifier
@@ -26,8 +26,7 @@ SECONDS_MAX = 20.0
 @pytest.fixture
 def conf() -> cfg.ConfigOpts:
     conf = messaging_conf()
-    base.register_opts(conf)
-    notifications.register_opts(conf)
+    register(conf, base, notifications)
     conf.set_override("host", "conductor1")
     notification_bus.has_driver(conf)  # registers the options of messaging
     return conf

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from oslo_config import cfg
 
-from armillary.conf import base
+from armillary.conf import base, register
 from armillary.periodic import PeriodicTask
 from armillary.service.managed import ManagedService, Server
 from armillary.service.supervisor import Supervisor
@@ -63,7 +63,7 @@ class RecordingServer:
 @pytest.fixture
 def conf() -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
-    base.register_opts(conf)
+    register(conf, base)
     conf([], default_config_files=[], default_config_dirs=[])
     return conf
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from armillary.conf import workarounds
+from armillary.conf import register, workarounds
 from armillary.service_history import COMPUTE, CONDUCTOR, CURRENT_VERSION, SCHEDULER
 from conductor.common.cell_db import services
 from conductor.common.clock import moment
@@ -92,7 +92,7 @@ def test_who_is_too_old_is_refused(cell: Cell) -> None:
 
 def test_a_conductor_does_not_start_beside_who_is_too_old(cell: Cell) -> None:
     """All of them are named, with what to do; a workaround makes it a warning."""
-    workarounds.register_opts(cell.conf)
+    register(cell.conf, workarounds)
     cell.add_agent("a")
     cell.services.report("a", ["a"], {}, version=2)
     in_cell(cell, oldest_supported=2).check_supported()

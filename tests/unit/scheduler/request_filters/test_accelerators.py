@@ -7,7 +7,7 @@ import json
 import pytest
 
 from armillary import exception
-from armillary.conf import accelerators
+from armillary.conf import accelerators, register
 from objects.request_spec import RequestSpec
 from objects.resource_query import ResourceQuery
 from scheduler import request_filters
@@ -26,7 +26,7 @@ PROFILE = {
 
 def a_filter(*profiles: object) -> Accelerators:
     conf = scheduling_conf()
-    accelerators.register_opts(conf)
+    register(conf, accelerators)
     texts = [json.dumps(each) for each in profiles]
     conf.set_override("device_profile", texts, group="accelerators")
     return Accelerators(conf)

@@ -8,6 +8,7 @@ import pytest
 
 from armillary import exception
 from armillary.conf import placement as placement_options
+from armillary.conf import register
 from armillary.context import admin_context
 from simulator.memory_placement import MemoryPlacement
 from tests.builders import a_flavor
@@ -21,7 +22,7 @@ def a_store(zone: str, *sizes_gb: int, clock: Clock, children: list[Zone] | None
     """Return a zone of stores, whose providers have nothing but room for volumes."""
     hosts = [a_host(f"{zone}-{number}") for number in range(len(sizes_gb))]
     made = Zone(zone, hosts, children or [], clock=clock)
-    placement_options.register_opts(made.conf)
+    register(made.conf, placement_options)
     reports = [
         {
             "uuid": host.uuid,
