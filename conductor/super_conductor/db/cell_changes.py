@@ -17,6 +17,8 @@ from conductor.super_conductor.db.statements import (
     update,
 )
 
+Row = models.CellChange
+
 
 @dataclasses.dataclass(frozen=True)
 class CellChange:
@@ -42,33 +44,30 @@ def allow(
 
     Earlier moves of the instance that could have changed cells but did not are deleted.
     """
-    row = models.CellChange
     delete(
         session,
-        row,
-        row.instance_uuid == instance_uuid,
-        row.migration_uuid != migration_uuid,
-        row.target_cell_uuid.is_(None),
+        Row,
+        Row.instance_uuid == instance_uuid,
+        Row.migration_uuid != migration_uuid,
+        Row.target_cell_uuid.is_(None),
     )
-    insert_missing(session, row, [CellChange(migration_uuid, instance_uuid, cell_uuid, None, now)])
+    insert_missing(session, Row, [CellChange(migration_uuid, instance_uuid, cell_uuid, None, now)])
 
 
 def set_target(session: Session, migration_uuid: str, cell_uuid: str) -> None:
     """Set the destination cell of a move, unless it is set."""
-    row = models.CellChange
     update(
         session,
-        row,
-        row.migration_uuid == migration_uuid,
-        row.target_cell_uuid.is_(None),
+        Row,
+        Row.migration_uuid == migration_uuid,
+        Row.target_cell_uuid.is_(None),
         target_cell_uuid=cell_uuid,
     )
 
 
 def find(session: Session, migration_uuid: str, *, locked: bool = False) -> CellChange | None:
     """Return a change that has not ended; ``locked`` locks its row."""
-    row = models.CellChange
-    query = sa.select(row).where(row.migration_uuid == migration_uuid)
+    query = sa.select(Row).where(Row.migration_uuid == migration_uuid)
     if locked:
         query = query.with_for_update()
     found = session.scalars(query.execution_options(populate_existing=True)).first()
@@ -77,22 +76,21 @@ def find(session: Session, migration_uuid: str, *, locked: bool = False) -> Cell
 
 def list_of(session: Session, instance_uuid: str) -> list[CellChange]:
     """Return the changes of an instance that have not ended."""
-    row = models.CellChange
-    query = sa.select(row).where(row.instance_uuid == instance_uuid)
+    query = sa.select(Row).where(Row.instance_uuid == instance_uuid)
     return [from_row(CellChange, found) for found in session.scalars(query)]
 
 
 def known(session: Session, migration_uuids: Collection[str]) -> set[str]:
     """Return those of these moves that have not ended."""
-    row = models.CellChange.migration_uuid
-    return set(session.scalars(sa.select(row).where(row.in_(migration_uuids))))
+    uuid = Row.migration_uuid
+    return set(session.scalars(sa.select(uuid).where(uuid.in_(migration_uuids))))
 
 
 def remove(session: Session, migration_uuid: str) -> None:
     """Delete a change that has ended."""
-    delete(session, models.CellChange, models.CellChange.migration_uuid == migration_uuid)
+    delete(session, Row, Row.migration_uuid == migration_uuid)
 
 
 def remove_of(session: Session, instance_uuid: str) -> None:
     """Delete the changes of an instance that is being deleted."""
-    delete(session, models.CellChange, models.CellChange.instance_uuid == instance_uuid)
+    delete(session, Row, Row.instance_uuid == instance_uuid)

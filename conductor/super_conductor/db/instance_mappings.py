@@ -11,7 +11,10 @@ from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, insert, update
+from objects.instance import Instance
 from objects.instances.instance_mapping import InstanceMapping
+
+Row = models.InstanceMapping
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,27 +36,23 @@ class InZone:
     size: Size
 
 
-_IS_IN_NO_MOVE = ~sa.exists().where(
-    models.Move.instance_uuid == models.InstanceMapping.instance_uuid
-)
-
-
+_IS_IN_NO_MOVE = ~sa.exists().where(models.Move.instance_uuid == Row.instance_uuid)
 _RESIZING = (
-    sa.select(models.InstanceMapping.instance_uuid, models.InstanceMapping.cell_uuid)
+    sa.select(Row.instance_uuid, Row.cell_uuid)
     .where(
-        models.InstanceMapping.is_resizing.is_(True),
-        models.InstanceMapping.zone_path.is_(None),
-        models.InstanceMapping.queued_for_delete.is_(False),
-        models.InstanceMapping.instance_uuid > sa.bindparam("after"),
+        Row.is_resizing.is_(True),
+        Row.zone_path.is_(None),
+        Row.queued_for_delete.is_(False),
+        Row.instance_uuid > sa.bindparam("after"),
         _IS_IN_NO_MOVE,
     )
-    .order_by(models.InstanceMapping.instance_uuid)
+    .order_by(Row.instance_uuid)
     .limit(sa.bindparam("limit"))
 )
 
 _FOUND = (  # built once: building costs more than executing
-    sa.select(models.InstanceMapping)
-    .where(models.InstanceMapping.instance_uuid.in_(sa.bindparam("uuids", expanding=True)))
+    sa.select(Row)
+    .where(Row.instance_uuid.in_(sa.bindparam("uuids", expanding=True)))
     .execution_options(populate_existing=True)
 )
 
@@ -71,10 +70,20 @@ class NewMapping:
     cell_uuid: str | None = None
     queued_for_delete: bool = False
 
+    @classmethod
+    def of(
+        cls, instance: Instance, reservation_id: str, cell_uuid: str | None = None
+    ) -> NewMapping:
+        """Return the mapping of an instance, whose size is that of its flavor."""
+        return cls(
+            instance.uuid, reservation_id, instance.project_id, instance.user_id,
+            instance.flavor.vcpus, instance.flavor.memory_mb, cell_uuid,
+        )  # fmt: skip
+
 
 def add_mappings(session: Session, rows: Sequence[NewMapping]) -> None:
     """Insert mappings."""
-    insert(session, models.InstanceMapping, rows)
+    insert(session, Row, rows)
 
 
 def find_mapping(session: Session, instance_uuid: str) -> InstanceMapping | None:
@@ -90,42 +99,35 @@ def find_mappings(session: Session, instance_uuids: Collection[str]) -> dict[str
 
 def map_to_cell(session: Session, instance_uuids: Collection[str], cell_uuid: str) -> None:
     """Map these instances to a cell (or cell0)."""
-    mapping = models.InstanceMapping
-    update(session, mapping, mapping.instance_uuid.in_(instance_uuids), cell_uuid=cell_uuid)
+    update(session, Row, Row.instance_uuid.in_(instance_uuids), cell_uuid=cell_uuid)
 
 
 def map_to_zone(session: Session, instance_uuid: str, zone_path: str | None) -> None:
     """Map an instance to the zone that has or may have it; None: no zone has it."""
-    mapping = models.InstanceMapping
-    update(session, mapping, mapping.instance_uuid == instance_uuid, zone_path=zone_path)
+    update(session, Row, Row.instance_uuid == instance_uuid, zone_path=zone_path)
 
 
 def leave_cell(session: Session, instance_uuid: str, cell_uuid: str) -> bool:
     """Unmap an instance from a cell; False if it was not mapped there."""
-    mapping = models.InstanceMapping
-    return (
-        update(
-            session,
-            mapping,
-            mapping.instance_uuid == instance_uuid,
-            mapping.cell_uuid == cell_uuid,
-            cell_uuid=None,
-        )
-        > 0
+    return update(
+        session,
+        Row,
+        Row.instance_uuid == instance_uuid,
+        Row.cell_uuid == cell_uuid,
+        cell_uuid=None,
     )
 
 
 def zone_paths(session: Session, project_id: str | None) -> list[str]:
     """Return the paths of all zones that have servers of a project, or of any for None."""
-    mapping = models.InstanceMapping
     where: list[sa.ColumnElement[bool]] = [
-        mapping.zone_path.is_not(None),
-        mapping.queued_for_delete.is_(False),
+        Row.zone_path.is_not(None),
+        Row.queued_for_delete.is_(False),
     ]
     if project_id is not None:
-        where.append(mapping.project_id == project_id)
+        where.append(Row.project_id == project_id)
     return [
-        str(path) for path in session.scalars(sa.select(mapping.zone_path).where(*where).distinct())
+        str(path) for path in session.scalars(sa.select(Row.zone_path).where(*where).distinct())
     ]
 
 
@@ -138,19 +140,18 @@ def list_in_zones(
     resizing_only: bool = False,
 ) -> list[InZone]:
     """Return mapped instances after a UUID; with cell0, those that a zone may have."""
-    mapping = models.InstanceMapping
     where = [
-        mapping.zone_path.is_not(None),
-        mapping.cell_uuid == cell_uuid,
-        mapping.queued_for_delete.is_(False),
-        mapping.instance_uuid > after,
+        Row.zone_path.is_not(None),
+        Row.cell_uuid == cell_uuid,
+        Row.queued_for_delete.is_(False),
+        Row.instance_uuid > after,
     ]
     if resizing_only:
-        where.append(mapping.is_resizing.is_(True))
+        where.append(Row.is_resizing.is_(True))
     query = (
-        sa.select(mapping)
+        sa.select(Row)
         .where(*where)
-        .order_by(mapping.instance_uuid)
+        .order_by(Row.instance_uuid)
         .limit(limit)
         .execution_options(populate_existing=True)
     )
@@ -161,25 +162,19 @@ def list_in_zones(
 
 def queue_for_delete(session: Session, instance_uuid: str, *, now: datetime) -> bool:
     """Mark an instance as deleted by its user, out of quota. False if it already was."""
-    mapping = models.InstanceMapping
-    return (
-        update(
-            session,
-            mapping,
-            mapping.instance_uuid == instance_uuid,
-            mapping.queued_for_delete.is_(False),
-            queued_for_delete=True,
-            deleted_at=now,
-        )
-        > 0
+    return update(
+        session,
+        Row,
+        Row.instance_uuid == instance_uuid,
+        Row.queued_for_delete.is_(False),
+        queued_for_delete=True,
+        deleted_at=now,
     )
 
 
 def unmapped(session: Session, instance_uuids: Collection[str]) -> set[str]:
     """Return those of these instances that have no mapping."""
-    query = sa.select(models.InstanceMapping.instance_uuid).where(
-        models.InstanceMapping.instance_uuid.in_(instance_uuids)
-    )
+    query = sa.select(Row.instance_uuid).where(Row.instance_uuid.in_(instance_uuids))
     return set(instance_uuids) - set(session.scalars(query))
 
 
@@ -194,12 +189,8 @@ def cells_of(session: Session, instance_uuids: Collection[str]) -> dict[str, lis
 
 def sizes(session: Session, instance_uuids: Collection[str]) -> dict[str, Size]:
     """Return instance -> size, for those that are known."""
-    query = (
-        sa.select(models.InstanceMapping)
-        .where(models.InstanceMapping.instance_uuid.in_(instance_uuids))
-        .execution_options(populate_existing=True)
-    )
-    return {row.instance_uuid: _size(row) for row in session.scalars(query)}
+    rows = session.scalars(_FOUND, {"uuids": [*instance_uuids]})
+    return {row.instance_uuid: _size(row) for row in rows}
 
 
 def raise_quota_size(
@@ -214,13 +205,12 @@ def raise_quota_size(
 
     ``asked_at``: when its zone was asked to resize it.
     """
-    mapping = models.InstanceMapping
     update(
         session,
-        mapping,
-        mapping.instance_uuid == instance_uuid,
-        vcpus=sa.case((mapping.vcpus < vcpus, vcpus), else_=mapping.vcpus),
-        memory_mb=sa.case((mapping.memory_mb < memory_mb, memory_mb), else_=mapping.memory_mb),
+        Row,
+        Row.instance_uuid == instance_uuid,
+        vcpus=sa.case((Row.vcpus < vcpus, vcpus), else_=Row.vcpus),
+        memory_mb=sa.case((Row.memory_mb < memory_mb, memory_mb), else_=Row.memory_mb),
         is_resizing=True,
         resize_asked_at=asked_at,
     )
@@ -228,43 +218,30 @@ def raise_quota_size(
 
 def settle_sizes(session: Session, instance_uuid: str, *, vcpus: int, memory_mb: int) -> bool:
     """Set the size of an instance after a resize; False if it is in another move by now."""
-    mapping = models.InstanceMapping
-    return (
-        update(
-            session,
-            mapping,
-            mapping.instance_uuid == instance_uuid,
-            _IS_IN_NO_MOVE,
-            vcpus=vcpus,
-            memory_mb=memory_mb,
-            is_resizing=False,
-        )
-        > 0
+    return update(
+        session,
+        Row,
+        Row.instance_uuid == instance_uuid,
+        _IS_IN_NO_MOVE,
+        vcpus=vcpus,
+        memory_mb=memory_mb,
+        is_resizing=False,
     )
 
 
-def replace_size(
-    session: Session,
-    instance_uuid: str,
-    former: Size,
-    size: Size,
-) -> bool:
+def replace_size(session: Session, instance_uuid: str, former: Size, size: Size) -> bool:
     """Replace the size of an instance in another zone; False if it has changed meanwhile."""
-    mapping = models.InstanceMapping
-    return (
-        update(
-            session,
-            mapping,
-            mapping.instance_uuid == instance_uuid,
-            mapping.vcpus == former.vcpus,
-            mapping.memory_mb == former.memory_mb,
-            mapping.is_resizing.is_(former.is_resizing),
-            mapping.resize_asked_at == former.resize_asked_at,
-            vcpus=size.vcpus,
-            memory_mb=size.memory_mb,
-            is_resizing=size.is_resizing,
-        )
-        > 0
+    return update(
+        session,
+        Row,
+        Row.instance_uuid == instance_uuid,
+        Row.vcpus == former.vcpus,
+        Row.memory_mb == former.memory_mb,
+        Row.is_resizing.is_(former.is_resizing),
+        Row.resize_asked_at == former.resize_asked_at,
+        vcpus=size.vcpus,
+        memory_mb=size.memory_mb,
+        is_resizing=size.is_resizing,
     )
 
 
@@ -279,16 +256,15 @@ def list_resizing(session: Session, *, after: str, limit: int) -> list[tuple[str
 
 def list_purgeable(session: Session, *, deleted_before: datetime, limit: int) -> list[str]:
     """Return instances deleted before a time that have no cleanup or build request left."""
-    mapping = models.InstanceMapping
     query = (
-        sa.select(mapping.instance_uuid)
+        sa.select(Row.instance_uuid)
         .where(
-            mapping.queued_for_delete.is_(True),
-            mapping.deleted_at <= deleted_before,
-            ~sa.exists().where(models.Cleanup.instance_uuid == mapping.instance_uuid),
-            ~sa.exists().where(models.BuildRequest.instance_uuid == mapping.instance_uuid),
+            Row.queued_for_delete.is_(True),
+            Row.deleted_at <= deleted_before,
+            ~sa.exists().where(models.Cleanup.instance_uuid == Row.instance_uuid),
+            ~sa.exists().where(models.BuildRequest.instance_uuid == Row.instance_uuid),
         )
-        .order_by(mapping.deleted_at)
+        .order_by(Row.deleted_at)
         .limit(limit)
     )
     return list(session.scalars(query))
@@ -296,15 +272,14 @@ def list_purgeable(session: Session, *, deleted_before: datetime, limit: int) ->
 
 def delete_mappings(session: Session, instance_uuids: Collection[str]) -> None:
     """Delete the mappings of instances."""
-    mapping = models.InstanceMapping
-    delete(session, mapping, mapping.instance_uuid.in_(instance_uuids))
+    delete(session, Row, Row.instance_uuid.in_(instance_uuids))
 
 
-def _size(row: models.InstanceMapping) -> Size:
+def _size(row: Row) -> Size:
     return Size(row.vcpus, row.memory_mb, row.is_resizing, row.resize_asked_at)
 
 
-def _to_object(row: models.InstanceMapping) -> InstanceMapping:
+def _to_object(row: Row) -> InstanceMapping:
     return InstanceMapping.from_values(
         instance_uuid=row.instance_uuid, cell_uuid=row.cell_uuid, project_id=row.project_id,
         user_id=row.user_id, queued_for_delete=row.queued_for_delete, zone_path=row.zone_path,

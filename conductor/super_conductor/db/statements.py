@@ -40,15 +40,15 @@ def insert_missing(
 
 def update(
     session: Session, model: type[DeclarativeBase], *where: sa.ColumnElement[bool], **values: Any
-) -> int:
-    """Update the rows that match all conditions; return their number.
+) -> bool:
+    """Update the rows that match all conditions; return whether there are any.
 
     Loaded objects of the session are not updated.
     """
     result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
         sa.update(model).where(*where).values(**values).execution_options(synchronize_session=False)
     )
-    return result.rowcount
+    return result.rowcount > 0
 
 
 def delete(session: Session, model: type[DeclarativeBase], *where: sa.ColumnElement[bool]) -> None:

@@ -22,6 +22,9 @@ OWN = ""
 """Origin of attempts that this zone makes in itself, as one among several zones."""
 
 
+Row = models.ZoneAttempt
+
+
 @dataclasses.dataclass(frozen=True)
 class Guest:
     """An attempt of another zone; see ``models.ZoneAttempt``."""
@@ -36,23 +39,22 @@ class Guest:
 
 def add_guests(session: Session, guests: Sequence[Guest]) -> None:
     """Insert attempts that have arrived."""
-    insert(session, models.ZoneAttempt, guests)
+    insert(session, Row, guests)
 
 
 def cancel(session: Session, attempts: dict[str, int], *, origin: str, now: datetime) -> None:
     """Cancel these attempts (instance -> number) and all earlier ones, arrived or not."""
     for instance_uuid, attempt in sorted(attempts.items()):
-        row = models.ZoneAttempt
         update(
             session,
-            row,
-            row.instance_uuid == instance_uuid,
-            row.attempt <= attempt,
+            Row,
+            Row.instance_uuid == instance_uuid,
+            Row.attempt <= attempt,
             is_cancelled=True,
         )
     insert_missing(
         session,
-        models.ZoneAttempt,
+        Row,
         [
             Guest(uuid, attempt, None, origin, is_cancelled=True, created_at=now)
             for uuid, attempt in sorted(attempts.items())
@@ -62,11 +64,10 @@ def cancel(session: Session, attempts: dict[str, int], *, origin: str, now: date
 
 def list_guests(session: Session, instance_uuids: Collection[str]) -> dict[str, list[Guest]]:
     """Return instance -> its attempts, oldest first."""
-    row = models.ZoneAttempt
     query = (
-        sa.select(row)
-        .where(row.instance_uuid.in_(instance_uuids))
-        .order_by(row.instance_uuid, row.attempt)
+        sa.select(Row)
+        .where(Row.instance_uuid.in_(instance_uuids))
+        .order_by(Row.instance_uuid, Row.attempt)
         .execution_options(populate_existing=True)
     )
     found: dict[str, list[Guest]] = {}
@@ -86,7 +87,7 @@ def used_local_uuids(session: Session, local_uuids: Collection[str]) -> set[str]
     taken: set[str] = set()
     for column in (
         models.InstanceMapping.instance_uuid,
-        models.ZoneAttempt.local_uuid,
+        Row.local_uuid,
         models.BuildRequest.instance_uuid,
     ):
         taken.update(session.scalars(sa.select(column).where(column.in_(local_uuids))))
@@ -95,11 +96,10 @@ def used_local_uuids(session: Session, local_uuids: Collection[str]) -> set[str]
 
 def local_uuids_of(session: Session, instance_uuids: Collection[str]) -> list[str]:
     """Return the local UUIDs of the guests among these instances that are not cancelled."""
-    row = models.ZoneAttempt
-    query = sa.select(row.local_uuid).where(
-        row.instance_uuid.in_(instance_uuids),
-        row.is_cancelled.is_(False),
-        row.local_uuid.is_not(None),
+    query = sa.select(Row.local_uuid).where(
+        Row.instance_uuid.in_(instance_uuids),
+        Row.is_cancelled.is_(False),
+        Row.local_uuid.is_not(None),
     )
     return [str(name) for name in session.scalars(query)]
 
@@ -108,29 +108,28 @@ def by_local_uuid(
     session: Session, local_uuids: Collection[str], *, renamed_only: bool = False
 ) -> dict[str, Guest]:
     """Return local UUID -> guest; with ``renamed_only``, only those with another UUID."""
-    row = models.ZoneAttempt
-    where: list[sa.ColumnElement[bool]] = [row.local_uuid.in_(local_uuids)]
+    where: list[sa.ColumnElement[bool]] = [Row.local_uuid.in_(local_uuids)]
     if renamed_only:
-        where.append(row.local_uuid != row.instance_uuid)
+        where.append(Row.local_uuid != Row.instance_uuid)
     return {
         str(each.local_uuid): from_row(Guest, each)
-        for each in session.scalars(sa.select(row).where(*where))
+        for each in session.scalars(sa.select(Row).where(*where))
     }
 
 
 def delete_old(session: Session, *, before: datetime, limit: int) -> int:
     """Delete at most ``limit`` old cancelled attempts; return how many were deleted."""
-    row, mapping = models.ZoneAttempt, models.InstanceMapping
+    mapping = models.InstanceMapping
     keys = session.execute(
-        sa.select(row.instance_uuid, row.attempt)
+        sa.select(Row.instance_uuid, Row.attempt)
         .where(
-            row.is_cancelled.is_(True),
-            row.created_at <= before,
-            ~sa.exists().where(mapping.instance_uuid == row.local_uuid),
+            Row.is_cancelled.is_(True),
+            Row.created_at <= before,
+            ~sa.exists().where(mapping.instance_uuid == Row.local_uuid),
         )
-        .order_by(row.created_at)
+        .order_by(Row.created_at)
         .limit(limit)
     ).all()
     for instance_uuid, attempt in keys:
-        delete(session, row, row.instance_uuid == instance_uuid, row.attempt == attempt)
+        delete(session, Row, Row.instance_uuid == instance_uuid, Row.attempt == attempt)
     return len(keys)

@@ -117,23 +117,12 @@ def _map_page(database: Database, cell_uuid: str, page: list[Instance]) -> int:
         unmapped = instance_mappings.unmapped(session, [one.uuid for one in page])
         strays = [one for one in page if one.uuid in unmapped]
         if strays:
-            instance_mappings.add_mappings(session, [_mapping_of(one, cell_uuid) for one in strays])
+            rows = [NewMapping.of(one, one.reservation_id, cell_uuid) for one in strays]
+            instance_mappings.add_mappings(session, rows)
             request_specs.add_missing_specs(session, [_spec_of(one) for one in strays])
         return len(strays)
 
     return database.run_in_writer(write)
-
-
-def _mapping_of(instance: Instance, cell_uuid: str) -> NewMapping:
-    return NewMapping(
-        instance_uuid=instance.uuid,
-        reservation_id=instance.reservation_id,
-        project_id=instance.project_id,
-        user_id=instance.user_id,
-        vcpus=instance.flavor.vcpus,
-        memory_mb=instance.flavor.memory_mb,
-        cell_uuid=cell_uuid,
-    )
 
 
 def _spec_of(instance: Instance) -> NewSpec:

@@ -132,7 +132,13 @@ class DelegatedBuilds:
         now = moment(self._env.now())
         leased = list(zip(new, leases, strict=True))
         reservations.add_reservations(
-            session, [_reservation(one, lease, context, now) for one, lease in leased]
+            session,
+            [
+                NewReservation.under(
+                    lease, context, project_id=one.instance.project_id, accepted_at=now
+                )
+                for one, lease in leased
+            ],
         )
         build_requests.add_build_requests(
             session, [_build_request(one, lease, now) for one, lease in leased]
@@ -140,7 +146,9 @@ class DelegatedBuilds:
         request_specs.add_specs(
             session, [NewSpec(one.local_uuid, one.spec.obj_to_primitive()) for one in new]
         )
-        instance_mappings.add_mappings(session, [_mapping(one, lease) for one, lease in leased])
+        instance_mappings.add_mappings(
+            session, [NewMapping.of(one.instance, lease.key) for one, lease in leased]
+        )
         zone_attempts.add_guests(session, [_guest(one, order.origin, now) for one in new])
         for one in new:
             LOG.info(
@@ -377,12 +385,6 @@ def _spec(asked: RequestSpec, local_uuid: str, host_id: str) -> RequestSpec:
     )
 
 
-def _reservation(
-    one: _OrderedInstance, lease: Lease, context: RequestContext, now: datetime
-) -> NewReservation:
-    return NewReservation.under(lease, context, project_id=one.instance.project_id, accepted_at=now)
-
-
 def _build_request(one: _OrderedInstance, lease: Lease, now: datetime) -> NewBuildRequest:
     instance = one.instance
     primitive = instance.obj_to_primitive()
@@ -395,18 +397,6 @@ def _build_request(one: _OrderedInstance, lease: Lease, now: datetime) -> NewBui
         launch_index=instance.launch_index or 0,
         instance=primitive,
         created_at=instance.created_at or now,
-    )
-
-
-def _mapping(one: _OrderedInstance, lease: Lease) -> NewMapping:
-    instance = one.instance
-    return NewMapping(
-        instance_uuid=one.local_uuid,
-        reservation_id=lease.key,
-        project_id=instance.project_id,
-        user_id=instance.user_id,
-        vcpus=instance.flavor.vcpus,
-        memory_mb=instance.flavor.memory_mb,
     )
 
 
