@@ -5,15 +5,13 @@ from __future__ import annotations
 import logging
 
 from armillary.periodic import PeriodicTask
-from conductor.super_conductor.base_task import Environment, Peers
-from conductor.super_conductor.delete.reclaim import Reclaimer
-from conductor.super_conductor.delete.retention import Retention
+from conductor.super_conductor.delete.retention import Reclaimer, Retention
 from conductor.super_conductor.hosts import discovery
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.move.resize_usage import ResizeUsage
-from conductor.super_conductor.repair.missing_allocations import MissingAllocations
+from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.repair.orphaned_allocations import Orphans
-from conductor.super_conductor.repair.periodic_audit import PeriodicAudit
+from conductor.super_conductor.repair.periodic_audit import MissingAllocations, PeriodicAudit
 from conductor.super_conductor.servers.cell_server_pages import CellServers
 from conductor.super_conductor.workflows import Workflows
 from conductor.super_conductor.zones.reconcile import Reconciler

@@ -16,11 +16,10 @@ from conductor.common.clock import Clock
 from conductor.common.leased_work import StepHook
 from conductor.common.service_records import ON_TOP, ServiceRecords
 from conductor.common.service_versions import ServiceVersions
-from conductor.super_conductor.base_task import Environment
 from conductor.super_conductor.hosts.cells import MakeBus
 from conductor.super_conductor.housekeeping import Housekeeping
 from conductor.super_conductor.interface import SuperConductorAPI
-from conductor.super_conductor.peers import make_peers
+from conductor.super_conductor.peers import Environment, make_peers
 from conductor.super_conductor.rpc_endpoints import make_endpoints, make_zone_endpoint
 from conductor.super_conductor.workflows import Workflows
 from conductor.super_conductor.zones.interface import ZoneAPI

@@ -1,10 +1,15 @@
-"""Clients of the services that a super conductor calls."""
+"""Environment of a super conductor's parts, and clients of the services that it calls."""
 
 from __future__ import annotations
 
+import dataclasses
+
+from oslo_config import cfg
+
 from armillary.db import Database
+from armillary.notifications import SILENT, Notifier
+from conductor.common.clock import Clock
 from conductor.common.service_versions import ServiceVersions
-from conductor.super_conductor.base_task import Environment, Peers
 from conductor.super_conductor.build.cell0 import Cell0
 from conductor.super_conductor.build.scheduling import Scheduling
 from conductor.super_conductor.hosts.cells import Cells, MakeBus
@@ -13,6 +18,28 @@ from conductor.super_conductor.zones.routes import Routes
 from placement.interface import PlacementAPI
 from rpc.transport import Bus
 from scheduler.interface import SchedulerAPI
+
+
+@dataclasses.dataclass(frozen=True)
+class Environment:
+    """Configuration, API database, clock and notifications of this process."""
+
+    conf: cfg.ConfigOpts
+    database: Database
+    now: Clock
+    notifier: Notifier = SILENT
+
+
+@dataclasses.dataclass(frozen=True)
+class Peers:
+    """The services that workflows call; ``scheduling`` calls the scheduler in batches."""
+
+    cells: Cells
+    cell0: Cell0
+    zones: Routes
+    scheduler: SchedulerAPI
+    scheduling: Scheduling
+    placement: PlacementAPI
 
 
 def make_peers(

@@ -8,7 +8,6 @@ from conductor.common.service_records import ServiceRecords
 from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.accept.dry_runs import DryRuns
 from conductor.super_conductor.accept.server_groups import Groups
-from conductor.super_conductor.base_task import Environment, Peers
 from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
 from conductor.super_conductor.endpoints.allocations import AllocationsEndpoint
 from conductor.super_conductor.endpoints.cell_changes import CellChangesEndpoint
@@ -28,6 +27,7 @@ from conductor.super_conductor.endpoints.zones import ZonesEndpoint
 from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.housekeeping import Housekeeping
 from conductor.super_conductor.move.cell_relay import CellRelay
+from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.repair.aggregate_sync import AggregateSync
 from conductor.super_conductor.servers.rebuild_checks import RebuildChecks
 from conductor.super_conductor.servers.server_operations import ServerOperations

@@ -17,7 +17,6 @@ from conductor.common import leased_work
 from conductor.common.clock import moment
 from conductor.common.leased_work import LeasedWork, Release, Step, StepHook
 from conductor.common.leases import Leases
-from conductor.super_conductor.base_task import Environment, Peers
 from conductor.super_conductor.db import (
     build_requests,
     cell_changes,
@@ -28,6 +27,7 @@ from conductor.super_conductor.db import (
 )
 from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from conductor.super_conductor.hosts.cells import Question
+from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.zones import paths
 from conductor.super_conductor.zones.attempt_states import ATTEMPT_FINAL, AttemptState
 from objects.cell_mapping import CELL0_UUID

@@ -1,13 +1,17 @@
-"""Retention: removes old decision traces, and records of deleted and cancelled instances."""
+"""Removal with age: soft-deleted servers, old decision traces, records of deleted instances."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 
 from oslo_config import cfg
 from sqlalchemy.orm import Session
 
+from armillary import exception
+from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.db import (
@@ -16,6 +20,8 @@ from conductor.super_conductor.db import (
     traces,
     zone_attempts,
 )
+from conductor.super_conductor.hosts.cells import Cells
+from objects.instance import Instance
 
 
 def _delete_expired_instances(session: Session, *, before: datetime, limit: int) -> int:
@@ -53,3 +59,58 @@ class Retention:
             while self._database.run_in_writer(remove_batch) == size:
                 pass
         self._database.run_in_writer(traces.delete_unused_traces)
+
+
+LOG = logging.getLogger(__name__)
+
+BATCH_SIZE = 1000
+KEPT = "SOFT_DELETED"
+
+
+class Reclaimer:
+    """Lists soft-deleted servers in the cells and deletes them.
+
+    Any number of conductors may run it.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        cells: Cells,
+        delete: Callable[[RequestContext, str], None],
+        now: Clock,
+    ) -> None:
+        self._conf = conf
+        self._cells = cells
+        self._delete = delete
+        self._now = now
+
+    def run(self) -> int:
+        """Delete servers kept for ``[DEFAULT] reclaim_instance_interval``; return their number."""
+        seconds = self._conf.reclaim_instance_interval
+        if seconds <= 0:
+            return 0
+        limit = moment(self._now()) - timedelta(seconds=seconds)
+        answers = self._cells.ask_all(
+            lambda cell: cell.list_instances(
+                admin_context(), filters={"status": KEPT}, limit=BATCH_SIZE
+            )
+        )
+        due = [
+            instance
+            for kept in answers.by_cell.values()
+            for instance in kept
+            if instance.task_state is None
+            and instance.updated_at is not None
+            and instance.updated_at <= limit
+        ]
+        return sum(self._reclaim(instance) for instance in due)
+
+    def _reclaim(self, instance: Instance) -> bool:
+        LOG.info("%s: deleting it, soft-deleted at %s", instance.uuid, instance.updated_at)
+        try:
+            self._delete(admin_context(), instance.uuid)
+        except exception.ArmillaryError as error:
+            LOG.warning("%s: cannot delete, will retry: %s", instance.uuid, error)
+            return False
+        return True

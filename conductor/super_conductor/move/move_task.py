@@ -26,8 +26,6 @@ from conductor.super_conductor.base_task import (
     NO_VALID_HOST,
     REFUSED,
     TOO_LATE,
-    Environment,
-    Peers,
     PermanentFailure,
 )
 from conductor.super_conductor.build import decision_traces
@@ -35,6 +33,7 @@ from conductor.super_conductor.db import cell_changes, models, moves, traces
 from conductor.super_conductor.db.moves import Move
 from conductor.super_conductor.db.traces import MoveTrace
 from conductor.super_conductor.move import move_specs
+from conductor.super_conductor.peers import Environment, Peers
 from objects.fence import TRIES_MAX, Fence
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault

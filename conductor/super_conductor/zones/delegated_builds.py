@@ -22,7 +22,6 @@ from armillary.context import RequestContext
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common.clock import moment
 from conductor.common.leases import Lease, Leases
-from conductor.super_conductor.base_task import Environment, Peers
 from conductor.super_conductor.db import (
     build_requests,
     cleanups,
@@ -36,6 +35,7 @@ from conductor.super_conductor.db.instance_mappings import NewMapping, Size
 from conductor.super_conductor.db.request_specs import NewSpec
 from conductor.super_conductor.db.reservations import NewReservation
 from conductor.super_conductor.db.zone_attempts import Guest
+from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.zones.attempt_states import ATTEMPT_FINAL, AttemptState
 from conductor.super_conductor.zones.routes import Attempts
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation

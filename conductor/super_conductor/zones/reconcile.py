@@ -17,10 +17,10 @@ from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext, admin_context
 from conductor.common.clock import moment
-from conductor.super_conductor.base_task import Environment, Peers
 from conductor.super_conductor.db import cleanups, instance_mappings
 from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from conductor.super_conductor.db.instance_mappings import InZone, Size
+from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.zones import paths
 from conductor.super_conductor.zones.attempt_states import AttemptState
 from conductor.super_conductor.zones.routes import Attempts

@@ -1,4 +1,10 @@
-"""Start of the next attempts: check that a zone is reachable, store the attempt, send the order."""
+"""Start of the next attempts: check that a zone is reachable, store the attempt, send the order.
+
+The servers of an affinity group stay on one host during their walks. A zone knows the group members
+on its own hosts, and no members in other zones; only the origin zone knows all of them. So it never
+sends a build to a zone while members are in another one, and to no more than one host at a time
+until the first member has been placed.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +15,17 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext
-from conductor.super_conductor.base_task import Environment, Peers
 from conductor.super_conductor.build import group_members
-from conductor.super_conductor.db import build_requests, request_specs, zone_walks
+from conductor.super_conductor.build.group_members import Places
+from conductor.super_conductor.db import build_requests, request_specs, server_groups, zone_walks
 from conductor.super_conductor.db.zone_attempts import OWN as OWN_ORIGIN
 from conductor.super_conductor.db.zone_walks import Entry, Walk, WalkState
-from conductor.super_conductor.zones import walk_changes
-from conductor.super_conductor.zones.affinity import Affinity
+from conductor.super_conductor.peers import Environment, Peers
+from conductor.super_conductor.zones import paths, walk_changes
 from conductor.super_conductor.zones.paths import Path
 from conductor.super_conductor.zones.routes import Waiting
 from conductor.super_conductor.zones.walk_store import WalkStore
+from objects.instances.instance_group import AFFINITY
 from objects.request_spec import RequestSpec
 from objects.zones.zone_query import ZoneOrder
 
@@ -40,7 +47,8 @@ class WalkStarter:
         self._peers = peers
         self._store = store
         self._context = context
-        self._affinity = Affinity(store)
+        self._group: str | None = None
+        self._is_group_read = False
 
     def start_attempts(self) -> None:
         """Start the next attempts; when a candidate is refused at once, try the one after it."""
@@ -51,7 +59,7 @@ class WalkStarter:
     def _start_next(self) -> bool:
         """Send orders to all zones at once; return whether some walks can continue immediately."""
         ready = self._ready()
-        allowed = self._affinity.allowed(ready, self._pass_over)
+        allowed = self._allowed(ready)
         places: dict[Path, _Ready] = {}
         for one, entry in allowed:
             places.setdefault(entry.path, []).append((one, entry))
@@ -80,6 +88,37 @@ class WalkStarter:
             if one.state == WalkState.NEXT and entry is not None and not one.is_deleting:
                 found.append((one, entry))
         return found
+
+    def _allowed(self, ready: _Ready) -> _Ready:
+        """Return the walks that may start now; the others wait or skip their candidate.
+
+        A walk waits while members of its group are being built elsewhere, because those builds may
+        still fail.
+        """
+        group = self._affinity_group(ready)
+        if group is None:
+            return ready
+        walking = set(_uuids(ready))
+        places = self._store.read(lambda session: _places_of_others(session, group, walking))
+        may_go = []
+        for one, entry in ready:
+            if not places.under_way <= {_under_way(entry)}:
+                continue
+            if places.settled and paths.to_text(entry.path) not in places.settled:
+                self._pass_over(one, entry, _reason(places))
+                continue
+            may_go.append((one, entry))
+        return [(one, entry) for one, entry in may_go if entry == may_go[0][1]]
+
+    def _affinity_group(self, ready: _Ready) -> str | None:
+        """Return the UUID of the reservation's group; None unless its policy is affinity."""
+        if not self._is_group_read and ready:
+            uuid = ready[0][0].instance_uuid
+            spec = self._store.read(lambda session: request_specs.get_spec(session, uuid))
+            group = spec.instance_group
+            self._group = group.uuid if group and group.policy == AFFINITY else None
+            self._is_group_read = True
+        return self._group
 
     def _pass_over(self, one: Walk, entry: Entry, reason: str) -> None:
         change = walk_changes.passed_over(one, entry, reason, self._store.now)
@@ -156,3 +195,17 @@ class WalkStarter:
 
 def _uuids(walks: _Ready) -> list[str]:
     return [one.instance_uuid for one, _entry in walks]
+
+
+def _places_of_others(session: Session, group: str, walking: set[str]) -> Places:
+    members = server_groups.list_members(session, group)
+    return group_members.places_of(session, [uuid for uuid in members if uuid not in walking])
+
+
+def _under_way(entry: Entry) -> tuple[str, str]:
+    return paths.to_text(entry.path), entry.host_id
+
+
+def _reason(places: Places) -> str:
+    names = ", ".join(sorted(path or "(this)" for path in places.settled))
+    return f"other members of its affinity server group are in zone {names}"

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-import conductor.super_conductor.repair.missing_allocations
+import conductor.super_conductor.repair.periodic_audit
 from armillary import service_metrics
-from conductor.super_conductor.repair.missing_allocations import MissingAllocations
 from conductor.super_conductor.repair.orphaned_allocations import Orphans
-from conductor.super_conductor.repair.periodic_audit import MIN_AGE, PeriodicAudit
+from conductor.super_conductor.repair.periodic_audit import (
+    MIN_AGE,
+    MissingAllocations,
+    PeriodicAudit,
+)
 from conductor.super_conductor.servers.cell_server_pages import CellServers
 from objects.fence import Fence
 from tests import builders
@@ -90,7 +93,7 @@ def test_a_server_that_lacks_its_allocation_is_healed_and_counted(
     cloud: Cloud, watch: PeriodicAudit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing, or too little, in any cell and on any page; the metric is of the last look."""
-    monkeypatch.setattr(conductor.super_conductor.repair.missing_allocations, "PAGE_SIZE", 2)
+    monkeypatch.setattr(conductor.super_conductor.repair.periodic_audit, "PAGE_SIZE", 2)
     far = cloud.plane.add_cell("cell2")
     cloud.plane.map_hosts()
     node = far.nodes[0]

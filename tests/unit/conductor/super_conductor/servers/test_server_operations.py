@@ -9,7 +9,7 @@ import pytest
 from armillary import exception
 from conductor.common.clock import moment
 from conductor.super_conductor.db import quotas
-from conductor.super_conductor.delete.reclaim import Reclaimer
+from conductor.super_conductor.delete.retention import Reclaimer
 from tests import builders
 from tests.builders import a_migration
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
