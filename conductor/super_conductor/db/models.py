@@ -205,10 +205,8 @@ class QuotaLimit(Base):
 class Reservation(LeaseMixin, Base):
     """An accepted request that is not completely in its cells yet; the unit of leased work.
 
-    ``stage`` is a value of ``conductor.super_conductor.db.reservations.Stage``. ``fence`` increases
-    each time a
-    conductor takes it. ``context`` is the request's. ``failure`` is the last error, ``verdict`` the
-    reason for giving up (message and details).
+    ``stage`` is a value of ``reservations.Stage``. ``fence`` increases each time a conductor takes
+    it. ``failure`` is the last error, ``verdict`` the reason for giving up (message and details).
     """
 
     __tablename__ = "reservations"
@@ -278,10 +276,9 @@ class InstanceMapping(Base):
     """Where an instance is, and what it counts against its project's quota until it is deleted.
 
     ``is_resizing``: it counts with the larger flavor until its cell or zone reports its flavor. Its
-    zone was asked to resize it at ``resize_asked_at``.
-    ``zone_path`` is the path to the zone that has it, see
-    ``conductor.super_conductor.zones.paths``. If the cell is
-    cell0, that zone may have it and has not answered since.
+    zone was asked to resize it at ``resize_asked_at``. ``zone_path`` is the path to the zone that
+    has it, see ``zones.paths``. If the cell is cell0, that zone may have it and has not answered
+    since.
     """
 
     __tablename__ = "instance_mappings"
@@ -307,9 +304,8 @@ class InstanceMapping(Base):
 class Cleanup(LeaseMixin, Base):
     """A pending cleanup of an instance that its user no longer sees, or that found no host.
 
-    ``task`` is a value of ``conductor.super_conductor.db.cleanups.CleanupKind``. ``cell_uuid`` or
-    ``zone_path``
-    is the target, and ``migration_uuid`` the move if the task is about a copy.
+    ``task`` is a value of ``cleanups.CleanupKind``. ``cell_uuid`` or ``zone_path`` is the target,
+    and ``migration_uuid`` the move if the task is about a copy.
     """
 
     __tablename__ = "cleanups"
@@ -342,8 +338,7 @@ class CellChange(Base):
 class Move(LeaseMixin, Base):
     """An accepted move that needs a host; deleted when its cell has the selections.
 
-    ``arguments`` are those given to ``conductor.super_conductor.move.move_task``. ``takes`` counts
-    the leases taken.
+    ``arguments`` are those of the operation. ``takes`` counts the leases taken.
     """
 
     __tablename__ = "moves"
@@ -438,9 +433,8 @@ class ZoneWalk(Base):
     """Progress of an instance through its reservation's entries, under the reservation's lease.
 
     It began at ``start`` and has tried ``step`` entries. ``state`` is a value of
-    ``conductor.super_conductor.db.zone_walks.WalkState`` for the current attempt, which is at the
-    zone of
-    ``path`` on the host ``host_id``. ``heard_at`` is when that zone last reported on it.
+    ``zone_walks.WalkState`` for the current attempt, which is at the zone of ``path`` on the host
+    ``host_id``. ``heard_at`` is when that zone last reported on it.
     """
 
     __tablename__ = "zone_walks"

@@ -17,12 +17,7 @@ from tests.fixtures.control_plane import ControlPlane, a_user
 from tests.fixtures.direct_bus import moments
 from tests.fixtures.fake_cell_conductor import CellConductor
 
-STEPS = [
-    "read together",
-    "select destinations together",
-    "store selections together",
-    "hand over together",
-]
+STEPS = [step.name for step in (*build_group.CHOOSE, *build_group.HAND_OVER)]
 EFFECTS_MAX = 60
 FIRST, SECOND = int(Fence.of_build(1)), int(Fence.of_build(2))
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
@@ -49,10 +44,6 @@ def once(step: str, act: Callable[[], object]) -> Callable[[str], None]:
             act()
 
     return watch
-
-
-def failing() -> None:
-    raise RuntimeError("the step fails")
 
 
 def states(plane: ControlPlane, uuids: list[str]) -> list[str]:
@@ -122,18 +113,6 @@ def test_what_is_special_goes_alone(plane: ControlPlane) -> None:
     plane.check(*uuids)
     assert plane.scheduler.batch_sizes == [3]
     assert plane.steps.count("select destinations") == 2
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_a_failure_at_any_step_is_resumed(plane: ControlPlane, step: str) -> None:
-    """All of them are taken up again and end as if nothing had been."""
-    plane.before_step = once(step, failing)
-    uuids = some(plane)
-    plane.workers.work()
-    plane.settle()
-    plane.check(*uuids)
-    assert states(plane, uuids) == ["active"] * 3
-    assert step in plane.steps
 
 
 @pytest.mark.parametrize("step", STEPS)
