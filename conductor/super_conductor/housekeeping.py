@@ -54,21 +54,21 @@ class Housekeeping:
         purge = self._env.conf.cell.purge_interval_seconds
         reconciler, retention = self._reconciler, self._retention
         return [
-            PeriodicTask("settle-doubts", recovery, reconciler.reconcile_unknown),
-            PeriodicTask("settle-sizes", recovery, reconciler.reconcile_sizes),
-            PeriodicTask("find-gone", GONE_IN_ZONES_SECONDS, reconciler.reconcile_deleted),
+            PeriodicTask("reconcile-unknown", recovery, reconciler.reconcile_unknown),
+            PeriodicTask("reconcile-sizes", recovery, reconciler.reconcile_sizes),
+            PeriodicTask("reconcile-deleted", GONE_IN_ZONES_SECONDS, reconciler.reconcile_deleted),
             PeriodicTask("reclaim-deleted", RECLAIM_SECONDS, self._reclaimer.run),
-            PeriodicTask("settle-resizes", recovery, self.resize_usage.settle),
+            PeriodicTask("reconcile-resizes", recovery, self.resize_usage.reconcile),
             PeriodicTask(
                 "discover-hosts", conf.discover_hosts_interval_seconds, self.discover_hosts,
                 initial_delay_seconds=1.0,
             ),
             PeriodicTask(
-                "tell-changes", recovery, self.metadata.push_to_schedulers_if_changed,
+                "push-metadata", recovery, self.metadata.push_to_schedulers_if_changed,
                 initial_delay_seconds=0.0,
             ),
-            PeriodicTask("repair-facts", conf.facts_interval_seconds, self.metadata.repair),
-            PeriodicTask("forget-deleted", conf.trace_prune_interval_seconds, retention.run),
+            PeriodicTask("repair-metadata", conf.facts_interval_seconds, self.metadata.repair),
+            PeriodicTask("remove-expired", conf.trace_prune_interval_seconds, retention.run),
             PeriodicTask(
                 "purge-deleted", purge, self._purge_cell0, jitter_seconds=max(0.0, purge / 4)
             ),

@@ -52,7 +52,7 @@ class Workflows:
             PeriodicTask("recover-builds", recovery, self._recovery_of(self.builds)),
             PeriodicTask("recover-moves", recovery, self._recovery_of(self.moves)),
             PeriodicTask("recover-deletes", recovery, self._recovery_of(self.deletes)),
-            PeriodicTask("walk-on", WALK_POLL_SECONDS, self.builds.continue_walks),
+            PeriodicTask("continue-walks", WALK_POLL_SECONDS, self.builds.continue_walks),
         ]
 
     def stop(self, grace_seconds: float) -> None:

@@ -82,7 +82,9 @@ OPTIONS: dict[tuple[str | None, str], Any] = {
 }
 
 
-OF_ZONES = frozenset({"walk-on", "settle-doubts", "settle-sizes", "find-gone"})
+OF_ZONES = frozenset(
+    {"continue-walks", "reconcile-unknown", "reconcile-sizes", "reconcile-deleted"}
+)
 """Periodic tasks that look for servers in other zones: there are none here."""
 
 _LIVING = "SELECT uuid, vm_state, task_state, flavor FROM instances WHERE deleted_at IS NULL"

@@ -127,12 +127,12 @@ class BuildGroup:
         now = moment(self._env.now())
         rows: list[NewSelections] = []
         wire_forms: selection_rows.WireForms = {}
-        told = {}
+        split = {}
         for id_, work in self._works.items():
             assert work.destinations is not None, f"{id_} was answered"
             fence = work.reservation.fence
             rows += selection_rows.of(work.destinations, work.uuids, fence, wire_forms)
-            told[id_] = decision_traces.split(
+            split[id_] = decision_traces.split(
                 work.destinations.trace, size_max=self._env.conf.conductor.trace_size_max
             )
 
@@ -151,7 +151,7 @@ class BuildGroup:
                 session, [row for row in rows if row.instance_uuid in living]
             )
             if ours:
-                traces_db.add_traces(session, {id_: told[id_] for id_ in ours}, now=now)
+                traces_db.add_traces(session, {id_: split[id_] for id_ in ours}, now=now)
             whole = {id_ for id_ in ours if living.issuperset(self._works[id_].uuids)}
             return ours, whole
 

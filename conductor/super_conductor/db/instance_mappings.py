@@ -216,7 +216,7 @@ def raise_quota_size(
     )
 
 
-def settle_sizes(session: Session, instance_uuid: str, *, vcpus: int, memory_mb: int) -> bool:
+def end_resize(session: Session, instance_uuid: str, *, vcpus: int, memory_mb: int) -> bool:
     """Set the size of an instance after a resize; False if it is in another move by now."""
     return update(
         session,

@@ -30,7 +30,7 @@ class ResizeUsage:
     """Asks the cells for the outcome of resizes. Any number of conductors may do so at once.
 
     Each pass covers one batch, and the next pass continues after it. So instances that wait long
-    for their confirmation do not delay others; they are asked about with a backoff. ``settle``
+    for their confirmation do not delay others; they are asked about with a backoff. ``reconcile``
     is for one thread. ``monotonic`` is a monotonic clock in seconds.
     """
 
@@ -45,19 +45,19 @@ class ResizeUsage:
         self._after = ""
         self._unconfirmed = KeyedBackoff[str](BACKOFF, monotonic, forget_seconds=FORGET_SECONDS)
 
-    def settle(self) -> int:
-        """Settle the next batch; return the number of instances that were settled."""
+    def reconcile(self) -> int:
+        """Reconcile the next batch; return the number of instances whose resize has ended."""
         with self._database.reader() as session:
             found = instance_mappings.list_resizing(session, after=self._after, limit=BATCH_SIZE)
         self._after = found[-1][0] if len(found) == BATCH_SIZE else ""
         waiting = self._unconfirmed.waiting()
-        return sum(self._settle(uuid, cell) for uuid, cell in found if uuid not in waiting)
+        return sum(self._reconcile(uuid, cell) for uuid, cell in found if uuid not in waiting)
 
     def poll_soon(self, instance_uuid: str) -> None:
         """Ask in the next pass, because the resize is being ended. Thread-safe."""
         self._unconfirmed.forget(instance_uuid)
 
-    def _settle(self, instance_uuid: str, cell_uuid: str | None) -> bool:
+    def _reconcile(self, instance_uuid: str, cell_uuid: str | None) -> bool:
         if cell_uuid is None or cell_uuid == CELL0_UUID:
             return False
         try:
@@ -76,7 +76,7 @@ class ResizeUsage:
 
 
 def _note(session: Session, instance: Instance) -> bool:
-    return instance_mappings.settle_sizes(
+    return instance_mappings.end_resize(
         session,
         instance.uuid,
         vcpus=instance.flavor.vcpus,

@@ -117,8 +117,8 @@ class Reconciler:
         if not one.size.is_resizing or one.size.resize_asked_at is None:
             return False
         steps = len(paths.from_text(one.zone_path)) + 1  # one more for the zone's own work
-        patience = timedelta(seconds=steps * self._env.conf.zones.forward_timeout_seconds)
-        return moment(self._env.now()) < one.size.resize_asked_at + patience
+        limit = timedelta(seconds=steps * self._env.conf.zones.forward_timeout_seconds)
+        return moment(self._env.now()) < one.size.resize_asked_at + limit
 
     def _is_there(self, uuid: str, text: str) -> None:
         def write(session: Session) -> bool:
@@ -140,14 +140,14 @@ class Reconciler:
         LOG.info("%s: not found in zone %s", uuid, text)
 
 
-def _size(told: Any, former: Size) -> Size | None:
+def _size(reported: Any, former: Size) -> Size | None:
     """Return the usage that a zone reports; None without a valid one."""
-    if not isinstance(told, Mapping):
+    if not isinstance(reported, Mapping):
         return None
-    vcpus, memory_mb = told.get("vcpus"), told.get("memory_mb")
+    vcpus, memory_mb = reported.get("vcpus"), reported.get("memory_mb")
     if not (_is_amount(vcpus) and _is_amount(memory_mb)):
         return None
-    return Size(vcpus, memory_mb, bool(told.get("is_resizing")), former.resize_asked_at)
+    return Size(vcpus, memory_mb, bool(reported.get("is_resizing")), former.resize_asked_at)
 
 
 def _is_amount(value: Any) -> TypeGuard[int]:

@@ -146,7 +146,7 @@ class Walks:
             elif answer is not None and answer["state"] == AttemptState.ACTIVE:
                 won.append(one)
             else:
-                changed.append(walk_changes.after_look(one, answer, now, limit))
+                changed.append(walk_changes.after_poll(one, answer, now, limit))
         self._store.write_changes(changed)
         if won:
             self._arrive(won)

@@ -61,7 +61,7 @@ def after_cancel(one: Walk, answer: dict[str, Any] | None, now: datetime) -> Wal
     return _next(one, now) if _may_be_repeated(one) else failed(one, None, now)
 
 
-def after_look(one: Walk, answer: dict[str, Any] | None, now: datetime, limit: timedelta) -> Walk:
+def after_poll(one: Walk, answer: dict[str, Any] | None, now: datetime, limit: timedelta) -> Walk:
     """Return the walk after an answer other than "active"; ``limit`` is the build timeout."""
     if answer is None:
         return cancelled(one, _LOST, now, is_lost=one.state == WalkState.ASKED)

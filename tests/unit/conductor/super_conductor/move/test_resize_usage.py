@@ -40,7 +40,7 @@ def resized(plane: ControlPlane, count: int = 1) -> list[str]:
 def test_one_that_waits_counts_the_larger(plane: ControlPlane, cell: CellConductor) -> None:
     """It may be confirmed or reverted yet."""
     resized(plane)
-    assert plane.resized_sizes.settle() == 0
+    assert plane.resize_usage.reconcile() == 0
     assert usage(plane) == LARGE
 
 
@@ -57,9 +57,9 @@ def test_the_end_of_a_resize_is_counted(
         "small": cell.build_requests[0].instance.flavor,
     }[name]
     cell.end_resize(uuid, flavor=flavor)
-    assert plane.resized_sizes.settle() == 1
+    assert plane.resize_usage.reconcile() == 1
     assert usage(plane) == expected
-    assert plane.resized_sizes.settle() == 0
+    assert plane.resize_usage.reconcile() == 0
 
 
 def test_a_resize_that_found_no_host_gives_the_quota_back(
@@ -71,7 +71,7 @@ def test_a_resize_that_found_no_host_gives_the_quota_back(
     plane.operate(uuid, "resize", flavor="large")
     plane.workers.work()
     assert usage(plane) == LARGE
-    assert plane.resized_sizes.settle() == 1
+    assert plane.resize_usage.reconcile() == 1
     assert usage(plane) == SMALL
 
 
@@ -85,7 +85,7 @@ def test_a_resize_that_its_cell_refused_gives_the_quota_back(
     )
     with pytest.raises(exception.InstanceInvalidState):
         plane.operate(uuid, "resize", flavor="large")
-    assert plane.resized_sizes.settle() == 1
+    assert plane.resize_usage.reconcile() == 1
     assert usage(plane) == SMALL
 
 
@@ -97,7 +97,7 @@ def test_one_that_is_accepted_and_not_begun_stays_counted(
     plane.bus_of(cell).fail("begin_operation", TimeoutError("no answer"))
     with pytest.raises(exception.RpcFailed):
         plane.operate(uuid, "resize", flavor="large")
-    assert plane.resized_sizes.settle() == 0
+    assert plane.resize_usage.reconcile() == 0
     plane.settle()
     assert cell.instances[uuid].vm_state == "resized"
     assert usage(plane) == LARGE
@@ -110,8 +110,8 @@ def test_one_whose_cell_is_away_is_asked_for_later(
     (uuid,) = resized(plane)
     cell.end_resize(uuid, flavor=cell.build_requests[0].instance.flavor)
     plane.bus_of(cell).fail("get_instance", oslo_messaging.MessagingTimeout("no answer"))
-    assert plane.resized_sizes.settle() == 0
-    assert plane.resized_sizes.settle() == 1
+    assert plane.resize_usage.reconcile() == 0
+    assert plane.resize_usage.reconcile() == 1
     assert usage(plane) == SMALL
 
 
@@ -125,13 +125,13 @@ def test_those_that_wait_hold_up_no_others(
     cell.instances[uuids[4]] = cell.instances[uuids[4]].with_values(
         vm_state="active", flavor=flavor
     )
-    assert sum(plane.resized_sizes.settle() for _ in range(3)) == 1
+    assert sum(plane.resize_usage.reconcile() for _ in range(3)) == 1
     assert usage(plane) == (4 * 4 + 1, 4 * 2048 + 512)
     cell.instances[uuids[0]] = cell.instances[uuids[0]].with_values(
         vm_state="active", flavor=flavor
     )
     plane.clock.advance(resize_usage.BACKOFF.max_seconds)
-    assert plane.resized_sizes.settle() == 1  # the first batch again
+    assert plane.resize_usage.reconcile() == 1  # the first batch again
 
 
 def questions(plane: ControlPlane, cell: CellConductor, *, seconds: int) -> int:
@@ -140,7 +140,7 @@ def questions(plane: ControlPlane, cell: CellConductor, *, seconds: int) -> int:
     for _ in range(seconds):
         plane.bus_of(cell).meanwhile("get_instance", lambda: asked.append(None))
     for _ in range(seconds):
-        plane.resized_sizes.settle()
+        plane.resize_usage.reconcile()
         plane.clock.advance(1.0)
     plane.bus_of(cell).acts.clear()
     return len(asked)
@@ -164,14 +164,14 @@ def test_one_that_is_ended_is_asked_for_at_the_next_look(
     questions(plane, cell, seconds=60)
     plane.operate(uuid, operation)
     cell.end_resize(uuid, flavor=cell.build_requests[0].instance.flavor)
-    assert plane.resized_sizes.settle() == 1
+    assert plane.resize_usage.reconcile() == 1
 
 
 def test_a_deleted_one_counts_nothing(plane: ControlPlane, cell: CellConductor) -> None:
     """No cell is asked about it."""
     (uuid,) = resized(plane)
     plane.delete(uuid)
-    assert plane.resized_sizes.settle() == 0
+    assert plane.resize_usage.reconcile() == 0
     assert usage(plane) == (0, 0)
 
 
@@ -186,7 +186,7 @@ def test_another_resize_that_begins_meanwhile_stays_counted(
         lambda: plane.operate(uuid, "resize", flavor="large", context=an_admin()),
         when_done=True,
     )
-    assert plane.resized_sizes.settle() == 0
+    assert plane.resize_usage.reconcile() == 0
     assert usage(plane) == LARGE
 
 
@@ -198,9 +198,9 @@ def test_every_engine_counts_alike(any_plane: ControlPlane) -> None:
     small = cell.build_requests[0].instance.flavor
     cell.end_resize(first, flavor=small)
     any_plane.operate(first, "resize", flavor="large")
-    assert any_plane.resized_sizes.settle() == 0
+    assert any_plane.resize_usage.reconcile() == 0
     any_plane.settle()
     cell.end_resize(second, flavor=small)
     any_plane.clock.advance(resize_usage.BACKOFF.max_seconds)
-    assert any_plane.resized_sizes.settle() == 1
+    assert any_plane.resize_usage.reconcile() == 1
     assert usage(any_plane) == (5, 2560)

@@ -128,7 +128,7 @@ def test_a_zone_that_stays_silent_leaves_an_error_that_it_may_take_back(root: Zo
     assert [zone for zone, _state in root.living(uuid)] == ["eu"]
     root.bus_to(eu).is_down = False
     eu.cell().finish_slow()
-    root.settling.reconcile_unknown()
+    root.reconciler.reconcile_unknown()
     assert (show(root, uuid).vm_state, show(root, uuid).zone) == ("active", "eu")
     assert root.places(uuid) == []
 
@@ -146,7 +146,7 @@ def test_a_zone_that_never_had_it_leaves_the_error(root: Zone) -> None:
     root.settle_all()
     assert show(root, uuid).vm_state == "error"
     root.bus_to(eu).is_down = False
-    root.settling.reconcile_unknown()
+    root.reconciler.reconcile_unknown()
     root.settle_all()
     assert root.places(uuid) == [CELL0_UUID]
     assert root.living(uuid) == []

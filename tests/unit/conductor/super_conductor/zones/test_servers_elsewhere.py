@@ -215,11 +215,11 @@ def resize(root: Zone, uuid: str, flavor: str = "large") -> None:
     root.operations_endpoint.operate_server(a_user(), uuid, "resize", {"flavor": flavor})
 
 
-def settle_sizes(root: Zone) -> int:
+def reconcile_sizes(root: Zone) -> int:
     """Let all zones count again what was resized, the owners first."""
     for zone in root.all_zones():
-        zone.resized_sizes.settle()
-    return root.settling.reconcile_sizes()
+        zone.resize_usage.settle()
+    return root.reconciler.reconcile_sizes()
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def resized(root: Zone, uuid: str, large: Flavor) -> str:
 
 def test_a_resize_counts_the_larger_at_once(root: Zone, resized: str) -> None:
     """And as long as it may be reverted."""
-    assert settle_sizes(root) == 0
+    assert reconcile_sizes(root) == 0
     assert usage(root) == LARGE
 
 
@@ -250,9 +250,9 @@ def test_the_end_of_a_resize_is_counted_at_the_origin(
     cell = child(root, "eu-1").cell()
     small = cell.build_requests[0].instance.flavor
     cell.end_resize(resized, flavor={"large": large, "small": small}[kept])
-    assert settle_sizes(root) == 1
+    assert reconcile_sizes(root) == 1
     assert usage(root) == {"large": LARGE, "small": SMALL}[kept]
-    assert settle_sizes(root) == 0
+    assert reconcile_sizes(root) == 0
 
 
 def test_a_resize_over_the_quota_never_gets_there(root: Zone, uuid: str, large: Flavor) -> None:
@@ -292,10 +292,10 @@ def test_a_refused_resize_gives_the_quota_back(root: Zone, uuid: str, large: Fla
     with pytest.raises(exception.InstanceInvalidState):
         resize(root, uuid)
     root.settle_all()
-    assert settle_sizes(root) == 0
+    assert reconcile_sizes(root) == 0
     assert usage(root) == LARGE
     root.clock.advance(PATIENCE_SECONDS)
-    assert settle_sizes(root) == 1
+    assert reconcile_sizes(root) == 1
     assert usage(root) == SMALL
 
 
@@ -303,11 +303,11 @@ def test_another_resize_meanwhile_stays_counted(root: Zone, resized: str, large:
     """Its order was given while the zone told of the first one."""
     cell = child(root, "eu-1").cell()
     cell.end_resize(resized, flavor=cell.build_requests[0].instance.flavor)
-    child(root, "eu-1").resized_sizes.settle()
+    child(root, "eu-1").resize_usage.settle()
     root.bus_to(child(root, "eu")).meanwhile(
         "get_attempts", lambda: resize(root, resized), when_done=True
     )
-    assert root.settling.reconcile_sizes() == 0
+    assert root.reconciler.reconcile_sizes() == 0
     assert usage(root) == LARGE
 
 
@@ -319,10 +319,10 @@ def test_a_resize_that_was_asked_for_in_the_zone_is_counted(
     owner.add_flavor("large", vcpus=LARGE[0], memory_mb=LARGE[1])
     resize(owner, uuid)
     owner.work_all()
-    root.settling.reconcile_deleted()
+    root.reconciler.reconcile_deleted()
     assert usage(root) == LARGE
     owner.cell().end_resize(uuid, flavor=owner.cell().build_requests[0].instance.flavor)
-    assert settle_sizes(root) == 1
+    assert reconcile_sizes(root) == 1
     assert usage(root) == SMALL
 
 
@@ -343,7 +343,7 @@ def test_a_zone_that_tells_no_size_changes_nothing(
 
     monkeypatch.setattr(owner.zones.own, "get_attempts", tell)
     owner.cell().end_resize(resized, flavor=owner.cell().build_requests[0].instance.flavor)
-    assert settle_sizes(root) == 0
+    assert reconcile_sizes(root) == 0
     assert usage(root) == LARGE
 
 
@@ -411,7 +411,7 @@ def test_a_server_that_its_zone_deleted_is_gone_here(root: Zone, uuid: str) -> N
     """The origin finds out by itself, and counts it no more."""
     child(root, "eu-1").servers_endpoint.delete_server(a_user(), uuid)
     child(root, "eu-1").settle_all()
-    root.settling.reconcile_deleted()
+    root.reconciler.reconcile_deleted()
     root.settle_all()
     with root.database.reader() as session:
         assert quotas.count_usage(session, PROJECT)["instances"] == 0

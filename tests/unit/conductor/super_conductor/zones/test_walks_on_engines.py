@@ -21,8 +21,8 @@ from tests.unit.conductor.super_conductor.zones.test_lost_answers import TIMEOUT
 from tests.unit.conductor.super_conductor.zones.test_servers_elsewhere import (
     PATIENCE_SECONDS,
     delete,
+    reconcile_sizes,
     resize,
-    settle_sizes,
 )
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show
 
@@ -137,18 +137,18 @@ def test_a_resize_elsewhere_is_counted(root: Zone) -> None:
     for _ in range(2):
         resize(root, uuid)
         root.work_all()
-        assert settle_sizes(root) == 0
+        assert reconcile_sizes(root) == 0
         root.clock.advance(PATIENCE_SECONDS)
         cell.end_resize(uuid, flavor=small)
     root.bus_to(child(root, "us")).meanwhile(
         "get_attempts", lambda: resize(root, uuid), when_done=True
     )
-    assert settle_sizes(root) == 0
+    assert reconcile_sizes(root) == 0
     assert cores(root) == before + 3
     root.work_all()
     root.clock.advance(PATIENCE_SECONDS)
     cell.end_resize(uuid, flavor=small)
-    assert settle_sizes(root) == 1
+    assert reconcile_sizes(root) == 1
     assert cores(root) == before
 
 
