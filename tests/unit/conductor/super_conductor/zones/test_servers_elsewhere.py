@@ -218,7 +218,7 @@ def resize(root: Zone, uuid: str, flavor: str = "large") -> None:
 def reconcile_sizes(root: Zone) -> int:
     """Let all zones count again what was resized, the owners first."""
     for zone in root.all_zones():
-        zone.resize_usage.settle()
+        zone.resize_usage.reconcile()
     return root.reconciler.reconcile_sizes()
 
 
@@ -303,7 +303,7 @@ def test_another_resize_meanwhile_stays_counted(root: Zone, resized: str, large:
     """Its order was given while the zone told of the first one."""
     cell = child(root, "eu-1").cell()
     cell.end_resize(resized, flavor=cell.build_requests[0].instance.flavor)
-    child(root, "eu-1").resize_usage.settle()
+    child(root, "eu-1").resize_usage.reconcile()
     root.bus_to(child(root, "eu")).meanwhile(
         "get_attempts", lambda: resize(root, resized), when_done=True
     )
