@@ -10,15 +10,14 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oslo_config import cfg
 
 from api.app import make_app
 from api.routes import ROUTES
 from armillary.conf import api as api_conf
-from armillary.conf import register
 from conductor.super_conductor.interface import SuperConductorAPI
 from tests import builders
 from tests.builders import a_migration
+from tests.fixtures.configuration import parsed_conf
 from tests.fixtures.examples import examples
 from tests.fixtures.http_api import ADMIN, MEMBER, Api
 from tests.fixtures.sampling import sample
@@ -135,9 +134,7 @@ def an_api() -> Api:
 
 @functools.cache
 def _lasting_api() -> tuple[Api, StandIn]:
-    conf = cfg.ConfigOpts()
-    register(conf, api_conf)
-    conf([], default_config_files=[], default_config_dirs=[])
+    conf = parsed_conf(api_conf)
     stand_in = StandIn()
     return Api(make_app(conf, conductor=cast("SuperConductorAPI", stand_in))), stand_in
 

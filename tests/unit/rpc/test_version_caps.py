@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from oslo_config import cfg
 
-from armillary.conf import register
 from armillary.conf import rpc as rpc_options
 from rpc import version_caps
 from rpc.version_caps import ConfiguredCap, OldestServices
+from tests.fixtures.configuration import parsed_conf
 from tests.fixtures.made_up_releases import NEW, OLD
 
 pytestmark = pytest.mark.usefixtures("two_releases")
@@ -16,10 +16,7 @@ pytestmark = pytest.mark.usefixtures("two_releases")
 
 @pytest.fixture
 def levels() -> cfg.ConfigOpts:
-    conf = cfg.ConfigOpts()
-    register(conf, rpc_options)
-    conf([], default_config_files=[], default_config_dirs=[])
-    return conf
+    return parsed_conf(rpc_options)
 
 
 def cap(conf: cfg.ConfigOpts, oldest: OldestServices, interface: str = "scheduler") -> str | None:

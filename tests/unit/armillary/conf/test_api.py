@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 from oslo_config import cfg
 
-from armillary.conf import api, register
+from armillary.conf import api
+from tests.fixtures.configuration import parsed_conf
 
 
 @pytest.fixture
 def conf() -> cfg.ConfigOpts:
-    conf = cfg.ConfigOpts()
-    register(conf, api)
-    conf([], default_config_files=[], default_config_dirs=[])
-    return conf
+    return parsed_conf(api)
 
 
 def test_only_this_machine_gets_in_by_default(conf: cfg.ConfigOpts) -> None:

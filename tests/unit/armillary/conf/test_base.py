@@ -7,15 +7,13 @@ import socket
 import pytest
 from oslo_config import cfg
 
-from armillary.conf import base, register
+from armillary.conf import base
+from tests.fixtures.configuration import parsed_conf
 
 
 @pytest.fixture
 def conf() -> cfg.ConfigOpts:
-    conf = cfg.ConfigOpts()
-    register(conf, base)
-    conf([], default_config_files=[], default_config_dirs=[])
-    return conf
+    return parsed_conf(base)
 
 
 def test_a_host_is_named_after_its_machine(conf: cfg.ConfigOpts) -> None:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import pytest
 from oslo_config import cfg
 
-from armillary.conf import conductor, register
+from armillary.conf import conductor
+from tests.fixtures.configuration import parsed_conf
 
 
 @pytest.fixture
 def conf() -> cfg.ConfigOpts:
-    conf = cfg.ConfigOpts()
-    register(conf, conductor)
-    register(conf, conductor)  # twice does no harm
-    conf([], default_config_files=[], default_config_dirs=[])
-    return conf
+    return parsed_conf(conductor)
 
 
 def test_a_conductor_is_the_super_conductor_unless_told_otherwise(conf: cfg.ConfigOpts) -> None:

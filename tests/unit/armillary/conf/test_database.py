@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 from oslo_config import cfg
 
-from armillary.conf import base, database, register
+from armillary.conf import base, database
 from armillary.db import Database
+from tests.fixtures.configuration import parsed_conf
 
 
 @pytest.fixture
 def conf() -> cfg.ConfigOpts:
-    conf = cfg.ConfigOpts()
-    register(conf, base, database)
-    conf([], default_config_files=[], default_config_dirs=[])
+    conf = parsed_conf(base, database)
     conf.set_override("state_path", "/state")
     return conf
 

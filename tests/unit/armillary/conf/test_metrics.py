@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from oslo_config import cfg
-
-from armillary.conf import metrics, register
+from armillary.conf import metrics
+from tests.fixtures.configuration import parsed_conf
 from tests.fleets import scheduling_conf
 
 
 def test_no_port_is_open_by_default() -> None:
     """And a port that is given is not open to the world."""
-    conf = cfg.ConfigOpts()
-    register(conf, metrics)
-    conf([], default_config_files=[], default_config_dirs=[])
+    conf = parsed_conf(metrics)
     assert (conf.metrics.port, conf.metrics.listen) == (0, "127.0.0.1")
 
 

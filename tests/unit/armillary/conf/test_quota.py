@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from oslo_config import cfg
 
-from armillary.conf import quota, register
+from armillary.conf import quota
 from conductor.super_conductor.accept.quotas import RESOURCES
+from tests.fixtures.configuration import parsed_conf
 
 
 def test_every_resource_has_a_limit() -> None:
     """With the defaults that operators know."""
-    conf = cfg.ConfigOpts()
-    register(conf, quota)
-    conf([], default_config_files=[], default_config_dirs=[])
+    conf = parsed_conf(quota)
     limits = {name: conf.quota[name] for name in RESOURCES}
     assert limits == {
         "instances": 10, "cores": 20, "ram": 51200, "server_groups": 10, "server_group_members": 10,

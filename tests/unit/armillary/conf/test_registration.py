@@ -10,6 +10,7 @@ import pytest
 from oslo_config import cfg, types
 
 from armillary import conf as armillary_conf
+from tests.fixtures.configuration import parsed_conf
 
 MODULES = armillary_conf.OPTION_MODULES
 DECLARED = [
@@ -25,9 +26,7 @@ OPTIONS = [pytest.param(group, option, id=f"{group}.{option.name}") for group, o
 def test_a_module_registers_what_it_lists(name: str) -> None:
     """The sample configuration has exactly the options that services read."""
     module = importlib.import_module(f"armillary.conf.{name}")
-    conf = cfg.ConfigOpts()
-    armillary_conf.register(conf, module)
-    conf([], default_config_files=[], default_config_dirs=[])
+    conf = parsed_conf(module)
     assert any(module.OPTIONS.values())
     for group, options in module.OPTIONS.items():
         where = conf if group == "DEFAULT" else conf[group]

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 import pytest
 from oslo_config import cfg
 
-from armillary.conf import base, register
+from armillary.conf import base
 from armillary.periodic import PeriodicTask
 from armillary.service.managed import ManagedService, Server
 from armillary.service.supervisor import Supervisor
 from armillary.service.systemd import Notifier
 from armillary.service.worker_states import WorkerState, WorkerStates
+from tests.fixtures.configuration import parsed_conf
 
 
 class Recorder:
@@ -62,10 +63,7 @@ class RecordingServer:
 
 @pytest.fixture
 def conf() -> cfg.ConfigOpts:
-    conf = cfg.ConfigOpts()
-    register(conf, base)
-    conf([], default_config_files=[], default_config_dirs=[])
-    return conf
+    return parsed_conf(base)
 
 
 @pytest.fixture
