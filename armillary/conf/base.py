@@ -8,13 +8,14 @@ from oslo_config import cfg
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "DEFAULT": [
-        cfg.HostDomainOpt(
+        cfg.StrOpt(  # its form is checked by the loader: the default may be malformed, too
             "host",
             default=socket.gethostname(),
             sample_default="<the machine's host name>",
             help="""
 Name of this host. It addresses the host's queue and identifies the host to instances, services and
-placement. It must be unique and must not change during the life of the host.
+placement. It must be unique and must not change during the life of the host. It has at most 255
+letters, digits and ``. _ : @ -``, and begins and ends with a letter, a digit or ``_``.
 """,
         ),
         cfg.StrOpt(

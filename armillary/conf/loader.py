@@ -14,6 +14,7 @@ from oslo_service import opts as service_opts
 
 from armillary import concurrency, exception, version
 from armillary.conf import option_modules, places, register_all
+from armillary.identifiers import is_host_name
 from armillary.masking import mask_passwords
 
 LOG = logging.getLogger(__name__)
@@ -154,6 +155,11 @@ def _check_values(conf: cfg.ConfigOpts) -> None:
 
 
 def _check_relations(conf: cfg.ConfigOpts) -> None:
+    if not is_host_name(conf.host):
+        raise exception.ConfigurationError(
+            f"[DEFAULT] host is {conf.host!a:.100}, but a host name has at most 255 letters, "
+            "digits and . _ : @ -, and begins and ends with a letter, a digit or _"
+        )
     if conf.graceful_shutdown_timeout < 0:  # registered by oslo.service without bounds
         raise exception.ConfigurationError(
             f"[DEFAULT] graceful_shutdown_timeout is {conf.graceful_shutdown_timeout}, but "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
+import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from oslo_config import cfg
 from oslo_log import log as oslo_log
 
 from armillary import exception
-from armillary.conf import loader
+from armillary.conf import base, loader
 from armillary.context import RequestContext
 from tests.fixtures.python_programs import StartProgram
 
@@ -85,8 +87,21 @@ def test_the_usual_places_are_read(conf: cfg.ConfigOpts, tmp_path: Path) -> None
             r"service_down_time \(60\) must be greater than report_interval \(60\)",
         ),
         ("[DEFAULT]\ngraceful_shutdown_timeout = -1\n", r"is -1, but must not be negative"),
+        ("[DEFAULT]\nhost = ::1\n", r"host is '::1', but a host name has"),
+        ("[DEFAULT]\nhost = two words\n", r"host is 'two words', but a host name has"),
     ],
-    ids=["choice", "bound", "type", "library", "no-section", "syntax", "relation", "negative"],
+    ids=[
+        "choice",
+        "bound",
+        "type",
+        "library",
+        "no-section",
+        "syntax",
+        "relation",
+        "negative",
+        "address",
+        "words",
+    ],
 )
 def test_a_mistake_is_one_line_with_file_and_option(
     text: str, expected: str, conf: cfg.ConfigOpts, write: Write
@@ -95,6 +110,17 @@ def test_a_mistake_is_one_line_with_file_and_option(
     with pytest.raises(exception.ConfigurationError, match=expected) as caught:
         loader.load(conf, [write(text)], "armillary-api")
     assert "\n" not in str(caught.value)
+
+
+def test_a_machine_whose_name_is_malformed_is_told_so(
+    conf: cfg.ConfigOpts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The default is its name, which may be anything."""
+    monkeypatch.setattr(socket, "gethostname", lambda: "bad-")
+    monkeypatch.delitem(sys.modules, "armillary.conf.base")
+    monkeypatch.setattr("armillary.conf.base", base)  # what is imported meanwhile goes afterwards
+    with pytest.raises(exception.ConfigurationError, match=r"\[DEFAULT\] host is 'bad-'"):
+        loader.load(conf, [], "armillary-api")
 
 
 def test_a_file_that_is_missing_is_named(conf: cfg.ConfigOpts) -> None:
@@ -216,7 +242,7 @@ from armillary import concurrency
 concurrency.bootstrap([])
 import logging
 from oslo_config import cfg
-from armillary.conf import loader
+from armillary.conf import base, loader
 loader.load(cfg.CONF, [], "armillary-test")
 pid = os.fork()
 if pid == 0:
