@@ -19,6 +19,7 @@ from compute_agent.journal.journal import (
     Entry,
     Journal,
     Kind,
+    Result,
     State,
 )
 from objects.base import ArmillaryObject
@@ -63,7 +64,7 @@ class CommandLog:
         host, uuid = command.host, command.instance.uuid
         with self._journal.transaction() as cursor:
             row = cursor.execute(
-                "SELECT sequence, is_done, answer FROM commands WHERE host = ? AND uuid = ?",
+                "SELECT sequence, is_done, result FROM commands WHERE host = ? AND uuid = ?",
                 (host, uuid),
             ).fetchone()
             if row is not None and command.sequence < row[0]:
@@ -72,7 +73,7 @@ class CommandLog:
             if row is not None and command.sequence == row[0] and not is_dropped:
                 if not row[1]:
                     return Acceptance.REPEATED
-                self._report(cursor, command, json.loads(row[2]))
+                self._report(cursor, command, Result.from_text(row[2]))
                 return Acceptance.OVER
             entry = self._journal.find_in(cursor, host, uuid)
             if entry is not None and entry.state is State.DELETING:
@@ -87,7 +88,6 @@ class CommandLog:
             return Acceptance.NEW
 
     def find_open(self, host: str, uuid: str) -> InstanceCommand | None:
-        """Return the pending command, or None."""
         with self._journal.transaction() as cursor:
             row = cursor.execute(
                 "SELECT body FROM commands WHERE host = ? AND uuid = ? AND NOT is_done",
@@ -140,19 +140,16 @@ class CommandLog:
         fault: InstanceFault | None = None,
     ) -> bool:
         """Record and report the result of a command; False if another superseded it."""
-        payload = {
-            "answer": dict(answer or {}),
-            "fault": None if fault is None else fault.obj_to_primitive(),
-        }
+        result = Result(answer=answer or {}, fault=fault)
         with self._journal.transaction() as cursor:
             if not self._is_open(cursor, command):
                 return False
             self._apply(cursor, command, change)
             cursor.execute(
-                "UPDATE commands SET is_done = 1, answer = ? WHERE host = ? AND uuid = ?",
-                (json.dumps(payload), command.host, command.instance.uuid),
+                "UPDATE commands SET is_done = 1, result = ? WHERE host = ? AND uuid = ?",
+                (result.to_text(), command.host, command.instance.uuid),
             )
-            self._report(cursor, command, payload)
+            self._report(cursor, command, result)
             self._journal.touch_in(cursor, command.instance.uuid)
             return True
 
@@ -160,7 +157,7 @@ class CommandLog:
         """Close an obsolete command; its number is kept, so earlier ones are ignored."""
         with self._journal.transaction() as cursor:
             cursor.execute(
-                "UPDATE commands SET is_done = 1, answer = NULL"
+                "UPDATE commands SET is_done = 1, result = NULL"
                 " WHERE host = ? AND uuid = ? AND sequence = ? AND NOT is_done",
                 (command.host, command.instance.uuid, command.sequence),
             )
@@ -169,7 +166,7 @@ class CommandLog:
     def refuse(self, command: InstanceCommand, fault: InstanceFault) -> None:
         """Report a command that was not recorded as failed."""
         with self._journal.transaction() as cursor:
-            self._report(cursor, command, {"answer": {}, "fault": fault.obj_to_primitive()})
+            self._report(cursor, command, Result(fault=fault))
 
     def _is_deleted(self, cursor: sqlite3.Cursor, uuid: str) -> bool:
         """Return whether the command's instance was already deleted."""
@@ -220,12 +217,10 @@ class CommandLog:
             former_place=former,
         )
 
-    def _report(
-        self, cursor: sqlite3.Cursor, command: InstanceCommand, payload: dict[str, Any]
-    ) -> None:
+    def _report(self, cursor: sqlite3.Cursor, command: InstanceCommand, result: Result) -> None:
         self._journal.report_in(
             cursor, Kind.COMMAND_ANSWERED, command.host, command.instance.uuid, command.sequence,
-            payload, command.instance.request_id,
+            result, command.instance.request_id,
         )  # fmt: skip
 
     def _command(self, text: str) -> InstanceCommand:

@@ -7,7 +7,6 @@ seen here, even after the entry is gone.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 
@@ -17,6 +16,7 @@ from compute_agent.journal.journal_entries import Acceptance as Acceptance
 from compute_agent.journal.journal_entries import Entry as Entry
 from compute_agent.journal.journal_entries import Kind as Kind
 from compute_agent.journal.journal_entries import Report as Report
+from compute_agent.journal.journal_entries import Result as Result
 from compute_agent.journal.journal_entries import Snapshot as Snapshot
 from compute_agent.journal.journal_entries import State as State
 from compute_agent.journal.journal_rows import JournalRows, place_text
@@ -143,10 +143,8 @@ class Journal(JournalRows):
             if entry is None or entry.state is not State.BUILDING or entry.attempt != attempt:
                 return False
             cursor.execute("DELETE FROM instances WHERE host = ? AND uuid = ?", (host, uuid))
-            payload = {"fault": fault.obj_to_primitive(), "retry": retry}
-            self.report_in(
-                cursor, Kind.BUILD_FAILED, host, uuid, attempt, payload, entry.request_id
-            )
+            result = Result(fault=fault, retry=retry)
+            self.report_in(cursor, Kind.BUILD_FAILED, host, uuid, attempt, result, entry.request_id)
             if is_counted:
                 self.set_failed_builds_in(cursor, host, "failed_builds + 1")
             self.touch_in(cursor, uuid)
@@ -154,11 +152,11 @@ class Journal(JournalRows):
 
     def refuse_build(self, instance: Instance, fault: InstanceFault) -> None:
         """Report a rejected build, which never became an entry, as failed; it may be retried."""
-        payload = {"fault": fault.obj_to_primitive(), "retry": True}
+        result = Result(fault=fault, retry=True)
         with self.transaction() as cursor:
             self.report_in(
                 cursor, Kind.BUILD_FAILED, str(instance.host), instance.uuid, instance.attempt,
-                payload, instance.request_id,
+                result, instance.request_id,
             )  # fmt: skip
             self.touch_in(cursor, instance.uuid, seen=instance.attempt)
 
@@ -200,8 +198,9 @@ class Journal(JournalRows):
             cursor.execute("DELETE FROM instances WHERE host = ? AND uuid = ?", (host, uuid))
             if not entry.is_silent:
                 self.report_in(
-                    cursor, Kind.INSTANCE_DELETED, host, uuid, entry.attempt, {}, entry.request_id
-                )
+                    cursor, Kind.INSTANCE_DELETED, host, uuid, entry.attempt, Result(),
+                    entry.request_id,
+                )  # fmt: skip
             self.touch_in(cursor, uuid)
 
     def report_again(self, host: str, uuid: str, attempt: int) -> bool:
@@ -249,7 +248,6 @@ class Journal(JournalRows):
     # Reading --------------------------------------------------------------------------------------
 
     def find(self, host: str, uuid: str) -> Entry | None:
-        """Return the entry of an instance on a host, or None."""
         with self.transaction() as cursor:
             return self.find_in(cursor, host, uuid)
 
@@ -339,18 +337,17 @@ class Journal(JournalRows):
         marks = ", ".join("?" * len(skip))
         with self.transaction() as cursor:
             rows = cursor.execute(
-                "SELECT id, kind, host, uuid, attempt, request_id, payload FROM outbox"  # noqa: S608
+                "SELECT id, kind, host, uuid, attempt, request_id, result FROM outbox"  # noqa: S608
                 f" WHERE id IN (SELECT min(id) FROM outbox WHERE uuid NOT IN ({marks})"
                 " GROUP BY uuid) ORDER BY id LIMIT ?",
                 (*skip, limit),
             ).fetchall()
         return [
-            Report(id_, Kind(kind), host, uuid, attempt, request_id, json.loads(payload))
-            for id_, kind, host, uuid, attempt, request_id, payload in rows
+            Report(id_, Kind(kind), host, uuid, attempt, request_id, Result.from_text(result))
+            for id_, kind, host, uuid, attempt, request_id, result in rows
         ]
 
     def remove_reports(self, reports: Sequence[Report]) -> None:
-        """Remove acknowledged reports."""
         with self.transaction() as cursor:
             for report in reports:
                 cursor.execute("DELETE FROM outbox WHERE id = ?", (report.id,))

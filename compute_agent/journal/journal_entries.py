@@ -6,11 +6,12 @@ import dataclasses
 import enum
 import functools
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
 from compute_agent.host.instance_topology import InstancePlacement, PlacementWanted
 from objects.instance import Instance
+from objects.instance_fault import InstanceFault
 
 TEXTS_CACHED_MAX = 4096
 """Number of parsed texts to cache; entries are read often but change seldom."""
@@ -105,8 +106,32 @@ class Entry:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Result:
+    """What a report tells, beside its instance and attempt; each kind sets its own fields."""
+
+    power_state: str = ""
+    exit_code: int | None = None
+    retry: bool = False
+    fault: InstanceFault | None = None
+    answer: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """The answer to a command, as plain JSON."""
+
+    def to_text(self) -> str:
+        plain = {"power_state": self.power_state, "exit_code": self.exit_code, "retry": self.retry}
+        fault = None if self.fault is None else self.fault.obj_to_primitive()
+        return json.dumps({**plain, "fault": fault, "answer": dict(self.answer)})
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        plain = json.loads(text)
+        if plain["fault"] is not None:
+            plain["fault"] = InstanceFault.obj_from_primitive(plain["fault"])
+        return cls(**plain)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Report:
-    """An unacknowledged report; ``payload`` holds the arguments of the method."""
+    """An unacknowledged report."""
 
     id: int
     kind: Kind
@@ -114,7 +139,7 @@ class Report:
     instance_uuid: str
     attempt: int
     request_id: str | None
-    payload: dict[str, Any]
+    result: Result
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

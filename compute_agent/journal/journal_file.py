@@ -135,7 +135,7 @@ class JournalFile:
         if problem != "ok":
             raise exception.JournalCorrupt(path=str(self._path), reason=problem)
         version = journal_schema.version_of(connection)
-        if version > journal_schema.SCHEMA_VERSION:
+        if version > len(journal_schema.STEPS):
             raise exception.JournalCorrupt(
                 path=str(self._path), reason=f"it was written by a newer release, schema {version}"
             )

@@ -11,7 +11,14 @@ from typing import Any
 from armillary import exception
 from compute_agent.host.instance_summaries import image_pairs
 from compute_agent.host.instance_topology import InstancePlacement, PlacementWanted
-from compute_agent.journal.journal_entries import ENTRY_COLUMNS, Entry, Kind, State, entry_of
+from compute_agent.journal.journal_entries import (
+    ENTRY_COLUMNS,
+    Entry,
+    Kind,
+    Result,
+    State,
+    entry_of,
+)
 from compute_agent.journal.journal_file import JournalFile
 from objects.base import ArmillaryObject
 from objects.instance import Instance
@@ -22,7 +29,6 @@ class JournalRows(JournalFile):
     """Statements for use within a transaction; the cursor's owner holds the journal's lock."""
 
     def find_in(self, cursor: sqlite3.Cursor, host: str, uuid: str) -> Entry | None:
-        """Return the entry of an instance on a host, or None."""
         row = cursor.execute(
             f"SELECT {ENTRY_COLUMNS} FROM instances WHERE host = ? AND uuid = ?",  # noqa: S608
             (host, uuid),
@@ -124,14 +130,14 @@ class JournalRows(JournalFile):
     def report_built_in(
         self, cursor: sqlite3.Cursor, host: str, uuid: str, attempt: int, power_state: str
     ) -> None:
-        payload = {"power_state": power_state}
-        self.report_in(cursor, Kind.BUILD_SUCCEEDED, host, uuid, attempt, payload)
+        result = Result(power_state=power_state)
+        self.report_in(cursor, Kind.BUILD_SUCCEEDED, host, uuid, attempt, result)
 
     def report_ended_in(
         self, cursor: sqlite3.Cursor, host: str, uuid: str, attempt: int, exit_code: int | None
     ) -> None:
-        payload = {"exit_code": exit_code}
-        self.report_in(cursor, Kind.INSTANCE_ENDED, host, uuid, attempt, payload)
+        result = Result(exit_code=exit_code)
+        self.report_in(cursor, Kind.INSTANCE_ENDED, host, uuid, attempt, result)
 
     def report_in(
         self,
@@ -140,7 +146,7 @@ class JournalRows(JournalFile):
         host: str,
         uuid: str,
         attempt: int,
-        payload: dict[str, Any],
+        result: Result,
         request_id: str | None = None,
     ) -> None:
         """Add a report unless an identical one is pending."""
@@ -148,9 +154,9 @@ class JournalRows(JournalFile):
             entry = self.find_in(cursor, host, uuid)
             request_id = entry.request_id if entry is not None else None
         cursor.execute(
-            "INSERT OR IGNORE INTO outbox (kind, host, uuid, attempt, request_id, payload)"
+            "INSERT OR IGNORE INTO outbox (kind, host, uuid, attempt, request_id, result)"
             " VALUES (?, ?, ?, ?, ?, ?)",
-            (kind, host, uuid, attempt, request_id, json.dumps(payload)),
+            (kind, host, uuid, attempt, request_id, result.to_text()),
         )
 
     def drop_reports_in(self, cursor: sqlite3.Cursor, host: str, uuid: str) -> None:
@@ -163,7 +169,7 @@ class JournalRows(JournalFile):
         Its sequence number is kept, so that delayed earlier commands are ignored.
         """
         cursor.execute(
-            "UPDATE commands SET is_done = 1, answer = NULL WHERE host = ? AND uuid = ?",
+            "UPDATE commands SET is_done = 1, result = NULL WHERE host = ? AND uuid = ?",
             (host, uuid),
         )
 

@@ -16,7 +16,6 @@ from armillary.outage_log import OutageLog
 from compute_agent.journal.journal import Journal, Kind, Report
 from compute_agent.work.wakeable_loop import WakeableLoop
 from conductor.cell_conductor.interface import CellConductorAPI
-from objects.instance_fault import InstanceFault
 
 LOG = logging.getLogger(__name__)
 
@@ -67,11 +66,9 @@ class Outbox:
         self._refused = KeyedBackoff[int](BACKOFF, clock, forget_seconds=REFUSAL_KEEP_SECONDS)
 
     def start(self) -> None:
-        """Start sending."""
         self._loop.start()
 
     def wake(self) -> None:
-        """Signal a new report."""
         self._loop.wake()
 
     def stop(self, wait_seconds: float) -> None:
@@ -156,34 +153,34 @@ class Outbox:
     def _call(self, report: Report) -> str:
         context = _context_of(report)
         where = (self._agent, report.host, report.instance_uuid)
-        payload = report.payload
+        result = report.result
         match report.kind:
             case Kind.BUILD_SUCCEEDED:
                 return self._conductor.build_succeeded(
-                    context, *where, report.attempt, power_state=payload["power_state"]
+                    context, *where, report.attempt, power_state=result.power_state
                 )
             case Kind.BUILD_FAILED:
+                assert result.fault is not None
                 return self._conductor.build_failed(
                     context,
                     *where,
                     report.attempt,
-                    fault=InstanceFault.obj_from_primitive(payload["fault"]),
-                    retry=payload["retry"],
+                    fault=result.fault,
+                    retry=result.retry,
                 )
             case Kind.INSTANCE_DELETED:
                 return self._conductor.instance_deleted(context, *where)
             case Kind.INSTANCE_ENDED:
                 return self._conductor.instance_ended(
-                    context, *where, report.attempt, exit_code=payload["exit_code"]
+                    context, *where, report.attempt, exit_code=result.exit_code
                 )
             case Kind.COMMAND_ANSWERED:
-                fault = payload["fault"]
                 return self._conductor.command_answered(
                     context,
                     *where,
                     report.attempt,
-                    answer=payload["answer"],
-                    fault=None if fault is None else InstanceFault.obj_from_primitive(fault),
+                    answer=result.answer,
+                    fault=result.fault,
                 )
 
     def _note_answers(self, answered: Sequence[tuple[Report, str]]) -> None:
@@ -222,7 +219,7 @@ def _built(report: Report) -> dict[str, Any]:
         "host": report.host,
         "instance_uuid": report.instance_uuid,
         "attempt": report.attempt,
-        "power_state": report.payload["power_state"],
+        "power_state": report.result.power_state,
     }
 
 

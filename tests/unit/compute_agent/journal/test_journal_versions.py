@@ -1,44 +1,40 @@
-"""A journal of the release before operations is brought up, and loses nothing."""
+"""A journal of an older release is brought up, and loses nothing."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from pathlib import Path
 
+import pytest
+
+from armillary import exception
 from compute_agent.journal import journal_schema
-from compute_agent.journal.command_log import Change, CommandLog
-from compute_agent.journal.journal import Acceptance, Journal, State
-from objects.instances.instance_command import InstanceCommand, Verb
-from tests import builders
+from compute_agent.journal.journal import Journal
+from tests.fixtures.agent import HOSTS, a_build
 
-HOST = "h1"
+A_STEP = ("ALTER TABLE instances ADD COLUMN shelf TEXT", "CREATE TABLE shelves (id INTEGER)")
+"""What a later release might add."""
 
 
-def test_a_journal_of_version_2_is_brought_up_to_3(tmp_path: Path) -> None:
-    """Its instances are there, and commands and the states of moves can be written."""
-    instance = builders.an_instance(host=HOST, node=HOST, attempt=1)
+def test_a_journal_of_an_older_release_is_brought_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its instances are there, also when the upgrade failed in the middle before."""
     path = tmp_path / "journal.sqlite"
-    with sqlite3.connect(path, isolation_level=None) as connection:
-        for number, step in enumerate(journal_schema._STEPS[:2], 1):
-            step(connection)
-            connection.execute(f"PRAGMA user_version = {number}")
-        connection.execute(
-            "INSERT INTO instances (host, uuid, attempt, state, vcpus, instance, place)"
-            " VALUES (?, ?, 1, 'running', 7, ?, NULL)",
-            (HOST, instance.uuid, json.dumps(instance.obj_to_primitive())),
-        )
+    older = Journal(path)
+    older.open()
+    older.accept_builds([a_build()])
+    kept = older.list_entries()
+    older.close()
+    monkeypatch.setattr(journal_schema, "STEPS", (*journal_schema.STEPS, (*A_STEP, "BROKEN")))
+    with pytest.raises(exception.JournalCorrupt, match="BROKEN"):
+        Journal(path).open()
+    monkeypatch.setattr(journal_schema, "STEPS", (*journal_schema.STEPS[:-1], A_STEP))
+    newer = Journal(path)
+    newer.open()
+    assert newer.list_entries(host=HOSTS[0]) == kept != []
+    newer.close()
+    with sqlite3.connect(path) as connection:
+        assert journal_schema.version_of(connection) == len(journal_schema.STEPS)
+        assert connection.execute("SELECT shelf FROM instances").fetchall() == [(None,)]
     connection.close()
-    journal = Journal(path)
-    journal.open()
-    entry = journal.find(HOST, instance.uuid)
-    assert entry is not None
-    assert (entry.state, entry.vcpus, entry.former_place) == (State.RUNNING, 7, None)
-    book = CommandLog(journal)
-    command = InstanceCommand.from_values(
-        instance=instance, host=HOST, operation="migrate", verb=Verb.DETACH.value, sequence=1
-    )
-    assert book.accept(command) is Acceptance.NEW
-    assert book.finish(command, Change(state=State.LEAVING))
-    assert [each.state for each in journal.list_entries()] == [State.LEAVING]
-    journal.close()

@@ -91,7 +91,7 @@ class Source:
 
     def answers(self) -> list[str]:
         """Return the faults of the answers that wait to be sent, empty for a success."""
-        return [str(report.payload["fault"] or "") for report in self.journal.next_reports(10)]
+        return [str(report.result.fault or "") for report in self.journal.next_reports(10)]
 
     def wait_for_answer(self) -> str:
         """Return the first."""
