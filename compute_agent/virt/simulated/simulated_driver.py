@@ -1,7 +1,20 @@
-"""Simulated driver: hosts without real guests, for trials, tests and measurements."""
+"""Simulated driver: hosts without real guests, for trials, tests and measurements.
+
+An operation checks the guest, waits, then writes its new state. Each write is computed from the
+guest's current state in one transaction, so that concurrent calls and crashes leave no partial
+changes, and each step may run again.
+
+A guest moves to another host, perhaps of another agent; each host stores only its own view. Cold
+migration: the source is ``detached`` before the destination can take the guest over. Live
+migration: the destination is ``arriving`` while the guest runs at the source. After the copy, the
+source becomes ``left`` and the guest runs nowhere; then, on request, the destination becomes
+``here``. A guest never runs on both hosts as long as the steps come in order; if both hosts belong
+to one agent, the last step checks that the guest has really left the source.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,17 +38,17 @@ from compute_agent.virt.driver import (
 )
 from compute_agent.virt.machine import machine
 from compute_agent.virt.metrics import METRICS, Kind
-from compute_agent.virt.simulated.simulated_delays import SimulatedDelays, check_patterns
-from compute_agent.virt.simulated.simulated_guest import SimulatedGuest
+from compute_agent.virt.simulated.simulated_delays import SimulatedDelays, check_patterns, failed
+from compute_agent.virt.simulated.simulated_guest import Role, SimulatedGuest, console_lines
 from compute_agent.virt.simulated.simulated_hosts import SimulatedHost, parse_hosts
-from compute_agent.virt.simulated.simulated_moves import SimulatedMoves
-from compute_agent.virt.simulated.simulated_power import SimulatedPower
 from compute_agent.virt.simulated.simulated_store import SimulatedStore
+from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.numa import HostCell
 
 FILE_NAME = "simulated-guests.sqlite"
 HYPERVISOR_TYPE = "simulated"
+"""Also the driver's name in what it sends to another host."""
 HYPERVISOR_VERSION = 1_000_000
 ARCHITECTURE = "x86_64"
 CPU_INFO = json.dumps({"arch": ARCHITECTURE, "model": "simulated", "vendor": "", "features": []})
@@ -61,8 +74,6 @@ class SimulatedDriver(ComputeDriver):
         self._store = store
         self._host_ip = host_ip
         self._pace = SimulatedDelays(conf, self.host, sleep)
-        self._power = SimulatedPower(self.host, store, self._pace, _now)
-        self._moves = SimulatedMoves(self.host, store, self._pace, self._power, _now)
         self._declared_at = _now()  # declared metrics are constant
 
     @classmethod
@@ -84,8 +95,6 @@ class SimulatedDriver(ComputeDriver):
 
     def init_host(self, instances: Iterable[Instance]) -> None:
         self._store.open()
-        for instance in instances:
-            self._learn_sizes(instance)
 
     def get_resources(self) -> HostResources:
         return self._declared.resources
@@ -115,13 +124,17 @@ class SimulatedDriver(ComputeDriver):
         return Readings(values, self._declared_at) if values else None
 
     def spawn(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
-        guest = self._store.find(self.host, instance.uuid)
+        guest = self._find(instance.uuid)
         if guest is not None and guest.is_ours:
             return guest.info()
         self._pace.build(instance.uuid)
-        return self._store.change(
-            self.host, instance.uuid, lambda guest: _built(instance, guest)
-        ).info()
+
+        def make(guest: SimulatedGuest | None) -> SimulatedGuest:
+            if guest is not None and guest.is_ours:
+                return guest
+            return SimulatedGuest(instance.uuid).sized(instance.flavor).booted(_now())
+
+        return self._store.change(self.host, instance.uuid, make).info()
 
     def destroy(self, instance_uuid: str) -> None:
         self._store.remove(self.host, instance_uuid)
@@ -129,26 +142,65 @@ class SimulatedDriver(ComputeDriver):
     def list_guests(self) -> list[GuestInfo]:
         return [guest.info() for guest in self._store.list_guests(self.host)]
 
+    def close(self) -> None:
+        self._store.close()
+
     @property
     def features(self) -> frozenset[Feature]:
         return frozenset(Feature)
 
+    # Guests on this host --------------------------------------------------------------------------
+
     def power_off(self, instance_uuid: str, *, grace_seconds: float) -> GuestInfo:
-        return self._power.power_off(instance_uuid)
+        guest = self._get("power_off", instance_uuid)
+        if guest.is_running:
+            self._pace.operation("power_off", instance_uuid)
+            guest = self._change("power_off", instance_uuid, lambda guest: guest.off(_now()))
+        return guest.info()
 
     def power_on(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
-        return self._power.power_on(instance)
+        guest = self._get("power_on", instance.uuid)
+        if not guest.is_running:
+            self._pace.operation("power_on", instance.uuid)
+            guest = self._change(
+                "power_on", instance.uuid, lambda guest: _on(guest, instance.flavor)
+            )
+        return guest.info()
 
     def reboot(
         self, instance: Instance, place: InstancePlacement, *, is_hard: bool, grace_seconds: float
     ) -> GuestInfo:
-        return self._power.reboot(instance)
+        self._get("reboot", instance.uuid)
+        self._pace.operation("reboot", instance.uuid)
+        guest = self._change(
+            "reboot",
+            instance.uuid,
+            lambda guest: guest.off(_now()).sized(instance.flavor).booted(_now()),
+        )
+        return guest.info()
+
+    def resize(self, instance: Instance, place: InstancePlacement, *, is_on: bool) -> GuestInfo:
+        return self._settle("resize", instance, is_on=is_on)
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
-        return self._power.console(instance_uuid, lines)
+        kept = console_lines(self.host, self._get("get_console_output", instance_uuid))
+        wanted = kept if lines is None else kept[max(0, len(kept) - lines) :]
+        return "".join(f"{line}\n" for line in wanted)
+
+    # Moves ----------------------------------------------------------------------------------------
 
     def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, Any]:
-        return self._moves.detach(instance_uuid)
+        def make(guest: SimulatedGuest | None) -> SimulatedGuest:
+            if guest is None or not guest.is_ours:
+                raise self._failed("detach", instance_uuid, "the guest does not exist on the host")
+            return guest.off(_now()).moved(Role.DETACHED)
+
+        guest = self._find(instance_uuid)
+        if guest is None or guest.role is not Role.DETACHED:
+            make(guest)
+            self._pace.operation("detach", instance_uuid)
+            self._store.change(self.host, instance_uuid, make)
+        return {"driver": HYPERVISOR_TYPE, "host": self.host}
 
     def attach(
         self,
@@ -158,46 +210,145 @@ class SimulatedDriver(ComputeDriver):
         *,
         is_on: bool,
     ) -> GuestInfo:
-        return self._moves.attach(instance, migration_payload, is_on=is_on)
+        self._check_kind("attach", instance.uuid, migration_payload)
+        guest = self._find(instance.uuid)
+        if guest is not None and guest.is_ours:  # already taken over, or it never left
+            return self._settle("attach", instance, is_on=is_on)
+        self._pace.operation("attach", instance.uuid)
 
-    def resize(self, instance: Instance, place: InstancePlacement, *, is_on: bool) -> GuestInfo:
-        return self._power.resize(instance, is_on=is_on)
+        def make(guest: SimulatedGuest | None) -> SimulatedGuest:
+            if guest is not None and guest.is_ours:
+                return guest
+            new = SimulatedGuest(instance.uuid, is_running=False).sized(instance.flavor)
+            return new.booted(_now()) if is_on else new
+
+        return self._store.change(self.host, instance.uuid, make).info()
 
     def describe_live(self, instance_uuid: str) -> dict[str, Any]:
-        return self._moves.describe_live(instance_uuid)
+        guest = self._running("describe_live", instance_uuid, self._find(instance_uuid))
+        return {"driver": HYPERVISOR_TYPE, "host": self.host, "memory_mb": guest.memory_mb}
 
     def prepare_live(
         self, instance: Instance, place: InstancePlacement, source: Mapping[str, Any]
     ) -> dict[str, Any]:
-        return self._moves.prepare_live(instance, source)
+        uuid = instance.uuid
+        self._check_kind("prepare_live", uuid, source)
+        came_from = str(source.get("host"))
+        if came_from == self.host:
+            raise self._failed("prepare_live", uuid, "the guest already runs on this host")
+
+        def make(guest: SimulatedGuest | None) -> SimulatedGuest:
+            if guest is not None and guest.is_ours:
+                if guest.role is Role.HERE and guest.source == came_from:
+                    return guest  # it has arrived in the meantime
+                raise self._failed("prepare_live", uuid, "the host already has this guest")
+            new = SimulatedGuest(uuid, Role.ARRIVING, is_running=False, source=came_from)
+            return new.sized(instance.flavor)
+
+        guest = self._find(uuid)
+        if make(guest) != guest:
+            self._pace.operation("prepare_live", uuid)
+            self._store.change(self.host, uuid, make)
+        return {"driver": HYPERVISOR_TYPE, "host": self.host}
 
     def live_migrate(
         self, instance: Instance, destination: Mapping[str, Any], watch: LiveWatch
     ) -> None:
-        self._moves.live_migrate(instance, destination, watch)
+        uuid = instance.uuid
+        guest = self._find(uuid)
+        if guest is not None and guest.role is Role.LEFT:
+            return
+        self._check_kind("live_migrate", uuid, destination)
+        total_mb = self._running("live_migrate", uuid, guest).memory_mb
+        for left_mb in self._pace.copy(uuid, total_mb):
+            watch.progress(total_mb=total_mb, remaining_mb=left_mb)
+            if watch.is_aborted():
+                raise exception.LiveMigrationAborted(instance_uuid=uuid)
+            guest = self._find(uuid)
+            if guest is not None and guest.role is Role.LEFT:
+                return  # a concurrent call has moved it
+            self._running("live_migrate", uuid, guest)
+        self._store.change(self.host, uuid, lambda guest: self._leave(uuid, guest))
 
     def complete_live(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
-        return self._moves.complete_live(instance)
+        uuid = instance.uuid
 
-    def close(self) -> None:
-        self._store.close()
+        def make(guest: SimulatedGuest | None) -> SimulatedGuest:
+            if guest is None or guest.role in (Role.LEFT, Role.DETACHED):
+                raise self._failed("complete_live", uuid, "it was not prepared here")
+            if guest.role is Role.HERE:
+                return guest
+            source = self._store.find(str(guest.source), uuid)
+            if source is not None and source.is_running:
+                reason = f"it did not arrive and still runs on {guest.source}"
+                raise self._failed("complete_live", uuid, reason)
+            return guest.sized(instance.flavor).arrived(_now())
 
-    def _learn_sizes(self, instance: Instance) -> None:
-        """Set the sizes of a guest from a version that did not store them."""
-        guest = self._store.find(self.host, instance.uuid)
-        if guest is not None and not guest.vcpus:
-            sized = guest.sized(instance.flavor)
-            self._store.change(self.host, instance.uuid, lambda _: sized)
+        guest = self._find(uuid)
+        arrived = make(guest)
+        if arrived != guest:
+            self._pace.operation("complete_live", uuid)
+            arrived = self._store.change(self.host, uuid, make)
+        return arrived.info()
 
+    # Parts ----------------------------------------------------------------------------------------
 
-def _built(instance: Instance, guest: SimulatedGuest | None) -> SimulatedGuest:
-    if guest is not None and guest.is_ours:
+    def _find(self, uuid: str) -> SimulatedGuest | None:
+        return self._store.find(self.host, uuid)
+
+    def _get(self, operation: str, uuid: str) -> SimulatedGuest:
+        return self._ours(operation, uuid, self._find(uuid))
+
+    def _change(
+        self, operation: str, uuid: str, make: Callable[[SimulatedGuest], SimulatedGuest]
+    ) -> SimulatedGuest:
+        return self._store.change(
+            self.host, uuid, lambda guest: make(self._ours(operation, uuid, guest))
+        )
+
+    def _settle(self, operation: str, instance: Instance, *, is_on: bool) -> GuestInfo:
+        """Apply the flavor and power state to a guest of this host; unchanged if it has both."""
+
+        def make(guest: SimulatedGuest) -> SimulatedGuest:
+            guest = guest.resized(instance.flavor, _now())
+            return _on(guest, instance.flavor) if is_on else guest.off(_now())
+
+        guest = self._get(operation, instance.uuid)
+        if make(guest) != guest:
+            self._pace.operation(operation, instance.uuid)
+            guest = self._change(operation, instance.uuid, make)
+        return guest.info()
+
+    def _leave(self, uuid: str, guest: SimulatedGuest | None) -> SimulatedGuest:
+        if guest is not None and guest.role is Role.LEFT:
+            return guest
+        return dataclasses.replace(
+            self._running("live_migrate", uuid, guest).moved(Role.LEFT), source=None
+        )
+
+    def _ours(self, operation: str, uuid: str, guest: SimulatedGuest | None) -> SimulatedGuest:
+        if guest is None:
+            raise self._failed(operation, uuid, "the guest does not exist on the host")
+        if not guest.is_ours:
+            raise self._failed(operation, uuid, f"the guest is not here: {guest.role.value}")
         return guest
-    return _new(instance).booted(_now())
+
+    def _running(self, operation: str, uuid: str, guest: SimulatedGuest | None) -> SimulatedGuest:
+        if guest is None or not guest.is_running:
+            raise self._failed(operation, uuid, "the guest is not running on the host")
+        return guest
+
+    def _check_kind(self, operation: str, uuid: str, told: Mapping[str, Any]) -> None:
+        if told.get("driver") != HYPERVISOR_TYPE:
+            reason = f"the other host uses a different driver: {told.get('driver')}"
+            raise self._failed(operation, uuid, reason)
+
+    def _failed(self, operation: str, uuid: str, reason: str) -> exception.OperationFailed:
+        return failed(operation, uuid, self.host, reason)
 
 
-def _new(instance: Instance) -> SimulatedGuest:
-    return SimulatedGuest(instance.uuid).sized(instance.flavor)
+def _on(guest: SimulatedGuest, flavor: Flavor) -> SimulatedGuest:
+    return guest if guest.is_running else guest.sized(flavor).booted(_now())
 
 
 def _now() -> datetime:

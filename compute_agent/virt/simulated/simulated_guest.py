@@ -1,10 +1,12 @@
-"""State of a simulated guest and its changes. Pure."""
+"""State of a simulated guest, its changes, and its console. Pure."""
 
 from __future__ import annotations
 
 import dataclasses
 import enum
 import functools
+import random
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Self
 
@@ -44,8 +46,7 @@ class Event(enum.StrEnum):
 class SimulatedGuest:
     """One guest on one host; immutable. Sizes are those of its current flavor.
 
-    0 vCPUs means that the sizes are unknown, because the guest is from a version that did not store
-    them. ``source`` is the source host of its live migration to this host.
+    ``source`` is the source host of its live migration to this host.
     """
 
     uuid: str
@@ -64,11 +65,9 @@ class SimulatedGuest:
         return self.role in (Role.HERE, Role.DETACHED)
 
     def info(self) -> GuestInfo:
-        """Return the guest as ``GuestInfo``."""
         return _info(self.uuid, self.is_running, self.role is not Role.HERE)
 
     def sized(self, flavor: Flavor) -> Self:
-        """Return the guest with the sizes of a flavor."""
         return dataclasses.replace(
             self, vcpus=flavor.vcpus, memory_mb=flavor.memory_mb, disk_gb=flavor.disk_gb
         )
@@ -111,3 +110,38 @@ class SimulatedGuest:
 @functools.lru_cache(maxsize=INFOS_CACHED_MAX)
 def _info(uuid: str, is_running: bool, is_moving: bool) -> GuestInfo:
     return GuestInfo(uuid, RUNNING if is_running else SHUTDOWN, is_moving=is_moving)
+
+
+_BOOT_STEPS = (
+    "clock and {size}",
+    "disk found, file system clean",
+    "network up",
+    "ready; nothing runs in a simulated guest",
+)
+_STEP_SECONDS_MAX = 1.5
+_SENTENCES = {
+    Event.OFF: "shutting down; power off",
+    Event.ARRIVED: "running on {host} after a live migration",
+    Event.RESIZED: "now {size}",
+}
+
+
+def console_lines(host: str, guest: SimulatedGuest) -> list[str]:
+    """Return the kept lines of a guest's console, oldest first; the same ones each time."""
+    found: list[str] = []
+    for at, event, size in guest.events:
+        if event is Event.BOOT:
+            found += _boot_lines(at, guest.uuid, size)
+        else:
+            found.append(f"{at} {_SENTENCES[event].format(host=host, size=size)}")
+    return found
+
+
+def _boot_lines(at: str, uuid: str, size: str) -> Iterator[str]:
+    """Yield the lines of a boot, with seconds since its start."""
+    yield f"{at} booting simulated guest {uuid}"
+    rng = random.Random(f"{at}/{uuid}")  # noqa: S311 - to look alive
+    seconds = 0.0
+    for step in _BOOT_STEPS:
+        yield f"[{seconds:12.6f}] {step.format(size=size)}"
+        seconds += rng.uniform(0.0, _STEP_SECONDS_MAX)

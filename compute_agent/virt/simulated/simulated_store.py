@@ -13,29 +13,25 @@ from armillary import exception
 from compute_agent.virt.simulated.simulated_guest import Event, Role, SimulatedGuest
 
 VERSION = 1
-"""The file's ``user_version``. Version 0 had only hosts and UUIDs: guests ran, without sizes."""
+"""The file's ``user_version``; 0 is a new file."""
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS guests (
+CREATE TABLE guests (
     host TEXT NOT NULL,
     uuid TEXT NOT NULL,
+    role TEXT NOT NULL,
+    is_running INTEGER NOT NULL,
+    vcpus INTEGER NOT NULL,
+    memory_mb INTEGER NOT NULL,
+    disk_gb INTEGER NOT NULL,
+    source TEXT,
+    events TEXT NOT NULL,
     PRIMARY KEY (host, uuid)
 ) STRICT, WITHOUT ROWID;
 """
-_ADDED = (
-    "role TEXT NOT NULL DEFAULT 'here'",
-    "is_running INTEGER NOT NULL DEFAULT 1",
-    "vcpus INTEGER NOT NULL DEFAULT 0",
-    "memory_mb INTEGER NOT NULL DEFAULT 0",
-    "disk_gb INTEGER NOT NULL DEFAULT 0",
-    "source TEXT",
-    "events TEXT NOT NULL DEFAULT '[]'",
+_SELECT = (
+    "SELECT host, uuid, role, is_running, vcpus, memory_mb, disk_gb, source, events FROM guests"
 )
-_COLUMNS = ("host", "uuid", *(column.split(" ", 1)[0] for column in _ADDED))
-_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM guests"  # noqa: S608 - constants only
-_PUT = (
-    f"INSERT OR REPLACE INTO guests ({', '.join(_COLUMNS)}) "  # noqa: S608 - constants only
-    f"VALUES ({', '.join('?' * len(_COLUMNS))})"
-)
+_PUT = "INSERT OR REPLACE INTO guests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE = "DELETE FROM guests WHERE host = ? AND uuid = ?"
 
 
@@ -64,7 +60,7 @@ class SimulatedStore:
                 )
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = OFF")
-                _upgrade(self._connection)
+                _create(self._connection)
                 self._guests = _read(self._connection)
             except (sqlite3.Error, OSError, ValueError, TypeError) as error:
                 self._close()
@@ -74,7 +70,6 @@ class SimulatedStore:
                 ) from error
 
     def find(self, host: str, uuid: str) -> SimulatedGuest | None:
-        """Return a guest, or None."""
         with self._lock:
             return self._guests.get(host, {}).get(uuid)
 
@@ -125,42 +120,25 @@ class SimulatedStore:
             self._connection = None
 
 
-def _upgrade(connection: sqlite3.Connection) -> None:
-    """Upgrade a new or older file to VERSION atomically. Raises ValueError for a newer version."""
+def _create(connection: sqlite3.Connection) -> None:
+    """Create the table in a new file, atomically. Raises ValueError for a newer version."""
     connection.execute("BEGIN IMMEDIATE")  # closing the file rolls back
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > VERSION:
         raise ValueError(f"it has version {version}, but this release supports {VERSION}")
     if version < VERSION:
         connection.execute(_SCHEMA)
-        for column in _ADDED:
-            connection.execute(f"ALTER TABLE guests ADD COLUMN {column}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
 
 
 def _read(connection: sqlite3.Connection) -> dict[str, dict[str, SimulatedGuest]]:
     guests: dict[str, dict[str, SimulatedGuest]] = {}
-    for (
-        host,
-        uuid,
-        role,
-        is_running,
-        vcpus,
-        memory_mb,
-        disk_gb,
-        source,
-        events,
-    ) in connection.execute(_SELECT):
+    for host, uuid, role, is_running, *sizes, source, events in connection.execute(_SELECT):
+        vcpus, memory_mb, disk_gb = sizes
+        noted = tuple((at, Event(event), size) for at, event, size in json.loads(events))
         guests.setdefault(host, {})[uuid] = SimulatedGuest(
-            uuid=uuid,
-            role=Role(role),
-            is_running=bool(is_running),
-            vcpus=vcpus,
-            memory_mb=memory_mb,
-            disk_gb=disk_gb,
-            source=source,
-            events=tuple((at, Event(event), size) for at, event, size in json.loads(events)),
+            uuid, Role(role), bool(is_running), vcpus, memory_mb, disk_gb, source, noted
         )
     return guests
 

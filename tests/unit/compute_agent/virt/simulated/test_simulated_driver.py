@@ -11,7 +11,6 @@ from oslo_config import cfg
 from armillary import exception
 from compute_agent.virt.driver import GuestInfo
 from compute_agent.virt.simulated.simulated_driver import SimulatedDriver
-from compute_agent.virt.simulated.simulated_guest import SimulatedGuest
 from tests import builders
 from tests.fixtures.agent import agent_conf
 from tests.fixtures.simulated import SimulatedHosts
@@ -109,18 +108,6 @@ def test_a_build_takes_as_long_as_it_should(simulated: SimulatedHosts) -> None:
         simulated.agent()[0].spawn(builders.an_instance())
     assert 2.0 <= simulated.slept[0] <= 3.0
     assert simulated.slept[1] == 5.0
-
-
-def test_a_guest_of_an_older_agent_gets_the_sizes_that_the_journal_knows(
-    simulated: SimulatedHosts,
-) -> None:
-    """They were not remembered then."""
-    driver = simulated.agent()[0]
-    instance = builders.an_instance(flavor=builders.a_flavor(vcpus=2, memory_mb=1024))
-    driver._store.change(driver.host, instance.uuid, lambda _: SimulatedGuest(instance.uuid))
-    driver.init_host([instance, builders.an_instance()])
-    (guest,) = driver._store.list_guests(driver.host)
-    assert (guest.vcpus, guest.memory_mb) == (2, 1024)
 
 
 def test_an_operation_that_does_not_exist_cannot_be_made_to_fail(conf: cfg.ConfigOpts) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from compute_agent.virt.simulated import simulated_console
-from compute_agent.virt.simulated.simulated_guest import EVENTS_MAX, SimulatedGuest
+from compute_agent.virt.simulated.simulated_guest import EVENTS_MAX, SimulatedGuest, console_lines
 from tests.builders import A_TIME
 
 
@@ -24,7 +23,7 @@ def test_a_guest_that_is_off_is_not_turned_off_again() -> None:
 def test_a_console_reads_in_order() -> None:
     """Each line of a boot after the one before, in seconds since it began."""
     guest = SimulatedGuest("u", vcpus=2, memory_mb=512, disk_gb=1).booted(A_TIME).off(A_TIME)
-    first, *steps, last = simulated_console.lines("host1", guest)
+    first, *steps, last = console_lines("host1", guest)
     assert first == "2030-01-31T12:00:00Z booting simulated guest u"
     assert last == "2030-01-31T12:00:00Z shutting down; power off"
     seconds = [float(step[1:13]) for step in steps]

@@ -82,25 +82,6 @@ def test_a_change_that_raises_changes_nothing(tmp_path: Path) -> None:
     store.close()
 
 
-OLDER = """
-CREATE TABLE guests (host TEXT NOT NULL, uuid TEXT NOT NULL, PRIMARY KEY (host, uuid))
-STRICT, WITHOUT ROWID;
-INSERT INTO guests (host, uuid) VALUES ('a', '1'), ('a', '2');
-"""
-
-
-def test_an_older_file_is_taken_over(tmp_path: Path) -> None:
-    """Everything in it ran; twice opened is upgraded once."""
-    path = tmp_path / "guests.sqlite"
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.executescript(OLDER)
-    for _ in range(2):
-        store = SimulatedStore(path)
-        store.open()
-        assert store.list_guests("a") == [SimulatedGuest("1"), SimulatedGuest("2")]
-        store.close()
-
-
 def test_a_newer_file_stops_the_agent(tmp_path: Path) -> None:
     """And stays as it is."""
     path = tmp_path / "guests.sqlite"
