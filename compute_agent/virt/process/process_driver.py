@@ -13,7 +13,7 @@ import logging
 import os
 import pwd
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,7 +23,6 @@ from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.driver import (
-    ComputeDriver,
     Feature,
     GuestInfo,
     HostResources,
@@ -38,10 +37,8 @@ from compute_agent.virt.metrics import Kind
 from compute_agent.virt.process import cgroups
 from compute_agent.virt.process.process_guest import DRAFT, TRASH, ProcessGuest, ProcessStatus
 from compute_agent.virt.process.process_lifecycle import Workloads, info
-from compute_agent.virt.process.process_moves import ProcessMoves
-from compute_agent.virt.process.process_power import ProcessPower
+from compute_agent.virt.process.process_operations import ProcessOperations
 from compute_agent.virt.process.process_specs import Command, SpecMaker, list_guests
-from compute_agent.work.named_locks import NamedLocks
 from objects.instance import Instance
 from objects.numa import HostCell
 
@@ -51,17 +48,15 @@ DIRECTORY_NAME = "processes"
 HYPERVISOR_TYPE = "process"
 
 
-class ProcessDriver(ComputeDriver):
+class ProcessDriver(ProcessOperations):
     """This machine as a host. One directory in the state directory holds all its workloads."""
 
     def __init__(self, conf: cfg.ConfigOpts, host: str, directory: Path) -> None:
-        self._conf = conf
-        self._host = host
+        super().__init__(conf, host)
         self._directory = directory
         self._cgroups: cgroups.Cgroups | None = None
         self._processor = machine.processor()
         self._host_ip = conf.my_ip or machine.own_address()
-        self._locks = NamedLocks()
         self._meters = MachineMeters(directory)
         available = frozenset(os.sched_getaffinity(0))
         self._split = CpuSplit(available, frozenset(), is_configured=False)
@@ -73,10 +68,6 @@ class ProcessDriver(ComputeDriver):
     def make_hosts(cls, conf: cfg.ConfigOpts, state_path: Path) -> list[Self]:
         """Return the single driver of this machine, named after [DEFAULT] host."""
         return [cls(conf, conf.host, state_path / DIRECTORY_NAME)]
-
-    @property
-    def host(self) -> str:
-        return self._host
 
     def init_host(self, instances: Iterable[Instance]) -> None:
         options = self._conf.process
@@ -156,36 +147,6 @@ class ProcessDriver(ComputeDriver):
     def features(self) -> frozenset[Feature]:
         return frozenset(Feature) - {Feature.LIVE_MOVE}
 
-    def power_off(self, instance_uuid: str, *, grace_seconds: float) -> GuestInfo:
-        return self._power.power_off(instance_uuid, grace_seconds)
-
-    def power_on(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
-        return self._power.power_on(instance, place)
-
-    def reboot(
-        self, instance: Instance, place: InstancePlacement, *, is_hard: bool, grace_seconds: float
-    ) -> GuestInfo:
-        return self._power.reboot(instance, place, is_hard=is_hard, grace_seconds=grace_seconds)
-
-    def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
-        return self._power.output(instance_uuid, lines)
-
-    def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, Any]:
-        return self._moves.detach(instance_uuid, grace_seconds)
-
-    def attach(
-        self,
-        instance: Instance,
-        place: InstancePlacement,
-        migration_payload: Mapping[str, Any],
-        *,
-        is_on: bool,
-    ) -> GuestInfo:
-        return self._moves.attach(instance, place, migration_payload, is_on=is_on)
-
-    def resize(self, instance: Instance, place: InstancePlacement, *, is_on: bool) -> GuestInfo:
-        return self._power.resize(instance, place, is_on=is_on)
-
     def _build(
         self, guest: ProcessGuest, instance: Instance, place: InstancePlacement, command: Command
     ) -> ProcessStatus:
@@ -211,15 +172,13 @@ class ProcessDriver(ComputeDriver):
     # Startup --------------------------------------------------------------------------------------
 
     def _connect(self) -> None:
-        """Create the components with the detected resources of this machine."""
+        """Manage the workloads with the detected resources of this machine."""
         directories = InstanceDirectories(self._directory)
         specs = SpecMaker(
             self._conf, self._cgroups, self._split, self._cells,
             lambda: list_guests(directories, self.host),
         )  # fmt: skip
         self._workloads = Workloads(self._conf, self.host, directories, specs, self._cgroups)
-        self._power = ProcessPower(self.host, self._workloads, self._locks)
-        self._moves = ProcessMoves(self._conf, self.host, self._workloads, self._power, self._locks)
 
     def _look_inside(self) -> None:
         """Read CPUs, NUMA cells and devices once; they only change with a reboot."""

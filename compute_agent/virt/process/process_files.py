@@ -20,18 +20,24 @@ _PERMISSIONS = 0o777
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
-Entry = dict[str, Any]
-"""``path``, and either ``link``, or ``mode`` and, for a file, ``data`` in base64."""
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class File:
     """A file, a directory (without data), or a link."""
 
     path: str
-    link: str | None
-    mode: int
+    link: str | None = None
+    mode: int = 0
     data: bytes | None = None
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return ``path``, and either ``link``, or ``mode`` and, for a file, ``data`` in base64."""
+        if self.link is not None:
+            return {"path": self.path, "link": self.link}
+        plain = {"path": self.path, "mode": self.mode}
+        if self.data is None:
+            return plain
+        return {**plain, "data": base64.b64encode(self.data).decode("ascii")}
 
 
 def measure(home: Path, bytes_max: int) -> None:
@@ -40,26 +46,25 @@ def measure(home: Path, bytes_max: int) -> None:
         pass
 
 
-def pack(home: Path, bytes_max: int) -> list[Entry]:
+def pack(home: Path, bytes_max: int) -> list[File]:
     """Return the contents of a directory. Raises OSError; ValueError if it exceeds the limits."""
-    entries: list[Entry] = []
+    files: list[File] = []
     left = bytes_max
     for path, name, directory_fd, found in _walk(home, bytes_max):
-        entry: Entry = {"path": path}
+        mode = found.st_mode & _PERMISSIONS
         if stat.S_ISLNK(found.st_mode):
-            entry["link"] = _text(os.readlink(name, dir_fd=directory_fd))
-        else:
-            entry["mode"] = found.st_mode & _PERMISSIONS
-        if stat.S_ISREG(found.st_mode):
+            files.append(File(path, _text(os.readlink(name, dir_fd=directory_fd))))
+        elif stat.S_ISREG(found.st_mode):
             data = _read(name, directory_fd, left)
             left -= len(data)
-            entry["data"] = base64.b64encode(data).decode("ascii")
-        entries.append(entry)
-    return entries
+            files.append(File(path, None, mode, data))
+        else:
+            files.append(File(path, None, mode))
+    return files
 
 
 def check(entries: Sequence[Mapping[str, Any]], bytes_max: int) -> list[File]:
-    """Return the parsed result of ``pack`` from another host.
+    """Return the files that another host packed.
 
     Raises ValueError if it is malformed or exceeds the limits.
     """

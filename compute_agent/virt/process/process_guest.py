@@ -15,10 +15,12 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from armillary import exception
-from compute_agent.virt.process import process_console, process_files, process_shim
+from compute_agent.virt.instance_directories import open_own
+from compute_agent.virt.process import process_files, process_shim
+from compute_agent.virt.process.process_shim import ProcessId, ProcessSpec, StartError
 
 SHIM = Path(process_shim.__file__)
 DRAFT = ".draft-"
@@ -32,27 +34,6 @@ ABORTING_ERRORS = frozenset(
     {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.EISDIR, errno.ELOOP,
      errno.ENAMETOOLONG, errno.E2BIG, errno.EINVAL}
 )  # fmt: skip
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ProcessSpec:
-    """Contents of ``guest.json``: what the shim runs, and how."""
-
-    argv: list[str]
-    environment: dict[str, str]
-    cgroup: str | None
-    rlimits: dict[str, int]
-    """Name in the module ``resource`` -> value, for the soft and the hard limit."""
-    cpus: list[int] | None
-    """CPUs that it may use; None means all."""
-    user: str | None
-    stop_grace_seconds: float
-    console_max_bytes: int
-    place: dict[str, Any] | None = None
-    """Placement on the host, for an agent that lost its journal."""
-    restart: dict[str, Any] | None = None
-    """``policy`` (never, on-failure, always), ``delay_seconds``, ``delay_seconds_max``, and
-    ``settle_seconds``, within which a non-zero exit is a failed start. None means never."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,17 +70,9 @@ class ProcessGuest:
     def exists(self) -> bool:
         return self._directory.exists()
 
-    def spec(self) -> dict[str, Any] | None:
+    def spec(self) -> ProcessSpec | None:
         """Return its stored specification, or None if there is none."""
-        return self._read("guest.json")
-
-    def kept_spec(self) -> ProcessSpec | None:
-        """Return ``spec`` as an object that can be stored again."""
-        content = self.spec()
-        if content is None:
-            return None
-        names = {field.name for field in dataclasses.fields(ProcessSpec)} & content.keys()
-        return ProcessSpec(**{name: content[name] for name in names})
+        return process_shim.read_spec(self._directory)
 
     def status(self) -> ProcessStatus | None:
         """Return its status; None if it never started to run."""
@@ -108,10 +81,10 @@ class ProcessGuest:
             return ProcessStatus(False, ended["exit_code"], ended["seconds"])
         if self._is_shim_alive():
             return ProcessStatus(True)
-        processes = self._read("processes.json")
+        processes = self._processes()
         if processes is None or (self._read("started.json") or {}).get("error"):
             return None
-        if _is_same(processes, "workload"):  # its shim was killed
+        if processes.is_alive(processes.workload):  # its shim was killed
             return ProcessStatus(True)
         # The shim may have written the file since it was first checked.
         ended = self._read("exit.json") or {}
@@ -162,7 +135,7 @@ class ProcessGuest:
                 raise self._failed(f"not started within {timeout_seconds:g} s")
             time.sleep(TICK_SECONDS)
         if started["error"] is not None:
-            raise self._start_error(started["error"])
+            raise self._start_error(StartError(**started["error"]))
 
     def settle(self, seconds: float) -> ProcessStatus:
         """Wait up to ``seconds``; return its status then, or as soon as it has ended."""
@@ -188,12 +161,12 @@ class ProcessGuest:
     def last_line(self) -> str:
         """Return the last line of its output, truncated; empty if there is none."""
         with contextlib.suppress(OSError):
-            return process_console.last_line(self._directory)
+            return _last_line(self._directory)
         return ""
 
     def output(self, lines: int | None) -> str:
         """Return the last lines of its output, or all that is kept. Raises OSError."""
-        return process_console.output(self._directory, lines)
+        return console_output(self._directory, lines)
 
     def stop(self, grace_seconds: float | None = None, *, is_hard: bool = False) -> None:
         """End all its processes, the shim last; a hard stop kills them at once.
@@ -202,7 +175,8 @@ class ProcessGuest:
         do not end.
         """
         if grace_seconds is None:
-            grace_seconds = (self.spec() or {}).get("stop_grace_seconds", 0.0)
+            spec = self.spec()
+            grace_seconds = 0.0 if spec is None else spec.stop_grace_seconds
         deadline = time.monotonic() + grace_seconds + process_shim.KILL_SECONDS_MAX
         if self._is_shim_alive():
             asked = {"grace_seconds": grace_seconds, "is_hard": is_hard}
@@ -227,8 +201,7 @@ class ProcessGuest:
     # Starting -------------------------------------------------------------------------------------
 
     def _write_spec(self, directory: Path, spec: ProcessSpec) -> None:
-        content = {**dataclasses.asdict(spec), "home": str(self.home)}
-        process_shim.write_json(directory / "guest.json", content)
+        process_shim.write_spec(directory, spec._replace(home=str(self.home)))
 
     def _launch(self) -> None:
         """Run the shim, which leaves our process tree at once and inherits the lock."""
@@ -260,12 +233,13 @@ class ProcessGuest:
         finally:
             os.close(lock_fd)
 
-    def _start_error(self, error: dict[str, Any]) -> exception.ArmillaryError:
-        if error["step"] != COMMAND_STEP:
-            return self._failed(f"setting up its {error['step']} failed: {error['text']}")
-        command = (self.spec() or {"argv": ["?"]})["argv"][0]
-        reason = f"the command '{command}' cannot be run: {os.strerror(error['errno'])}"
-        if error["errno"] in ABORTING_ERRORS:
+    def _start_error(self, error: StartError) -> exception.ArmillaryError:
+        if error.step != COMMAND_STEP:
+            return self._failed(f"setting up its {error.step} failed: {error.text}")
+        spec = self.spec()
+        command = "?" if spec is None else spec.argv[0]
+        reason = f"the command '{command}' cannot be run: {os.strerror(error.errno)}"
+        if error.errno in ABORTING_ERRORS:
             return exception.BuildAborted(instance_uuid=self.uuid, reason=reason)
         return self._failed(reason)
 
@@ -291,60 +265,70 @@ class ProcessGuest:
         """Send SIGTERM to the shim; wait for one that is just starting."""
         deadline = time.monotonic() + LAUNCH_SECONDS_MAX
         while self._is_shim_alive() and time.monotonic() < deadline:
-            processes = self._read("processes.json")
+            processes = self._processes()
             if processes is not None:
-                _send(processes, "shim", signal.SIGTERM)
+                processes.send(processes.shim, signal.SIGTERM)
                 return
             time.sleep(TICK_SECONDS)
 
     def _kill_shim(self) -> None:
         """Kill an unresponsive shim, after the processes that only it knows."""
-        processes = self._read("processes.json")
-        if processes is not None and _is_same(processes, "shim"):
-            _kill(process_shim.descendants(processes["shim"]["pid"]))
-            _send(processes, "shim", signal.SIGKILL)
+        processes = self._processes()
+        if processes is not None and processes.is_alive(processes.shim):
+            _kill(process_shim.descendants(processes.shim.pid))
+            processes.send(processes.shim, signal.SIGKILL)
 
     def _kill_session(self) -> None:
         """Kill the processes left by a shim that was itself killed."""
-        processes = self._read("processes.json")
-        if processes is None or processes["boot_id"] != process_shim.boot_id():
+        processes = self._processes()
+        if processes is None or processes.boot_id != process_shim.boot_id():
             return
         deadline = time.monotonic() + process_shim.KILL_SECONDS_MAX
-        while left := _members(processes["workload"]):
+        while left := _members(processes.workload):
             _kill(left)
             if time.monotonic() >= deadline:
                 raise TimeoutError(f"processes {left} of instance {self.uuid} do not end")
             time.sleep(TICK_SECONDS)
 
-    def _read(self, name: str) -> dict[str, Any] | None:
+    def _processes(self) -> _Processes | None:
+        found = self._read("processes.json")
+        if found is None:
+            return None
+        shim, workload = ProcessId(**found["shim"]), ProcessId(**found["workload"])
+        return _Processes(found["boot_id"], shim, workload)
+
+    def _read(self, name: str) -> Any:
+        """Return the content of one of the shim's files, or None if it does not exist."""
         try:
-            content: dict[str, Any] = json.loads(
-                (self._directory / name).read_text(encoding="utf-8")
-            )
+            return json.loads((self._directory / name).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        return content
 
 
-def _is_same(processes: dict[str, Any], role: str) -> bool:
-    """Return whether the recorded process is still alive, and its pid was not reused."""
-    if processes["boot_id"] != process_shim.boot_id():
-        return False
-    stat = process_shim.read_stat(processes[role]["pid"])
-    if stat is None or stat["state"] in "ZX":
-        return False
-    return bool(stat["start"] == processes[role]["start"])
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Processes:
+    """Contents of ``processes.json``."""
 
+    boot_id: str
+    shim: ProcessId
+    workload: ProcessId
 
-def _send(processes: dict[str, Any], role: str, number: signal.Signals) -> None:
-    """Send a signal to the recorded process, and to no other."""
-    with contextlib.suppress(ProcessLookupError):
-        handle = os.pidfd_open(processes[role]["pid"])
-        try:
-            if _is_same(processes, role):
-                signal.pidfd_send_signal(handle, number)
-        finally:
-            os.close(handle)
+    def is_alive(self, process: ProcessId) -> bool:
+        """Return whether one of them is still alive, and its pid was not reused."""
+        if self.boot_id != process_shim.boot_id():
+            return False
+        stat = process_shim.read_stat(process.pid)
+        return stat is not None and not stat.has_ended and stat.start == process.start
+
+    def send(self, process: ProcessId, number: signal.Signals) -> None:
+        """Send a signal to one of them, and to no other process."""
+        with contextlib.suppress(ProcessLookupError):
+            handle = os.pidfd_open(process.pid)
+            try:
+                if self.is_alive(process):
+                    signal.pidfd_send_signal(handle, number)
+            finally:
+                os.close(handle)
 
 
 def _kill(pids: Iterable[int]) -> None:
@@ -353,16 +337,68 @@ def _kill(pids: Iterable[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _members(leader: dict[str, int]) -> list[int]:
+def _members(leader: ProcessId) -> list[int]:
     """Return the live processes of a workload's session, and their descendants.
 
     A session id is not reused while one of its processes lives. So if the process with that pid
     started at another time, the session is gone.
     """
     stats = process_shim.all_stats()
-    own = stats.get(leader["pid"])
-    if own is not None and own["start"] != leader["start"]:
+    own = stats.get(leader.pid)
+    if own is not None and own.start != leader.start:
         return []
-    members = {pid for pid, stat in stats.items() if stat["session"] == leader["pid"]}
+    members = {pid for pid, stat in stats.items() if stat.session == leader.pid}
     below = [pid for member in members for pid in process_shim.descendants(member)]
-    return [pid for pid in {*members, *below} if pid in stats and stats[pid]["state"] not in "ZX"]
+    return [pid for pid in {*members, *below} if pid in stats and not stats[pid].has_ended]
+
+
+NEWER, OLDER = "console.log", "console.log.1"
+OUTPUT_BYTES_MAX = 512 * 1024
+"""Maximum number of bytes to return, because they are sent in one message."""
+LAST_LINE_CHARS_MAX = 200
+LAST_LINE_READ_BYTES = 8192
+
+
+def console_output(directory: Path, lines: int | None) -> str:
+    """Return the last lines, or all that is kept, but at most the last 512 KiB."""
+    data = _tail(directory, OUTPUT_BYTES_MAX + 1)
+    if len(data) > OUTPUT_BYTES_MAX:
+        data = data[-OUTPUT_BYTES_MAX:]
+        data = data[data.find(b"\n") + 1 :]  # start at a full line and character
+    text = data.decode("utf-8", "replace")
+    if lines is None:
+        return text
+    kept = text.splitlines(keepends=True)
+    return "".join(kept[max(0, len(kept) - lines) :])
+
+
+def _last_line(directory: Path) -> str:
+    """Return the last non-empty line, printable and truncated; empty if there is none."""
+    text = _tail(directory, LAST_LINE_READ_BYTES).decode("utf-8", "replace")
+    for line in reversed(text.split("\n")):
+        if printable := "".join(filter(str.isprintable, line)).strip():
+            return printable[:LAST_LINE_CHARS_MAX]
+    return ""
+
+
+def _tail(directory: Path, bytes_max: int) -> bytes:
+    """Return the last bytes of both files together.
+
+    The newer one is opened first: if it is rotated at that moment, it is not read twice.
+    """
+    data = b""
+    seen: set[int] = set()
+    for name in (NEWER, OLDER):
+        for file in _opened(directory / name):
+            inode = os.fstat(file.fileno()).st_ino
+            if inode not in seen and len(data) < bytes_max:
+                seen.add(inode)
+                wanted = bytes_max - len(data)
+                file.seek(max(0, file.seek(0, os.SEEK_END) - wanted))
+                data = file.read(wanted) + data
+    return data
+
+
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    with contextlib.suppress(FileNotFoundError), open_own(path) as file:
+        yield file

@@ -14,7 +14,8 @@ from compute_agent.virt.driver import GuestInfo
 from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.process.cgroups import Cgroups
 from compute_agent.virt.process.process_files import File
-from compute_agent.virt.process.process_guest import ProcessGuest, ProcessSpec, ProcessStatus
+from compute_agent.virt.process.process_guest import ProcessGuest, ProcessStatus
+from compute_agent.virt.process.process_shim import ProcessSpec
 from compute_agent.virt.process.process_specs import Command, SpecMaker, list_guests
 from objects.instance import Instance
 
@@ -49,7 +50,6 @@ class Workloads:
         return ProcessGuest(self._directories.of(uuid), self._host)
 
     def list_guests(self) -> Iterable[ProcessGuest]:
-        """Yield all workloads."""
         return list_guests(self._directories, self._host)
 
     def prepare(
@@ -129,8 +129,8 @@ class Workloads:
 
 def info(guest: ProcessGuest) -> GuestInfo:
     """Return a workload as ``GuestInfo``."""
-    noted = (guest.spec() or {}).get("place")
-    place = InstancePlacement.from_plain(noted) if noted else None
+    spec = guest.spec()
+    place = InstancePlacement.from_plain(spec.place) if spec is not None and spec.place else None
     status = guest.status() or ProcessStatus(False)
     if status.is_running:
         return GuestInfo(guest.uuid, "running", place=place)

@@ -3,7 +3,7 @@
 Run as ``python -I -S process_shim.py DIRECTORY LOCK_FD``, with only the standard library. One shim
 lives as long as its workload, independently of the agent. Its state is in files of DIRECTORY:
 
-    guest.json      from the agent: what to run, and how (see ``ProcessGuest``)
+    guest.json      from the agent: what to run, and how (``ProcessSpec``)
     processes.json  pids and start times of shim and workload, before the workload starts
     started.json    {"error": null}, or errno, step and text of the error
     stop.json       from the agent, optional: {"grace_seconds", "is_hard"} of the requested stop
@@ -32,8 +32,9 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
@@ -42,25 +43,101 @@ KILL_SECONDS_MAX = 10.0
 READ_BYTES = 65536
 
 
-# Process information, also used by the agent -----------------------------------------------------
+# Contents of the files ----------------------------------------------------------------------------
 
 
-def read_stat(pid: int) -> dict[str, Any] | None:
-    """Return a process's state, parent, session, and start time in clock ticks since boot."""
+class Restart(NamedTuple):
+    """A restart policy: on-failure or always, and seconds.
+
+    A non-zero exit within ``settle_seconds`` is a failed start.
+    """
+
+    policy: str
+    delay_seconds: float
+    delay_seconds_max: float
+    settle_seconds: float
+
+
+class ProcessSpec(NamedTuple):
+    """Contents of ``guest.json``: what the shim runs, and how."""
+
+    argv: list[str]
+    environment: dict[str, str]
+    cgroup: str | None
+    rlimits: dict[str, int]
+    """Name in the module ``resource`` -> value, for the soft and the hard limit."""
+    cpus: list[int] | None
+    """CPUs that it may use; None means all."""
+    user: str | None
+    stop_grace_seconds: float
+    console_max_bytes: int
+    home: str = ""
+    """Its working directory; set when the specification is stored."""
+    place: Mapping[str, Any] | None = None
+    """Placement on the host, for an agent that lost its journal."""
+    restart: Restart | None = None
+    """None means never."""
+
+
+class StartError(NamedTuple):
+    """Why the workload could not be started: the step and the error."""
+
+    errno: int
+    step: str
+    text: str
+
+
+class ProcessId(NamedTuple):
+    """A process: its pid, and its start time in clock ticks since boot."""
+
+    pid: int
+    start: int
+
+
+def read_spec(directory: Path) -> ProcessSpec | None:
+    """Return the stored specification of a workload, or None if there is none."""
+    try:
+        content = json.loads((directory / "guest.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    values = {name: content[name] for name in ProcessSpec._fields if name in content}
+    restart = values.get("restart")
+    return ProcessSpec(**{**values, "restart": Restart(**restart) if restart else None})
+
+
+def write_spec(directory: Path, spec: ProcessSpec) -> None:
+    """Store a specification. Raises OSError."""
+    restart = None if spec.restart is None else spec.restart._asdict()
+    write_json(directory / "guest.json", {**spec._asdict(), "restart": restart})
+
+
+# Process information, also used by the agent ------------------------------------------------------
+
+
+class ProcessStat(NamedTuple):
+    """State, parent and session of a process, and its start time in clock ticks since boot."""
+
+    state: str
+    parent: int
+    session: int
+    start: int
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state in "ZX"
+
+
+def read_stat(pid: int) -> ProcessStat | None:
+    """Return the state of a process, or None if it does not exist."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     values = text.rpartition(")")[2].split()  # the process name may contain anything
-    return {
-        "state": values[0],
-        "parent": int(values[1]),
-        "session": int(values[3]),
-        "start": int(values[19]),
-    }
+    return ProcessStat(values[0], int(values[1]), int(values[3]), int(values[19]))
 
 
-def all_stats() -> dict[int, dict[str, Any]]:
+def all_stats() -> dict[int, ProcessStat]:
     """Return ``read_stat`` for every process."""
     stats = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - only the names are needed, thousands of them
@@ -74,12 +151,12 @@ def descendants(root: int) -> list[int]:
     stats = all_stats()
     children: dict[int, list[int]] = {}
     for pid, stat in stats.items():
-        children.setdefault(stat["parent"], []).append(pid)
+        children.setdefault(stat.parent, []).append(pid)
     found: list[int] = []
     line = list(children.get(root, ()))
     while line:
         pid = line.pop()
-        if stats[pid]["state"] not in "ZX":
+        if not stats[pid].has_ended:
             found.append(pid)
         line.extend(children.get(pid, ()))
     return found
@@ -138,47 +215,50 @@ class _Console:
 
 
 class _Restarts:
-    """The restart policy of a workload: never, on-failure or always."""
+    """The restarts of a workload by its policy; None means never."""
 
-    def __init__(self, spec: dict[str, Any] | None) -> None:
-        self._spec = {"policy": "never", **(spec or {})}
+    def __init__(self, spec: Restart | None) -> None:
+        self._spec = spec
         self._in_a_row = 0
         self.count = 0
 
     def is_wanted(self, code: int, seconds: float) -> bool:
         """Return whether to restart it after it ran for ``seconds``."""
-        policy = self._spec["policy"]
-        if policy == "never" or (policy == "on-failure" and code == 0):
+        spec = self._spec
+        if spec is None or (spec.policy == "on-failure" and code == 0):
             return False
-        return not (self.count == 0 and code != 0 and seconds <= self._spec["settle_seconds"])
+        return not (self.count == 0 and code != 0 and seconds <= spec.settle_seconds)
 
     def next_delay(self, seconds: float) -> float:
         """Return the restart delay: a backoff that resets after a long enough run.
 
         It is computed here because the shim has no module but the standard library's.
         """
-        longest = float(self._spec["delay_seconds_max"])
+        assert self._spec is not None
+        first, longest = float(self._spec.delay_seconds), float(self._spec.delay_seconds_max)
         if seconds > longest:
             self._in_a_row = 0
-        delay = float(self._spec["delay_seconds"]) * 2.0 ** min(self._in_a_row, 30)
+        delay = first * 2.0 ** min(self._in_a_row, 30)
         self._in_a_row += 1
         self.count += 1
-        return min(delay, max(longest, float(self._spec["delay_seconds"])))
+        return min(delay, max(longest, first))
 
 
 class _Shim:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._spec = json.loads((directory / "guest.json").read_text(encoding="utf-8"))
+        spec = read_spec(directory)
+        assert spec is not None, f"there is no guest.json in {directory}"
+        self._spec = spec
         self._prctl = _load_prctl()
-        self._console = _Console(directory / "console.log", self._spec["console_max_bytes"])
+        self._console = _Console(directory / "console.log", spec.console_max_bytes)
         self._output = -1
         self._wakeups = -1
-        self._restarts = _Restarts(self._spec.get("restart"))
+        self._restarts = _Restarts(spec.restart)
         self._workload = 0
         self._first_began: float | None = None
         self._began = 0.0
-        self._end: dict[str, Any] = {}
+        self._end: dict[str, float] = {}
         self._is_ended = False
         self._is_restart_due = False
         self._is_told_to_stop = False
@@ -190,7 +270,9 @@ class _Shim:
         self._prctl(PR_SET_CHILD_SUBREAPER, 1)
         self._watch_signals()
         error = self._start()
-        write_json(self._directory / "started.json", {"error": error})
+        write_json(
+            self._directory / "started.json", {"error": None if error is None else error._asdict()}
+        )
         if error is not None:
             return 1
         is_clear = self._watch()
@@ -214,7 +296,7 @@ class _Shim:
         error = self._start()
         if error is None:
             return self._watch()
-        self._console.note(f"restart failed: {error['step']}: {error['text']}")
+        self._console.note(f"restart failed: {error.step}: {error.text}")
         self._note_end(127)
         return True
 
@@ -240,7 +322,7 @@ class _Shim:
     def _stop_asked(self, *_: object) -> None:
         self._is_told_to_stop = self._is_new_stop = True
 
-    def _start(self) -> dict[str, Any] | None:
+    def _start(self) -> StartError | None:
         """Start the workload; return the error, or None."""
         if self._output >= 0:
             os.close(self._output)
@@ -266,15 +348,15 @@ class _Shim:
         if not said:
             return None
         os.waitpid(self._workload, 0)
-        return dict(json.loads(said))
+        return StartError(**json.loads(said))
 
     def _note_processes(self) -> None:
         write_json(
             self._directory / "processes.json",
             {
                 "boot_id": boot_id(),
-                "shim": {"pid": os.getpid(), "start": _start_of(os.getpid())},
-                "workload": {"pid": self._workload, "start": _start_of(self._workload)},
+                "shim": _process_id(os.getpid())._asdict(),
+                "workload": _process_id(self._workload)._asdict(),
             },
         )
 
@@ -333,10 +415,8 @@ class _Shim:
         self._is_ended = True
         now = time.monotonic()
         exit_code = code if code >= 0 else 128 - code
-        self._end = {
-            "exit_code": exit_code,
-            "seconds": round(now - (self._first_began or now), 3),
-        }
+        seconds = round(now - (self._first_began or now), 3)
+        self._end = {"exit_code": exit_code, "seconds": seconds}
         if not self._is_told_to_stop:
             self._is_restart_due = self._restarts.is_wanted(exit_code, now - self._began)
         if not self._is_restart_due:
@@ -366,12 +446,11 @@ class _Shim:
 
     def _how_to_stop(self) -> tuple[float, bool]:
         """Return the grace period in seconds, and whether to kill at once."""
-        asked: dict[str, Any] = {}
         if self._is_told_to_stop:
             with contextlib.suppress(OSError, ValueError):
                 asked = json.loads((self._directory / "stop.json").read_text(encoding="utf-8"))
-        grace_seconds = asked.get("grace_seconds", self._spec["stop_grace_seconds"])
-        return float(grace_seconds), bool(asked.get("is_hard", False))
+                return float(asked["grace_seconds"]), bool(asked["is_hard"])
+        return float(self._spec.stop_grace_seconds), False
 
     def _is_hopeless(self) -> bool:
         return self._kill_at is not None and time.monotonic() >= self._give_up_at
@@ -382,9 +461,9 @@ class _Shim:
                 os.kill(pid, number)
 
 
-def _start_of(pid: int) -> int:
+def _process_id(pid: int) -> ProcessId:
     stat = read_stat(pid)
-    return int(stat["start"]) if stat is not None else 0
+    return ProcessId(pid, stat.start if stat is not None else 0)
 
 
 def _load_prctl() -> Any:
@@ -398,9 +477,7 @@ def _load_prctl() -> Any:
     return lambda option, value: call(option, ctypes.c_ulong(value), 0, 0, 0)
 
 
-def _become_workload(
-    spec: dict[str, Any], prctl: Any, output: int, errors: int, go: int
-) -> NoReturn:
+def _become_workload(spec: ProcessSpec, prctl: Any, output: int, errors: int, go: int) -> NoReturn:
     """Set up this child and run the command; write a failure to ``errors``."""
     step = "start"
     try:
@@ -408,19 +485,19 @@ def _become_workload(
             os._exit(127)
         os.setsid()
         step = "cgroup"
-        _join_cgroup(spec["cgroup"])
+        _join_cgroup(spec.cgroup)
         step = "user"
-        _become_user(spec["user"])
+        _become_user(spec.user)
         prctl(PR_SET_NO_NEW_PRIVS, 1)
         step = "directory"
-        os.chdir(spec["home"])
+        os.chdir(spec.home)
         os.umask(0o077)
         _connect_output(output)
         _reset_signals()
         step = "limits"
         _set_limits(spec)  # last, because memory is limited from here on
         step = "command"
-        os.execvpe(spec["argv"][0], spec["argv"], spec["environment"])  # noqa: S606 - the purpose
+        os.execvpe(spec.argv[0], spec.argv, spec.environment)  # noqa: S606 - the purpose
     except BaseException as error:
         number = getattr(error, "errno", None) or errno.EINVAL
         said = {"errno": number, "step": step, "text": str(error)}
@@ -433,11 +510,11 @@ def _join_cgroup(cgroup: str | None) -> None:
         (Path(cgroup) / "cgroup.procs").write_text("0", encoding="ascii")
 
 
-def _set_limits(spec: dict[str, Any]) -> None:
-    for name, value in spec["rlimits"].items():
+def _set_limits(spec: ProcessSpec) -> None:
+    for name, value in spec.rlimits.items():
         resource.setrlimit(getattr(resource, name), (value, value))
-    if spec["cpus"] is not None:
-        os.sched_setaffinity(0, spec["cpus"])
+    if spec.cpus is not None:
+        os.sched_setaffinity(0, spec.cpus)
 
 
 def _become_user(name: str | None) -> None:

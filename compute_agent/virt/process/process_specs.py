@@ -17,7 +17,8 @@ from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.machine import machine
 from compute_agent.virt.machine.cpu_split import CpuSplit
 from compute_agent.virt.process.cgroups import Cgroups
-from compute_agent.virt.process.process_guest import ProcessGuest, ProcessSpec
+from compute_agent.virt.process.process_guest import ProcessGuest
+from compute_agent.virt.process.process_shim import ProcessSpec, Restart
 from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.numa import HostCell, format_cpus
@@ -73,14 +74,12 @@ class Command:
             return None
         environment = {
             name: text
-            for name, text in spec["environment"].items()
+            for name, text in spec.environment.items()
             if name not in _HOST_VARIABLES and (name, text) != ("HOME", str(guest.home))
         }
-        policy = (spec.get("restart") or {"policy": NEVER})["policy"]
-        return cls(spec["argv"], environment, policy)
+        return cls(spec.argv, environment, NEVER if spec.restart is None else spec.restart.policy)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the command as JSON values."""
         return dataclasses.asdict(self)
 
     @classmethod
@@ -149,16 +148,16 @@ class SpecMaker:
             told[DEVICES_VARIABLE] = ",".join(device.address for device in place.pci_devices)
         return told
 
-    def _restart(self, policy: str) -> dict[str, Any] | None:
+    def _restart(self, policy: str) -> Restart | None:
         if policy == NEVER:
             return None
         options = self._conf.process
-        return {
-            "policy": policy,
-            "delay_seconds": options.restart_delay_seconds,
-            "delay_seconds_max": options.restart_delay_seconds_max,
-            "settle_seconds": options.settle_seconds,
-        }
+        return Restart(
+            policy,
+            options.restart_delay_seconds,
+            options.restart_delay_seconds_max,
+            options.settle_seconds,
+        )
 
     def _make_cgroup(self, uuid: str, flavor: Flavor, place: InstancePlacement) -> str | None:
         if self._cgroups is None:
@@ -199,13 +198,13 @@ class SpecMaker:
         if vcpus >= len(available):
             return sorted(available) if self._split.is_configured else None
         wanted = max(1, vcpus)
-        had = (guest.spec() or {}).get("cpus") or ()
+        had = _cpus_of(guest)
         if len(had) == wanted and available.issuperset(had):
-            return list(had)
+            return had
         shares: collections.Counter[int] = collections.Counter()
         for other in self._list_guests():
             if other.uuid != guest.uuid:
-                shares.update((other.spec() or {}).get("cpus") or ())
+                shares.update(_cpus_of(other))
         return sorted(sorted(available, key=lambda cpu: (shares[cpu], cpu))[:wanted])
 
 
@@ -213,6 +212,11 @@ def list_guests(directories: InstanceDirectories, host: str) -> Iterable[Process
     """Yield the workloads that have a directory, ordered, without drafts and trash."""
     for path in directories.list():
         yield ProcessGuest(path, host)
+
+
+def _cpus_of(guest: ProcessGuest) -> list[int]:
+    spec = guest.spec()
+    return [] if spec is None else spec.cpus or []
 
 
 def _rlimits(flavor: Flavor, *, limits_memory: bool) -> dict[str, int]:

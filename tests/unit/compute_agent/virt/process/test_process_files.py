@@ -16,7 +16,7 @@ KIB = 1024
 
 def moved(source: Path, destination: Path) -> None:
     destination.mkdir()
-    entries = process_files.pack(source, KIB)
+    entries = [file.to_plain() for file in process_files.pack(source, KIB)]
     process_files.unpack(destination, process_files.check(entries, KIB))
 
 

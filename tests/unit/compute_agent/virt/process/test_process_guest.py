@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 from pathlib import Path
@@ -11,7 +10,8 @@ import pytest
 
 from armillary import exception
 from compute_agent.virt.process import process_guest, process_shim
-from compute_agent.virt.process.process_guest import ProcessGuest, ProcessSpec, ProcessStatus
+from compute_agent.virt.process.process_guest import ProcessGuest, ProcessStatus
+from compute_agent.virt.process.process_shim import ProcessSpec
 from tests.fixtures.asking import wait_for
 from tests.fixtures.processes import Processes
 
@@ -58,7 +58,7 @@ def test_a_limit_that_cannot_be_set_is_the_host_s_fault(
     guest: ProcessGuest, tmp_path: Path
 ) -> None:
     """Another host may do better; the reason says what could not be set up."""
-    guest.prepare(dataclasses.replace(a_spec("true"), cgroup=str(tmp_path / "nowhere")))
+    guest.prepare(a_spec("true")._replace(cgroup=str(tmp_path / "nowhere")))
     with pytest.raises(exception.BuildFailed, match="setting up its cgroup failed"):
         guest.start(10.0)
 
@@ -85,7 +85,7 @@ def test_a_start_has_its_time(
         f"sys.path.insert(0, {str(Path(process_shim.__file__).parent)!r})\n"
         "import process_shim as shim\n"
         "if os.fork(): os._exit(0)\n"
-        "me = {'pid': os.getpid(), 'start': shim.read_stat(os.getpid())['start']}\n"
+        "me = {'pid': os.getpid(), 'start': shim.read_stat(os.getpid()).start}\n"
         "note = {'boot_id': shim.boot_id(), 'shim': me, 'workload': {'pid': 2**22, 'start': 0}}\n"
         "shim.write_json(shim.Path(sys.argv[1], 'processes.json'), note)\n"
         "time.sleep(300)\n"

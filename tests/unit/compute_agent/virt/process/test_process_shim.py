@@ -86,9 +86,7 @@ def test_what_the_main_process_leaves_ends_with_it(processes: Processes) -> None
     assert processes.wait_ended(instance) == 4
     wait_for(lambda: processes.of(instance) == [], "the rest ends, too", 10, 0.05)
     shim = processes.pids(instance)["shim"]
-    wait_for(
-        lambda: (process_shim.read_stat(shim) or {"state": "Z"})["state"] == "Z", "and the shim"
-    )
+    wait_for(lambda: (stat := process_shim.read_stat(shim)) is None or stat.has_ended, "and it")
 
 
 def test_it_writes_files_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -109,10 +107,10 @@ def test_a_process_is_read_whatever_its_name(tmp_path: Path, name: str) -> None:
         stat = process_shim.read_stat(process.pid)
         process.kill()
     assert stat is not None
-    assert (stat["parent"], stat["session"]) == (os.getpid(), process.pid)
+    assert (stat.parent, stat.session) == (os.getpid(), process.pid)
     ticks = os.sysconf("SC_CLK_TCK")
     uptime = float(Path("/proc/uptime").read_text().split()[0])
-    assert uptime - stat["start"] / ticks < 60
+    assert uptime - stat.start / ticks < 60
 
 
 def test_a_process_that_is_gone_reads_as_none() -> None:
@@ -197,9 +195,7 @@ def test_a_command_that_is_gone_is_tried_again(processes: Processes, tmp_path: P
 
 def test_delays_double_up_to_their_bound() -> None:
     """And begin again after it ran for longer than that."""
-    restarts = process_shim._Restarts(
-        {"policy": "always", "delay_seconds": 1.0, "delay_seconds_max": 5.0, "settle_seconds": 0.1}
-    )
+    restarts = process_shim._Restarts(process_shim.Restart("always", 1.0, 5.0, 0.1))
     assert [restarts.next_delay(0.5) for _ in range(5)] == [1.0, 2.0, 4.0, 5.0, 5.0]
     assert restarts.next_delay(5.1) == 1.0
     assert restarts.count == 6
