@@ -10,7 +10,6 @@ import collections
 import dataclasses
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 from oslo_config import cfg
 
@@ -32,7 +31,7 @@ class ChildProvider:
     uuid: str
     name: str
     parent_uuid: str
-    inventories: Mapping[str, Mapping[str, Any]]
+    inventories: Mapping[str, Mapping[str, float]]
     traits: frozenset[str]
 
 
@@ -152,7 +151,7 @@ def _class_of(device: PciDevice) -> str:
     return device.resource_class or pci_names.resource_class_of(device.vendor_id, device.product_id)
 
 
-def _inventory(total: int, reserved: int) -> dict[str, Any]:
+def _inventory(total: int, reserved: int) -> dict[str, float]:
     return {
         "total": total,
         "reserved": reserved,

@@ -15,8 +15,7 @@ from compute_agent.host.allocation_ratios import AllocationRatios
 from compute_agent.host.host_topology import DoesNotFit, FreeTopology
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement, PlacementWanted
 from compute_agent.host.pci_devices import PciDevice
-from compute_agent.host.reserved_amounts import ReservedAmounts
-from compute_agent.host.reserved_topology import ReservedTopology
+from compute_agent.host.reserved import ReservedAmounts, ReservedTopology
 from compute_agent.journal.journal import Entry, Journal, State
 from compute_agent.virt.driver import ComputeDriver
 from compute_agent.work.named_locks import NamedLocks

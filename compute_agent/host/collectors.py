@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from armillary import exception
+from compute_agent.host import pci_devices
 from compute_agent.host.host_topology import FreeTopology
 from compute_agent.host.instance_summaries import most_frequent
-from compute_agent.host.reserved_amounts import MIB_PER_GIB, ReservedAmounts
+from compute_agent.host.reserved import MIB_PER_GIB, ReservedAmounts
 from compute_agent.journal.journal import Entry, State
+from compute_agent.monitors import Metric
 from compute_agent.virt.driver import HostResources
 from objects.hosts.host_attributes import Collector, collected_by
 
@@ -35,7 +37,7 @@ class HostFigures:
     failed_builds: int
     places: FreeTopology
     """Free NUMA resources and PCI devices."""
-    metrics: Sequence[dict[str, Any]]
+    metrics: Sequence[Metric]
     """Current metrics of the monitors."""
 
     @property
@@ -69,10 +71,6 @@ class HostFigures:
             counts[f"num_os_type_{entry.os_type}"] += 1
             counts[f"num_proj_{entry.project_id}"] += 1
         return {**counts, "io_workload": self.num_building, "failed_builds": self.failed_builds}
-
-    def numa_topology(self) -> dict[str, Any] | None:
-        """Return the NUMA cells and their usage; None if the host reports none."""
-        return None if self.places.topology is None else self.places.topology.to_plain()
 
     def placed_instances(self) -> list[str]:
         """Return the instances that ``places`` counts, with builds that wait for their claim."""
@@ -108,27 +106,23 @@ TRACKER_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
     "num_io_ops": lambda figures: figures.num_building,
     "failed_builds": lambda figures: figures.failed_builds,
     "stats": lambda figures: figures.stats(),
-    "numa_topology": lambda figures: figures.numa_topology(),
-    "pci_stats": lambda figures: figures.places.pools,
+    "numa_topology": lambda figures: figures.places.topology and figures.places.topology.to_plain(),
+    "pci_stats": lambda figures: pci_devices.pools(figures.places.devices),
     "placed_instances": lambda figures: figures.placed_instances(),
     "instance_flavors": lambda figures: figures.flavors(),
     "instance_image_properties": lambda figures: figures.image_properties(),
 }
 
 MONITOR_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
-    "metrics": lambda figures: list(figures.metrics),
+    "metrics": lambda figures: [dataclasses.asdict(metric) for metric in figures.metrics],
 }
 
 
 def collect(figures: HostFigures, driver_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return all attributes that an agent reports. ``driver_values`` were validated at startup."""
-    values: dict[str, Any] = {}
-    for attribute in collected_by(Collector.TRACKER):
-        values[attribute.name] = TRACKER_COLLECTORS[attribute.name](figures)
-    for attribute in collected_by(Collector.DRIVER):
-        values[attribute.name] = driver_values[attribute.name]
-    for attribute in collected_by(Collector.MONITOR):
-        values[attribute.name] = MONITOR_COLLECTORS[attribute.name](figures)
+    values = {a.name: TRACKER_COLLECTORS[a.name](figures) for a in collected_by(Collector.TRACKER)}
+    values |= {a.name: driver_values[a.name] for a in collected_by(Collector.DRIVER)}
+    values |= {a.name: MONITOR_COLLECTORS[a.name](figures) for a in collected_by(Collector.MONITOR)}
     return values
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 from compute_agent.host import pci_devices
 from compute_agent.host.instance_topology import InstancePlacement, PlacementWanted
 from compute_agent.host.pci_devices import PciDevice
-from compute_agent.host.reserved_topology import ReservedTopology, without_reserved
+from compute_agent.host.reserved import ReservedTopology, without_reserved
 from compute_agent.journal.journal import Entry, State
 from compute_agent.virt.driver import ComputeDriver
 from objects.numa import HostCell, HostTopology, consume, fit
@@ -64,11 +64,6 @@ class FreeTopology:
             places = places._expecting(wanted)
         return places
 
-    @property
-    def pools(self) -> list[dict[str, Any]]:
-        """Return the free devices as pools, as schedulers see them."""
-        return pci_devices.pools(self.devices)
-
     def without(self, place: InstancePlacement) -> Self:
         """Return what is free after one more instance."""
         topology = self.topology
@@ -85,7 +80,7 @@ class FreeTopology:
 
         ``limits`` are the allocation ratios that the scheduler used.
         """
-        pools = self.pools
+        pools = pci_devices.pools(self.devices)
         cells = sockets = fitted = None
         if wanted.numa_topology is not None:
             if self.topology is None:

@@ -32,15 +32,13 @@ class PlacementWanted:
         return self.numa_topology is None and not self.pci_requests
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the object as JSON values."""
         return {
-            "numa_topology": _plain(self.numa_topology),
+            "numa_topology": self.numa_topology and self.numa_topology.to_plain(),
             "pci_requests": [request.to_plain() for request in self.pci_requests],
         }
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the object from the result of ``to_plain``."""
         return cls(
             _topology(plain["numa_topology"]),
             tuple(PciRequest.from_plain(request) for request in plain["pci_requests"]),
@@ -75,15 +73,13 @@ class InstancePlacement:
         return frozenset(cpus)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the object as JSON values."""
         return {
-            "numa_topology": _plain(self.numa_topology),
+            "numa_topology": self.numa_topology and self.numa_topology.to_plain(),
             "pci_devices": [device.to_plain() for device in self.pci_devices],
         }
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the object from the result of ``to_plain``."""
         return cls(
             _topology(plain["numa_topology"]),
             tuple(PciDevice.from_plain(device) for device in plain["pci_devices"]),
@@ -91,10 +87,6 @@ class InstancePlacement:
 
 
 ANYWHERE = InstancePlacement()
-
-
-def _plain(topology: InstanceTopology | None) -> dict[str, Any] | None:
-    return None if topology is None else topology.to_plain()
 
 
 def _topology(plain: Mapping[str, Any] | None) -> InstanceTopology | None:

@@ -57,7 +57,6 @@ class PciDevice:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the device from the result of ``to_plain``."""
         return cls(**plain)
 
 

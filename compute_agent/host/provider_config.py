@@ -11,7 +11,7 @@ import dataclasses
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from oslo_config import cfg
 
@@ -31,7 +31,7 @@ NAMED_MAX = 10
 class Additions:
     """Additions to one provider: inventories by class, and traits."""
 
-    inventories: Mapping[str, Mapping[str, Any]]
+    inventories: Mapping[str, Mapping[str, float]]
     traits: frozenset[str]
 
 

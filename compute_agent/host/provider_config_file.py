@@ -105,6 +105,10 @@ SCHEMA = _object(
 _VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
+Inventories = Mapping[str, Mapping[str, float]]
+"""Resource class -> the amounts of its inventory, by field."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Entry:
     """The entry for one provider, identified by ``uuid`` (or ``COMPUTE_NODE``) or ``name``."""
@@ -113,7 +117,7 @@ class Entry:
     """File and position, for messages."""
     uuid: str | None
     name: str | None
-    inventories: Mapping[str, Mapping[str, Any]]
+    inventories: Inventories
     traits: frozenset[str]
 
 
@@ -123,11 +127,11 @@ def read(path: Path) -> list[Entry]:
     broken = jsonschema.exceptions.best_match(_VALIDATOR.iter_errors(content))
     if broken is not None:
         raise _mistake(path, broken.json_path, broken.message)
-    return list(_entries(path, content["providers"]))
+    return list(_entries(path, content))
 
 
-def _entries(path: Path, providers: list[dict[str, Any]]) -> Iterator[Entry]:
-    for index, provider in enumerate(providers):
+def _entries(path: Path, content: Any) -> Iterator[Entry]:
+    for index, provider in enumerate(content["providers"]):
         place = f"$.providers[{index}]"
         named = provider["identification"]
         entry = Entry(
@@ -150,8 +154,8 @@ def _uuid(named: Mapping[str, str]) -> str | None:
     return named["uuid"].lower() if "uuid" in named else None
 
 
-def _inventories(path: Path, place: str, provider: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+def _inventories(path: Path, place: str, provider: Mapping[str, Any]) -> Inventories:
+    found: dict[str, dict[str, float]] = {}
     for index, item in enumerate(provider.get("inventories", {}).get("additional", ())):
         where = f"{place}.inventories.additional[{index}]"
         ((name, given),) = item.items()
@@ -161,7 +165,7 @@ def _inventories(path: Path, place: str, provider: Mapping[str, Any]) -> dict[st
     return found
 
 
-def _inventory(path: Path, where: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _inventory(path: Path, where: str, given: Mapping[str, float]) -> dict[str, float]:
     ratio = float(given.get("allocation_ratio", 1.0))
     if math.isnan(ratio):  # the schema's bounds do not exclude NaN
         raise _mistake(path, where, "allocation_ratio is not a number")

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import os_traits
 from oslo_config import cfg
 
-from compute_agent.host import child_providers, collectors, reserved_topology
+from compute_agent.host import child_providers, collectors, reserved
 from compute_agent.host.allocation_ratios import RATIO_OPTIONS, AllocationRatios
 from compute_agent.host.child_providers import ChildProvider
 from compute_agent.host.host_topology import FreeTopology
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.host.provider_config import KnownProvider, ProviderConfig
-from compute_agent.host.reserved_amounts import ReservedAmounts
-from compute_agent.host.reserved_topology import ReservedTopology
+from compute_agent.host.reserved import ReservedAmounts, ReservedTopology
 from compute_agent.journal.journal import Entry, Journal
 from compute_agent.monitors import HostMonitors
 from compute_agent.virt.driver import ComputeDriver, HostResources
@@ -110,7 +108,10 @@ class ResourceTracker:
             attributes=collectors.collect(figures, self._driver.get_attributes()),
             inventories={**inventories, **added.inventories},
             traits=sorted(traits | added.traits),
-            child_providers=[self._child(child) for child in self._children(entries)],
+            child_providers=[
+                {**dataclasses.asdict(child), "traits": sorted(child.traits)}
+                for child in map(self._with_additions, self._children(entries))
+            ],
         )
 
     def check(self) -> list[KnownProvider]:
@@ -118,7 +119,7 @@ class ResourceTracker:
 
         Raises ConfigurationError.
         """
-        reserved_topology.check_pages(self._conf, self.host, self._driver.get_numa_cells())
+        reserved.check_pages(self._conf, self.host, self._driver.get_numa_cells())
         if self._conf.pci.report_in_placement:
             child_providers.check_devices(self.host, self._driver.get_pci_devices())
         inventories = self._inventories(
@@ -134,8 +135,8 @@ class ResourceTracker:
         traits = self._driver.get_traits() | OWN_TRAITS
         return traits | {CELL_TRAIT} if has_cells else traits
 
-    def _own_provider(self, inventories: Mapping[str, Any]) -> KnownProvider:
-        return KnownProvider(self.node_uuid, self._driver.node, inventories.keys(), is_node=True)
+    def _own_provider(self, inventories: Collection[str]) -> KnownProvider:
+        return KnownProvider(self.node_uuid, self._driver.node, inventories, is_node=True)
 
     def _children(self, entries: Iterable[Entry]) -> list[ChildProvider]:
         both = (place for entry in entries for place in (entry.place, entry.former_place))
@@ -152,15 +153,13 @@ class ResourceTracker:
             return devices
         return child_providers.named(child_providers.counted(devices), self.node_uuid)
 
-    def _child(self, child: ChildProvider) -> dict[str, Any]:
+    def _with_additions(self, child: ChildProvider) -> ChildProvider:
         added = self._provider_config.additions(_known(child))
-        return {
-            "uuid": child.uuid,
-            "name": child.name,
-            "parent_uuid": child.parent_uuid,
-            "inventories": {**child.inventories, **added.inventories},
-            "traits": sorted(child.traits | added.traits),
-        }
+        return dataclasses.replace(
+            child,
+            inventories={**child.inventories, **added.inventories},
+            traits=child.traits | added.traits,
+        )
 
     def _failed_builds(self) -> int:
         if not self._conf.compute.consecutive_build_service_disable_threshold:
@@ -169,8 +168,8 @@ class ResourceTracker:
 
     def _inventories(
         self, resources: HostResources, reserved: ReservedAmounts
-    ) -> dict[str, dict[str, Any]]:
-        inventories = {}
+    ) -> dict[str, dict[str, float | None]]:
+        inventories: dict[str, dict[str, float | None]] = {}
         for kind in RESOURCE_CLASSES:
             total = getattr(resources, kind.field)
             if total < 1:  # placement has no empty inventories

@@ -11,14 +11,12 @@ import collections
 import dataclasses
 import logging
 import math
-from collections.abc import Mapping, Sequence
-from importlib.metadata import EntryPoint
-from typing import Any
+from collections.abc import Sequence
 
 from oslo_config import cfg
-from stevedore import ExtensionManager
 
 from armillary import exception
+from compute_agent import plugin_loading
 from compute_agent.virt.driver import ComputeDriver, Readings
 
 LOG = logging.getLogger(__name__)
@@ -66,27 +64,18 @@ def load_plugins(conf: cfg.ConfigOpts) -> list[MonitorPlugin]:
         )
     if not names:
         return []
-    broken: dict[str, BaseException] = {}
-
-    def note_broken(_: Any, entry_point: EntryPoint, error: BaseException) -> None:
-        broken[entry_point.name] = error
-
-    found: ExtensionManager[Any] = ExtensionManager(NAMESPACE, on_load_failure_callback=note_broken)
-    return [_plugin(name, found, broken) for name in dict.fromkeys(names)]
+    found = plugin_loading.load(NAMESPACE, OPTION, dict.fromkeys(names))
+    return [MonitorPlugin(name, monitor_class) for name, monitor_class in found.items()]
 
 
-def _plugin(
-    name: str, found: ExtensionManager[Any], broken: Mapping[str, BaseException]
-) -> MonitorPlugin:
-    if name in broken:
-        raise exception.ConfigurationError(
-            reason=f"{OPTION}: {name} cannot be loaded: {broken[name]}"
-        ) from broken[name]
-    if name not in found:
-        raise exception.PluginNotFound(
-            option=OPTION, name=name, available=", ".join(sorted(found.names()))
-        )
-    return MonitorPlugin(name, found[name].plugin)
+@dataclasses.dataclass(frozen=True, slots=True)
+class Metric:
+    """A measured value, its time (ISO 8601), and the monitor that measured it."""
+
+    name: str
+    value: float
+    timestamp: str
+    source: str
 
 
 class HostMonitors:
@@ -99,9 +88,9 @@ class HostMonitors:
         self._monitors = {plugin.name: plugin.monitor_class(conf, driver) for plugin in plugins}
         self._failing: set[str] = set()
 
-    def metrics(self) -> list[dict[str, Any]]:
-        """Return all working monitors' metrics: dicts of name, value, timestamp, source."""
-        metrics: list[dict[str, Any]] = []
+    def metrics(self) -> list[Metric]:
+        """Return the metrics of all working monitors."""
+        metrics: list[Metric] = []
         for name, monitor in self._monitors.items():
             try:
                 metrics += _metrics(name, monitor.measure())
@@ -125,15 +114,13 @@ class HostMonitors:
             LOG.info("Monitor %s of host %s works again", name, self._host)
 
 
-def _metrics(source: str, readings: Readings | None) -> list[dict[str, Any]]:
-    """Return readings in wire form. Raises ValueError for values that are not finite numbers."""
+def _metrics(source: str, readings: Readings | None) -> list[Metric]:
+    """Return the readings as metrics. Raises ValueError unless all are finite numbers."""
     if readings is None:
         return []
     for name, value in readings.values.items():
         if isinstance(value, bool) or not math.isfinite(value):
             raise ValueError(f"{name} is {value!r}, not a finite number")
     timestamp = readings.at.isoformat()
-    return [
-        {"name": name, "value": value, "timestamp": timestamp, "source": source}
-        for name, value in sorted(readings.values.items())
-    ]
+    values = sorted(readings.values.items())
+    return [Metric(name, value, timestamp, source) for name, value in values]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Sequence
-from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from oslo_config import cfg
-from stevedore import ExtensionManager
 
 from armillary import exception
+from compute_agent import plugin_loading
 from compute_agent.virt.driver import ComputeDriver
 
 NAMESPACE = "armillary.compute.drivers"
@@ -30,10 +29,10 @@ def make_drivers(conf: cfg.ConfigOpts, names: Sequence[str] | None = None) -> li
 
     Raises PluginNotFound, and ConfigurationError if there are no hosts or duplicate names.
     """
+    named = names or conf.compute.driver
+    found: dict[str, DriverClass] = plugin_loading.load(NAMESPACE, "[compute] driver", named)
     drivers = [
-        driver
-        for name in names or conf.compute.driver
-        for driver in _driver_class(name).make_hosts(conf, Path(conf.state_path))
+        driver for name in named for driver in found[name].make_hosts(conf, Path(conf.state_path))
     ]
     counts = collections.Counter(driver.host for driver in drivers)
     twice = sorted(host for host, count in counts.items() if count > 1)
@@ -44,22 +43,3 @@ def make_drivers(conf: cfg.ConfigOpts, names: Sequence[str] | None = None) -> li
     if not drivers:
         raise exception.ConfigurationError(reason="[compute] driver creates no hosts")
     return drivers
-
-
-def _driver_class(name: str) -> DriverClass:
-    broken: dict[str, BaseException] = {}
-
-    def note_broken(_: Any, entry_point: EntryPoint, error: BaseException) -> None:
-        broken[entry_point.name] = error
-
-    found: ExtensionManager[Any] = ExtensionManager(NAMESPACE, on_load_failure_callback=note_broken)
-    if name in broken:
-        raise exception.ConfigurationError(
-            reason=f"[compute] driver: {name} cannot be loaded: {broken[name]}"
-        ) from broken[name]
-    if name not in found:
-        raise exception.PluginNotFound(
-            option="[compute] driver", name=name, available=", ".join(sorted(found.names()))
-        )
-    driver_class: Any = found[name].plugin
-    return driver_class

@@ -54,7 +54,7 @@ def test_without_limits_and_group_nothing_is_checked(agent: Agent) -> None:
 def test_what_is_not_to_be_built_any_more_is_not_claimed(agent: Agent) -> None:
     """It was deleted while it waited."""
     command = commanded(agent, a_build())
-    agent.commands.delete(command[0].uuid, HOST)
+    agent.work.delete(command[0].uuid, HOST)
     assert not agent.claims.claim(admin_context(), *command)
 
 

@@ -10,7 +10,7 @@ import pytest
 from armillary import exception
 from compute_agent.host import collectors
 from compute_agent.host.host_topology import FreeTopology
-from compute_agent.host.reserved_amounts import ReservedAmounts
+from compute_agent.host.reserved import ReservedAmounts
 from compute_agent.journal.journal import Entry, State
 from compute_agent.virt.driver import ComputeDriver
 from compute_agent.virt.process.process_driver import ProcessDriver

@@ -145,7 +145,7 @@ def test_a_place_is_given_back_when_nothing_is_left_of_the_instance(agent: Agent
     agent.settle()
     before = (reported_cells(agent), free_counts(agent))
     assert report(agent)["placed_instances"] == [instance.uuid]
-    agent.commands.delete(instance.uuid, HOST)
+    agent.work.delete(instance.uuid, HOST)
     assert (reported_cells(agent), free_counts(agent)) == before
     agent.settle()
     assert report(agent)["placed_instances"] == []
@@ -303,7 +303,7 @@ def test_a_claim_made_twice_keeps_its_place(agent: Agent) -> None:
         claim(agent, command)
     command = a_build(numa_topology=pinned(2), pci_requests=[devices("10de")])
     place = claim(agent, command)
-    agent.commands.delete(others[0][0].uuid, HOST)
+    agent.work.delete(others[0][0].uuid, HOST)
     agent.queue.run()
     agent.restart()
     assert claim(agent, command) == place

@@ -12,7 +12,7 @@ import pytest
 from oslo_config import cfg
 
 from armillary import exception
-from compute_agent.monitors import HostMonitors, Monitor, MonitorPlugin, load_plugins
+from compute_agent.monitors import HostMonitors, Metric, Monitor, MonitorPlugin, load_plugins
 from compute_agent.monitors.virt_driver import CPUVirtDriver
 from compute_agent.virt.driver import ComputeDriver, Readings
 from compute_agent.virt.metrics import ALL_METRICS, METRICS, Kind
@@ -74,15 +74,9 @@ def test_one_of_a_kind_is_enough(conf: cfg.ConfigOpts) -> None:
 
 
 def test_metrics_travel_with_time_and_source(conf: cfg.ConfigOpts) -> None:
-    """As a list of dicts."""
     plugin = a_plugin("cpu.mine", lambda: Readings({"cpu.percent": 0.5}, AT))
     assert HostMonitors(conf, [plugin], a_driver(conf)).metrics() == [
-        {
-            "name": "cpu.percent",
-            "value": 0.5,
-            "timestamp": "2030-01-31T00:00:00+00:00",
-            "source": "cpu.mine",
-        }
+        Metric("cpu.percent", 0.5, "2030-01-31T00:00:00+00:00", "cpu.mine")
     ]
 
 
@@ -90,11 +84,11 @@ def test_a_simulated_host_has_the_metrics_that_it_declares(conf: cfg.ConfigOpts)
     """The MetricsWeigher can be tried without load; a host that declares none has none."""
     plugin = MonitorPlugin("cpu.virt_driver", CPUVirtDriver)
     declared = a_driver(conf, f"{SIZE}:metrics=cpu.percent@0.25+cpu.frequency@2400")
-    values = {
-        metric["name"]: metric["value"]
-        for metric in HostMonitors(conf, [plugin], declared).metrics()
+    measured = HostMonitors(conf, [plugin], declared).metrics()
+    assert {metric.name: metric.value for metric in measured} == {
+        "cpu.percent": 0.25,
+        "cpu.frequency": 2400,
     }
-    assert values == {"cpu.percent": 0.25, "cpu.frequency": 2400}
     assert HostMonitors(conf, [plugin], a_driver(conf)).metrics() == []
 
 
@@ -104,7 +98,7 @@ def test_each_kind_has_a_monitor_of_its_own(conf: cfg.ConfigOpts, kind: Kind) ->
     conf.set_override("compute_monitors", [f"{kind}.virt_driver"])
     declared = "+".join(f"{name}@0.5" for name in ALL_METRICS)
     monitors = HostMonitors(conf, load_plugins(conf), a_driver(conf, f"{SIZE}:metrics={declared}"))
-    found = {metric["name"]: metric["source"] for metric in monitors.metrics()}
+    found = {metric.name: metric.source for metric in monitors.metrics()}
     assert found == dict.fromkeys(METRICS[kind], f"{kind}.virt_driver")
 
 
@@ -120,11 +114,11 @@ def test_a_monitor_that_fails_is_logged_once_and_left_out(
     monitors = HostMonitors(conf, plugins, a_driver(conf))
     with caplog.at_level(logging.INFO):
         for _ in range(3):
-            assert [metric["source"] for metric in monitors.metrics()] == ["cpu.mine"]
+            assert [metric.source for metric in monitors.metrics()] == ["cpu.mine"]
         assert caplog.text.count("Monitor broken.mine of host sim-1 failed") == 1
         assert "no such counter" in caplog.text
         outcome[0] = lambda: Readings({"x": 1}, AT)
-        assert [metric["name"] for metric in monitors.metrics()] == ["x", "cpu.percent"]
+        assert [metric.name for metric in monitors.metrics()] == ["x", "cpu.percent"]
         assert caplog.text.count("works again") == 1
 
 

@@ -1,8 +1,9 @@
-"""Reserved NUMA resources of a host: configured huge pages, then memory."""
+"""Resources that each host reserves for itself: amounts, huge pages and memory of NUMA cells."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Self
@@ -155,3 +156,23 @@ def _wrong(text: str, why: str) -> exception.ConfigurationError:
         reason=f"reserved_huge_pages '{text[:200]}': {why}; expected for example "
         "node:0,size:2048,count:64"
     )
+
+
+MIB_PER_GIB = 1024
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReservedAmounts:
+    """vCPUs, memory in MiB and disk in GiB that are never allocated."""
+
+    vcpus: int
+    memory_mb: int
+    disk_gb: int
+
+    @classmethod
+    def of(cls, conf: cfg.ConfigOpts) -> Self:
+        return cls(
+            vcpus=conf.reserved_host_cpus,
+            memory_mb=conf.reserved_host_memory_mb,
+            disk_gb=math.ceil(conf.reserved_host_disk_mb / MIB_PER_GIB),
+        )

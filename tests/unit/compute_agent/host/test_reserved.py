@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from armillary import exception
-from compute_agent.host.reserved_topology import (
+from compute_agent.host.reserved import (
+    ReservedAmounts,
     ReservedPages,
     ReservedTopology,
     check_pages,
@@ -13,7 +16,7 @@ from compute_agent.host.reserved_topology import (
     without_reserved,
 )
 from objects.numa import HostCell, HostTopology, InstanceCell, InstanceTopology, PagePool, fit
-from tests.fixtures.agent import Agent
+from tests.fixtures.agent import Agent, agent_conf
 
 HUGE = 2048
 
@@ -120,3 +123,11 @@ def test_a_host_has_to_have_the_pages(agent: Agent, cell_id: int) -> None:
     with pytest.raises(exception.ConfigurationError, match="of host h"):
         check_pages(agent.conf, "h", [a_cell(0, huge=64)])
     check_pages(agent.conf, "h", [a_cell(0, huge=65), a_cell(1, huge=65)])
+
+
+def test_disk_is_rounded_up_to_whole_gib(tmp_path: Path) -> None:
+    """A started GiB is kept back whole."""
+    conf = agent_conf(tmp_path)
+    conf.set_override("reserved_host_cpus", 2)
+    conf.set_override("reserved_host_disk_mb", 1025)
+    assert ReservedAmounts.of(conf) == ReservedAmounts(vcpus=2, memory_mb=512, disk_gb=2)
