@@ -25,13 +25,11 @@ from compute_agent.host.resource_tracker import ResourceTracker
 from compute_agent.interface import ComputeAPI
 from compute_agent.journal.journal import Journal, Kind, Report
 from compute_agent.monitors import HostMonitors, load_plugins
-from compute_agent.reporting.conductor_lease import ConductorLease
 from compute_agent.reporting.outbox import SENDERS, Outbox
 from compute_agent.reporting.reconcile import Reconciler
 from compute_agent.reporting.reporter import Reporter
-from compute_agent.reporting.staleness_check import StalenessCheck
+from compute_agent.reporting.staleness_check import ConductorLease, StalenessCheck
 from compute_agent.virt.driver import ComputeDriver
-from compute_agent.work.build_commands import BuildCommands
 from compute_agent.work.command_execution import CommandExecution
 from compute_agent.work.instance_work import InstanceWork
 from compute_agent.work.work_queue import WorkQueue
@@ -116,13 +114,6 @@ class ComputeManager:
             queue=self._queue,
             outbox=self._outbox,
             staleness_check=staleness_check,
-            on_change=self._touch,
-        )
-        self._commands = BuildCommands(
-            journal=self._journal,
-            drivers=self._drivers,
-            work=self._work,
-            outbox=self._outbox,
             on_change=self._touch,
         )
         self._command_work = CommandExecution(
@@ -218,13 +209,12 @@ class ComputeManager:
         if self._reporter is not None:
             self._reporter.touch_all()
 
-    # Calls from the cell conductor ----------------------------------------------------------------
+    # Calls from the cell conductor, as ComputeAPI declares them -----------------------------------
 
     def build_instance(
         self, context: RequestContext, instance: Instance, request_spec: RequestSpec
     ) -> None:
-        """Queue a build and report its result; see ``ComputeAPI``."""
-        self._commands.build(context, instance, request_spec)
+        self._work.build_all(context, [(instance, request_spec)])
 
     def build_instances(
         self,
@@ -232,33 +222,27 @@ class ComputeManager:
         instances: Sequence[Instance],
         request_specs: Sequence[RequestSpec],
     ) -> None:
-        """Queue several builds; see ``ComputeAPI``."""
-        self._commands.build_all(context, list(zip(instances, request_specs, strict=True)))
+        self._work.build_all(context, list(zip(instances, request_specs, strict=True)))
 
     def delete_instance(self, context: RequestContext, instance_uuid: str, host: str) -> None:
-        """Queue a delete and report it; see ``ComputeAPI``."""
-        self._commands.delete(checked_uuid("instance_uuid", instance_uuid), host)
+        self._work.delete(checked_uuid("instance_uuid", instance_uuid), host)
 
     def forget_attempt(
         self, context: RequestContext, instance_uuid: str, host: str, attempt: int
     ) -> None:
-        """Queue the cleanup of an attempt, without a report; see ``ComputeAPI``."""
-        self._commands.forget(checked_uuid("instance_uuid", instance_uuid), host, attempt)
+        self._work.forget(checked_uuid("instance_uuid", instance_uuid), host, attempt)
 
     def execute(self, context: RequestContext, command: InstanceCommand) -> None:
-        """Execute one step of an operation and send the answer; see ``ComputeAPI``."""
         self._command_work.take(context, command)
 
     def abort_command(
         self, context: RequestContext, instance_uuid: str, host: str, sequence: int
     ) -> None:
-        """Abort a live migration; see ``ComputeAPI``."""
         self._command_work.abort(checked_uuid("instance_uuid", instance_uuid), host, sequence)
 
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, host: str, lines: int | None
     ) -> str:
-        """Return the end of a guest's console output; see ``ComputeAPI``."""
         driver = self._drivers.get(host)
         if driver is None:
             raise exception.HostNotFound(host=host)
@@ -278,7 +262,7 @@ class ComputeManager:
 
     def _note_stale(self, report: Report) -> None:
         """Clean up after a stale report; the reconciler finds the remains of a stale command."""
-        self._commands.forget_stale(report)
+        self._work.forget_stale(report)
         if report.kind is Kind.COMMAND_ANSWERED:
             self._doubt(report.host, report.instance_uuid)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Self
 
 from oslo_config import cfg
 
@@ -61,7 +61,6 @@ class Step:
         return float(self.conf.compute.shutdown_timeout_seconds)
 
     def fail(self, reason: str) -> exception.OperationFailed:
-        """Return an error for this step."""
         return exception.OperationFailed(
             operation=self.command.verb,
             instance_uuid=self.uuid,
@@ -77,12 +76,9 @@ class Outcome:
     change: Change = NO_CHANGE
     answer: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
-
-def state_of(guest: GuestInfo) -> State:
-    """Return the entry state that corresponds to a guest's power state."""
-    return State.RUNNING if guest.power_state == RUNNING else State.ENDED
-
-
-def power_of(guest: GuestInfo) -> dict[str, Any]:
-    """Return a guest's power state as sent to the conductor."""
-    return {"power_state": guest.power_state, "exit_code": guest.exit_code}
+    @classmethod
+    def of(cls, guest: GuestInfo, change: Change = NO_CHANGE) -> Self:
+        """Return a change with the guest's state, and its power state as the answer."""
+        state = State.RUNNING if guest.power_state == RUNNING else State.ENDED
+        change = dataclasses.replace(change, state=state, exit_code=guest.exit_code)
+        return cls(change, {"power_state": guest.power_state, "exit_code": guest.exit_code})

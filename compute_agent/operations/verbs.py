@@ -1,28 +1,214 @@
-"""Table of the functions that execute each verb."""
+"""Operation steps that an agent executes: one function per verb, and their table."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
-from compute_agent.operations import arrival, departure, power, resize
-from compute_agent.operations.step import Outcome, Step
+from armillary import exception
+from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.journal.command_log import Change
+from compute_agent.journal.journal import State
+from compute_agent.operations.step import Outcome, Step, Superseded
+from compute_agent.virt.driver import GuestInfo
 from objects.instances.instance_command import Verb
 
+# A guest that stays on its host -------------------------------------------------------------------
+
+
+def power_off(step: Step) -> Outcome:
+    """Shut the guest down."""
+    guest = step.driver.power_off(step.uuid, grace_seconds=step.grace_seconds)
+    return _in_place(step, guest)
+
+
+def power_on(step: Step) -> Outcome:
+    """Start a guest that is off."""
+    return _in_place(step, step.driver.power_on(step.instance, step.place))
+
+
+def reboot(step: Step) -> Outcome:
+    """Restart the guest."""
+    guest = step.driver.reboot(
+        step.instance,
+        step.place,
+        is_hard=bool(step.arguments.get("is_hard")),
+        grace_seconds=step.grace_seconds,
+    )
+    return _in_place(step, guest)
+
+
+def _in_place(step: Step, guest: GuestInfo) -> Outcome:
+    """Record the guest's state, and its attempt in case a move returned unnoticed."""
+    entry = step.entry
+    is_known = entry is None or entry.attempt == step.instance.attempt
+    return Outcome.of(guest, Change(instance=None if is_known else step.instance))
+
+
+def rebuild(step: Step) -> Outcome:
+    """Destroy the guest and build it again from the command's image."""
+    if not step.write(Change(state=State.ENDED, instance=step.instance)):
+        return Outcome()
+    step.driver.destroy(step.uuid)
+    return Outcome.of(_spawn(step))
+
+
+def resize(step: Step) -> Outcome:
+    """Give the guest its new flavor; both sizes stay claimed until the resize is confirmed."""
+    place = _claim_resize(step)
+    is_on = bool(step.arguments.get("is_on"))
+    return Outcome.of(step.driver.resize(step.instance, place, is_on=is_on))
+
+
+def _claim_resize(step: Step) -> InstancePlacement:
+    entry, spec = step.entry, step.command.request_spec
+    if entry is None or spec is None:
+        raise step.fail("the guest does not exist here, or the command has no request spec")
+    if entry.attempt == step.instance.attempt:
+        return step.place
+    return _claim(step, Change(instance=step.instance, request_spec=spec, keeps_former=True))
+
+
+def settle(step: Step) -> Outcome:
+    """Release the resources of the former size."""
+    return Outcome(Change(drops_former=True))
+
+
+# At a destination ---------------------------------------------------------------------------------
+
+
+def claim(step: Step) -> Outcome:
+    """Claim the resources that the instance needs here."""
+    _claim_arrival(step)
+    return Outcome()
+
+
+def _claim_arrival(step: Step) -> InstancePlacement:
+    """Claim and record it; an existing claim of the same attempt is kept."""
+    entry, instance, spec = step.entry, step.instance, step.command.request_spec
+    if (
+        entry is not None
+        and entry.state is State.ARRIVING
+        and entry.attempt == instance.attempt
+        and not entry.is_resized_from(instance)
+    ):
+        return step.place
+    if spec is None:
+        raise step.fail("the command has no request spec, so nothing can be claimed")
+    return _claim(step, Change(state=State.ARRIVING, instance=instance, request_spec=spec))
+
+
+def _claim(step: Step, change: Change) -> InstancePlacement:
+    """Claim the resources of the command's request spec; record them with the change."""
+    assert change.request_spec is not None
+    place = step.claims.claim_arrival(
+        step.context,
+        step.instance,
+        change.request_spec,
+        lambda place: step.write(dataclasses.replace(change, place=place)),
+    )
+    if place is None:
+        raise Superseded
+    return place
+
+
+def attach(step: Step) -> Outcome:
+    """Take over a guest that was detached at its source."""
+    guest = step.driver.attach(
+        step.instance,
+        step.place,
+        step.arguments.get("migration_payload") or {},
+        is_on=bool(step.arguments.get("is_on")),
+    )
+    return Outcome.of(guest, Change(instance=step.instance))
+
+
+def spawn(step: Step) -> Outcome:
+    """Build the guest where it was claimed."""
+    return Outcome.of(_spawn(step), Change(instance=step.instance))
+
+
+def _spawn(step: Step) -> GuestInfo:
+    guest = step.driver.spawn(step.instance, step.place)
+    if not step.arguments.get("is_on", True):
+        guest = step.driver.power_off(step.uuid, grace_seconds=step.grace_seconds)
+    return guest
+
+
+def prepare_live(step: Step) -> Outcome:
+    """Claim resources, and prepare to receive a running guest."""
+    place = _claim_arrival(step)
+    destination = step.driver.prepare_live(step.instance, place, step.arguments.get("source") or {})
+    return Outcome(answer={"destination": destination})
+
+
+def complete_live(step: Step) -> Outcome:
+    """Finish a live migration at the destination."""
+    guest = step.driver.complete_live(step.instance, step.place)
+    return Outcome.of(guest, Change(instance=step.instance))
+
+
+# At a source --------------------------------------------------------------------------------------
+
+
+def detach(step: Step) -> Outcome:
+    """Power the guest off, and return what the destination needs to take it over."""
+    migration_payload = step.driver.detach(step.uuid, grace_seconds=step.grace_seconds)
+    return Outcome(Change(state=State.LEAVING), {"migration_payload": migration_payload})
+
+
+def keep(step: Step) -> Outcome:
+    """Keep a guest after a cancelled move or resize, with its former resources."""
+    entry = step.entry
+    is_on = bool(step.arguments.get("is_on"))
+    former = None if entry is None else entry.former_place
+    if entry is not None and entry.is_resized_from(step.instance):
+        guest = step.driver.resize(step.instance, former or step.place, is_on=is_on)
+    elif is_on:
+        guest = step.driver.power_on(step.instance, step.place)
+    else:
+        guest = step.driver.power_off(step.uuid, grace_seconds=0.0)
+    return Outcome.of(guest, Change(instance=step.instance, place=former, drops_former=True))
+
+
+def drop(step: Step) -> Outcome:
+    """Remove the instance from this host."""
+    step.driver.destroy(step.uuid)
+    return Outcome(Change(is_gone=True))
+
+
+def describe_live(step: Step) -> Outcome:
+    """Return what a destination must know about a running guest."""
+    return Outcome(answer={"source": step.driver.describe_live(step.uuid)})
+
+
+def live_migrate(step: Step) -> Outcome:
+    """Migrate the running guest, unless the migration was aborted while it was queued."""
+    has_begun = step.entry is not None and step.entry.state is State.LEAVING
+    if not has_begun and step.watch.is_aborted():
+        raise exception.LiveMigrationAborted(instance_uuid=step.uuid)
+    step.write(Change(state=State.LEAVING))
+    total_mb = step.instance.flavor.memory_mb
+    step.watch.progress(total_mb=total_mb, remaining_mb=total_mb)  # no longer queued
+    step.driver.live_migrate(step.instance, step.arguments.get("destination") or {}, step.watch)
+    return Outcome()
+
+
 VERBS: dict[Verb, Callable[[Step], Outcome]] = {
-    Verb.POWER_OFF: power.power_off,
-    Verb.POWER_ON: power.power_on,
-    Verb.REBOOT: power.reboot,
-    Verb.REBUILD: power.rebuild,
-    Verb.CLAIM: arrival.claim,
-    Verb.SPAWN: arrival.spawn,
-    Verb.ATTACH: arrival.attach,
-    Verb.PREPARE_LIVE: arrival.prepare_live,
-    Verb.COMPLETE_LIVE: arrival.complete_live,
-    Verb.DETACH: departure.detach,
-    Verb.KEEP: departure.keep,
-    Verb.DROP: departure.drop,
-    Verb.DESCRIBE_LIVE: departure.describe_live,
-    Verb.LIVE_MIGRATE: departure.live_migrate,
-    Verb.RESIZE: resize.resize,
-    Verb.SETTLE: resize.settle,
+    Verb.POWER_OFF: power_off,
+    Verb.POWER_ON: power_on,
+    Verb.REBOOT: reboot,
+    Verb.REBUILD: rebuild,
+    Verb.CLAIM: claim,
+    Verb.SPAWN: spawn,
+    Verb.ATTACH: attach,
+    Verb.PREPARE_LIVE: prepare_live,
+    Verb.COMPLETE_LIVE: complete_live,
+    Verb.DETACH: detach,
+    Verb.KEEP: keep,
+    Verb.DROP: drop,
+    Verb.DESCRIBE_LIVE: describe_live,
+    Verb.LIVE_MIGRATE: live_migrate,
+    Verb.RESIZE: resize,
+    Verb.SETTLE: settle,
 }

@@ -66,11 +66,9 @@ class Reconciler:
         self._loop.start()
 
     def stop(self, wait_seconds: float) -> None:
-        """Stop reconciling."""
         self._loop.stop(wait_seconds)
 
     def request(self) -> None:
-        """Request a reconciliation."""
         self._is_requested.set()
         self._loop.wake()
 
@@ -156,7 +154,6 @@ class Reconciler:
         return listed
 
     def _ask_moving(self, hosts: Sequence[str]) -> set[reconcile_plan.Key]:
-        """Return the instances being moved."""
         moving: set[reconcile_plan.Key] = set()
         for first in range(0, len(hosts), HOSTS_PER_MESSAGE_MAX):
             found = self._conductor.list_migrating_instances(
@@ -167,7 +164,7 @@ class Reconciler:
 
     def _execute(self, action: reconcile_plan.Action) -> None:
         host, uuid = action.key
-        service_metrics.reconciled(type(action).__name__.lower())
+        service_metrics.RECONCILED.add(type(action).__name__.lower())
         match action:
             case reconcile_plan.Destroy():
                 self._destroy(action)

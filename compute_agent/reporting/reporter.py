@@ -84,11 +84,9 @@ class Reporter:
         """Hosts not recorded since startup, whose provider trees may need a reshape."""
 
     def start(self) -> None:
-        """Start reporting changes."""
         self._loop.start()
 
     def stop(self, wait_seconds: float) -> None:
-        """Stop reporting."""
         self._loop.stop(wait_seconds)
 
     def touch(self, host: str) -> None:

@@ -1,4 +1,4 @@
-"""Steps of building and destroying an instance, each recorded in the journal first.
+"""Build and delete commands: recorded first, then executed in steps, repeated or rejected.
 
 Every step is idempotent: after a crash the journal contains an instance's state, and the work
 resumes from there.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from oslo_utils import timeutils
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from compute_agent.host.claims import Claims
-from compute_agent.journal.journal import Entry, Journal, State
+from compute_agent.journal.journal import Acceptance, Entry, Journal, Kind, Report, State
 from compute_agent.reporting.outbox import Outbox
 from compute_agent.reporting.staleness_check import OUT_OF_REACH, StalenessCheck
 from compute_agent.virt.driver import ComputeDriver, GuestInfo
@@ -27,13 +27,18 @@ from objects.request_spec import RequestSpec
 LOG = logging.getLogger(__name__)
 
 RUNNING = "running"
+LEAVES_A_GUEST = (Kind.BUILD_SUCCEEDED, Kind.INSTANCE_ENDED)
+"""Kinds of reports whose guest must be destroyed if the report is stale."""
 
 BuildContent = tuple[Instance, RequestSpec]
 """The instance to build and its request spec."""
 
 
 class InstanceWork:
-    """Runs builds and deletes on the drivers through the queue. ``on_change`` gets the host."""
+    """Builds and deletes instances through the queue. ``on_change`` gets the host.
+
+    The cell conductor's commands may be duplicate, late or out of order.
+    """
 
     def __init__(
         self,
@@ -55,11 +60,93 @@ class InstanceWork:
         self._on_change = on_change
         self._unknown_hosts: set[str] = set()
 
-    def start_build(
+    # Commands -------------------------------------------------------------------------------------
+
+    def build_all(self, context: RequestContext, builds: Sequence[BuildContent]) -> None:
+        """Build instances, each on its host as its attempt; report the results.
+
+        All are recorded before the first one starts.
+        """
+        carried = [build for build in builds if self._is_here(build[0])]
+        accepted = self._journal.accept_builds(carried)
+        for command, acceptance in zip(carried, accepted, strict=True):
+            self._begin(context.for_instance(command[0].uuid), command, acceptance)
+
+    def _is_here(self, instance: Instance) -> bool:
+        """Return whether the agent manages an instance's node; reject the build if not."""
+        driver = self._drivers.get(str(instance.host))
+        if driver is not None and instance.node in (None, driver.node):
+            return True
+        self._refuse(instance, not_carried(instance.uuid, str(instance.host)))
+        return False
+
+    def _begin(self, context: RequestContext, command: BuildContent, accepted: Acceptance) -> None:
+        instance, _spec = command
+        host, uuid, attempt = str(instance.host), instance.uuid, instance.attempt
+        LOG.info("%s: build attempt %d on %s: %s", uuid, attempt, host, accepted.value)
+        match accepted:
+            case Acceptance.NEW:
+                self._start_build(context, host, uuid, command)
+                self._on_change(host)
+            case Acceptance.REPEATED:
+                self._repeat(context, host, uuid, attempt)
+            case Acceptance.OVER:
+                reason = "this attempt has already ended"
+                over = exception.BuildFailed(instance_uuid=uuid, host=host, reason=reason)
+                self._refuse(instance, over)
+            case Acceptance.IGNORED:
+                pass
+
+    def delete(self, uuid: str, host: str) -> None:
+        """Destroy the instance and report it, even if there is none."""
+        if not self._carries(host, uuid):
+            return
+        LOG.info("%s: deleting on %s", uuid, host)
+        self._journal.begin_delete(host, uuid)
+        self.start_destroy(host, uuid)
+        self._on_change(host)
+
+    def forget(self, uuid: str, host: str, attempt: int) -> None:
+        """Destroy the remains of an attempt, without a report."""
+        if not self._carries(host, uuid):
+            return
+        LOG.info("%s: cleaning up attempt %d on %s", uuid, attempt, host)
+        if self._journal.begin_forget(host, uuid, attempt):
+            self.start_destroy(host, uuid)
+            self._on_change(host)
+
+    def forget_stale(self, report: Report) -> None:
+        """Destroy an instance that was moved to another host or deleted."""
+        if report.kind in LEAVES_A_GUEST:
+            self.forget(report.instance_uuid, report.host, report.attempt)
+
+    def _repeat(self, context: RequestContext, host: str, uuid: str, attempt: int) -> None:
+        if self._journal.report_again(host, uuid, attempt):
+            self._outbox.wake()
+            return
+        entry = self._journal.find(host, uuid)
+        if entry is not None and entry.state is State.BUILDING:
+            self._resume_build(context, entry)
+
+    def _refuse(self, instance: Instance, error: exception.BuildFailed) -> None:
+        LOG.warning("%s: %s", instance.uuid, error)
+        fault = make_fault(instance.uuid, instance.attempt, str(instance.host), error)
+        self._journal.refuse_build(instance, fault)
+        self._outbox.wake()
+
+    def _carries(self, host: str, uuid: str) -> bool:
+        if host in self._drivers:
+            return True
+        LOG.warning("%s: command for host %s, which this agent does not manage", uuid, host)
+        return False
+
+    # Work from the journal ------------------------------------------------------------------------
+
+    def _start_build(
         self, context: RequestContext, host: str, uuid: str, command: BuildContent | None = None
     ) -> None:
         """Queue a build from the journal; ``command`` is the entry's content, if just written."""
-        self._queue.build((host, uuid), lambda: self.build(context, host, uuid, command))
+        self._queue.build((host, uuid), lambda: self._build(context, host, uuid, command))
 
     def start_destroy(self, host: str, uuid: str) -> None:
         """Queue the destruction of an instance that the journal marks as deleting."""
@@ -77,9 +164,9 @@ class InstanceWork:
                 self.start_destroy(*entry.key)
             else:
                 context = admin_context(entry.request_id).for_instance(entry.instance_uuid)
-                self.resume_build(context, entry)
+                self._resume_build(context, entry)
 
-    def resume_build(self, context: RequestContext, entry: Entry) -> None:
+    def _resume_build(self, context: RequestContext, entry: Entry) -> None:
         """Resume a build, unless it is queued or running."""
         if self._queue.is_in_hand(entry.key):
             return
@@ -87,9 +174,9 @@ class InstanceWork:
             "%s: resuming attempt %d of its build on %s",
             entry.instance_uuid, entry.attempt, entry.host,
         )  # fmt: skip
-        self.start_build(context, *entry.key)
+        self._start_build(context, *entry.key)
 
-    def build(
+    def _build(
         self, context: RequestContext, host: str, uuid: str, command: BuildContent | None = None
     ) -> None:
         """Build an instance, unless a delete or a later attempt superseded it."""

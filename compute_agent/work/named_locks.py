@@ -16,7 +16,6 @@ class NamedLocks:
 
     @contextlib.contextmanager
     def hold(self, name: Hashable) -> Iterator[None]:
-        """Hold the lock for a name."""
         with self._guard:
             lock, users = self._locks.get(name, (threading.Lock(), 0))
             self._locks[name] = (lock, users + 1)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compute_agent.reporting.conductor_lease import ConductorLease
+from compute_agent.reporting.staleness_check import ConductorLease
 from tests.fixtures.agent import agent_conf
 
 DOWN_SECONDS = 60

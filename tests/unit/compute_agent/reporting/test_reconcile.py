@@ -119,7 +119,7 @@ def test_what_changed_since_the_question_is_left_alone(
 
     def late(context: RequestContext, **arguments: Any) -> list[Instance]:
         known = list(answer(context, **arguments))
-        agent.commands.delete(instance.uuid, HOST)
+        agent.work.delete(instance.uuid, HOST)
         agent.settle()
         return known
 

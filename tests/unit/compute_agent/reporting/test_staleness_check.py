@@ -101,7 +101,7 @@ def test_a_command_before_one_that_was_forgotten_is_late(agent: Agent) -> None:
     agent.contact.in_doubt = False
     agent.command_work.take(admin_context(), commanded(instance, spec, Verb.POWER_OFF, 4))
     agent.settle()
-    agent.commands.forget(instance.uuid, HERE, instance.attempt)
+    agent.work.forget(instance.uuid, HERE, instance.attempt)
     agent.settle()
     agent.command_work.take(admin_context(), commanded(instance, spec, Verb.SPAWN, 3))
     agent.settle()

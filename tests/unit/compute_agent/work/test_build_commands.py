@@ -82,7 +82,7 @@ def test_what_the_agent_does_not_carry_is_refused(agent: Agent, host: str, node:
 def test_a_delete_is_reported_also_when_nothing_is_there(agent: Agent) -> None:
     """The conductor waits for it."""
     instance, spec = a_build()
-    agent.commands.delete(instance.uuid, HOST)
+    agent.work.delete(instance.uuid, HOST)
     agent.build(instance, spec)
     agent.settle()
     assert agent.conductor.reported("instance_deleted") == [(HOST, instance.uuid)]
@@ -92,18 +92,18 @@ def test_a_delete_is_reported_also_when_nothing_is_there(agent: Agent) -> None:
 def test_a_delete_twice_is_fine(agent: Agent) -> None:
     """While it is under way, and when it is done."""
     uuid = running(agent)
-    agent.commands.delete(uuid, HOST)
-    agent.commands.delete(uuid, HOST)
+    agent.work.delete(uuid, HOST)
+    agent.work.delete(uuid, HOST)
     agent.settle()
-    agent.commands.delete(uuid, HOST)
+    agent.work.delete(uuid, HOST)
     agent.settle()
     assert agent.conductor.reported("instance_deleted") == [(HOST, uuid)] * 2
 
 
 def test_a_command_for_a_host_that_is_not_carried_is_left_alone(agent: Agent) -> None:
     """Nothing is said about a host that cannot be looked at."""
-    agent.commands.delete(a_build()[0].uuid, "unknown")
-    agent.commands.forget(a_build()[0].uuid, "unknown", 1)
+    agent.work.delete(a_build()[0].uuid, "unknown")
+    agent.work.forget(a_build()[0].uuid, "unknown", 1)
     agent.settle()
     assert agent.conductor.reports == []
 
@@ -112,7 +112,7 @@ def test_a_forgotten_attempt_goes_without_a_word(agent: Agent) -> None:
     """Its instance lives on another host."""
     uuid = running(agent)
     agent.conductor.reports.clear()
-    agent.commands.forget(uuid, HOST, 1)
+    agent.work.forget(uuid, HOST, 1)
     agent.settle()
     assert (agent.guests(), agent.states(), agent.conductor.reports) == (set(), {}, [])
 
@@ -138,7 +138,7 @@ def build_that_fails(agent: Agent, uuid: str) -> None:
 def delete(agent: Agent, uuid: str) -> None:
     if uuid in agent.conductor.instances:
         agent.conductor.instances[uuid].task_state = "deleting"
-    agent.commands.delete(uuid, HOST)
+    agent.work.delete(uuid, HOST)
     agent.settle()
 
 
@@ -154,7 +154,7 @@ def give_away(agent: Agent, uuid: str) -> None:
     if agent.conductor.instances[uuid].host == HOST:
         moved = agent.conductor.instances[uuid].with_values(host="elsewhere", attempt=2)
         agent.conductor.instances[uuid] = moved
-    agent.commands.forget(uuid, HOST, 1)
+    agent.work.forget(uuid, HOST, 1)
     agent.settle()
 
 

@@ -214,8 +214,8 @@ def test_a_command_that_a_delete_overtakes_changes_nothing(
     driver = agent.drivers[THERE]
 
     def overtaken(*args: Any, **kwargs: Any) -> GuestInfo:
-        agent.commands.delete(instance.uuid, THERE)
-        agent.commands.delete(instance.uuid, HERE)
+        agent.work.delete(instance.uuid, THERE)
+        agent.work.delete(instance.uuid, HERE)
         return type(driver).spawn(driver, *args, **kwargs)
 
     monkeypatch.setattr(driver, "spawn", overtaken)

@@ -113,7 +113,7 @@ def test_a_delete_during_the_build_wins(agent: Agent, monkeypatch: pytest.Monkey
 
     def overtaken(instance: Instance) -> GuestInfo:
         guest = spawn(driver, instance)
-        agent.commands.delete(instance.uuid, HOST)
+        agent.work.delete(instance.uuid, HOST)
         return guest
 
     monkeypatch.setattr(driver, "spawn", overtaken)
@@ -148,7 +148,7 @@ def test_a_destroy_that_fails_is_taken_up_again(
 
     with monkeypatch.context() as patch:
         patch.setattr(agent.drivers[HOST], "destroy", stuck)
-        agent.commands.delete(instance.uuid, HOST)
+        agent.work.delete(instance.uuid, HOST)
         with pytest.raises(TimeoutError):
             agent.queue.run()
         agent.queue.line.clear()
@@ -168,7 +168,7 @@ def test_what_is_in_hand_is_not_taken_up_twice(agent: Agent) -> None:
 def test_builds_of_a_host_that_was_taken_away_go_elsewhere(agent: Agent) -> None:
     """They are reported as failed; what was being deleted there waits for the host."""
     deleted = running(agent, OTHER_HOST)
-    agent.commands.delete(deleted.uuid, OTHER_HOST)
+    agent.work.delete(deleted.uuid, OTHER_HOST)
     gone = told_to_build(agent, OTHER_HOST)
     agent.hosts = (HOST,)
     agent.restart()
@@ -206,7 +206,7 @@ def test_a_guest_that_vanished_has_ended_without_an_exit_code(agent: Agent) -> N
 def test_what_is_being_built_or_deleted_has_not_ended(agent: Agent) -> None:
     """No guest is there yet, or any more."""
     told_to_build(agent)
-    agent.commands.delete(told_to_build(agent).uuid, HOST)
+    agent.work.delete(told_to_build(agent).uuid, HOST)
     agent.work.report_stopped_guests()
     assert sorted(agent.states().values()) == ["building", "deleting"]
 
