@@ -7,7 +7,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.http import authentication
-from armillary.http.authentication import ADMIN, HEADER, Authenticate, Facts
+from armillary.http.authentication import ADMIN, HEADER, Authenticate, Caller
 from armillary.http.tokens import with_implied_roles
 
 
@@ -21,7 +21,7 @@ def make_authenticate(conf: cfg.ConfigOpts) -> Authenticate:
     return authentication.make_authenticate(conf, trusting={"noauth": of_noauth})
 
 
-def of_noauth(req: falcon.Request) -> Facts | None:
+def of_noauth(req: falcon.Request) -> Caller | None:
     """Trust every token: none is the administrator, ``USER:PROJECT`` is that user."""
     token = authentication.token_of(req) if req.get_header(HEADER) else ADMIN
     named = authentication.named_in(token)
@@ -29,4 +29,4 @@ def of_noauth(req: falcon.Request) -> Facts | None:
         return None
     user, project = named
     roles = with_implied_roles([ADMIN if user == ADMIN else "member"])
-    return {"user_id": user, "project_id": project, "roles": roles}
+    return Caller(user, project, roles)

@@ -18,9 +18,7 @@ class RequestContext(oslo_context.RequestContext):
         self.instance_uuid = instance_uuid
 
     def to_dict(self) -> dict[str, Any]:
-        values: dict[str, Any] = super().to_dict()
-        values["instance_uuid"] = self.instance_uuid
-        return values
+        return {**super().to_dict(), "instance_uuid": self.instance_uuid}
 
     def for_instance(self, instance_uuid: str) -> RequestContext:
         """Return a copy whose log lines carry the instance's UUID."""

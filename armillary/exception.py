@@ -21,12 +21,12 @@ class ArmillaryError(Exception):
     def __init__(self, message: str | None = None, **kwargs: Any) -> None:
         self.kwargs = kwargs
         if message is None:
-            message = self._render(kwargs)
+            message = self._render(**kwargs)
         self.message = message
         super().__init__(message)
 
     @classmethod
-    def _render(cls, kwargs: dict[str, Any]) -> str:
+    def _render(cls, /, **kwargs: Any) -> str:
         try:
             return cls.template % kwargs
         except (KeyError, TypeError, ValueError):

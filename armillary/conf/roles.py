@@ -46,30 +46,24 @@ GROUPS: dict[str, Readers] = {
 }
 """Group -> programs that read its options, other than those of ``OPTIONS``."""
 
+_OF_CONDUCTORS = (
+    "default_schedule_zone", "enable_new_services", "allow_resize_to_same_host",
+    "resize_confirm_window", "reclaim_instance_interval", "shelved_offload_time",
+)  # fmt: skip
+_OF_AGENTS = (
+    "my_ip", "reserved_host_cpus", "reserved_host_memory_mb", "reserved_host_disk_mb",
+    "reserved_huge_pages", "cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio",
+    "initial_cpu_allocation_ratio", "initial_ram_allocation_ratio",
+    "initial_disk_allocation_ratio", "max_concurrent_builds", "max_concurrent_live_migrations",
+    "update_resources_interval", "compute_monitors",
+)  # fmt: skip
+"""Options of [DEFAULT] that only these read."""
+
 OPTIONS: dict[tuple[str, str], Readers] = {
     ("DEFAULT", "workers"): (API, CONDUCTOR, PLACEMENT, SCHEDULER),
     ("DEFAULT", "default_availability_zone"): (CONDUCTOR, SCHEDULER),
-    ("DEFAULT", "default_schedule_zone"): (CONDUCTOR,),
-    ("DEFAULT", "enable_new_services"): (CONDUCTOR,),
-    ("DEFAULT", "allow_resize_to_same_host"): (CONDUCTOR,),
-    ("DEFAULT", "resize_confirm_window"): (CONDUCTOR,),
-    ("DEFAULT", "reclaim_instance_interval"): (CONDUCTOR,),
-    ("DEFAULT", "shelved_offload_time"): (CONDUCTOR,),
-    ("DEFAULT", "my_ip"): (COMPUTE,),
-    ("DEFAULT", "reserved_host_cpus"): (COMPUTE,),
-    ("DEFAULT", "reserved_host_memory_mb"): (COMPUTE,),
-    ("DEFAULT", "reserved_host_disk_mb"): (COMPUTE,),
-    ("DEFAULT", "reserved_huge_pages"): (COMPUTE,),
-    ("DEFAULT", "cpu_allocation_ratio"): (COMPUTE,),
-    ("DEFAULT", "ram_allocation_ratio"): (COMPUTE,),
-    ("DEFAULT", "disk_allocation_ratio"): (COMPUTE,),
-    ("DEFAULT", "initial_cpu_allocation_ratio"): (COMPUTE,),
-    ("DEFAULT", "initial_ram_allocation_ratio"): (COMPUTE,),
-    ("DEFAULT", "initial_disk_allocation_ratio"): (COMPUTE,),
-    ("DEFAULT", "max_concurrent_builds"): (COMPUTE,),
-    ("DEFAULT", "max_concurrent_live_migrations"): (COMPUTE,),
-    ("DEFAULT", "update_resources_interval"): (COMPUTE,),
-    ("DEFAULT", "compute_monitors"): (COMPUTE,),
+    **{("DEFAULT", name): (CONDUCTOR,) for name in _OF_CONDUCTORS},
+    **{("DEFAULT", name): (COMPUTE,) for name in _OF_AGENTS},
     ("upgrade_levels", "cell_conductor"): (COMPUTE, CONDUCTOR),
     ("upgrade_levels", "conductor"): (API, CONDUCTOR, SCHEDULER),
     ("upgrade_levels", "placement"): (CONDUCTOR, SCHEDULER),

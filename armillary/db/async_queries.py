@@ -76,7 +76,6 @@ class AsyncQueries:
             _close(connection)
 
     def close(self) -> None:
-        """Close the idle connections."""
         while (connection := self._take()) is not None:
             _close(connection)
 

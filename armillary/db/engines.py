@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from oslo_db.sqlalchemy import engines as oslo_engines
@@ -11,7 +13,7 @@ from sqlalchemy import Engine, event, exc
 from sqlalchemy.engine import URL, make_url
 
 from armillary import concurrency, exception
-from armillary.db import sqlite, tls
+from armillary.db import sqlite
 
 DRIVERS = {
     "sqlite": "sqlite+pysqlite",
@@ -53,7 +55,7 @@ def parse_url(connection: str, name: str) -> URL:
             f"The connection of the {name} database uses {url.drivername}; allowed: "
             f"{', '.join(sorted({*DRIVERS.values()}))}"
         )
-    tls.check_files(url, name)
+    check_files(url, name)
     return url.set(drivername=drivername)
 
 
@@ -150,3 +152,35 @@ def _on_connect(engine: Engine, *statements: str) -> None:
             for statement in statements:
                 cursor.execute(statement)
         dbapi_connection.commit()
+
+
+AUTHORITIES = ("sslrootcert", "ssl_ca")
+OTHERS = ("sslcert", "sslkey", "sslcrl", "ssl_cert", "ssl_key")
+_OF_THE_SYSTEM = "system"
+"""PostgreSQL's keyword for the system's authorities."""
+
+
+def check_files(url: URL, name: str) -> None:
+    """Raise ConfigurationError for a TLS file that is unreadable or contains no authority.
+
+    The driver would only find out when it connects, and a permanent mistake would look like a
+    temporary outage.
+    """
+    for option in (*AUTHORITIES, *OTHERS):
+        path = url.query.get(option)
+        if isinstance(path, str) and path != _OF_THE_SYSTEM:
+            _check(Path(path), option, name)
+
+
+def _check(path: Path, option: str, name: str) -> None:
+    try:
+        if option in AUTHORITIES:
+            ssl.create_default_context(cafile=path)
+        else:
+            path.read_bytes()
+    except (OSError, ssl.SSLError) as error:
+        reason = error.strerror or str(error)
+        raise exception.ConfigurationError(
+            f"The connection of the {name} database names {option}={path}, which cannot be "
+            f"used: {reason}; expected a PEM file that this service may read"
+        ) from error

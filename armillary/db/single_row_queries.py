@@ -35,7 +35,6 @@ class SingleRowQueries:
         return self._ask_new(self._engine.connect(), statement)
 
     def close(self) -> None:
-        """Return all connections to the pool."""
         while (connection := self._take()) is not None:
             connection.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,21 @@ TOKEN_CHARACTERS_MAX = 512
 ADMIN = "admin"
 CONFIRMED = "Confirmed"
 
-Facts = dict[str, Any]
-"""The sender's part of a ``RequestContext``."""
 
-Authenticate = Callable[[falcon.Request], Facts | None]
+@dataclasses.dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sent a request: the sender's part of a ``RequestContext``."""
+
+    user_id: str | None
+    project_id: str | None
+    roles: list[str]
+    domain_id: str | None = None
+    user_domain_id: str | None = None
+    project_domain_id: str | None = None
+    system_scope: str | None = None
+
+
+Authenticate = Callable[[falcon.Request], Caller | None]
 """Takes a request; returns who sent it, None if that is not proven."""
 
 
@@ -43,11 +55,11 @@ class _Authentication:
         self._is_admin = is_admin
 
     def _set_caller(self, req: falcon.Request) -> None:
-        facts = self._authenticate(req)
-        if facts is None:
+        caller = self._authenticate(req)
+        if caller is None:
             raise exception.Unauthorized
         context = RequestContext(
-            **facts,
+            **dataclasses.asdict(caller),
             request_id=req.context.request_id,
             global_request_id=req.context.global_request_id,
             overwrite=True,
@@ -100,35 +112,31 @@ def make_authenticate(
     return lambda req: of_token_file(req, tokens)
 
 
-def of_token_file(req: falcon.Request, tokens: TokenFile) -> Facts | None:
+def of_token_file(req: falcon.Request, tokens: TokenFile) -> Caller | None:
     """Return the identity of the token from the token file."""
     token = token_of(req)
     identity = tokens.find_identity(token) if token else None
     if identity is None:
         return None
-    return {
-        "user_id": identity.user,
-        "project_id": identity.project,
-        "roles": with_implied_roles(identity.roles),
-    }
+    return Caller(identity.user, identity.project, with_implied_roles(identity.roles))
 
 
-def of_keystone(req: falcon.Request) -> Facts | None:
+def of_keystone(req: falcon.Request) -> Caller | None:
     """Return the identity that keystonemiddleware, which validated the token, put into the headers.
 
     The middleware removes such headers of the client.
     """
     if req.get_header("X-Identity-Status") != CONFIRMED:
         return None
-    return {
-        "user_id": req.get_header("X-User-Id"),
-        "project_id": req.get_header("X-Project-Id"),
-        "domain_id": req.get_header("X-Domain-Id"),
-        "user_domain_id": req.get_header("X-User-Domain-Id"),
-        "project_domain_id": req.get_header("X-Project-Domain-Id"),
-        "system_scope": req.get_header("OpenStack-System-Scope"),
-        "roles": listed(req.get_header("X-Roles")),
-    }
+    return Caller(
+        user_id=req.get_header("X-User-Id"),
+        project_id=req.get_header("X-Project-Id"),
+        roles=listed(req.get_header("X-Roles")),
+        domain_id=req.get_header("X-Domain-Id"),
+        user_domain_id=req.get_header("X-User-Domain-Id"),
+        project_domain_id=req.get_header("X-Project-Domain-Id"),
+        system_scope=req.get_header("OpenStack-System-Scope"),
+    )
 
 
 def token_of(req: falcon.Request) -> str | None:

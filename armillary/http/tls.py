@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 from cheroot.makefile import StreamReader, StreamWriter
 from cheroot.ssl import Adapter
@@ -138,12 +139,12 @@ class TlsAdapter(Adapter):
     def bind(self, sock: socket.socket) -> socket.socket:
         return sock
 
-    def wrap(self, sock: socket.socket) -> tuple[ssl.SSLSocket, dict[str, Any]]:
+    def wrap(self, sock: socket.socket) -> tuple[ssl.SSLSocket, WSGIEnvironment]:
         context = self._renewed.current()
         wrapped = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         return wrapped, dict(_ENVIRONMENT)
 
-    def get_environ(self) -> dict[str, Any]:
+    def get_environ(self) -> WSGIEnvironment:
         return dict(_ENVIRONMENT)
 
     def makefile(self, sock: Any, mode: str = "r", bufsize: int = -1) -> Any:

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from oslo_config import cfg
 
@@ -77,14 +78,14 @@ class TrustedHosts:
         self._origins = set(origins)
         self._unchecked_methods = unchecked_methods
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         if not self._is_trusted(_host_of(f"//{environ.get('HTTP_HOST', 'localhost')}")):
             return self._refuse("Host", environ, start_response)
         if not self._is_trusted_origin(environ):
             return self._refuse("Origin", environ, start_response)
         return self._app(environ, start_response)
 
-    def _is_trusted_origin(self, environ: dict[str, Any]) -> bool:
+    def _is_trusted_origin(self, environ: WSGIEnvironment) -> bool:
         origin = environ.get("HTTP_ORIGIN")
         if origin is None or environ["REQUEST_METHOD"] in self._unchecked_methods:
             return True
@@ -94,7 +95,7 @@ class TrustedHosts:
         return host is not None and (is_loopback(host) or host in self._allowed)
 
     def _refuse(
-        self, header: str, environ: dict[str, Any], start_response: Callable[..., Any]
+        self, header: str, environ: WSGIEnvironment, start_response: StartResponse
     ) -> list[bytes]:
         value = str(environ.get(f"HTTP_{header.upper()}"))[:SHOWN_MAX]
         LOG.warning(

@@ -23,9 +23,14 @@ def wrapped(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
     sections = conf.list_all_sections()
     if CORS_SECTION in sections:
         # outside Keystone: a browser sends a preflight request without a token
-        app = _with_cors(app, conf)
+        from oslo_middleware import cors
+
+        app = cors.CORS(app, conf)
     if PROXY_SECTION in sections:
-        app = _with_proxy_headers(app, conf)
+        # it uses the proxy's address in locations, if enable_proxy_headers_parsing is set
+        from oslo_middleware import http_proxy_to_wsgi
+
+        app = http_proxy_to_wsgi.HTTPProxyToWSGI(app, conf)
     return app
 
 
@@ -38,16 +43,3 @@ def _with_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
 
     settings = {"oslo_config_config": conf, "delay_auth_decision": True}
     return auth_token.AuthProtocol(app, settings)
-
-
-def _with_cors(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
-    from oslo_middleware import cors
-
-    return cors.CORS(app, conf)
-
-
-def _with_proxy_headers(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
-    """Use the proxy's address in locations, if ``enable_proxy_headers_parsing`` is set."""
-    from oslo_middleware import http_proxy_to_wsgi
-
-    return http_proxy_to_wsgi.HTTPProxyToWSGI(app, conf)

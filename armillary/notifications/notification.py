@@ -37,7 +37,6 @@ class Notification:
         return self.payload.of(self.facts).wire_form()
 
     def unversioned(self) -> dict[str, Any]:
-        """Return the payload as plain values."""
         return {name: _plain(value) for name, value in self.facts.items()}
 
     def line(self) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Notifier: one non-blocking method per kind of event, called by services.
 
 No method raises or blocks, whatever the state of the message bus. With notifications turned off,
-each costs one comparison.
+each costs one comparison. Payloads are plain values read at once, since their objects keep
+changing; objects are read by attribute, so versioned objects and table rows both work.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import Any, Protocol
 
 from armillary.conf.notifications import VM_AND_TASK_STATE, VM_STATE
 from armillary.context import RequestContext
-from armillary.notifications import payload_values
 from armillary.notifications.notification import ERROR, INFO, Notification
 from objects.notifications.base import NotificationPayload
 from objects.notifications.infrastructure import (
@@ -86,8 +86,8 @@ class Notifier:
         """
         if self._outbox is None:
             return
-        told = payload_values.of_instance(instance)
-        told["action"], told["fault"] = action, payload_values.of_fault(fault)
+        told = _of_instance(instance)
+        told["action"], told["fault"] = action, fault and _read(fault, _FAULT)
         name = action if phase is None else f"{action}.{phase}"
         self._tell(context, f"instance.{name}", InstanceActionPayload, told)
 
@@ -102,7 +102,7 @@ class Notifier:
         """Notify that an instance's states differ from the old ones."""
         if self._outbox is None:
             return
-        told = payload_values.of_instance(instance)
+        told = _of_instance(instance)
         is_other_state = told["state"] != old_state
         is_other_task = told["task_state"] != old_task_state
         if not is_other_state and not is_other_task:
@@ -119,7 +119,7 @@ class Notifier:
         """Notify that work on an instance failed on a host; ``error`` is a fault or exception."""
         if self._outbox is None:
             return
-        fault = payload_values.of_fault(error) or {}
+        fault = _read(error, _FAULT)
         told = {
             "exception": type(error).__name__,
             "message": str(fault.get("message") or error),
@@ -155,7 +155,7 @@ class Notifier:
         """Notify that a scheduler was asked for hosts (start) or has selected them (end)."""
         if self._outbox is None:
             return
-        told = payload_values.of_request(spec, instance_uuids)
+        told = _of_request(spec, instance_uuids)
         told["hosts"] = None if hosts is None else list(hosts)
         self._tell(context, f"scheduler.select_destinations.{phase}", RequestSpecPayload, told)
 
@@ -172,7 +172,7 @@ class Notifier:
         """Notify that build_instances, migrate_server or rebuild_server found no host."""
         if self._outbox is None:
             return
-        told = payload_values.of_request(spec, instance_uuids)
+        told = _of_request(spec, instance_uuids)
         told["reason"], told["state"] = reason, state
         self._tell(context, f"compute_task.{task}.error", ComputeTaskPayload, told)
 
@@ -181,7 +181,7 @@ class Notifier:
     def service(self, context: RequestContext | None, action: str, service: Any) -> None:
         """Notify that a service was created, changed or removed: create, update, delete."""
         if self._outbox is not None:
-            told = payload_values.of_service(service)
+            told = _read(service, _SERVICE)
             self._tell(context, f"service.{action}", ServiceStatusPayload, told)
 
     def aggregate(
@@ -189,13 +189,15 @@ class Notifier:
     ) -> None:
         """Notify of create, delete, add_host, remove_host, update_metadata, update_prop."""
         if self._outbox is not None:
-            told = payload_values.of_aggregate(aggregate)
+            told = _read(aggregate, _AGGREGATE)
+            told["hosts"], told["metadata"] = list(aggregate.hosts), dict(aggregate.metadata)
             self._tell(context, f"aggregate.{action}.{phase}", AggregatePayload, told)
 
     def server_group(self, context: RequestContext | None, action: str, group: Any) -> None:
         """Notify of create, delete, add_member."""
         if self._outbox is not None:
-            told = payload_values.of_group(group)
+            told = _read(group, _GROUP)
+            told["rules"], told["members"] = dict(group.rules), list(group.members)
             self._tell(context, f"server_group.{action}", ServerGroupPayload, told)
 
     def metrics_update(
@@ -232,3 +234,66 @@ class Notifier:
 
 SILENT = Notifier("silent", None)
 """Sends nothing: for notifications that are turned off, and as default."""
+
+
+_INSTANCE = (
+    "uuid", "name", "project_id", "user_id", "request_id", "reservation_id", "cell_uuid", "host",
+    "node", "availability_zone", "task_state", "power_state", "attempt", "created_at", "updated_at",
+    "launched_at", "deleted_at",
+)  # fmt: skip
+_SERVICE = (
+    "uuid", "host", "binary", "version", "up", "disabled", "disabled_reason", "forced_down",
+    "last_seen_up",
+)  # fmt: skip
+_AGGREGATE = ("id", "uuid", "name")
+_GROUP = ("uuid", "name", "project_id", "user_id", "policy")
+_FAULT = ("code", "message", "attempt", "host")
+"""The part of a fault that users may see; its details are for administrators only."""
+_FLAVOR = ("name", "vcpus", "memory_mb", "root_gb", "ephemeral_gb", "swap_mb")
+_IMAGE = ("id", "name")
+
+
+def _of_instance(instance: Any) -> dict[str, Any]:
+    facts = _read(instance, _INSTANCE)
+    facts["state"] = _value(instance, "vm_state")
+    facts["flavor"] = _some(_value(instance, "flavor"), _FLAVOR)
+    facts["image"] = _some(_value(instance, "image"), _IMAGE)
+    facts["metadata"] = _metadata(instance)
+    return facts
+
+
+def _of_request(spec: Any, instance_uuids: Sequence[str]) -> dict[str, Any]:
+    names = ("num_instances", "project_id", "user_id", "availability_zone")
+    return {
+        **_read(spec, names),
+        "instance_uuids": list(instance_uuids),
+        "flavor": _some(_value(spec, "flavor"), _FLAVOR),
+        "image": _some(_value(spec, "image"), _IMAGE),
+    }
+
+
+def _read(thing: Any, names: Sequence[str]) -> dict[str, Any]:
+    return {name: _value(thing, name) for name in names}
+
+
+def _value(thing: Any, name: str) -> Any:
+    """Return an attribute, None if it is missing or not set."""
+    try:
+        return getattr(thing, name, None)
+    except NotImplementedError:  # an unset field of an object
+        return None
+
+
+def _metadata(instance: Any) -> dict[str, str]:
+    found = _value(instance, "metadata_")  # SQLAlchemy reserves the name metadata
+    return dict(_value(instance, "metadata") if found is None else found)
+
+
+def _some(thing: Any, names: Sequence[str]) -> dict[str, Any] | None:
+    """Return selected values of an object, or of the wire form in which a table stores it."""
+    if thing is None:
+        return None
+    if isinstance(thing, Mapping):
+        data = next((value for key, value in thing.items() if key.endswith(".data")), thing)
+        return {name: data.get(name) for name in names if name in data}
+    return {name: value for name in names if (value := _value(thing, name)) is not None}

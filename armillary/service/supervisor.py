@@ -60,7 +60,6 @@ class Supervisor:
         self._notifier.reloading()
 
     def stopping(self) -> None:
-        """Note that the service is stopping."""
         if not self._is_stopping:
             self._is_stopping = True
             self._notifier.stopping()

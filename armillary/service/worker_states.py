@@ -62,7 +62,6 @@ class WorkerStates:
         _HEADER.pack_into(self._memory, 0, self.failed_start_code, 1)
 
     def mark_reloading(self) -> None:
-        """Mark the ready workers as reloading."""
         for index in range(self.workers):
             state, beat = self.read(index)
             if state is WorkerState.READY:

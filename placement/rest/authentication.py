@@ -6,7 +6,7 @@ import falcon
 from oslo_config import cfg
 
 from armillary.http import authentication
-from armillary.http.authentication import ADMIN, Authenticate, Facts
+from armillary.http.authentication import ADMIN, Authenticate, Caller
 
 
 def make_authenticate(conf: cfg.ConfigOpts) -> Authenticate:
@@ -15,7 +15,7 @@ def make_authenticate(conf: cfg.ConfigOpts) -> Authenticate:
     return authentication.make_authenticate(conf, trusting=trusting)
 
 
-def of_trusted_token(req: falcon.Request) -> Facts | None:
+def of_trusted_token(req: falcon.Request) -> Caller | None:
     """Trust the token ``USER`` or ``USER:PROJECT`` and the related headers.
 
     The user admin has the role admin and any other one none, unless ``X-Roles`` lists roles.
@@ -23,20 +23,20 @@ def of_trusted_token(req: falcon.Request) -> Facts | None:
     return _trusted(req, authentication.token_of(req))
 
 
-def of_noauth(req: falcon.Request) -> Facts | None:
+def of_noauth(req: falcon.Request) -> Caller | None:
     """Trust a token in the same way; a request without one acts as the administrator."""
     return _trusted(req, authentication.token_of(req) or ADMIN)
 
 
-def _trusted(req: falcon.Request, token: str | None) -> Facts | None:
+def _trusted(req: falcon.Request, token: str | None) -> Caller | None:
     named = authentication.named_in(token)
     if named is None:
         return None
     user, project = named
     roles = req.get_header("X-Roles")
-    return {
-        "user_id": user,
-        "project_id": req.get_header("X-Project-Id") or project,
-        "system_scope": req.get_header("OpenStack-System-Scope"),
-        "roles": authentication.listed(roles) if roles else [ADMIN] if user == ADMIN else [],
-    }
+    return Caller(
+        user,
+        req.get_header("X-Project-Id") or project,
+        authentication.listed(roles) if roles else [ADMIN] if user == ADMIN else [],
+        system_scope=req.get_header("OpenStack-System-Scope"),
+    )
