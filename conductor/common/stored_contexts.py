@@ -16,7 +16,5 @@ def to_plain(context: RequestContext) -> dict[str, Any]:
 
 
 def from_plain(stored: Mapping[str, Any]) -> RequestContext:
-    """Return the context to continue the work with; this thread's log lines carry it, too."""
-    context = RequestContext(**{name: stored.get(name) for name in _FIELDS})
-    context.update_store()
-    return context
+    """Return the context to continue the work with."""
+    return RequestContext(**{name: stored.get(name) for name in _FIELDS})
