@@ -5,11 +5,17 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import prometheus_client
 from oslo_config import cfg
 
+if TYPE_CHECKING:
+    from armillary.http.server import HttpServer
+
 PREFIX = "armillary"
+SCRAPES_MAX = 2
+"""Maximum number of scrapes answered at the same time."""
 DEFAULT_BUCKETS = prometheus_client.Histogram.DEFAULT_BUCKETS
 
 
@@ -75,13 +81,17 @@ def process_metrics() -> Metrics:
     return Metrics(prometheus_client.REGISTRY)
 
 
-def serve(conf: cfg.ConfigOpts, worker: int) -> None:
+def serve(conf: cfg.ConfigOpts, worker: int) -> HttpServer | None:
     """Expose the metrics on ``[metrics] port`` plus the worker's number; port 0 exposes none.
 
-    Raises ``OSError`` when the port is in use.
+    Raises ``ConfigurationError`` when the port is in use.
     """
-    if conf.metrics.port:
-        registry = process_metrics().registry
-        prometheus_client.start_http_server(
-            conf.metrics.port + worker, addr=str(conf.metrics.listen), registry=registry
-        )
+    if not conf.metrics.port:
+        return None
+    from armillary.http.server import HttpServer
+
+    app = prometheus_client.make_wsgi_app(process_metrics().registry)
+    host, port = str(conf.metrics.listen), conf.metrics.port + worker
+    server = HttpServer(app, host=host, port=port, threads=SCRAPES_MAX)
+    server.start()
+    return server

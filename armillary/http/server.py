@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import ipaddress
 import logging
+import resource
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -17,14 +18,13 @@ from cheroot import server as cheroot_server
 from cheroot import wsgi
 
 from armillary import exception
-from armillary.http.tls import TlsAdapter, TlsFiles, complete_handshake
+from armillary.http.connections import BodyRoom, Limits, PatientConnection, Sender, crowded_out
+from armillary.http.tls import TlsAdapter, TlsFiles
 
 LOG = logging.getLogger(__name__)
 
-HEADER_BYTES_MAX = 65536
-BACKLOG_MAX = 128
-WAITING_CONNECTIONS_MAX = 1000
-CLIENT_TIMEOUT_SECONDS = 60
+BACKLOG_MAX = 1024
+IDLE_SECONDS_MAX = 60
 START_SECONDS_MAX = 60.0
 DRAIN_SECONDS_MAX = 86400  # the service bounds it by graceful_shutdown_timeout
 POLL_SECONDS = 0.01
@@ -84,27 +84,46 @@ class _Request(cheroot_server.HTTPRequest):
             self.conn.wfile.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
 
 
-class _Connection(cheroot_server.HTTPConnection):
+class _Connection(PatientConnection):
     RequestHandlerClass = _Request
-
-    def communicate(self) -> bool:
-        is_new = isinstance(self.socket, ssl.SSLSocket) and self.socket.version() is None
-        if is_new and not complete_handshake(self.socket):
-            return False
-        if is_new:
-            self.socket.settimeout(self.server.timeout)
-        result: bool = super().communicate()  # type: ignore[no-untyped-call]
-        return result
 
 
 class _Server(wsgi.Server):
     """cheroot's server with our limits, and its errors in our log."""
 
     ConnectionClass = _Connection
-    max_request_header_size = HEADER_BYTES_MAX
-    keep_alive_conn_limit = WAITING_CONNECTIONS_MAX
     expiration_interval = STOP_DELAY_SECONDS
     refusal: Refusal | None = None
+
+    def __init__(self, *args: Any, limits: Limits, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.limits = limits
+        self.max_request_header_size = limits.head_bytes_max
+        self.keep_alive_conn_limit = limits.connections_max
+        self.room = BodyRoom(limits.bodies_bytes_max)
+        self.sender = Sender(self, limits)
+
+    def process_conn(self, conn: PatientConnection) -> None:
+        """Queue a connection for a worker. Called for new ones by the selecting thread only."""
+        if conn.is_new:
+            conn.is_new = False
+            self._make_room()
+        super().process_conn(conn)
+
+    def put_conn(self, conn: PatientConnection) -> None:
+        """Wait for more of a connection, or send the rest of its answer first."""
+        if conn.outgoing.unsent:
+            self.sender.take(conn, stays=True)
+        else:
+            super().put_conn(conn)
+
+    def _make_room(self) -> None:
+        selector = self._connections._selector  # type: ignore[attr-defined]
+        waiting = {conn: fd for fd, conn in list(selector.connections) if conn is not self}
+        victim = crowded_out(list(waiting), self.limits)
+        if victim is not None:
+            selector.unregister(waiting[victim])
+            victim.close()
 
     @staticmethod
     def bind_socket(sock: socket.socket, bind_addr: Any) -> socket.socket:
@@ -128,7 +147,8 @@ class HttpServer:
     sizes itself: an answer with status 413 closes the connection; after any other answer the rest
     of the body is read. Malformed requests are answered by ``refusal``, or in plain text. With
     ``tls`` it serves HTTPS only, and checks by ``clock`` (seconds) whether the TLS files have
-    changed; raises ConfigurationError if they are invalid.
+    changed; raises ConfigurationError if they are invalid. ``limits`` keep slow clients from using
+    up threads and memory.
     """
 
     def __init__(
@@ -141,8 +161,10 @@ class HttpServer:
         reuse_port: bool = False,
         refusal: Refusal | None = None,
         tls: TlsFiles | None = None,
+        limits: Limits | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        limits = _that_files_allow(limits or Limits())
         self._server = _Server(
             (host, port),
             app,
@@ -150,10 +172,11 @@ class HttpServer:
             max=threads,
             server_name="armillary",
             request_queue_size=BACKLOG_MAX,
-            timeout=CLIENT_TIMEOUT_SECONDS,
+            timeout=IDLE_SECONDS_MAX,
             shutdown_timeout=DRAIN_SECONDS_MAX,
-            accepted_queue_size=WAITING_CONNECTIONS_MAX,
+            accepted_queue_size=limits.connections_max,
             reuse_port=reuse_port,
+            limits=limits,
         )
         self._server.refusal = refusal
         if tls is not None:
@@ -213,6 +236,7 @@ class HttpServer:
         self._thread.join()
         if self._stopper.ident is not None:
             self._stopper.join()
+        self._server.sender.stop()
 
     def _serve(self) -> None:
         # Prepared here and not in start(): worker threads inherit this thread's daemon flag, so a
@@ -225,4 +249,16 @@ class HttpServer:
             return
         finally:
             self._is_decided.set()
+        self._server.sender.start()
         self._server.serve()
+
+
+def _that_files_allow(limits: Limits) -> Limits:
+    """Return limits that leave half of the process's file descriptors to all else."""
+    files_max, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = files_max // 2 if files_max > 0 else limits.connections_max
+    return dataclasses.replace(
+        limits,
+        connections_max=min(limits.connections_max, allowed),
+        connections_per_address_max=min(limits.connections_per_address_max, allowed),
+    )

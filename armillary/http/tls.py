@@ -19,7 +19,7 @@ from armillary import exception
 
 LOG = logging.getLogger(__name__)
 
-HANDSHAKE_SECONDS_MAX = 10.0
+_REFUSAL_SECONDS_MAX = 1.0
 _LOOK_SECONDS = 1.0
 _ENVIRONMENT = {"wsgi.url_scheme": "https", "HTTPS": "on"}
 _PLAIN_HTTP = "HTTP_REQUEST"
@@ -130,7 +130,7 @@ class ReloadingContext:
 
 
 class TlsAdapter(Adapter):
-    """cheroot's TLS adapter; the handshake runs in the worker thread, not while accepting."""
+    """cheroot's TLS adapter; the handshake is left to the connection."""
 
     def __init__(self, files: TlsFiles, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(files.cert_file, files.key_file)
@@ -151,14 +151,19 @@ class TlsAdapter(Adapter):
         return (StreamReader if "r" in mode else StreamWriter)(sock, mode, bufsize)
 
 
-def complete_handshake(connection: Any) -> bool:
-    """Perform the handshake of a new connection; return False if it fails and it must be closed.
+class NeedsMore(Exception):
+    """The handshake cannot go on before the client sends more."""
 
-    A client that speaks plain HTTP gets a plain-text error.
+
+def continue_handshake(connection: Any) -> bool:
+    """Go on with the handshake of a non-blocking connection; return False if it has failed.
+
+    A client that speaks plain HTTP gets a plain-text error. Raises NeedsMore.
     """
     try:
-        connection.settimeout(HANDSHAKE_SECONDS_MAX)
         connection.do_handshake()
+    except (ssl.SSLWantReadError, ssl.SSLWantWriteError) as error:
+        raise NeedsMore from error
     except ssl.SSLError as error:
         LOG.info("A TLS handshake failed: %s", error.reason or error)
         if error.reason == _PLAIN_HTTP:
@@ -172,7 +177,7 @@ def complete_handshake(connection: Any) -> bool:
 
 def _reply_in_plain_http(connection: ssl.SSLSocket) -> None:
     with socket.socket(fileno=os.dup(connection.fileno())) as plain:  # its owner also closes it
-        plain.settimeout(HANDSHAKE_SECONDS_MAX)
+        plain.settimeout(_REFUSAL_SECONDS_MAX)
         try:
             plain.sendall(_REFUSAL)
             plain.shutdown(socket.SHUT_WR)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import urllib.request
+from collections.abc import Iterator
 
 import prometheus_client
 import pytest
@@ -13,6 +14,9 @@ from armillary import metrics
 from armillary.conf import metrics as metrics_options
 from armillary.conf import register
 from armillary.metrics import Metrics
+from tests.fixtures.slow_clients import SlowClients, many_files
+
+__all__ = ["many_files"]
 
 
 @pytest.fixture
@@ -57,24 +61,33 @@ def test_a_process_has_one_set() -> None:
     assert metrics.process_metrics() is metrics.process_metrics()
 
 
-def test_nothing_is_shown_unless_asked(
-    conf: cfg.ConfigOpts, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_shown_unless_asked(conf: cfg.ConfigOpts) -> None:
     """Port 0, the default, opens none."""
-
-    def refuse(*_arguments: object, **_more: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(prometheus_client, "start_http_server", refuse)
-    metrics.serve(conf, 0)
+    assert metrics.serve(conf, 0) is None
 
 
-def test_each_worker_has_a_port(conf: cfg.ConfigOpts) -> None:
-    """Worker 1 is on the port after worker 0."""
+@pytest.fixture
+def metrics_port(conf: cfg.ConfigOpts) -> Iterator[int]:
+    """Return the port of worker 1, which follows that of worker 0."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     conf.set_override("port", port - 1, group="metrics")
-    metrics.serve(conf, 1)
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+    server = metrics.serve(conf, 1)
+    assert server is not None
+    yield port
+    server.stop()
+    server.wait()
+
+
+def test_each_worker_has_a_port(metrics_port: int) -> None:
+    """It shows what the process counts."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics", timeout=20) as answer:
         assert b"process_cpu_seconds_total" in answer.read()
+
+
+@pytest.mark.usefixtures("many_files")
+def test_metrics_are_shown_beside_500_slow_clients(metrics_port: int) -> None:
+    """A client that reaches the port cannot blind the monitoring."""
+    with SlowClients(("127.0.0.1", metrics_port), b"GET /metrics HTTP/1.1\r\n", b"X"):
+        test_each_worker_has_a_port(metrics_port)

@@ -1,0 +1,252 @@
+"""Slow clients use up neither threads nor memory: requests of others are served meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import http.client
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from armillary.http.connections import Limits, crowded_out
+from armillary.http.server import HttpServer
+from armillary.http.tls import TlsFiles
+from tests.fixtures.authority import CertificateAuthority
+from tests.fixtures.slow_clients import SlowClients, many_files
+
+__all__ = ["many_files"]
+
+SECONDS_MAX = 60.0
+LARGE = b"x" * 1_000_000
+
+
+def application(environ: Any, start_response: Callable[..., Any]) -> list[bytes]:
+    """Return the body that was sent, or much for a path that says so."""
+    length = int(environ.get("CONTENT_LENGTH") or 0)
+    body = environ["wsgi.input"].read(length)
+    if environ["PATH_INFO"] == "/large":
+        body = LARGE
+    start_response("200 OK", [("Content-Length", str(len(body)))])
+    return [body]
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., HttpServer]]:
+    servers: list[HttpServer] = []
+
+    def start(**more: Any) -> HttpServer:
+        server = HttpServer(application, host="127.0.0.1", **{"port": 0, "threads": 2, **more})
+        servers.append(server)
+        server.start()
+        return server
+
+    yield start
+    for server in servers:
+        server.stop()
+        server.wait()
+
+
+def post(server: HttpServer, body: bytes, context: ssl.SSLContext | None = None) -> bytes:
+    connection = (
+        http.client.HTTPConnection(*server.address, timeout=SECONDS_MAX)
+        if context is None
+        else http.client.HTTPSConnection(*server.address, timeout=SECONDS_MAX, context=context)
+    )
+    with contextlib.closing(connection):
+        connection.request("POST", "/", body)
+        return connection.getresponse().read()
+
+
+def read_all(sock: socket.socket) -> bytes:
+    received = b""
+    while more := sock.recv(65536):
+        received += more
+    return received
+
+
+@pytest.mark.usefixtures("many_files")
+@pytest.mark.parametrize(
+    ("beginning", "drip"),
+    [
+        pytest.param(b"", b"", id="say-nothing"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n", b"X-A: b\r\n", id="never-end-their-head"),
+        pytest.param(
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n", b"x", id="slow-body"
+        ),
+        pytest.param(
+            b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 99\r\n\r\n",
+            b"",
+            id="expect-to-be-asked",
+        ),
+        pytest.param(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n", b"", id="never-read"),
+        pytest.param(
+            b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\n", b"X", id="slow-second-request"
+        ),
+    ],
+)
+def test_others_are_served_beside_500_slow_clients(
+    serve: Callable[..., HttpServer], beginning: bytes, drip: bytes
+) -> None:
+    """With two threads for requests."""
+    server = serve()
+    with SlowClients(server.address, beginning, drip):
+        assert [post(server, body) for body in (b"1", b"2", b"3")] == [b"1", b"2", b"3"]
+
+
+@pytest.mark.usefixtures("many_files")
+def test_others_are_served_beside_silent_handshakes(
+    serve: Callable[..., HttpServer], certificate_authority: CertificateAuthority
+) -> None:
+    """A client that connects for TLS and says no more, or says half of it."""
+    issued = certificate_authority.issue("api")
+    server = serve(tls=TlsFiles(str(issued.cert_file), str(issued.key_file)))
+    context = ssl.create_default_context(cafile=str(certificate_authority.ca_file))
+    with (
+        SlowClients(server.address, b"", b""),
+        SlowClients(server.address, b"\x16\x03\x01\x02\x00", b""),
+    ):
+        assert post(server, b"1", context) == b"1"
+
+
+def test_a_request_that_does_not_end_in_time_is_refused(serve: Callable[..., HttpServer]) -> None:
+    """However often a part of it comes."""
+    server = serve(limits=Limits(receive_seconds_max=0.3))
+    with socket.create_connection(server.address, timeout=SECONDS_MAX) as sock:
+        sock.sendall(b"GET / HTTP/1.1\r\n")
+        received = b""
+        while not received:
+            with contextlib.suppress(OSError):
+                sock.sendall(b"X")
+            sock.settimeout(0.05)
+            with contextlib.suppress(TimeoutError):
+                received = sock.recv(65536)
+        assert received.startswith(b"HTTP/1.1 408 ")
+
+
+@dataclasses.dataclass(frozen=True)
+class Waiting:
+    """A connection as far as it matters for which one is closed."""
+
+    remote_addr: str
+    waits_since: float
+    is_receiving: bool = False
+
+
+@pytest.mark.parametrize(
+    ("waiting", "closed"),
+    [
+        ([], None),
+        ([Waiting("a", 1), Waiting("b", 2)], None),
+        ([Waiting("a", 1), Waiting("b", 3), Waiting("b", 2)], 2),
+        ([Waiting("b", 1), Waiting("b", 2, True), Waiting("b", 3, True)], 1),
+        ([Waiting("a", 1, True), Waiting("b", 5), Waiting("b", 4), Waiting("c", 2)], 2),
+    ],
+    ids=["none", "room", "many-of-an-address", "in-a-request-first", "of-the-largest-address"],
+)
+def test_the_longest_waiting_of_too_many_is_closed(waiting: list[Any], closed: int | None) -> None:
+    """Of the address with the most, and one in the middle of a request first."""
+    limits = Limits(connections_max=4, connections_per_address_max=2)
+    victim = crowded_out(waiting, limits)
+    assert victim == (None if closed is None else waiting[closed])
+
+
+def test_a_slow_connection_makes_room_for_others(serve: Callable[..., HttpServer]) -> None:
+    """When a server has as many as it may have."""
+    server = serve(limits=Limits(connections_max=3))
+    with contextlib.ExitStack() as opened:
+        slow = opened.enter_context(socket.create_connection(server.address))
+        slow.sendall(b"GET /")
+        slow.setblocking(False)
+        for _ in range(100):
+            opened.enter_context(socket.create_connection(server.address))
+            with contextlib.suppress(BlockingIOError):
+                assert slow.recv(1) == b""
+                break
+            assert post(server, b"1") == b"1"
+        else:
+            pytest.fail("it is still open")
+
+
+def test_large_bodies_have_a_limit_together(serve: Callable[..., HttpServer]) -> None:
+    """One that is too much is refused, small ones are served."""
+    limits = Limits(small_body_bytes=100, body_bytes_max=1000, bodies_bytes_max=1500)
+    server = serve(limits=limits)
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n"
+    with socket.create_connection(server.address, timeout=SECONDS_MAX) as first:
+        first.sendall(head + b"x")
+        assert post(server, b"small") == b"small"
+        with socket.create_connection(server.address, timeout=SECONDS_MAX) as second:
+            second.sendall(head + b"x")
+            assert read_all(second).startswith(b"HTTP/1.1 503 ")
+        first.sendall(b"x" * 899)
+        assert first.recv(65536).startswith(b"HTTP/1.1 200 ")
+    assert post(server, b"y" * 900) == b"y" * 900
+
+
+def test_what_a_client_reads_later_is_sent_later(serve: Callable[..., HttpServer]) -> None:
+    """In full, and the connection stays for another request."""
+    server = serve(threads=1)
+    slow = http.client.HTTPConnection(*server.address, timeout=SECONDS_MAX)
+    slow.request("GET", "/large")
+    answer = slow.getresponse()
+    assert post(server, b"1") == b"1"
+    assert answer.read() == LARGE
+    slow.request("POST", "/", b"2")
+    assert slow.getresponse().read() == b"2"
+    slow.close()
+
+
+def in_turn(*calls: Callable[[], None]) -> None:
+    for call in calls:
+        call()
+
+
+def test_an_answer_before_a_stop_is_sent_in_full() -> None:
+    """A stop waits for clients that still read."""
+    server = HttpServer(application, host="127.0.0.1", port=0, threads=1)
+    server.start()
+    slow = http.client.HTTPConnection(*server.address, timeout=SECONDS_MAX)
+    slow.request("GET", "/large")
+    answer = slow.getresponse()
+    stopper = threading.Thread(target=in_turn, args=(server.stop, server.wait))
+    stopper.start()
+    assert answer.read() == LARGE
+    stopper.join(SECONDS_MAX)
+    assert not stopper.is_alive()
+    slow.close()
+
+
+def test_requests_that_come_in_one_piece_are_answered_in_turn(
+    serve: Callable[..., HttpServer],
+) -> None:
+    """A part of a third waits for its rest."""
+    server = serve()
+    one = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n"
+    with socket.create_connection(server.address, timeout=SECONDS_MAX) as sock:
+        sock.sendall(one + b"1" + one + b"2" + one[:20])
+        received = b""
+        while received.count(b"\r\n\r\n") < 2 or not received.endswith(b"2"):
+            received += sock.recv(65536)
+        sock.sendall(one[20:] + b"3")
+        while not received.endswith(b"3"):
+            received += sock.recv(65536)
+    assert received.count(b"HTTP/1.1 200 ") == 3
+
+
+def test_a_client_that_waits_to_be_asked_is_asked(serve: Callable[..., HttpServer]) -> None:
+    """As curl does for larger bodies."""
+    server = serve()
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+    with socket.create_connection(server.address, timeout=SECONDS_MAX) as sock:
+        sock.sendall(head)
+        assert sock.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        sock.sendall(b"ok")
+        received = b""
+        while not received.endswith(b"ok"):
+            received += sock.recv(65536)
+    assert received.startswith(b"HTTP/1.1 200 ")
