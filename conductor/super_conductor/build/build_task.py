@@ -94,7 +94,9 @@ class BuildTask(RowTask):
     def run(self) -> None:
         """Run until nothing is left, or until other zones have built more of it or its group."""
         for _ in range(_STAGES_MAX):
-            found = self._read(self._find_reservation)
+            found = self._read(
+                lambda session: reservations.find_reservation(session, self.lease.key)
+            )
             if found is None:
                 return
             self._reservation, self._take_count = found, found.fence.number
@@ -272,7 +274,9 @@ class BuildTask(RowTask):
     def close(self) -> None:
         """Remove the reservation once nothing is left of it."""
         if not self._is_closed:
-            self._is_closed = self._write(self._delete_if_empty)
+            self._is_closed = self._write(
+                lambda session: reservations.delete_if_empty(session, self.lease.key)
+            )
 
     # Scheduling
 
@@ -363,12 +367,6 @@ class BuildTask(RowTask):
         build_requests.lock(session, [self.lease.key])
         if not self._services.leases.renew(session, self.lease, **values):
             raise LeaseLost(self.lease.key)
-
-    def _find_reservation(self, session: Session) -> Reservation | None:
-        return reservations.find_reservation(session, self.lease.key)
-
-    def _delete_if_empty(self, session: Session) -> bool:
-        return reservations.delete_if_empty(session, self.lease.key)
 
     def _pending(self, session: Session) -> list[Pending]:
         return build_requests.list_pending(session, self.lease.key)
