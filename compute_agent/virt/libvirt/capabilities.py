@@ -1,11 +1,15 @@
-"""Capabilities of a host as reported by libvirt: CPU, NUMA cells, and supported guests."""
+"""Capabilities of a host as reported by libvirt: CPU, its traits, NUMA cells, supported guests."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, Self
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from typing import Self
 from xml.etree.ElementTree import Element
+
+import os_traits
 
 from compute_agent.virt.libvirt import xml_text
 from compute_agent.virt.machine import machine_numa
@@ -168,9 +172,9 @@ def _kind(guest: Element) -> GuestKind:
     )
 
 
-def cpu_info(cpu: HostCpu) -> dict[str, Any]:
-    """Return the CPU description for capability queries, as JSON values."""
-    info: dict[str, Any] = {
+def cpu_info(cpu: HostCpu) -> str:
+    """Return the CPU description for capability queries, as JSON text."""
+    info = {
         "arch": cpu.arch,
         "vendor": cpu.vendor,
         "model": cpu.model,
@@ -179,4 +183,55 @@ def cpu_info(cpu: HostCpu) -> dict[str, Any]:
     }
     if cpu.address_bits is not None:
         info["maxphysaddr"] = {"bits": cpu.address_bits}
-    return info
+    return json.dumps(info, sort_keys=True)
+
+
+# Features whose trait has a different name; others are looked up by their own name.
+_X86_TRAITS = {
+    "pni": ["SSE3"],
+    "aes": ["AESNI"],
+    "pclmuldq": ["CLMUL"],
+    "pclmulqdq": ["CLMUL"],
+    "fma": ["FMA3"],
+    "bmi1": ["BMI"],
+    "sha-ni": ["SHA"],
+    "rtm": ["TSX"],
+    "gfni": ["AVX512GFNI"],
+    "vaes": ["AVX512VAES"],
+    "vpclmulqdq": ["AVX512VPCLMULQDQ"],
+    "vmx": ["VMX", "INTEL_VMX"],
+    "svm": ["SVM", "AMD_SVM"],
+    "pcid": ["INTEL_PCID"],
+    "spec-ctrl": ["INTEL_SPEC_CTRL"],
+    "ssbd": ["INTEL_SSBD"],
+    "md-clear": ["INTEL_MD_CLEAR"],
+    "ibpb": ["AMD_IBPB"],
+    "amd-ssbd": ["AMD_SSBD"],
+    "amd-no-ssb": ["AMD_NO_SSB"],
+    "virt-ssbd": ["AMD_VIRT_SSBD"],
+}
+_SEPARATORS = str.maketrans("", "", "-_.")
+
+
+def traits_of(cpu: HostCpu) -> frozenset[str]:
+    """Return the standard traits of a CPU: architecture, and features on x86 and aarch64."""
+    wanted = {f"HW_ARCH_{cpu.arch.upper()}"}
+    if cpu.arch in ("x86_64", "i686"):
+        wanted.update(f"HW_CPU_X86_{name}" for name in _x86_names(cpu.features))
+    elif cpu.arch == "aarch64":
+        wanted.update(f"HW_CPU_AARCH64_{_plain(feature)}" for feature in cpu.features)
+    return frozenset(wanted & _standard_traits())
+
+
+def _x86_names(features: Iterable[str]) -> Iterable[str]:
+    for feature in features:
+        yield from _X86_TRAITS.get(feature) or [_plain(feature)]
+
+
+def _plain(feature: str) -> str:
+    return feature.translate(_SEPARATORS).upper()
+
+
+@functools.cache
+def _standard_traits() -> frozenset[str]:
+    return frozenset(os_traits.get_traits())

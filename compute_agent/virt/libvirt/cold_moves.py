@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
+from xml.etree.ElementTree import Element, SubElement
 
 from oslo_config import cfg
 
-from compute_agent.virt.libvirt import images, qemu_img, remote_uris, transfer
+from compute_agent.virt.libvirt import images, qemu_img, remote_uris, xml_text
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.instance_files import QCOW2, InstanceFiles
 from compute_agent.virt.libvirt.ownership import Ownership
+from compute_agent.virt.libvirt.payloads import ColdPayload, DiskFile
 from compute_agent.virt.libvirt.qemu_img import DiskError
 from compute_agent.virt.libvirt.record import GuestRecord
 from objects.instance import Instance
@@ -25,7 +29,7 @@ class ColdMoves:
         self._guests = guests
         self._images = Path(conf.libvirt.images_path)
 
-    def describe(self, uuid: str, record: GuestRecord) -> dict[str, Any]:
+    def describe(self, uuid: str, record: GuestRecord) -> ColdPayload:
         """Return what the destination of a guest that is off needs to know.
 
         Raises DiskError, OSError.
@@ -36,46 +40,45 @@ class ColdMoves:
             raise DiskError("its root disk is missing")
         note = Ownership.read(files.directory).leaving()
         note.write(files.directory)
-        return {
-            "host": self._guests.host,
-            "address": remote_uris.own_address(self._conf),
-            "directory": str(files.directory),
-            "token": note.token,
-            "root_gb": record.root_gb,
-            "root_gb_least": record.root_gb_least,
-            "files": sorted(path.name for path in files.directory.glob("*.raw"))
+        return ColdPayload(
+            host=self._guests.host,
+            address=remote_uris.own_address(self._conf),
+            directory=str(files.directory),
+            token=note.token,
+            root_gb=record.root_gb,
+            root_gb_least=record.root_gb_least,
+            files=sorted(path.name for path in files.directory.glob("*.raw"))
             + sorted(path.name for path in files.directory.glob("*.qcow2")),
-            "base": self._base(Path(root.path)) if root.format == QCOW2 else None,
-        }
+            base=self._base(Path(root.path)) if root.format == QCOW2 else None,
+        )
 
-    def take_over(self, instance: Instance, migration_payload: Mapping[str, Any]) -> None:
+    def take_over(self, instance: Instance, sent: ColdPayload) -> None:
         """Make this host the owner of a guest's files. Raises DiskError, OSError, libvirtError."""
         files = self._guests.files(instance.uuid)
         note = Ownership.read(files.directory)
-        if note.token is not None and note.token == migration_payload["token"]:
+        if note.token is not None and note.token == sent.token:
             note.taken_by(self._guests.host).write(files.directory)
         elif note.owner != self._guests.host or note.is_moving:
-            self._fetch(files, migration_payload)
+            self._fetch(files, sent)
         files.fit(instance.flavor)
 
-    def _fetch(self, files: InstanceFiles, migration_payload: Mapping[str, Any]) -> None:
-        if PurePosixPath(migration_payload["directory"]).name != files.uuid:
-            raise DiskError(f"{migration_payload['directory']} is the directory of another guest")
-        base = migration_payload["base"]
-        base_path = None if base is None else self._checked_base(base)
+    def _fetch(self, files: InstanceFiles, sent: ColdPayload) -> None:
+        if PurePosixPath(sent.directory).name != files.uuid:
+            raise DiskError(f"{sent.directory} is the directory of another guest")
+        base_path = None if sent.base is None else self._checked_base(sent.base)
         files.make()
         Ownership(owner=self._guests.host, is_moving=True).write(files.directory)
-        transfer.fetch(
+        fetch(
             self._guests.library,
-            remote_uris.daemon_uri(self._conf, migration_payload["address"]),
+            remote_uris.daemon_uri(self._conf, sent.address),
             f"armillary-{files.uuid}",
-            migration_payload["directory"],
-            [files.directory / name for name in _plain_names(migration_payload["files"])],
+            sent.directory,
+            [files.directory / name for name in _plain_names(sent.files)],
         )
-        self._secure_root(files, base_path, base)
+        self._secure_root(files, base_path, sent.base)
         Ownership(owner=self._guests.host).write(files.directory)
 
-    def _base(self, root: Path) -> dict[str, Any] | None:
+    def _base(self, root: Path) -> DiskFile | None:
         """Return a root disk's backing file, by its name in the images directory."""
         found = qemu_img.base_of(root)
         if found is None:
@@ -84,25 +87,21 @@ class ColdMoves:
         directory = self._images.resolve()
         if not path.is_relative_to(directory):
             raise DiskError(f"its backing file {path} is no longer below {directory}")
-        return {
-            "name": str(path.relative_to(directory)),
-            "format": found[1],
-            "bytes": path.stat().st_size,
-        }
+        return DiskFile(str(path.relative_to(directory)), found[1], path.stat().st_size)
 
-    def _checked_base(self, base: Mapping[str, Any]) -> Path:
-        path = (self._images / base["name"]).resolve()
-        if not path.is_relative_to(self._images.resolve()) or base["format"] not in images.FORMATS:
-            raise DiskError(f"{base['name']} is not a valid image file")
-        if not path.is_file() or path.stat().st_size != base["bytes"]:
+    def _checked_base(self, base: DiskFile) -> Path:
+        path = (self._images / base.name).resolve()
+        if not path.is_relative_to(self._images.resolve()) or base.format not in images.FORMATS:
+            raise DiskError(f"{base.name} is not a valid image file")
+        if not path.is_file() or path.stat().st_size != base.bytes:
             raise DiskError(
-                f"its backing file {base['name']} ({base['bytes']} bytes) does not exist in "
+                f"its backing file {base.name} ({base.bytes} bytes) does not exist in "
                 f"{self._images} on this host"
             )
         return path
 
     def _secure_root(
-        self, files: InstanceFiles, base: Path | None, described: Mapping[str, Any] | None
+        self, files: InstanceFiles, base: Path | None, described: DiskFile | None
     ) -> None:
         """Ensure that a disk from another host refers to no file here except its image."""
         root = files.root
@@ -111,7 +110,7 @@ class ColdMoves:
         if root.format != QCOW2:
             return
         if base is not None and described is not None:
-            qemu_img.rebase(Path(root.path), base, described["format"])
+            qemu_img.rebase(Path(root.path), base, described.format)
             qemu_img.refuse_data_file(Path(root.path))
         else:
             qemu_img.virtual_size(Path(root.path), QCOW2)
@@ -122,3 +121,59 @@ def _plain_names(names: Sequence[str]) -> list[str]:
         if PurePosixPath(name).name != name or not name.endswith((".raw", ".qcow2")):
             raise DiskError(f"the source sends a file with the invalid name {name}")
     return list(names)
+
+
+def fetch(library: Any, uri: str, pool_name: str, directory: str, wanted: Sequence[Path]) -> None:
+    """Download files by name from a directory there. Raises libvirtError, OSError."""
+    source = library.open(uri)
+    try:
+        with _pool(library, source, pool_name, directory) as pool:
+            for path in wanted:
+                _download(library, source, pool.storageVolLookupByName(path.name), path)
+    finally:
+        source.close()
+
+
+@contextlib.contextmanager
+def _pool(library: Any, source: Any, name: str, directory: str) -> Iterator[Any]:
+    """Create a temporary storage pool for a directory of the remote daemon."""
+    _forget_pool(library, source, name)  # left over from a crash
+    root = Element("pool", {"type": "dir"})
+    SubElement(root, "name").text = name
+    SubElement(SubElement(root, "target"), "path").text = directory
+    pool = source.storagePoolCreateXML(xml_text.write(root), 0)
+    try:
+        yield pool
+    finally:
+        with contextlib.suppress(library.libvirtError):  # the copy is complete
+            pool.destroy()
+
+
+def _forget_pool(library: Any, source: Any, name: str) -> None:
+    with contextlib.suppress(library.libvirtError):
+        source.storagePoolLookupByName(name).destroy()
+
+
+def _download(library: Any, source: Any, volume: Any, path: Path) -> None:
+    begun = path.with_name(f"{path.name}.begun")
+    stream = source.newStream(0)
+    with begun.open("wb") as file:
+        try:
+            volume.download(stream, 0, 0, library.VIR_STORAGE_VOL_DOWNLOAD_SPARSE_STREAM)
+            stream.sparseRecvAll(_write, _skip, file)
+        except BaseException:
+            with contextlib.suppress(library.libvirtError):
+                stream.abort()
+            raise
+        stream.finish()
+        file.truncate(file.tell())  # the file may end with a hole
+    begun.replace(path)
+
+
+def _write(_stream: Any, data: bytes, file: BinaryIO) -> int:
+    return file.write(data)
+
+
+def _skip(_stream: Any, length: int, file: BinaryIO) -> int:
+    file.seek(length, os.SEEK_CUR)
+    return 0

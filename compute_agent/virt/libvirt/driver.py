@@ -23,13 +23,14 @@ from compute_agent.virt.driver import (
     Readings,
 )
 from compute_agent.virt.libvirt import connection, qemu_img
-from compute_agent.virt.libvirt.builds import Builds
+from compute_agent.virt.libvirt.capabilities import cpu_info
 from compute_agent.virt.libvirt.cold_moves import ColdMoves
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.host_properties import HostFacts
 from compute_agent.virt.libvirt.images import BadImage
 from compute_agent.virt.libvirt.live_moves import CannotMove, LiveMoves, MoveAborted
 from compute_agent.virt.libvirt.ownership import Ownership
+from compute_agent.virt.libvirt.payloads import ColdPayload, LiveDestination, LiveSource
 from compute_agent.virt.libvirt.qemu_img import DiskError, UnsafeImage
 from compute_agent.virt.libvirt.record import GuestRecord
 from compute_agent.virt.libvirt.remote_uris import UnknownPeer
@@ -109,7 +110,6 @@ class LibvirtDriver(ComputeDriver):
             ) from error
         self._devices = self._facts.pci_devices()
         self._guests = Guests(self._conf, self.host, self._connection, self._facts)
-        self._builds = Builds(self._conf, self._guests)
         self._cold = ColdMoves(self._conf, self._guests)
         self._live = LiveMoves(self._conf, self._guests)
 
@@ -128,8 +128,15 @@ class LibvirtDriver(ComputeDriver):
         )
 
     def get_attributes(self) -> dict[str, Any]:
-        host_ip = self._conf.my_ip or machine.own_address()
-        return self._facts.attributes(self.node, host_ip)
+        facts = self._facts
+        return {
+            "hypervisor_type": facts.hypervisor_type,
+            "hypervisor_version": facts.hypervisor_version,
+            "hypervisor_hostname": self.node,
+            "host_ip": self._conf.my_ip or machine.own_address(),
+            "cpu_info": cpu_info(facts.cpu),
+            "supported_instances": [[one.arch, facts.virt_type, one.mode] for one in facts.kinds],
+        }
 
     def get_traits(self) -> frozenset[str]:
         return self._facts.traits()
@@ -157,7 +164,7 @@ class LibvirtDriver(ComputeDriver):
 
     def spawn(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
         try:
-            return self._info(self._builds.build(instance, place))
+            return self._info(self._guests.build(instance, place))
         except (BadImage, UnsafeImage) as error:
             self._undo(instance.uuid)
             raise exception.BuildAborted(instance_uuid=instance.uuid, reason=str(error)) from error
@@ -209,7 +216,8 @@ class LibvirtDriver(ComputeDriver):
             was_on = bool(domain.isActive())
             self._guests.shut_down(domain, grace_seconds)
             try:
-                return self._cold.describe(instance_uuid, self._record(domain))
+                payload = self._cold.describe(instance_uuid, self._record(domain))
+                return dataclasses.asdict(payload)
             except (DiskError, OSError):
                 if was_on:
                     self._guests.start(domain)
@@ -223,11 +231,12 @@ class LibvirtDriver(ComputeDriver):
         *,
         is_on: bool,
     ) -> GuestInfo:
+        sent = ColdPayload.from_plain(migration_payload)
         try:
             with self._operating(instance.uuid, "Taking over"):
-                return self._info(self._take_over(instance, place, migration_payload, is_on=is_on))
+                return self._info(self._take_over(instance, place, sent, is_on=is_on))
         except exception.OperationFailed:
-            if migration_payload["host"] != self.host:
+            if sent.host != self.host:
                 self._undo(instance.uuid)
             raise
 
@@ -250,17 +259,27 @@ class LibvirtDriver(ComputeDriver):
     def prepare_live(
         self, instance: Instance, place: InstancePlacement, source: Mapping[str, Any]
     ) -> dict[str, Any]:
+        running = LiveSource.from_plain(source)
         try:
             with self._operating(instance.uuid, "Preparing a live migration"):
-                return self._live.prepare(instance, place, source)
+                ready = self._live.prepare(instance, place, running)
         except exception.OperationFailed:
-            if source["host"] != self.host:
+            if running.host != self.host:
                 self._undo(instance.uuid)
             raise
+        return {
+            "host": ready.host,
+            "address": ready.address,
+            "directory": ready.directory,
+            "is_shared": ready.is_shared,
+            "place": ready.place.to_plain(),
+            "pins": ready.pins.to_plain(),
+        }
 
     def describe_live(self, instance_uuid: str) -> dict[str, Any]:
         with self._operating(instance_uuid, "Live migration"):
-            return self._live.describe(instance_uuid, self._running(instance_uuid))
+            found = self._live.describe(instance_uuid, self._running(instance_uuid))
+            return dataclasses.asdict(found)
 
     def live_migrate(
         self, instance: Instance, destination: Mapping[str, Any], watch: LiveWatch
@@ -269,7 +288,8 @@ class LibvirtDriver(ComputeDriver):
         with self._operating(uuid, "Live migration"):
             try:
                 if not self._live.has_left(uuid):
-                    self._live.hand_over(self._existing(uuid), destination, watch)
+                    domain = self._existing(uuid)
+                    self._live.hand_over(domain, LiveDestination.from_plain(destination), watch)
             except MoveAborted as error:
                 if not self._live.has_left(uuid):
                     raise exception.LiveMigrationAborted(instance_uuid=uuid) from error
@@ -277,7 +297,7 @@ class LibvirtDriver(ComputeDriver):
                 # On a failure the destination destroys its copy, so be sure that the guest is here.
                 if not self._live.has_left(uuid):
                     raise
-            self._live.note_gone(uuid, destination)
+            self._live.note_gone(uuid, LiveDestination.from_plain(destination))
 
     def complete_live(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
         with self._operating(instance.uuid, "Live migration"):
@@ -332,19 +352,15 @@ class LibvirtDriver(ComputeDriver):
         self,
         instance: Instance,
         place: InstancePlacement,
-        migration_payload: Mapping[str, Any],
+        sent: ColdPayload,
         *,
         is_on: bool,
     ) -> Any:
         domain = self._guests.find(instance.uuid)
         if domain is not None and domain.isActive():
             return domain
-        least = _root_gb_least(
-            instance.flavor.root_gb,
-            migration_payload["root_gb"],
-            migration_payload["root_gb_least"],
-        )
-        self._cold.take_over(instance, migration_payload)
+        least = _root_gb_least(instance.flavor.root_gb, sent.root_gb, sent.root_gb_least)
+        self._cold.take_over(instance, sent)
         domain = self._guests.define(instance, place, least)
         if is_on:
             self._guests.start(domain)

@@ -13,12 +13,12 @@ from oslo_config import cfg
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.driver import GuestInfo
 from compute_agent.virt.instance_directories import InstanceDirectories
-from compute_agent.virt.libvirt import domain_xml, ownership
+from compute_agent.virt.libvirt import domain_xml, images, ownership, qemu_img
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.domain_xml import BUSES, GuestDisk, GuestSpec
 from compute_agent.virt.libvirt.host_properties import HostFacts
-from compute_agent.virt.libvirt.images import BadImage
-from compute_agent.virt.libvirt.instance_files import InstanceFiles
+from compute_agent.virt.libvirt.images import BadImage, ImageFile
+from compute_agent.virt.libvirt.instance_files import GIB, InstanceFiles
 from compute_agent.virt.libvirt.ownership import Ownership
 from compute_agent.virt.libvirt.pins import Pins
 from compute_agent.virt.libvirt.qemu_img import DiskError
@@ -169,6 +169,32 @@ class Guests:
             network=self._conf.libvirt.network,
         )
 
+    def build(self, instance: Instance, place: InstancePlacement) -> Any:
+        """Build and start a guest, and return its domain; a running one is left as it is.
+
+        Each step is idempotent. Raises BadImage, DiskError, OSError, too; the caller undoes it.
+        """
+        domain = self.find(instance.uuid)
+        if domain is not None and domain.isActive():
+            return domain
+        self._make_files(instance)
+        domain = self.define(instance, place)
+        self.start(domain)
+        return domain
+
+    def _make_files(self, instance: Instance) -> None:
+        options = self._conf.libvirt
+        image = images.file_of(instance.image, Path(options.images_path))
+        _check_size(image, instance)
+        files = self.files(instance.uuid)
+        files.make()
+        note = Ownership.read(files.directory)
+        if not note.is_of(self.host):
+            raise DiskError(f"{files.directory} belongs to the host {note.owner}")
+        Ownership(owner=self.host).write(files.directory)
+        files.create_root(image, instance.flavor, options.images_type)
+        files.create_extra(instance.flavor)
+
     def start(self, domain: Any) -> None:
         """Start a guest; a running one keeps running."""
         try:
@@ -245,3 +271,12 @@ def disk_bus(instance: Instance) -> str:
     if bus not in BUSES:
         raise BadImage(f"hw_disk_bus is {bus}; supported are {', '.join(sorted(BUSES))}")
     return bus
+
+
+def _check_size(image: ImageFile, instance: Instance) -> None:
+    size = qemu_img.virtual_size(image.path, image.format)
+    root_gb = instance.flavor.root_gb
+    if root_gb and size > root_gb * GIB:
+        raise BadImage(
+            f"the image's disk has {size} bytes, but the flavor's root disk only {root_gb} GiB"
+        )

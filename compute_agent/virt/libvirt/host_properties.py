@@ -1,24 +1,24 @@
-"""Properties of a libvirt daemon's host, and how it can run guests."""
+"""Properties of a libvirt daemon's host, its PCI devices, and how it can run guests."""
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from oslo_config import cfg
 
 from armillary import exception
-from compute_agent.host.pci_devices import PciDevice
-from compute_agent.virt.libvirt import cpu_traits, host_devices, xml_text
+from compute_agent.host.pci_devices import PCI, PHYSICAL_FUNCTION, VIRTUAL_FUNCTION, PciDevice
+from compute_agent.virt.libvirt import xml_text
 from compute_agent.virt.libvirt.capabilities import (
     Capabilities,
     GuestKind,
     HostCpu,
-    cpu_info,
     host_cells,
     parse_cpu,
+    traits_of,
 )
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.machine.cpu_split import CpuSplit
@@ -78,21 +78,10 @@ class HostFacts:
         default = "host-model" if self.virt_type == "kvm" else "none"
         return str(self._conf.libvirt.cpu_mode or default)
 
-    def attributes(self, host: str, host_ip: str) -> dict[str, Any]:
-        """Return the attributes that a driver reports."""
-        return {
-            "hypervisor_type": self.hypervisor_type,
-            "hypervisor_version": self.hypervisor_version,
-            "hypervisor_hostname": host,
-            "host_ip": host_ip,
-            "cpu_info": json.dumps(cpu_info(self.cpu), sort_keys=True),
-            "supported_instances": [[kind.arch, self.virt_type, kind.mode] for kind in self.kinds],
-        }
-
     def traits(self) -> frozenset[str]:
         """Return the standard traits of the guests' CPU and of this driver."""
         options = self._conf.libvirt
-        traits = set(_OWN_TRAITS | cpu_traits.traits_of(self.cpu))
+        traits = set(_OWN_TRAITS | traits_of(self.cpu))
         if self.capabilities.cpu.arch == "x86_64":
             traits.add("COMPUTE_ARCH_X86_64")
         if options.images_type == "qcow2":
@@ -115,7 +104,7 @@ class HostFacts:
             listed = self._connection.get().listAllDevices(
                 library.VIR_CONNECT_LIST_NODE_DEVICES_CAP_PCI_DEV
             )
-            parsed = [host_devices.parse_device(device.XMLDesc(0)) for device in listed]
+            parsed = [parse_device(device.XMLDesc(0)) for device in listed]
         except (library.libvirtError, ValueError, KeyError) as error:
             raise exception.ConfigurationError(
                 reason=f"[pci] device_spec: cannot list PCI devices with libvirt: {error}"
@@ -206,3 +195,49 @@ class HostFacts:
             return int(found["total"]) // _KIB_PER_MIB
         except library.libvirtError:
             return int(opened.getInfo()[1])
+
+
+def parse_device(text: str) -> PciDevice | None:
+    """Return the device in a node device's XML; None if it is not a PCI device with ids."""
+    pci = xml_text.parse(text).find("./capability[@type='pci']")
+    if pci is None:
+        return None
+    vendor, product = pci.find("vendor"), pci.find("product")
+    if vendor is None or product is None:
+        return None
+    numa = pci.find("numa")
+    function = pci.find("./capability[@type='phys_function']")
+    card = None if function is None else function.find("address")
+    return PciDevice(
+        address=_own_address(pci),
+        vendor_id=_id(vendor),
+        product_id=_id(product),
+        dev_type=_dev_type(pci, card),
+        numa_node=None if numa is None else int(numa.attrib["node"]),
+        parent=None if card is None else _address(card),
+    )
+
+
+def _dev_type(pci: Element, card: Element | None) -> str:
+    if card is not None:
+        return VIRTUAL_FUNCTION
+    functions = pci.find("./capability[@type='virt_functions']")
+    return PCI if functions is None else PHYSICAL_FUNCTION
+
+
+def _id(element: Element) -> str:
+    return f"{int(element.attrib['id'], 16):04x}"
+
+
+def _own_address(pci: Element) -> str:
+    numbers = (int(pci.findtext(name) or 0) for name in ("domain", "bus", "slot", "function"))
+    return _written(*numbers)
+
+
+def _address(element: Element) -> str:
+    names = ("domain", "bus", "slot", "function")
+    return _written(*(int(element.attrib[name], 16) for name in names))
+
+
+def _written(domain: int, bus: int, slot: int, function: int) -> str:
+    return f"{domain:04x}:{bus:02x}:{slot:02x}.{function:x}"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from compute_agent.virt.instance_directories import open_own
-from compute_agent.virt.libvirt import qemu_img, sparse_copy
+from compute_agent.virt.libvirt import qemu_img
 from compute_agent.virt.libvirt.domain_xml import GuestDisk
 from compute_agent.virt.libvirt.images import ImageFile
 from compute_agent.virt.libvirt.qemu_img import DiskError
@@ -18,6 +20,7 @@ LOG = logging.getLogger(__name__)
 
 GIB = 1024**3
 MIB = 1024**2
+_CHUNK_BYTES = 64 * MIB
 QCOW2, RAW = "qcow2", "raw"
 _ROOTS = {QCOW2: "disk.qcow2", RAW: "disk.raw"}
 _EPHEMERAL, _SWAP = "ephemeral.raw", "swap.raw"
@@ -138,10 +141,42 @@ class InstanceFiles:
 
 def _copy_raw(image: ImageFile, path: Path) -> None:
     if image.format == RAW:
-        sparse_copy.copy(image.path, path)
+        copy_sparsely(image.path, path)
     else:
         qemu_img.convert(image.path, image.format, path)
 
 
 def _failed(error: OSError) -> DiskError:
     return DiskError(f"{error.filename or 'a disk'}: {error.strerror}")
+
+
+def copy_sparsely(source: Path, path: Path) -> None:
+    """Copy a file with its holes, replacing ``path``. Raises OSError."""
+    with source.open("rb") as reader, path.open("wb") as writer:
+        size = os.fstat(reader.fileno()).st_size
+        writer.truncate(size)
+        start = 0
+        while (start := _next_data(reader.fileno(), start)) < size:
+            end = os.lseek(reader.fileno(), start, os.SEEK_HOLE)
+            _copy_range(reader.fileno(), writer.fileno(), start, end)
+            start = end
+
+
+def _next_data(descriptor: int, start: int) -> int:
+    """Return the start of the next data, or the end of the file if there are none."""
+    try:
+        return os.lseek(descriptor, start, os.SEEK_DATA)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        return os.fstat(descriptor).st_size
+
+
+def _copy_range(reader: int, writer: int, start: int, end: int) -> None:
+    os.lseek(writer, start, os.SEEK_SET)
+    offset = start
+    while offset < end:
+        done = os.sendfile(writer, reader, offset, min(_CHUNK_BYTES, end - offset))
+        if done == 0:  # the file was truncated in the meantime
+            raise OSError(errno.EIO, "the file was truncated while it was copied")
+        offset += done

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from compute_agent.virt.libvirt import live_xml, qemu_img, remote_uris
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.instance_files import QCOW2, InstanceFiles
 from compute_agent.virt.libvirt.ownership import Ownership
+from compute_agent.virt.libvirt.payloads import DiskFile, LiveDestination, LiveSource
 from compute_agent.virt.libvirt.pins import Pins
 from objects.instance import Instance
 
@@ -42,7 +42,7 @@ class LiveMoves:
 
     # At the source --------------------------------------------------------------------------------
 
-    def describe(self, uuid: str, domain: Any) -> dict[str, Any]:
+    def describe(self, uuid: str, domain: Any) -> LiveSource:
         """Return what a destination needs to know about a running guest."""
         record = self._guests.record(domain)
         if record is not None and record.place.pci_devices:
@@ -53,18 +53,18 @@ class LiveMoves:
         text = self._running_xml(domain)
         arch, machine = live_xml.machine(text)
         capabilities = self._guests.facts.capabilities
-        return {
-            "host": self._guests.host,
-            "token": note.token,
-            "cpu": live_xml.guest_cpu(text),
-            "host_cpu": capabilities.cpu_xml if live_xml.has_host_cpu(text) else None,
-            "arch": arch,
-            "machine": machine,
-            "virt_type": self._guests.facts.virt_type,
-            "disks": self._disks(files),
-        }
+        return LiveSource(
+            host=self._guests.host,
+            token=note.token,
+            cpu=live_xml.guest_cpu(text),
+            host_cpu=capabilities.cpu_xml if live_xml.has_host_cpu(text) else None,
+            arch=arch,
+            machine=machine,
+            virt_type=self._guests.facts.virt_type,
+            disks=self._disks(files),
+        )
 
-    def hand_over(self, domain: Any, destination: Mapping[str, Any], watch: LiveWatch) -> None:
+    def hand_over(self, domain: Any, destination: LiveDestination, watch: LiveWatch) -> None:
         """Migrate a running guest; return when it has left this host."""
         move = _Move(self._guests.library, domain)
         if self._is_leaving(domain):  # started before an agent restart; may be paused by now
@@ -78,32 +78,32 @@ class LiveMoves:
         """Return whether a guest has left: only its files are here until ``destroy``."""
         return self._guests.find(uuid) is None and self._guests.files(uuid).exists
 
-    def note_gone(self, uuid: str, destination: Mapping[str, Any]) -> None:
+    def note_gone(self, uuid: str, destination: LiveDestination) -> None:
         """Record that a guest has left; shared files now belong to the destination."""
         directory = self._guests.files(uuid).directory
-        if destination["is_shared"]:
-            Ownership(owner=destination["host"]).write(directory)
+        if destination.is_shared:
+            Ownership(owner=destination.host).write(directory)
         else:
             Ownership(owner=self._guests.host, is_moving=True).write(directory)
 
     def _migrate(
-        self, move: _Move, domain: Any, destination: Mapping[str, Any], watch: LiveWatch
+        self, move: _Move, domain: Any, destination: LiveDestination, watch: LiveWatch
     ) -> None:
         library = self._guests.library
         there = live_xml.for_destination(self._running_xml(domain), destination)
         kept = live_xml.for_destination(self._kept_xml(domain), destination)
         options = self._conf.libvirt
-        parameters: dict[str, Any] = {
-            library.VIR_MIGRATE_PARAM_URI: remote_uris.data_uri(self._conf, destination["address"]),
+        parameters: dict[str, str | int] = {
+            library.VIR_MIGRATE_PARAM_URI: remote_uris.data_uri(self._conf, destination.address),
             library.VIR_MIGRATE_PARAM_DEST_XML: there,
             library.VIR_MIGRATE_PARAM_PERSIST_XML: kept,
         }
         if options.live_migration_bandwidth:
             parameters[library.VIR_MIGRATE_PARAM_BANDWIDTH] = options.live_migration_bandwidth
-        uri = remote_uris.daemon_uri(self._conf, destination["address"])
+        uri = remote_uris.daemon_uri(self._conf, destination.address)
         move.run(uri, parameters, self._flags(destination), watch)
 
-    def _flags(self, destination: Mapping[str, Any]) -> int:
+    def _flags(self, destination: LiveDestination) -> int:
         library = self._guests.library
         options = self._conf.libvirt
         flags = (
@@ -112,7 +112,7 @@ class LiveMoves:
             | library.VIR_MIGRATE_PERSIST_DEST
             | library.VIR_MIGRATE_UNDEFINE_SOURCE
         )
-        if not destination["is_shared"]:
+        if not destination.is_shared:
             flags |= library.VIR_MIGRATE_NON_SHARED_DISK
         if options.live_migration_with_native_tls:
             flags |= library.VIR_MIGRATE_TLS
@@ -140,66 +140,60 @@ class LiveMoves:
         flags = library.VIR_DOMAIN_XML_INACTIVE | library.VIR_DOMAIN_XML_SECURE
         return str(domain.XMLDesc(flags))
 
-    def _disks(self, files: InstanceFiles) -> list[dict[str, Any]]:
+    def _disks(self, files: InstanceFiles) -> list[DiskFile]:
         found = []
         for path in sorted((*files.directory.glob("*.qcow2"), *files.directory.glob("*.raw"))):
             disk_format = path.suffix.removeprefix(".")
             size = qemu_img.disk_size(path, disk_format)
-            found.append({"name": path.name, "format": disk_format, "bytes": size})
+            found.append(DiskFile(path.name, disk_format, size))
         return found
 
     # At the destination ---------------------------------------------------------------------------
 
     def prepare(
-        self, instance: Instance, place: InstancePlacement, source: Mapping[str, Any]
-    ) -> dict[str, Any]:
+        self, instance: Instance, place: InstancePlacement, source: LiveSource
+    ) -> LiveDestination:
         """Prepare disks for a guest, and return what the source needs to know."""
         self._check_host(source)
         files = self._guests.files(instance.uuid)
         note = Ownership.read(files.directory)
-        is_shared = note.token is not None and note.token == source["token"]
+        is_shared = note.token is not None and note.token == source.token
         if not is_shared and self._guests.find(instance.uuid) is None:
             files.make()
             Ownership(owner=self._guests.host, is_moving=True).write(files.directory)
-            for disk in source["disks"]:
+            for disk in source.disks:
                 _make_empty(files.directory, disk)
         pins = Pins.of(place, self._guests.facts.cells, self._guests.facts.split)
-        return {
-            "host": self._guests.host,
-            "address": remote_uris.own_address(self._conf),
-            "directory": str(files.directory),
-            "is_shared": is_shared,
-            "place": place.to_plain(),
-            "pins": pins.to_plain(),
-        }
+        address = remote_uris.own_address(self._conf)
+        directory = str(files.directory)
+        return LiveDestination(self._guests.host, address, directory, is_shared, place, pins)
 
     def complete(self, uuid: str) -> None:
         """Record that a guest arrived: its files belong to this host."""
         directory = self._guests.files(uuid).directory
         Ownership(owner=self._guests.host).write(directory)
 
-    def _check_host(self, source: Mapping[str, Any]) -> None:
+    def _check_host(self, source: LiveSource) -> None:
         facts = self._guests.facts
-        kind = next((kind for kind in facts.kinds if kind.arch == source["arch"]), None)
-        if source["virt_type"] != facts.virt_type or kind is None:
+        kind = next((kind for kind in facts.kinds if kind.arch == source.arch), None)
+        if source.virt_type != facts.virt_type or kind is None:
             raise CannotMove(
-                f"this host does not support guests of type {source['virt_type']} for "
-                f"{source['arch']}"
+                f"this host does not support guests of type {source.virt_type} for {source.arch}"
             )
-        if source["machine"] and source["machine"] not in kind.machines:
-            raise CannotMove(f"this host does not support the machine type {source['machine']}")
+        if source.machine and source.machine not in kind.machines:
+            raise CannotMove(f"this host does not support the machine type {source.machine}")
         self._check_cpu(source)
 
-    def _check_cpu(self, source: Mapping[str, Any]) -> None:
+    def _check_cpu(self, source: LiveSource) -> None:
         library = self._guests.library
         opened = self._guests.connection.get()
         enough = (library.VIR_CPU_COMPARE_IDENTICAL, library.VIR_CPU_COMPARE_SUPERSET)
         results = []
-        if source["cpu"] is not None:
-            kind = (None, source["arch"], source["machine"], source["virt_type"])
-            results.append(opened.compareHypervisorCPU(*kind, source["cpu"], 0))
-        if source["host_cpu"] is not None:
-            results.append(opened.compareCPU(source["host_cpu"], 0))
+        if source.cpu is not None:
+            kind = (None, source.arch, source.machine, source.virt_type)
+            results.append(opened.compareHypervisorCPU(*kind, source.cpu, 0))
+        if source.host_cpu is not None:
+            results.append(opened.compareCPU(source.host_cpu, 0))
         if not all(result in enough for result in results):
             raise CannotMove("this host's CPU lacks features of the guest's CPU")
 
@@ -213,7 +207,7 @@ class _Move:
         self._is_aborted = False
         self._error: Exception | None = None
 
-    def run(self, uri: str, parameters: dict[str, Any], flags: int, watch: LiveWatch) -> None:
+    def run(self, uri: str, parameters: dict[str, str | int], flags: int, watch: LiveWatch) -> None:
         """Migrate the guest. Raises MoveAborted, libvirtError."""
 
         def migrate() -> None:
@@ -283,14 +277,14 @@ class _Move:
             return False
 
 
-def _make_empty(directory: Path, disk: Mapping[str, Any]) -> None:
+def _make_empty(directory: Path, disk: DiskFile) -> None:
     """Create a disk for the other daemon to fill; a qcow2 file gets no backing file."""
-    name = Path(disk["name"]).name
+    name = Path(disk.name).name
     path = directory / name
     if not name.endswith((".raw", ".qcow2")):
         raise CannotMove(f"the source has a disk with the invalid name {name}")
-    if disk["format"] == QCOW2:
-        qemu_img.create(path, int(disk["bytes"]))
+    if disk.format == QCOW2:
+        qemu_img.create(path, disk.bytes)
         return
     with path.open("wb") as file:
-        file.truncate(int(disk["bytes"]))
+        file.truncate(disk.bytes)

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Any
 from xml.etree.ElementTree import Element
 
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.libvirt import xml_text
-from compute_agent.virt.libvirt.pins import Pins
+from compute_agent.virt.libvirt.payloads import LiveDestination
 from compute_agent.virt.libvirt.record import NAMESPACE, write_place
 
 
-def for_destination(text: str, destination: Mapping[str, Any]) -> str:
-    """Return the XML for the destination, with its file paths and pins; the rest is unchanged.
-
-    ``destination`` is the result of ``prepare_live`` there.
-    """
+def for_destination(text: str, destination: LiveDestination) -> str:
+    """Return the XML for the destination, with its file paths and pins; the rest is unchanged."""
     domain = xml_text.parse(text)
-    directory = PurePosixPath(destination["directory"])
+    directory = PurePosixPath(destination.directory)
     for source in domain.iterfind("./devices/disk/source[@file]"):
         source.set("file", _moved(source.attrib["file"], directory))
-    if not destination["is_shared"]:  # the copies have no backing file
+    if not destination.is_shared:  # the copies have no backing file
         for disk in domain.iterfind("./devices/disk"):
             _remove(disk, "backingStore")
     for log in domain.iterfind("./devices/*/log[@file]"):
         log.set("file", _moved(log.attrib["file"], directory))
-    Pins.from_plain(destination["pins"]).write(domain)
-    _note_place(domain, InstancePlacement.from_plain(destination["place"]))
+    destination.pins.write(domain)
+    _note_place(domain, destination.place)
     return xml_text.write(domain)
 
 

@@ -50,7 +50,6 @@ class Pins:
         )
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the pins as JSON values."""
         return {
             "shared": None if self.shared is None else format_cpus(self.shared),
             "vcpus": {str(vcpu): format_cpus(cpus) for vcpu, cpus in sorted(self.vcpus.items())},
@@ -60,7 +59,6 @@ class Pins:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the pins from the result of ``to_plain``."""
         return cls(
             shared=None if plain["shared"] is None else parse_cpus(plain["shared"]),
             vcpus={int(vcpu): parse_cpus(cpus) for vcpu, cpus in plain["vcpus"].items()},

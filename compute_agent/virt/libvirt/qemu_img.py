@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 PROGRAM = "qemu-img"
 TIMEOUT_SECONDS = 3600
@@ -33,14 +33,14 @@ def virtual_size(path: Path, disk_format: str) -> int:
     if disk_format == "raw":
         return _stat(path).st_size
     found = _info(path, disk_format)
-    if found.get("backing-filename") or _has_data_file(found):
+    if found.base or found.has_data_file:
         raise UnsafeImage(f"{path.name} refers to another file, which images must not do")
-    return int(found["virtual-size"])
+    return found.size
 
 
 def refuse_data_file(path: Path) -> None:
     """Raise UnsafeImage if a qcow2 file keeps its data in another file."""
-    if _has_data_file(_info(path, "qcow2")):
+    if _info(path, "qcow2").has_data_file:
         raise UnsafeImage(f"{path.name} keeps its data in another file")
 
 
@@ -71,14 +71,12 @@ def disk_size(path: Path, disk_format: str) -> int:
     """Return the size of one of our disks in bytes. Raises DiskError."""
     if disk_format == "raw":
         return _stat(path).st_size
-    return int(_info(path, disk_format)["virtual-size"])
+    return _info(path, disk_format).size
 
 
 def base_of(path: Path) -> tuple[str, str] | None:
     """Return name and format of a qcow2 file's backing file, or None. Raises DiskError."""
-    found = _info(path, "qcow2")
-    base = found.get("backing-filename")
-    return None if base is None else (str(base), str(found.get("backing-filename-format", "raw")))
+    return _info(path, "qcow2").base
 
 
 def rebase(path: Path, base: Path, base_format: str) -> None:
@@ -86,20 +84,30 @@ def rebase(path: Path, base: Path, base_format: str) -> None:
     _run("rebase", "-u", "-f", "qcow2", "-b", str(base), "-F", base_format, str(path))
 
 
-def _info(path: Path, disk_format: str) -> dict[str, Any]:
+@dataclasses.dataclass(frozen=True, slots=True)
+class _DiskInfo:
+    """Virtual size in bytes, name and format of the backing file, and whether data are apart."""
+
+    size: int
+    base: tuple[str, str] | None
+    has_data_file: bool
+
+
+def _info(path: Path, disk_format: str) -> _DiskInfo:
     """Read without a lock (``-U``), because the guest may be running."""
     output = _run(
         "info", "-U", "-f", disk_format, "--output=json", str(path), timeout=INFO_TIMEOUT_SECONDS
     )
     try:
-        found: dict[str, Any] = json.loads(output)
+        found = json.loads(output)
     except ValueError as error:
         raise DiskError(f"{PROGRAM} info {path.name}: invalid JSON: {error}") from error
-    return found
-
-
-def _has_data_file(found: dict[str, Any]) -> bool:
-    return bool(found.get("format-specific", {}).get("data", {}).get("data-file"))
+    base = found.get("backing-filename")
+    return _DiskInfo(
+        size=int(found["virtual-size"]),
+        base=None if not base else (str(base), str(found.get("backing-filename-format", "raw"))),
+        has_data_file=bool(found.get("format-specific", {}).get("data", {}).get("data-file")),
+    )
 
 
 def _run(*arguments: str, timeout: float = TIMEOUT_SECONDS) -> str:

@@ -54,7 +54,6 @@ class GuestRecord:
         )
 
     def to_element(self) -> Element:
-        """Return the element for the guest's metadata."""
         root = Element(_tag(_ROOT))
         SubElement(root, _tag("name")).text = one_line(self.name)
         SubElement(root, _tag("project")).text = self.project_id

@@ -59,7 +59,6 @@ class DeviceSpec:
         )
 
     def picks(self, device: PciDevice) -> bool:
-        """Return whether the entry matches a device."""
         return (
             self.vendor_id in (None, device.vendor_id)
             and self.product_id in (None, device.product_id)

@@ -8,7 +8,6 @@ import os
 import platform
 import re
 from pathlib import Path
-from typing import Any
 
 import os_traits
 import psutil
@@ -120,7 +119,7 @@ def cpu_info(described: Processor) -> str:
     """Return the CPU description for capability queries, as JSON text."""
     threads = psutil.cpu_count() or 1
     cores = psutil.cpu_count(logical=False) or threads
-    info: dict[str, Any] = {
+    info = {
         "arch": architecture(),
         "vendor": described.vendor,
         "model": described.model,

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
+import os_traits
 import pytest
 
-from compute_agent.virt.libvirt.capabilities import Capabilities, cpu_info, host_cells
+from compute_agent.virt.libvirt.capabilities import (
+    _X86_TRAITS,
+    Capabilities,
+    HostCpu,
+    cpu_info,
+    host_cells,
+    traits_of,
+)
 from compute_agent.virt.machine.cpu_split import CpuSplit
 from objects.numa import HostCell, PagePool
 
@@ -76,7 +86,7 @@ def test_the_only_cell_has_all_memory_of_the_host() -> None:
 
 def test_the_cpu_is_described() -> None:
     """As JSON values, in the words that queries use."""
-    assert cpu_info(capabilities().cpu) == {
+    assert json.loads(cpu_info(capabilities().cpu)) == {
         "arch": "x86_64",
         "vendor": "AMD",
         "model": "EPYC",
@@ -103,3 +113,32 @@ def test_a_hypervisor_may_not_migrate(live: str, expected: bool) -> None:
 def test_what_describes_no_host_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="libvirt"):
         Capabilities.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("feature", "traits"),
+    [
+        ("sse4.1", {"HW_CPU_X86_SSE41"}),
+        ("pni", {"HW_CPU_X86_SSE3"}),
+        ("sha-ni", {"HW_CPU_X86_SHA"}),
+        ("avx512-vpopcntdq", {"HW_CPU_X86_AVX512VPOPCNTDQ"}),
+        ("pclmuldq", {"HW_CPU_X86_CLMUL"}),
+        ("vmx", {"HW_CPU_X86_VMX", "HW_CPU_X86_INTEL_VMX"}),
+        ("svm", {"HW_CPU_X86_SVM", "HW_CPU_X86_AMD_SVM"}),
+        ("tsc-deadline", set()),
+    ],
+)
+def test_a_feature_of_an_x86(feature: str, traits: set[str]) -> None:
+    """One that no request asks for has no trait."""
+    cpu = HostCpu("x86_64", features=frozenset({feature}))
+    assert traits_of(cpu) == traits | {"HW_ARCH_X86_64"}
+
+
+def test_other_architectures_have_their_own_traits() -> None:
+    cpu = HostCpu("aarch64", features=frozenset({"sve", "avx"}))
+    assert traits_of(cpu) == {"HW_ARCH_AARCH64", "HW_CPU_AARCH64_SVE"}
+
+
+def test_all_traits_are_standard() -> None:
+    named = {f"HW_CPU_X86_{name}" for names in _X86_TRAITS.values() for name in names}
+    assert named <= set(os_traits.get_traits())

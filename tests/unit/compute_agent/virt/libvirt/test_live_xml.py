@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -10,6 +9,7 @@ import pytest
 
 from compute_agent.host.instance_topology import ANYWHERE
 from compute_agent.virt.libvirt import live_xml
+from compute_agent.virt.libvirt.payloads import LiveDestination
 from compute_agent.virt.libvirt.pins import Pins
 from compute_agent.virt.libvirt.record import NAMESPACE
 
@@ -34,14 +34,9 @@ RUNNING = f"""
 """
 
 
-def a_destination(**values: Any) -> dict[str, Any]:
-    defaults = {
-        "directory": "/b/u",
-        "is_shared": False,
-        "place": ANYWHERE.to_plain(),
-        "pins": Pins(shared=frozenset({0})).to_plain(),
-    }
-    return {**defaults, **values}
+def a_destination(*, is_shared: bool = False) -> LiveDestination:
+    pins = Pins(shared=frozenset({0}))
+    return LiveDestination("b", "192.0.2.8", "/b/u", is_shared, ANYWHERE, pins)
 
 
 def one(parent: Element, path: str) -> Element:

@@ -1,9 +1,9 @@
-"""PCI devices as libvirt describes them."""
+"""Properties of a host: PCI devices as libvirt describes them."""
 
 from __future__ import annotations
 
 from compute_agent.host.pci_devices import PciDevice
-from compute_agent.virt.libvirt.host_devices import parse_device
+from compute_agent.virt.libvirt.host_properties import parse_device
 
 PCI = """
 <device><name>pci_0000_0a_10_3</name><capability type='pci'>
