@@ -36,7 +36,6 @@ class Timeline:
         return self.now
 
     def datetime(self) -> datetime:
-        """Return the simulated time as a datetime."""
         return EPOCH + timedelta(seconds=self.now)
 
     def plan(self, at_seconds: float, order: Order, action: Callable[[], None]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from armillary import exception
 from armillary.context import RequestContext
@@ -16,9 +16,8 @@ from simulator.fleet.host_states import HostStates
 from simulator.fleet.outages import Outages
 from simulator.load.groups import Groups
 from simulator.load.instance_lifecycles import Instance, InstanceLifecycles
-from simulator.load.load import Request, requests_of
-from simulator.load.recorded_load import read_recorded
-from simulator.load.request_specs import resources_of, spec_of, topology_of
+from simulator.load.load import Request, resources_of, spec_of, topology_of
+from simulator.load.recorded_load import requests_in
 from simulator.results.meter import SAMPLES, Meter, sizes
 from simulator.results.outcome import Outcome
 from simulator.results.outcome_counts import OutcomeCounts
@@ -87,13 +86,12 @@ class Simulation:
             scenario, book=book, lives=self._lives, tally=self._tally, timeline=timeline
         )
         self._meter = Meter(book, self._tally, sizes(book, flavors))
-        self._requests = _requests(scenario)
+        self._requests = requests_in(scenario)
         self._names = random.Random(f"{scenario.seed}/instances")  # noqa: S311 - a simulation
         self._is_push_planned = False
         self._refresh_seconds = refresh_seconds
 
     def run(self, policy: str, show: Show) -> Outcome:
-        """Run all events; return the outcome."""
         self._outages.plan()
         self._plan_next_request()
         self._plan_sample(0)
@@ -107,7 +105,7 @@ class Simulation:
         return Outcome(
             policy=policy,
             counts=self._tally.counts(),
-            refusals=self._tally.refusals.to_plain(),
+            refusals=self._tally.refusals.ranked(),
             utilisation=self._meter.utilisation(),
             measures=self._meter.summary(),
             series=self._meter.series,
@@ -220,12 +218,6 @@ class Simulation:
         self._meter.sample(self._timeline.now)
         if number < SAMPLES:
             self._plan_sample(number + 1)
-
-
-def _requests(scenario: Scenario) -> Iterator[Request]:
-    if scenario.recorded is not None:
-        return iter(read_recorded(scenario.recorded, scenario))
-    return requests_of(scenario)
 
 
 def _needed(scenario: Scenario) -> dict[str, dict[str, int]]:

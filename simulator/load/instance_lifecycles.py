@@ -154,7 +154,6 @@ class InstanceLifecycles:
         self._timeline.plan(end, Order.END, functools.partial(self._end, instance))
 
     def _try_next(self, instance: Instance) -> None:
-        """Continue a failed build on the next alternate."""
         self._leave(instance, is_failed=True)
         self._go_on(instance)
 

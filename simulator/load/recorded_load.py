@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from simulator.load.load import Request
+from simulator.load.load import Request, requests_of
 from simulator.load.streams import GROUP_HINT, Names, check_group_hint, check_known, hint_lists
 from simulator.scenario.scenario import COUNT_MAX, INSTANCES_MAX, REQUESTS_MAX, Scenario
 from simulator.scenario.scenario_errors import BadScenario, ScenarioError, found
@@ -20,6 +20,13 @@ OPTIONAL = ("hints", "zone", "image", "project")
 SECONDS_MAX = 1e9
 
 Row = Mapping[str, str]
+
+
+def requests_in(scenario: Scenario) -> Iterator[Request]:
+    """Return the recorded requests of a scenario, or those of its streams, by arrival."""
+    if scenario.recorded is not None:
+        return iter(read_recorded(scenario.recorded, scenario))
+    return requests_of(scenario)
 
 
 def read_recorded(path: Path, scenario: Scenario) -> list[Request]:

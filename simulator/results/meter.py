@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,8 @@ class Meter:
         self._total = book.capacity.sum(axis=0)
         loads = [book.classes.index(name) for name in LOAD_CLASSES if name in book.classes]
         self._load_columns = np.array(loads, dtype=np.int64)
-        self._series: dict[str, list[float]] = {name: [] for name in self._names()}
+        self.series: dict[str, list[float]] = {name: [] for name in ("seconds", *self._now())}
+        """All samples: name -> values."""
 
     def advance(self, now: float) -> None:
         """Account for the time since the last call with the usage during it."""
@@ -41,9 +41,8 @@ class Meter:
         np.maximum(self._peak, used, out=self._peak)
 
     def sample(self, now: float) -> None:
-        """Take one sample of all measures."""
         sample = {"seconds": now, **self._now()}
-        for name, values in self._series.items():
+        for name, values in self.series.items():
             values.append(sample[name])
 
     def utilisation(self) -> dict[str, dict[str, float]]:
@@ -66,17 +65,9 @@ class Meter:
         """Return name -> mean of the samples, and end, of all measures except utilisation."""
         return {
             name: {"mean": float(np.mean(values)), "end": float(values[-1])}
-            for name, values in self._series.items()
+            for name, values in self.series.items()
             if name.startswith(("fragmentation ", "load ")) or name == "empty_hosts"
         }
-
-    @property
-    def series(self) -> dict[str, list[float]]:
-        """All samples: name -> values."""
-        return self._series
-
-    def _names(self) -> list[str]:
-        return ["seconds", *self._now()]
 
     def _now(self) -> dict[str, float]:
         book, tally = self._book, self._tally
@@ -158,5 +149,4 @@ def sizes(book: HostStates, flavors: Mapping[str, Mapping[str, int]]) -> dict[st
         return {}
     best_host = book.capacity.max(axis=0)
     ordered = sorted(needed, key=lambda name: (float((needed[name] / best_host).max()), name))
-    chosen: dict[str, Any] = dict.fromkeys((ordered[(len(ordered) - 1) // 2], ordered[-1]))
-    return {name: needed[name] for name in chosen}
+    return {name: needed[name] for name in (ordered[(len(ordered) - 1) // 2], ordered[-1])}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from simulator.results.refusals import Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +18,7 @@ class Outcome:
 
     policy: str
     counts: Mapping[str, int]
-    refusals: Sequence[Mapping[str, Any]]
+    refusals: Sequence[Refusal]
     utilisation: Mapping[str, Mapping[str, float]]
     """Class -> mean, peak, end as fractions of the capacity; capacity."""
     measures: Mapping[str, Mapping[str, float]]
@@ -29,22 +32,15 @@ class Outcome:
     @property
     def fingerprint(self) -> str:
         """A digest of everything except timings: equal for equal scenario, seed and policy."""
-        told = {key: value for key, value in self._plain().items() if key != "decisions"}
-        text = json.dumps({**told, "policy": None}, sort_keys=True)
+        told = {**self._figures(), "policy": None}
+        del told["decisions"]
+        text = json.dumps(told, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_plain(self) -> dict[str, Any]:
-        """Return everything as JSON-ready values."""
-        return {**self._plain(), "fingerprint": self.fingerprint}
+        return {**self._figures(), "fingerprint": self.fingerprint}
 
-    def _plain(self) -> dict[str, Any]:
-        return {
-            "policy": self.policy,
-            "counts": dict(self.counts),
-            "refusals": list(self.refusals),
-            "utilisation": dict(self.utilisation),
-            "measures": dict(self.measures),
-            "decisions": dict(self.decisions),
-            "series": dict(self.series),
-            "story": self.story,
-        }
+    def _figures(self) -> dict[str, Any]:
+        figures = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        figures["refusals"] = [refusal._asdict() for refusal in self.refusals]
+        return figures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from array import array
 from dataclasses import dataclass, field
@@ -50,13 +51,8 @@ class OutcomeCounts:
         return digest
 
     def counts(self) -> dict[str, int]:
-        """Return all counts by name."""
-        names = (
-            "requests", "requests_refused", "requested", "accepted", "refused", "failed",
-            "building", "running", "ended", "lost", "retries", "hosts_refused",
-            "hosts_failed",
-        )  # fmt: skip
-        return {name: getattr(self, name) for name in names}
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, int)}
 
     def decisions(self) -> dict[str, float]:
         """Return the speed of decisions, by the real clock."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from armillary import exception
 from objects.traces.decision_trace import DecisionTrace
@@ -15,6 +15,14 @@ KINDS_MAX = 1000
 OTHER = "other reasons"
 
 _VARIABLE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![\w.])\d[\d,.]*\b")
+
+
+class Refusal(NamedTuple):
+    """Number of instances refused for one reason, with the sentence of an example."""
+
+    reason: str
+    count: int
+    example: str
 
 
 class Refusals:
@@ -31,15 +39,14 @@ class Refusals:
         self._counts[cause] += count
         self._examples.setdefault(cause, sentence)
 
-    def to_plain(self) -> list[dict[str, Any]]:
+    def ranked(self) -> list[Refusal]:
         """Return the causes, most frequent first; a long tail is merged."""
         ordered = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))
         shown = [
-            {"reason": cause, "count": count, "example": self._examples[cause]}
-            for cause, count in ordered[:SHOWN_MAX]
+            Refusal(cause, count, self._examples[cause]) for cause, count in ordered[:SHOWN_MAX]
         ]
         rest = sum(count for _cause, count in ordered[SHOWN_MAX:])
-        return [*shown, {"reason": OTHER, "count": rest, "example": ""}] if rest else shown
+        return [*shown, Refusal(OTHER, rest, "")] if rest else shown
 
 
 def cause_of(error: exception.ArmillaryError) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from armillary.table_columns import printable
 from simulator.results.outcome import Outcome
+from simulator.results.refusals import Refusal
 from simulator.scenario.scenario import Scenario
 
 WIDTH = 100
@@ -24,7 +24,6 @@ class _Row:
     show: Callable[[float], str]
 
     def cells(self) -> list[str]:
-        """Return the label, a cell per policy and, for two policies, the difference."""
         cells = [self.label, *map(self.show, self.values)]
         if len(self.values) == 2:
             cells.append(_signed(self.show(self.values[1] - self.values[0])))
@@ -55,7 +54,6 @@ def _rate(value: float) -> str:
 
 
 def text_of(scenario: Scenario, outcomes: Sequence[Outcome]) -> str:
-    """Return the whole report: figures, then the reasons for refused requests."""
     first = outcomes[0]
     head = (
         f"{scenario.title}: {scenario.hosts_total:,} hosts, "
@@ -73,17 +71,25 @@ def _table(outcomes: Sequence[Outcome]) -> Iterator[str]:
     header = ["", *(printable(outcome.policy) for outcome in outcomes)]
     if len(outcomes) == 2:
         header.append("difference")
-    sections = list(_sections(outcomes))
-    rows = [header, *(row.cells() for _title, section in sections for row in section)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
-    yield _line(header, widths)
+    sections = [(title, [row.cells() for row in rows]) for title, rows in _sections(outcomes)]
+    return table_of(header, sections)
+
+
+def table_of(
+    header: Sequence[str], sections: Sequence[tuple[str, Sequence[Sequence[str]]]]
+) -> Iterator[str]:
+    """Yield the lines of a table: titled sections of rows, each with a label and its values."""
+    rows = [header, *(row for _title, section in sections for row in section)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    yield line_of(header, widths)
     for title, section in sections:
         yield title
         for row in section:
-            yield _line(row.cells(), widths)
+            yield line_of(row, widths)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+def line_of(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Return a line of a table: the label to the left, values to the right."""
     label, *values = cells
     shown = [value.rjust(width) for value, width in zip(values, widths[1:], strict=True)]
     return "  ".join([f"  {label.ljust(widths[0])}", *shown]).rstrip()
@@ -135,26 +141,26 @@ def _layout(
             yield row(label, lambda o, n=name, w=when: o.measures[n][w], show)  # type: ignore[misc]
 
 
-def reasons_of(refusals: Sequence[Mapping[str, Any]], of: str) -> Iterator[str]:
+def reasons_of(refusals: Sequence[Refusal], of: str) -> Iterator[str]:
     """Yield the lines with the reasons for refused requests; ``of`` names the policy, if needed."""
     if not refusals:
         yield f"No instance was refused{of}."
         return
     yield f"Why instances got no host{of}:"
-    width = len(_whole(refusals[0]["count"]))
+    width = len(_whole(refusals[0].count))
     for entry in refusals[:REASONS_SHOWN]:
         yield from _reason(entry, width)
-    rest = sum(entry["count"] for entry in refusals[REASONS_SHOWN:])
+    rest = sum(entry.count for entry in refusals[REASONS_SHOWN:])
     if rest:
         yield f"  {_whole(rest).rjust(width)}  other reasons (all of them: --json)"
 
 
-def _reason(entry: Mapping[str, Any], width: int) -> Iterator[str]:
-    yield f"  {_whole(entry['count']).rjust(width)}  {printable(entry['reason'])}"
-    if entry["example"]:
+def _reason(entry: Refusal, width: int) -> Iterator[str]:
+    yield f"  {_whole(entry.count).rjust(width)}  {printable(entry.reason)}"
+    if entry.example:
         indent = " " * (width + 6)
         yield from textwrap.wrap(
-            printable(entry["example"]),
+            printable(entry.example),
             WIDTH,
             initial_indent=indent,
             subsequent_indent=indent,

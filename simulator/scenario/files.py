@@ -31,7 +31,6 @@ def require_writable(option: str, path: Path) -> None:
 def write_json(
     path: Path, scenario: Scenario, outcomes: Sequence[Outcome] | Sequence[ZonesOutcome]
 ) -> None:
-    """Write all results as JSON."""
     path.write_text(json.dumps(document_of(scenario, outcomes), indent=2) + "\n")
 
 
@@ -39,30 +38,25 @@ def document_of(
     scenario: Scenario, outcomes: Sequence[Outcome] | Sequence[ZonesOutcome]
 ) -> dict[str, Any]:
     """Return the JSON document; for two outcomes with their differences, second minus first."""
-    first = outcomes[0]
-    document: dict[str, Any] = {
+    one = outcomes[0]
+    document = {
         "scenario": {
             "title": scenario.title,
             "file": str(scenario.file),
             "seed": scenario.seed,
             "duration_seconds": scenario.duration_seconds,
-            "hosts": first.hosts if isinstance(first, ZonesOutcome) else scenario.hosts_total,
+            "hosts": one.hosts if isinstance(one, ZonesOutcome) else scenario.hosts_total,
         },
         "runs": [outcome.to_plain() for outcome in outcomes],
     }
     compared = [outcome for outcome in outcomes if isinstance(outcome, Outcome)]
     if len(compared) == 2:
-        document["differences"] = differences(*compared)
+        first, second = compared
+        document["differences"] = {
+            name: _less(getattr(second, name), getattr(first, name))
+            for name in ("counts", "utilisation", "measures")
+        }
     return document
-
-
-def differences(first: Outcome, second: Outcome) -> dict[str, Any]:
-    """Return all figures of the second outcome minus those of the first, without timings."""
-    return {
-        "counts": _less(second.counts, first.counts),
-        "utilisation": _less(second.utilisation, first.utilisation),
-        "measures": _less(second.measures, first.measures),
-    }
 
 
 def _less(second: Any, first: Any) -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from armillary import exception
 from scheduler.request.scheduling_request import SchedulingRequest
 from scheduler.zones.offers import Offers, weights_of
+from simulator.zones.outcome import FlatFigures
 from simulator.zones.zone import SimulatedZone
 
 _ALIKE = 1e-9
@@ -51,17 +51,16 @@ class FlatComparison:
         self.entries += len(of_tree)
         self.entries_among_best += sum(weight >= last - _ALIKE for weight in of_tree)
 
-    def to_plain(self) -> dict[str, Any]:
-        """Return the figures."""
+    def figures(self) -> FlatFigures:
         losses = np.array(self.losses or [0.0])
-        return {
-            "requests": self.requests,
-            "disagreed": self.disagreed,
-            "same_first": self.same_first / max(len(self.losses), 1),
-            "entries_among_best": self.entries_among_best / max(self.entries, 1),
-            "loss_mean": float(losses.mean()),
-            "loss_max": float(losses.max()),
-        }
+        return FlatFigures(
+            requests=self.requests,
+            disagreed=self.disagreed,
+            same_first=self.same_first / max(len(self.losses), 1),
+            entries_among_best=self.entries_among_best / max(self.entries, 1),
+            loss_mean=float(losses.mean()),
+            loss_max=float(losses.max()),
+        )
 
     def _weights(self, request: SchedulingRequest) -> dict[str, float]:
         """Return the weights of all hosts that fit the request, by a flat scheduler."""

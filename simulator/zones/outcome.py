@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,7 +30,6 @@ class Series:
         self.values.append(value)
 
     def to_plain(self) -> dict[str, float]:
-        """Return mean, median, 99th percentile and maximum."""
         if not self.values:
             return dict.fromkeys(("mean", "p50", "p99", "max"), 0.0)
         found = np.frombuffer(self.values, dtype=np.float64)
@@ -55,9 +55,20 @@ class Asked:
     critical_ms: Series = field(default_factory=Series)
     """With zones at the same time."""
 
-    def to_plain(self) -> dict[str, Any]:
-        """Return all figures."""
+    def to_plain(self) -> dict[str, dict[str, float]]:
         return {name: getattr(self, name).to_plain() for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class FlatFigures:
+    """Comparison with one flat scheduler: two counts, the others as fractions."""
+
+    requests: int
+    disagreed: int
+    same_first: float
+    entries_among_best: float
+    loss_mean: float
+    loss_max: float
 
 
 @dataclass(slots=True)
@@ -82,7 +93,7 @@ class ZonesOutcome:
     summary_bytes_max: int = 0
     round_ms: Series = field(default_factory=Series)
     setup_seconds: float = 0.0
-    flat: Mapping[str, Any] | None = None
+    flat: FlatFigures | None = None
 
     def add_request(
         self, flavor: str, traffic: Traffic, told: Sequence[Mapping[str, Any]], seconds: Took
@@ -102,7 +113,6 @@ class ZonesOutcome:
             asked.critical_ms.add(critical * 1000)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return everything as JSON-ready values."""
         return {
             "policy": self.policy,
             "zones": self.zones,
@@ -111,7 +121,7 @@ class ZonesOutcome:
             "hosts": self.hosts,
             "counts": dict(self.counts),
             "outcomes": dict(self.outcomes),
-            "refusals": self.refusals.to_plain(),
+            "refusals": [refusal._asdict() for refusal in self.refusals.ranked()],
             **self.asked.to_plain(),
             "by_flavor": {name: asked.to_plain() for name, asked in self.by_flavor.items()},
             "summary_bytes": self.summary_bytes.to_plain(),
@@ -120,5 +130,5 @@ class ZonesOutcome:
             "entries_max": self.entries_max,
             "summary_bytes_max": self.summary_bytes_max,
             "setup_seconds": self.setup_seconds,
-            "flat": None if self.flat is None else dict(self.flat),
+            "flat": None if self.flat is None else dataclasses.asdict(self.flat),
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from armillary.table_columns import printable
-from simulator.results.report import reasons_of
+from simulator.results.report import line_of, reasons_of, table_of
 from simulator.scenario.scenario import Scenario
 from simulator.zones.outcome import ZonesOutcome
 
@@ -13,7 +13,6 @@ _Row = tuple[str, Callable[[ZonesOutcome], str]]
 
 
 def text_of(scenario: Scenario, outcomes: Sequence[ZonesOutcome]) -> str:
-    """Return the whole report."""
     first = outcomes[0]
     head = (
         f"{scenario.title}: {first.zones:,} zones in {first.levels} levels, "
@@ -24,31 +23,16 @@ def text_of(scenario: Scenario, outcomes: Sequence[ZonesOutcome]) -> str:
     parts = [printable(head), "", *_table(outcomes)]
     for outcome in outcomes:
         of = f" under {printable(outcome.policy)}" if len(outcomes) > 1 else ""
-        parts += ["", *_of_flavors(outcome, of), "", *reasons_of(outcome.refusals.to_plain(), of)]
+        parts += ["", *_of_flavors(outcome, of), "", *reasons_of(outcome.refusals.ranked(), of)]
     return "\n".join(parts) + "\n"
 
 
 def _table(outcomes: Sequence[ZonesOutcome]) -> Iterator[str]:
-    sections = [*_SECTIONS, *([_FLAT] if outcomes[0].flat is not None else [])]
-    rows = [["", *(printable(outcome.policy) for outcome in outcomes)]]
-    rows += [
-        [label, *(show(outcome) for outcome in outcomes)]
-        for _title, section in sections
-        for label, show in section
+    sections = [
+        (title, [[label, *(show(outcome) for outcome in outcomes)] for label, show in rows])
+        for title, rows in (*_SECTIONS, *([_FLAT] if outcomes[0].flat is not None else []))
     ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    yield _line(rows[0], widths)
-    left = iter(rows[1:])
-    for title, section in sections:
-        yield title
-        for _ in section:
-            yield _line(next(left), widths)
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    label, *values = cells
-    shown = [value.rjust(width) for value, width in zip(values, widths[1:], strict=True)]
-    return "  ".join([f"  {label.ljust(widths[0])}", *shown]).rstrip()
+    return table_of(["", *(printable(outcome.policy) for outcome in outcomes)], sections)
 
 
 def _count(name: str) -> _Row:
@@ -83,7 +67,7 @@ def _of_flavors(outcome: ZonesOutcome, of: str) -> Iterator[str]:
             )
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    yield from (_line(row, widths) for row in rows)
+    yield from (line_of(row, widths) for row in rows)
     yield (
         "  in turn: zones one after the other, as here; at once: as in a deployment, without "
         "network"
@@ -91,7 +75,7 @@ def _of_flavors(outcome: ZonesOutcome, of: str) -> Iterator[str]:
 
 
 def _flat(label: str, name: str, form: str) -> _Row:
-    return label, lambda outcome: format((outcome.flat or {}).get(name, 0.0), form)
+    return label, lambda outcome: format(getattr(outcome.flat, name, 0.0), form)
 
 
 _SECTIONS: list[tuple[str, list[_Row]]] = [

@@ -18,9 +18,8 @@ from scheduler.request.scheduling_request import SchedulingRequest
 from scheduler.zones.offers import Offers
 from scheduler.zones.search import Found
 from simulator.events import Order, Timeline
-from simulator.load.load import Request, requests_of
-from simulator.load.recorded_load import read_recorded
-from simulator.load.request_specs import spec_of
+from simulator.load.load import Request, spec_of
+from simulator.load.recorded_load import requests_in
 from simulator.results.refusals import cause_of
 from simulator.scenario.policies import Policy
 from simulator.scenario.scenario import Scenario, ZoneTree
@@ -92,11 +91,10 @@ class ZonesSimulation:
         self._timeline = timeline
         self._outcome = outcome
         self._push_seconds = push_seconds
-        self._requests = _requests(scenario)
+        self._requests = requests_in(scenario)
         self._names = random.Random(f"{scenario.seed}/instances")  # noqa: S311 - a simulation
 
     def run(self, show: Show) -> None:
-        """Run all events."""
         self._push_summaries()
         self._plan_hosts()
         self._plan_next_request()
@@ -107,7 +105,7 @@ class ZonesSimulation:
                 {name: counts[name] for name in ("accepted", "refused", "failed")},
             )
         if self._flat is not None:
-            self._outcome.flat = self._flat.to_plain()
+            self._outcome.flat = self._flat.figures()
 
     # Updates --------------------------------------------------------------------------------------
 
@@ -248,9 +246,3 @@ def _why(found: Found) -> str:
         return "No zone has a host."
     _was_pruned, most = max(reasons, key=lambda reason: (reason[0], reasons[reason]))
     return f"No zone has a host: {most}."
-
-
-def _requests(scenario: Scenario) -> Iterator[Request]:
-    if scenario.recorded is not None:
-        return iter(read_recorded(scenario.recorded, scenario))
-    return requests_of(scenario)

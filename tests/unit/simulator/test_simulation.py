@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from armillary import exception
 from simulator.results.outcome import Outcome
-from simulator.scenario.files import differences
+from simulator.scenario.files import document_of
 from simulator.scenario.policies import read_policies
 from simulator.scenario.scenario_errors import BadScenario
 from simulator.simulation import simulate
@@ -60,7 +60,7 @@ def test_a_busy_simulation_has_everything_in_it(tmp_path: Path) -> None:
     assert_conserved(outcome)
     assert outcome.utilisation["MEMORY_MB"]["peak"] <= 1.0
     assert outcome.decisions["count"] == counts["requests"]
-    assert sum(entry["count"] for entry in outcome.refusals) == counts["refused"] + counts["failed"]
+    assert sum(entry.count for entry in outcome.refusals) == counts["refused"] + counts["failed"]
     assert len(outcome.series["seconds"]) == 201
     assert {len(values) for values in outcome.series.values()} == {201}
 
@@ -146,7 +146,8 @@ def test_a_policy_compared_with_itself_shows_no_difference(tmp_path: Path) -> No
         for each in read_policies([], [policy, policy])
     )
     assert first.fingerprint == second.fingerprint
-    assert {value for _name, value in _leaves(differences(first, second))} == {0}
+    differences = document_of(scenario, [first, second])["differences"]
+    assert {value for _name, value in _leaves(differences)} == {0}
 
 
 def _leaves(tree: Any, name: str = "") -> list[tuple[str, float]]:

@@ -50,7 +50,7 @@ def test_when_all_hosts_are_down_there_is_no_room(tmp_path: Path) -> None:
     outcome = run(with_outage(tmp_path, repair="forever", hosts="*"))
     assert outcome.counts["failed"] == 3  # at 10, 11 and 12 s: not noticed yet
     assert outcome.counts["refused"] == 7
-    assert outcome.refusals[0]["reason"] == "ComputeFilter"
+    assert outcome.refusals[0].reason == "ComputeFilter"
 
 
 def test_a_build_in_hand_goes_on_elsewhere_when_its_host_fails(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_a_build_that_fails_everywhere_gives_up(tmp_path: Path) -> None:
     counts = outcome.counts
     assert (counts["accepted"], counts["failed"], counts["retries"]) == (0, 1, 2)
     assert outcome.utilisation["VCPU"]["end"] == 0
-    assert outcome.refusals[0]["reason"] == "builds failed on all hosts that were tried"
+    assert outcome.refusals[0].reason == "builds failed on all hosts that were tried"
 
 
 def test_without_alternates_the_first_failure_is_final(tmp_path: Path) -> None:

@@ -51,10 +51,10 @@ def test_the_most_frequent_come_first() -> None:
     for number in range(SHOWN_MAX + 2):
         refusals.add(f"cause {number:02}", f"example {number}", 1)
     refusals.add("cause 05", "another", 3)
-    plain = refusals.to_plain()
-    assert plain[0] == {"reason": "cause 05", "count": 4, "example": "example 5"}
-    assert plain[-1] == {"reason": OTHER, "count": 2, "example": ""}
-    assert len(plain) == SHOWN_MAX + 1
+    ranked = refusals.ranked()
+    assert ranked[0] == ("cause 05", 4, "example 5")
+    assert ranked[-1] == (OTHER, 2, "")
+    assert len(ranked) == SHOWN_MAX + 1
 
 
 def test_kinds_of_causes_are_bounded() -> None:
@@ -62,6 +62,6 @@ def test_kinds_of_causes_are_bounded() -> None:
     refusals = Refusals()
     for number in range(KINDS_MAX + 5):
         refusals.add(f"cause {number}", "", 1)
-    plain = refusals.to_plain()
-    assert sum(entry["count"] for entry in plain) == KINDS_MAX + 5
-    assert plain[0] == {"reason": OTHER, "count": 5, "example": ""}
+    ranked = refusals.ranked()
+    assert sum(entry.count for entry in ranked) == KINDS_MAX + 5
+    assert ranked[0] == (OTHER, 5, "")

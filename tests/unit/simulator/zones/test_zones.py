@@ -10,7 +10,7 @@ import pytest
 
 from simulator.scenario.policies import read_policies
 from simulator.scenario.scenario_errors import BadScenario
-from simulator.zones.outcome import ZonesOutcome
+from simulator.zones.outcome import FlatFigures, ZonesOutcome
 from simulator.zones.simulation import simulate_zones
 from simulator.zones.tree import hosts_total, root_of
 from tests.fixtures.simulations import a_scenario, a_stream, some_hosts, write_policy
@@ -81,10 +81,14 @@ def test_a_tree_decides_as_one_scheduler_would(tmp_path: Path) -> None:
     assert outcome.counts["accepted"] == 20
     assert outcome.asked.zones_asked.to_plain()["mean"] == 6
     assert outcome.asked.messages.to_plain()["mean"] == 12
-    assert outcome.flat == {
-        "requests": 20, "disagreed": 0, "same_first": 1.0, "entries_among_best": 1.0,
-        "loss_mean": 0.0, "loss_max": 0.0,
-    }  # fmt: skip
+    assert outcome.flat == FlatFigures(
+        requests=20,
+        disagreed=0,
+        same_first=1.0,
+        entries_among_best=1.0,
+        loss_mean=0.0,
+        loss_max=0.0,
+    )
 
 
 def test_zones_that_cannot_serve_a_request_are_not_reached(tmp_path: Path) -> None:
@@ -102,8 +106,8 @@ def test_what_no_zone_can_serve_costs_no_message(tmp_path: Path) -> None:
     flavors = {"huge": {"vcpus": 1, "memory_mb": 99999}}
     outcome = run(tmp_path, flavors=flavors, load=[a_stream(flavors={"huge": 1})])
     assert outcome.asked.messages.to_plain()["max"] == 0
-    (reason,) = outcome.refusals.to_plain()
-    assert "MEMORY_MB" in reason["reason"]
+    (reason,) = outcome.refusals.ranked()
+    assert "MEMORY_MB" in reason.reason
 
 
 def test_no_list_is_longer_than_it_may_be(tmp_path: Path) -> None:
