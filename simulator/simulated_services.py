@@ -18,7 +18,8 @@ from scheduler.drivers.base import SchedulerDriver, load_driver
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.host_store import HostStore
 from simulator.events import Timeline
-from simulator.fleet.host_states import HostStates, uuid_of
+from simulator.fleet.host_report import aggregates_of, batch_of, providers_of, uuid_of
+from simulator.fleet.host_states import HostStates
 from simulator.memory_placement import MemoryPlacement
 from simulator.scenario.scenario import Scenario
 
@@ -89,18 +90,8 @@ class SimulatedServices:
         hosts = [self._book.hosts[row] for row in sorted(rows)]
         seq = self._seqs[cell]
         self._seqs[cell] = seq + 1
-        self._fleet.apply(
-            HostStateBatch.from_values(
-                cell_uuid=uuid_of("cell", cell),
-                first_seq=seq,
-                last_seq=seq + 1,
-                full=seq == 0,
-                node_uuids=[host.uuid for host in hosts],
-                hosts=[host.name for host in hosts],
-                nodes=[host.name for host in hosts],
-                attributes=self._book.columns(hosts),
-            )
-        )
+        columns = self._book.columns(hosts)
+        self._fleet.apply(batch_of(uuid_of("cell", cell), seq, hosts, columns, is_full=seq == 0))
 
     def _announce(self, scenario: Scenario) -> None:
         self._fleet.set_facts(
@@ -110,7 +101,7 @@ class SimulatedServices:
                     {"uuid": uuid_of("cell", cell), "name": cell, "disabled": False}
                     for cell in self._seqs
                 ],
-                aggregates=self._book.aggregates(scenario.aggregates),
+                aggregates=aggregates_of(self._book.hosts, scenario.aggregates),
             )
         )
         self.push()
@@ -122,10 +113,10 @@ def make_simulated_services(
     """Return a world for a scenario. Raises ``PluginNotFound``, ``ConfigurationError``."""
     placement = MemoryPlacement(
         conf,
-        book.providers(),
+        providers_of(book.hosts),
         {
             aggregate.uuid: [uuid_of("host", name) for name in aggregate.hosts]
-            for aggregate in book.aggregates(scenario.aggregates)
+            for aggregate in aggregates_of(book.hosts, scenario.aggregates)
         },
         rng=_rng(scenario, "placement"),
     )

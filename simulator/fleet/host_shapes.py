@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import os_resource_classes
 import os_traits
 
 from objects.hosts.host_attributes import BY_NAME, Collector, Kind, collected_by
-from simulator.fleet import host_names
 from simulator.scenario.scenario import CELL, HOSTS_MAX, Amount, HostShape
 from simulator.scenario.scenario_errors import Place, ScenarioError, found
+
+_RANGE = re.compile(r"\{(\d{1,6})\.\.(\d{1,6})\}")
+_HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
+
+
+def expand(pattern: str) -> Iterator[str]:
+    """Yield the names of a pattern; ``{01..20}`` keeps the number of digits of its first number.
+
+    Raises ``ValueError`` for an empty range or an invalid host name.
+    """
+    match = _RANGE.search(pattern)
+    if match is None:
+        if not _HOST_NAME.fullmatch(pattern):
+            raise ValueError(
+                f"'{pattern}' is not a host name: use letters, digits and ._- with a letter "
+                "or digit at both ends, and numbers as {01..20}"
+            )
+        yield pattern
+        return
+    first, last = int(match[1]), int(match[2])
+    if first > last:
+        raise ValueError(f"the range {match[0]} is empty")
+    width = len(match[1]) if match[1].startswith("0") else 0
+    for number in range(first, last + 1):
+        yield from expand(f"{pattern[: match.start()]}{number:0{width}d}{pattern[match.end() :]}")
+
 
 FIELDS = {"VCPU": "vcpus", "MEMORY_MB": "memory_mb", "DISK_GB": "disk_gb"}
 PCPU = "PCPU"
@@ -58,6 +84,7 @@ def _shape(document: Mapping[str, Any], place: Place, aggregates: set[str]) -> H
             raise ScenarioError(
                 (*place, "aggregates", index), f"found {found(name)}; allowed are {allowed}"
             )
+    _check_attributes(document.get("attributes", {}), (*place, "attributes"))
     return HostShape(
         names=_names(document["name"], (*place, "name")),
         amounts=_amounts(document, place),
@@ -66,14 +93,14 @@ def _shape(document: Mapping[str, Any], place: Place, aggregates: set[str]) -> H
         aggregates=tuple(document.get("aggregates", ())),
         traits=tuple(document.get("traits", ())),
         numa_cells=document.get("numa_cells", 1 if document.get("pcpus") else 0),
-        attributes=_attributes(document.get("attributes", {}), (*place, "attributes")),
+        attributes=document.get("attributes", {}),
         in_zones=tuple(document.get("in_zones", ("*",))),
     )
 
 
 def _names(pattern: str, place: Place) -> list[str]:
     try:
-        names = list(itertools.islice(host_names.expand(pattern), HOSTS_MAX + 1))
+        names = list(itertools.islice(expand(pattern), HOSTS_MAX + 1))
     except ValueError as error:
         raise ScenarioError(place, str(error)) from None
     if len(names) > HOSTS_MAX:
@@ -110,7 +137,7 @@ def _check_class(name: str, place: Place) -> None:
         )
 
 
-def _attributes(values: Mapping[str, Any], place: Place) -> dict[str, Any]:
+def _check_attributes(values: Mapping[str, Any], place: Place) -> None:
     for name, value in values.items():
         if name not in _SETTABLE:
             raise ScenarioError(place, f"found {found(name)}; allowed are {', '.join(_SETTABLE)}")
@@ -118,4 +145,3 @@ def _attributes(values: Mapping[str, Any], place: Place) -> dict[str, Any]:
         is_bool = isinstance(value, bool)
         if not isinstance(value, _OF_KIND[kind]) or (is_bool and kind is not Kind.BOOL):
             raise ScenarioError((*place, name), f"found {found(value)}; allowed is {kind.value}")
-    return dict(values)

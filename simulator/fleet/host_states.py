@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,15 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from objects import numa
-from objects.aggregate import Aggregate
-from objects.hosts.host_attributes import HOST_ATTRIBUTES
-from simulator.fleet.host_report import attributes_of, inventories_of, traits_of
-from simulator.fleet.numa_hosts import topology_of
+from simulator.fleet.host_report import attributes_of, columns_of, topology_of, uuid_of
 from simulator.scenario.scenario import Amount, HostShape, Scenario
 
 Amounts = npt.NDArray[np.float64]
 
-_NAMESPACE = uuid.UUID("0f4a2f0e-8f0c-4b5e-9f8e-2a6b7c1d3e5f")
 _NOTHING = Amount(0)
 
 
@@ -79,11 +74,9 @@ class HostStates:
         """Hosts whose attributes changed since their last report, by row."""
 
     def amounts_of(self, resources: Mapping[str, int]) -> Amounts:
-        """Return the amounts per resource class."""
         return np.array([resources.get(name, 0) for name in self.classes], np.float64)
 
     def has_room(self, host: Host, amounts: Amounts) -> bool:
-        """Return whether a host has room for these amounts."""
         return bool((self.used[host.row] + amounts <= self.capacity[host.row]).all())
 
     def enter(self, host: Host, tenant: PlacedInstance) -> None:
@@ -94,7 +87,6 @@ class HostStates:
         host.building += 1
 
     def built(self, host: Host, tenant: PlacedInstance) -> None:
-        """Record that an instance is running."""
         tenant.is_building = False
         host.building -= 1
         host.failed_builds = 0
@@ -108,53 +100,16 @@ class HostStates:
         self._take(host, tenant, -1)
 
     def set_up(self, host: Host, *, is_up: bool) -> None:
-        """Record whether a host is reported as up."""
         host.is_reported_up = is_up
         self.changed[host.row] = host
 
     def set_down(self, host: Host, *, is_down: bool) -> None:
-        """Record that a host went down, or came back."""
         host.is_down = is_down
         self.is_up[host.row] = not is_down
 
-    def providers(self) -> list[dict[str, Any]]:
-        """Return the hosts as reported to placement."""
-        return [
-            {
-                "uuid": host.uuid,
-                "name": host.name,
-                "inventories": inventories_of(host.shape),
-                "traits": traits_of(host.shape),
-            }
-            for host in self.hosts
-        ]
-
-    def aggregates(self, metadata: Mapping[str, Mapping[str, str]]) -> list[Aggregate]:
-        """Return the aggregates with their hosts; each availability zone is one."""
-        members: dict[str, list[str]] = {name: [] for name in metadata}
-        zones: dict[str, list[str]] = {}
-        for host in self.hosts:
-            for name in host.shape.aggregates:
-                members[name].append(host.name)
-            if host.shape.zone is not None:
-                zones.setdefault(host.shape.zone, []).append(host.name)
-        known = {name: dict(values) for name, values in metadata.items()}
-        known.update({zone: {"availability_zone": zone} for zone in zones})
-        return [
-            Aggregate.from_values(
-                id=number, uuid=uuid_of("aggregate", name), name=name, metadata=known[name],
-                hosts=hosts,
-            )
-            for number, (name, hosts) in enumerate({**members, **zones}.items(), start=1)
-        ]  # fmt: skip
-
     def columns(self, hosts: Sequence[Host]) -> dict[str, list[Any]]:
         """Return the attributes of hosts as a cell pushes them."""
-        rows = [self._attributes(host) for host in hosts]
-        return {
-            attribute.name: [row.get(attribute.name, attribute.default) for row in rows]
-            for attribute in HOST_ATTRIBUTES
-        }
+        return columns_of([self._attributes(host) for host in hosts])
 
     def _take(self, host: Host, tenant: PlacedInstance, sign: int) -> None:
         if host.numa is not None and tenant.fitted is not None:
@@ -188,11 +143,6 @@ class HostStates:
             for shape in (host.shape for host in self.hosts)
         }
         return np.array([of_shape[id(host.shape)] for host in self.hosts], np.float64)
-
-
-def uuid_of(kind: str, name: str) -> str:
-    """Return a UUID derived from the kind and name."""
-    return str(uuid.uuid5(_NAMESPACE, f"{kind}/{name}"))
 
 
 def _classes(shapes: Iterable[HostShape]) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from objects.instances.instance_group import InstanceGroup
-from simulator.fleet.host_states import Host, uuid_of
+from simulator.fleet.host_report import uuid_of
+from simulator.fleet.host_states import Host
 from simulator.load.load import Request
 
 
@@ -30,7 +31,6 @@ class Groups:
         )
 
     def enter(self, group: str | None, instance_uuid: str, host: Host) -> None:
-        """Record the host of a member."""
         if group is not None:
             self._hosts.setdefault(group, {})[instance_uuid] = host.name
 

@@ -77,7 +77,6 @@ class Arrivals:
 
     @property
     def mean_per_second(self) -> float:
-        """Average number of requests per second."""
         return self.requests / self.every_seconds if self.kind == "bursts" else self.per_second
 
 
@@ -171,10 +170,8 @@ class Scenario:
 
     @property
     def hosts_total(self) -> int:
-        """Total number of hosts."""
         return sum(len(shape.names) for shape in self.shapes)
 
     @property
     def zones(self) -> set[str]:
-        """The availability zones of the hosts."""
         return {shape.zone for shape in self.shapes if shape.zone is not None}

@@ -49,7 +49,6 @@ def read_scenario(path: Path, *, seed: int | None = None) -> Scenario:
 
 
 def names_of(scenario: Scenario) -> Names:
-    """Return the names that requests of a scenario may use."""
     return Names(scenario.flavors, scenario.images, scenario.zones, scenario.groups)
 
 

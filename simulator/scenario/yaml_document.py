@@ -1,16 +1,18 @@
-"""Parsing of hand-written YAML documents: plain values only, within bounds."""
+"""Parsing of hand-written YAML documents: plain values, within bounds, valid by a schema."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError, best_match
 
 from simulator.scenario.scenario_errors import BadScenario, Place, ScenarioError, found, path_text
-from simulator.scenario.schema_check import check_schema
+from simulator.scenario.scenario_schema import Schema
 
 BYTES_MAX = 16 * 2**20
 VALUES_MAX = 1_000_000
@@ -46,10 +48,10 @@ def read_text(path: Path) -> str:
         raise _whole(path, f"is not UTF-8 text: byte {error.start}") from error
 
 
-def read_document(path: Path, schema: dict[str, Any]) -> dict[str, Any]:
+def read_document(path: Path, schema: Schema) -> dict[str, Any]:
     """Return a file's document, validated against a schema. Raises ``BadScenario``."""
     try:
-        document = yaml.load(read_text(path), Loader=_Loader)  # noqa: S506 - it is a SafeLoader
+        document: Any = yaml.load(read_text(path), Loader=_Loader)  # noqa: S506 - it is a SafeLoader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "the document"
@@ -61,12 +63,10 @@ def read_document(path: Path, schema: dict[str, Any]) -> dict[str, Any]:
         check_schema(document, schema)
     except ScenarioError as mistake:
         raise at(path, mistake) from None
-    checked: dict[str, Any] = document
-    return checked
+    return document
 
 
 def at(path: Path, mistake: ScenarioError) -> BadScenario:
-    """Return a mistake as the error that names its file."""
     return BadScenario(file=path, where=path_text(mistake.place), reason=mistake.reason)
 
 
@@ -99,3 +99,52 @@ def _walk(place: Place, value: Any) -> Iterator[tuple[Place, Any]]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _walk((*place, index), item)
+
+
+_KINDS = {"object": "mapping", "array": "list"}
+_RULES = {
+    "minimum": "at least {}",
+    "exclusiveMinimum": "more than {}",
+    "maximum": "at most {}",
+    "minItems": "at least {} of them",
+    "maxItems": "at most {} of them",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minProperties": "at least {} of them",
+    "maxProperties": "at most {} of them",
+    "pattern": "a match of {}",
+}
+
+
+def check_schema(document: Any, schema: Schema) -> None:
+    """Raise ``ScenarioError`` for a document that violates the schema."""
+    error = best_match(Draft202012Validator(schema).iter_errors(document))
+    if error is not None:
+        raise ScenarioError(tuple(error.absolute_path), _reason(error))
+
+
+def _reason(error: ValidationError) -> str:
+    schema: Any = error.schema
+    value: Any = error.instance
+    if error.validator == "required":
+        missing = [key for key in schema["required"] if key not in value]
+        return f"{', '.join(missing)} is missing; allowed are {_keys(schema)}"
+    if error.validator == "additionalProperties":
+        unknown = sorted(value.keys() - schema["properties"].keys())
+        return f"found {', '.join(map(found, unknown))}; allowed are {_keys(schema)}"
+    return f"found {found(value)}; allowed is {_rule(error, schema)}"
+
+
+def _rule(error: ValidationError, schema: Mapping[str, Any]) -> str:
+    allowed: Any = error.validator_value
+    if error.validator == "type":
+        kinds = allowed if isinstance(allowed, list) else [allowed]
+        return " or ".join(str(_KINDS.get(kind, kind)) for kind in kinds)
+    if error.validator == "enum":
+        return ", ".join(map(str, allowed))
+    rule = _RULES[str(error.validator)].format(allowed)
+    return f"{rule}: {_keys(schema)}" if "properties" in schema else rule
+
+
+def _keys(schema: Mapping[str, Any]) -> str:
+    return ", ".join(schema.get("properties", ()))

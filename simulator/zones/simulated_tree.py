@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 
-from objects.aggregate import Aggregate
 from simulator.events import Timeline
-from simulator.fleet.host_states import uuid_of
+from simulator.fleet.host_report import aggregates_of, uuid_of
 from simulator.scenario.scenario import HostShape, Scenario, ZoneTree
 from simulator.zones.traffic import Meter, Traffic, over_the_wire
 from simulator.zones.tree import ZonePlace, has_hosts, is_in, root_of
@@ -44,11 +43,9 @@ class SimulatedTree:
 
     @property
     def root(self) -> SimulatedZone:
-        """The zone that receives requests."""
         return self._in_order[-1]
 
     def push_hosts(self) -> None:
-        """Push changed hosts to each zone's scheduler."""
         for zone in self._in_order:
             zone.push_hosts()
 
@@ -83,7 +80,7 @@ def _zone(
         conf,
         place,
         hosts,
-        _aggregates(scenario, hosts),
+        [each for each in aggregates_of(hosts, scenario.aggregates) if each.hosts],
         timeline=timeline,
         seed=f"{scenario.seed}",
     )
@@ -98,22 +95,3 @@ def _hosts(tree: ZoneTree, place: ZonePlace, shapes: Sequence[HostShape]) -> lis
         if is_in(shape, place)
         for name in shape.names
     ]
-
-
-def _aggregates(scenario: Scenario, hosts: Sequence[HostRow]) -> list[Aggregate]:
-    """Return a zone's aggregates; each availability zone is one."""
-    members: dict[str, list[str]] = {}
-    metadata = {name: dict(values) for name, values in scenario.aggregates.items()}
-    for host in hosts:
-        for name in host.shape.aggregates:
-            members.setdefault(name, []).append(host.name)
-        if (zone := host.shape.zone) is not None:
-            metadata[zone] = {"availability_zone": zone}
-            members.setdefault(zone, []).append(host.name)
-    return [
-        Aggregate.from_values(
-            id=number, uuid=uuid_of("aggregate", name), name=name, metadata=metadata[name],
-            hosts=names,
-        )
-        for number, (name, names) in enumerate(members.items(), start=1)
-    ]  # fmt: skip

@@ -53,7 +53,6 @@ class Meter:
     _spans: list[list[_Span]] = field(default_factory=lambda: [[]])
 
     def begin(self) -> None:
-        """Start counting from zero."""
         self.traffic = Traffic()
         self._spans = [[]]
 

@@ -78,12 +78,10 @@ def check_hosts(tree: ZoneTree, shapes: Sequence[HostShape]) -> None:
 
 
 def root_of(tree: ZoneTree) -> ZonePlace:
-    """Return the root with all zones below it."""
     return _place(ROOT, (), tree.widths)
 
 
 def has_hosts(tree: ZoneTree, place: ZonePlace) -> bool:
-    """Return whether a zone has hosts of its own."""
     return tree.are_hosts_everywhere or not place.children
 
 
@@ -93,7 +91,6 @@ def is_in(shape: HostShape, place: ZonePlace) -> bool:
 
 
 def hosts_total(tree: ZoneTree, shapes: Sequence[HostShape]) -> int:
-    """Return the total number of hosts in all zones."""
     return sum(
         len(shape.names)
         for place in root_of(tree).all()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,8 +13,6 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from objects.aggregate import Aggregate
 from objects.fence import FENCE_FINAL, FIRST_FENCE
-from objects.hosts.host_attributes import HOST_ATTRIBUTES
-from objects.hosts.host_states import HostStateBatch
 from objects.request_spec import Destination, RequestSpec
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
@@ -27,8 +25,7 @@ from scheduler.zones.children import Children
 from scheduler.zones.search import ZoneSearch
 from scheduler.zones.summariser import Summariser
 from simulator.events import Timeline
-from simulator.fleet.host_report import attributes_of, inventories_of, traits_of
-from simulator.fleet.host_states import uuid_of
+from simulator.fleet.host_report import attributes_of, batch_of, columns_of, providers_of, uuid_of
 from simulator.memory_placement import MemoryPlacement
 from simulator.scenario.scenario import HostShape
 from simulator.zones.traffic import DirectLinks, Meter
@@ -66,7 +63,13 @@ class SimulatedZone:
         self._changed: set[str] = set()
         self._conf = cast("cfg.ConfigOpts", _NamedConf(conf, place.name))
         self._seed = f"{seed}/{place.name}"
-        self.placement = _placement(self._conf, hosts, aggregates, self._rng("placement"))
+        uuids = {host.name: host.uuid for host in hosts}
+        self.placement = MemoryPlacement(
+            self._conf,
+            providers_of(hosts),
+            {each.uuid: [uuids[name] for name in each.hosts] for each in aggregates},
+            rng=self._rng("placement"),
+        )
         self.fleet = HostStore(self._conf, clock=timeline)
         self.driver = FilterScheduler(
             self._conf,
@@ -101,11 +104,9 @@ class SimulatedZone:
         )
 
     def answer(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
-        """Answer a parent's request."""
         return self.search.answer(context, query)
 
     def summary(self) -> ZoneSummary:
-        """Return the current capabilities of this zone's subtree."""
         return self._summariser.make()
 
     def place_on(
@@ -132,7 +133,6 @@ class SimulatedZone:
         return True
 
     def release(self, instance_uuid: str, node_uuid: str) -> None:
-        """Remove an instance from its host."""
         self.placement.release(admin_context(), {instance_uuid: FENCE_FINAL})
         self._instances[node_uuid].remove(instance_uuid)
         self._changed.add(node_uuid)
@@ -141,8 +141,16 @@ class SimulatedZone:
         """Push changed hosts to the scheduler, as their cell does, with a heartbeat of the cell."""
         changed = [self._hosts[uuid] for uuid in sorted(self._changed)]
         self._changed.clear()
-        rows = [self._attributes(host) for host in changed]
-        self._push(changed, _columns(rows), is_full=False)
+        rows = [
+            attributes_of(
+                host.shape,
+                host.name,
+                self.placement.ledger.used(host.uuid),
+                self._instances.get(host.uuid, ()),
+            )
+            for host in changed
+        ]
+        self._push(changed, columns_of(rows), is_full=False)
 
     def _announce(self, hosts: Sequence[HostRow], aggregates: Sequence[Aggregate]) -> None:
         self.fleet.set_facts(
@@ -153,30 +161,15 @@ class SimulatedZone:
             )
         )
         of_shape = {id(host.shape): attributes_of(host.shape, "", {}, ()) for host in hosts}
-        columns = _columns([of_shape[id(host.shape)] for host in hosts])
+        columns = columns_of([of_shape[id(host.shape)] for host in hosts])
         columns["hypervisor_hostname"] = [host.name for host in hosts]
         self._push(hosts, columns, is_full=True)
 
     def _push(
-        self, hosts: Sequence[HostRow], columns: dict[str, list[Any]], *, is_full: bool
+        self, hosts: Sequence[HostRow], columns: Mapping[str, list[Any]], *, is_full: bool
     ) -> None:
-        self.fleet.apply(
-            HostStateBatch.from_values(
-                cell_uuid=self._cell,
-                first_seq=self._seq,
-                last_seq=self._seq + 1,
-                full=is_full,
-                node_uuids=[host.uuid for host in hosts],
-                hosts=[host.name for host in hosts],
-                nodes=[host.name for host in hosts],
-                attributes=columns if hosts else {},
-            )
-        )
+        self.fleet.apply(batch_of(self._cell, self._seq, hosts, columns, is_full=is_full))
         self._seq += 1
-
-    def _attributes(self, host: HostRow) -> dict[str, Any]:
-        used = self.placement.ledger.used(host.uuid)
-        return attributes_of(host.shape, host.name, used, self._instances.get(host.uuid, ()))
 
     def _rng(self, user: str) -> random.Random:
         return random.Random(f"{self._seed}/{user}")  # noqa: S311 - a simulation
@@ -202,35 +195,3 @@ class _NamedZones:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._conf.zones, name)
-
-
-def _placement(
-    conf: cfg.ConfigOpts,
-    hosts: Sequence[HostRow],
-    aggregates: Iterable[Aggregate],
-    rng: random.Random,
-) -> MemoryPlacement:
-    inventories = {id(host.shape): inventories_of(host.shape) for host in hosts}
-    traits = {id(host.shape): traits_of(host.shape) for host in hosts}
-    uuids = {host.name: host.uuid for host in hosts}
-    return MemoryPlacement(
-        conf,
-        [
-            {
-                "uuid": host.uuid,
-                "name": host.name,
-                "inventories": inventories[id(host.shape)],
-                "traits": traits[id(host.shape)],
-            }
-            for host in hosts
-        ],
-        {each.uuid: [uuids[name] for name in each.hosts] for each in aggregates},
-        rng=rng,
-    )
-
-
-def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    return {
-        attribute.name: [row.get(attribute.name, attribute.default) for row in rows]
-        for attribute in HOST_ATTRIBUTES
-    }

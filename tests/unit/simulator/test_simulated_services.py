@@ -10,8 +10,7 @@ from armillary.context import admin_context
 from objects.destinations import Destinations
 from simulator.events import Timeline
 from simulator.fleet.host_states import HostStates
-from simulator.load.load import Request
-from simulator.load.request_specs import spec_of
+from simulator.load.load import Request, spec_of
 from simulator.scenario.policies import read_policies
 from simulator.simulated_services import SimulatedServices, make_simulated_services
 from tests.builders import a_uuid

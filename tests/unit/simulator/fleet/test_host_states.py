@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from objects.hosts.host_attributes import HOST_ATTRIBUTES
+from simulator.fleet.host_report import aggregates_of
 from simulator.fleet.host_states import HostStates, PlacedInstance
 from tests.builders import a_uuid
 from tests.fixtures.simulations import a_scenario, some_hosts
@@ -78,7 +79,7 @@ def test_a_host_is_never_over_its_capacity(book: HostStates) -> None:
 
 def test_zones_and_aggregates_have_their_hosts(book: HostStates) -> None:
     """A zone is an aggregate that names it."""
-    ssd, zone = book.aggregates({"ssd": {"disk": "ssd"}})
+    ssd, zone = aggregates_of(book.hosts, {"ssd": {"disk": "ssd"}})
     assert (ssd.name, ssd.metadata, ssd.hosts) == ("ssd", {"disk": "ssd"}, ["h-1", "h-2"])
     assert (zone.name, zone.availability_zone) == ("z1", "z1")
 

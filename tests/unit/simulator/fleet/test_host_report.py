@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simulator.fleet.numa_hosts import topology_of
+from simulator.fleet.host_report import topology_of
 from simulator.results.outcome import Outcome
 from tests.fixtures.simulations import a_scenario, a_stream, run, some_hosts, write_policy
 
@@ -50,14 +50,14 @@ def test_an_instance_does_not_straddle_cells(tmp_path: Path) -> None:
     assert (outcome.counts["accepted"], outcome.counts["refused"]) == (4, 2)
     assert outcome.utilisation["PCPU"]["end"] == 0.75
     (refusal,) = outcome.refusals
-    assert "PCPU" in refusal["reason"]
+    assert "PCPU" in refusal.reason
 
 
 def test_cells_are_what_rules_out(tmp_path: Path) -> None:
     """Eight cells of one CPU take none, though the host has CPUs enough: the filter says so."""
     outcome = with_pinned(tmp_path, 8)
     assert outcome.counts["refused"] == 6
-    assert "NUMATopologyFilter" in outcome.refusals[0]["reason"]
+    assert "NUMATopologyFilter" in outcome.refusals[0].reason
 
 
 def test_a_host_refuses_what_its_cells_have_no_room_for(tmp_path: Path) -> None:

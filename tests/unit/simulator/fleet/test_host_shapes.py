@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from simulator.fleet.host_names import expand
+from simulator.fleet.host_shapes import expand
 
 
 @pytest.mark.parametrize(
