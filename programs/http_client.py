@@ -7,13 +7,13 @@ import ipaddress
 import logging
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
-import requests
-import urllib3.exceptions
-
 from armillary import exception
+
+if TYPE_CHECKING:  # it takes longer to load than commands that do not call the API
+    import requests
 
 LOG = logging.getLogger(__name__)
 
@@ -28,11 +28,6 @@ REQUEST_ID_HEADERS = ("x-openstack-request-id", "x-compute-request-id")
 
 Document = dict[str, Any]
 
-_NEVER_CONNECTED = (
-    urllib3.exceptions.NewConnectionError,
-    urllib3.exceptions.ConnectTimeoutError,
-)
-
 
 class ApiRefused(exception.ArmillaryError):
     """The API rejected the request. ``kwargs`` has status, reason, request_id."""
@@ -41,7 +36,6 @@ class ApiRefused(exception.ArmillaryError):
 
     @property
     def status(self) -> int:
-        """HTTP status of the response."""
         return int(self.kwargs["status"])
 
 
@@ -103,6 +97,8 @@ class ApiClient:
         *,
         cacert: str | None = None,
     ) -> None:
+        import requests
+
         self.url = _checked_url(url)
         self._timeout_seconds = timeout_seconds
         self._session = requests.Session()
@@ -114,7 +110,6 @@ class ApiClient:
         self._verify = _checked_authorities(cacert) if cacert else None
 
     def get(self, *path: str, query: Mapping[str, Any] | None = None) -> Document:
-        """Return the JSON object at a path."""
         return self._request("GET", path, query=query)
 
     def post(self, *path: str, body: Mapping[str, Any]) -> Document:
@@ -122,11 +117,9 @@ class ApiClient:
         return self._request("POST", path, body=body)
 
     def put(self, *path: str, body: Mapping[str, Any]) -> Document:
-        """Replace an object by a JSON object; return the response's."""
         return self._request("PUT", path, body=body)
 
     def delete(self, *path: str) -> None:
-        """Delete the object at a path."""
         self._request("DELETE", path)
 
     def list_all(
@@ -155,6 +148,8 @@ class ApiClient:
 
         Raises ``ApiTimeout`` if nothing arrives for ``silence`` seconds, or the connection breaks.
         """
+        from requests.exceptions import RequestException
+
         response = self._send("GET", path, query=query, silence=silence)
         with contextlib.closing(response):
             if response.status_code >= 300:
@@ -162,13 +157,12 @@ class ApiClient:
             try:
                 for line in response.iter_lines():
                     yield line.decode("utf-8", "replace")
-            except requests.exceptions.RequestException as error:
+            except RequestException as error:
                 route = "/".join([VERSION_PATH, *path])
                 reason = "the connection broke"
                 raise ApiTimeout(url=self.url, method="GET", path=route, reason=reason) from error
 
     def close(self) -> None:
-        """Close connections."""
         self._session.close()
 
     def _request(
@@ -191,6 +185,8 @@ class ApiClient:
         silence: float | None = None,
     ) -> requests.Response:
         """Return the response; of a stream only its start, with ``silence`` as its timeout."""
+        from requests import exceptions
+
         timeout_seconds = self._timeout_seconds if silence is None else silence
         route = "/".join([VERSION_PATH, *(_segment(part) for part in path)])
         try:
@@ -205,14 +201,14 @@ class ApiClient:
                 verify=self._verify,
                 allow_redirects=False,  # requests would send the token to the redirect's target
             )
-        except requests.exceptions.SSLError as error:
+        except exceptions.SSLError as error:
             raise _tls_error(self.url, error) from error
-        except requests.exceptions.ConnectionError as error:
+        except exceptions.ConnectionError as error:
             raise self._not_connected(method, route, error) from error
-        except requests.exceptions.ReadTimeout as error:
+        except exceptions.ReadTimeout as error:
             reason = f"no response within {timeout_seconds:g} s"
             raise ApiTimeout(url=self.url, method=method, path=route, reason=reason) from error
-        except requests.exceptions.RequestException as error:
+        except exceptions.RequestException as error:
             raise NotAnArmillaryApi(url=self.url, reason=str(error)) from error
         seconds = response.elapsed.total_seconds()
         LOG.debug("%s %s: HTTP %s in %.3f s", method, response.url, response.status_code, seconds)
@@ -242,16 +238,16 @@ class ApiClient:
 
 
 def _refusal(response: requests.Response) -> ApiRefused:
-    facts: dict[str, Any] = {
-        "status": response.status_code,
-        "reason": _reason(response).strip()[:MESSAGE_CHARACTERS_MAX],
-        "request_id": _request_id(response),
-    }
+    kind = ApiRefused
     if response.status_code == 404:
-        return ApiNotFound(**facts)
-    if response.status_code in (502, 503, 504):
-        return ApiUnavailable(**facts)
-    return ApiRefused(**facts)
+        kind = ApiNotFound
+    elif response.status_code in (502, 503, 504):
+        kind = ApiUnavailable
+    return kind(
+        status=response.status_code,
+        reason=_reason(response).strip()[:MESSAGE_CHARACTERS_MAX],
+        request_id=_request_id(response),
+    )
 
 
 def _reason(response: requests.Response) -> str:
@@ -272,7 +268,7 @@ def _request_id(response: requests.Response) -> str:
 def _parsed(response: requests.Response) -> Document | None:
     try:
         document = response.json()
-    except requests.exceptions.JSONDecodeError:
+    except ValueError:
         return None
     return document if isinstance(document, dict) else None
 
@@ -347,5 +343,7 @@ def _is_this_machine(url: str) -> bool:
 
 def _was_never_made(error: requests.exceptions.ConnectionError) -> bool:
     """Find the cause in what requests wraps around urllib3's errors."""
+    from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+
     cause: Any = error.args[0] if error.args else None
-    return isinstance(getattr(cause, "reason", cause), _NEVER_CONNECTED)
+    return isinstance(getattr(cause, "reason", cause), (NewConnectionError, ConnectTimeoutError))

@@ -15,8 +15,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import yaml
-
 LOG = logging.getLogger(__name__)
 
 TOKEN_FILE = "api-token"  # noqa: S105 - the name of the file
@@ -30,7 +28,6 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def user_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the directory of this user's deployments."""
     base = environment.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(base, "armillary")
 
@@ -40,6 +37,8 @@ def make(state_dir: Path) -> Path:
 
     Return the file with its hash, for ``[api] token_file``. Raises OSError.
     """
+    import yaml  # not at module level: commands that only find a token start sooner
+
     token = secrets.token_urlsafe(_BYTES)
     digest = hashlib.sha256(token.encode()).hexdigest()
     entry = {"sha256": digest, "user": ADMIN, "project": ADMIN, "roles": [ADMIN]}

@@ -1,99 +1,87 @@
-"""Aggregates: sets of hosts, their metadata and their availability zone."""
+"""Aggregates: sets of hosts and their metadata; availability zones, of which users choose one."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterable, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from typing import Any
 
 from armillary import exception
 from armillary.table_columns import cells
-from programs.commands import arguments
-from programs.commands.base import ApiCommand, ApiLister, ApiShow
+from programs.commands import arguments, base
 from programs.commands.lookup import find_aggregate
 from programs.http_client import Document
 
 AGGREGATES = "os-aggregates"
 
+AGGREGATE = base.Noun(
+    "aggregate",
+    AGGREGATES,
+    find_aggregate,
+    {
+        "id": "id",
+        "uuid": "uuid",
+        "name": "name",
+        "availability_zone": "availability_zone",
+        "hosts": "hosts",
+        "properties": "metadata",
+        "created": "created_at",
+        "updated": "updated_at",
+    },
+)
+COLUMNS = {
+    "ID": "id",
+    "Name": "name",
+    "Zone": "availability_zone",
+    "Hosts": "hosts",
+    "Properties": "metadata",
+}
 
-class CreateAggregate(ApiShow):
+
+class CreateAggregate(base.ApiShow):
     """Create an aggregate without hosts."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="name")
         parser.add_argument("--zone", help="availability zone of its hosts")
-        return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
+    def take_action(self, parsed_args: Namespace) -> base.Record:
         aggregate = {"name": parsed_args.name, "availability_zone": parsed_args.zone}
-        return _shown(self.api.post(AGGREGATES, body={"aggregate": aggregate})["aggregate"])
+        created = self.api.post(AGGREGATES, body={"aggregate": aggregate})["aggregate"]
+        return base.record(AGGREGATE.fields, created)
 
 
-class ListAggregates(ApiLister):
+class ListAggregates(base.ApiLister):
     """List aggregates."""
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        rows = [
-            cells(
-                (
-                    aggregate["id"],
-                    aggregate["name"],
-                    aggregate["availability_zone"],
-                    aggregate["hosts"],
-                    aggregate["metadata"],
-                )
-            )
-            for aggregate in self.items("aggregates", AGGREGATES)
-        ]
-        return ("ID", "Name", "Zone", "Hosts", "Properties"), rows
+    def take_action(self, parsed_args: Namespace) -> base.Table:
+        return base.table(COLUMNS, self.items("aggregates", AGGREGATES))
 
 
-class ShowAggregate(ApiShow):
+class ShowAggregate(base.ShowNamed):
     """Show one aggregate."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        return _with_aggregate(super().get_parser(prog_name))
-
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
-        return _shown(find_aggregate(self.api, parsed_args.aggregate))
+    noun = AGGREGATE
 
 
-class SetAggregate(ApiCommand):
+class SetAggregate(base.ApiCommand):
     """Change an aggregate's name, zone or properties."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = _with_aggregate(super().get_parser(prog_name))
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("aggregate", help="id or name")
         parser.add_argument("--name", help="new name")
         parser.add_argument("--zone", help="new availability zone of its hosts")
-        parser.add_argument(
-            "--property",
-            metavar="KEY=VALUE",
-            dest="properties",
-            action="append",
-            default=[],
-            type=arguments.pair,
-            help="property to set; may be repeated",
-        )
-        parser.add_argument(
-            "--no-property",
-            metavar="KEY",
-            dest="removed",
-            action="append",
-            default=[],
-            help="property to remove; may be repeated",
-        )
-        return parser
+        arguments.add_pairs(parser, "--property", "properties", "property to set")
+        arguments.add_list(parser, "--no-property", "removed", "KEY", "property to remove")
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        changes = {"name": parsed_args.name, "availability_zone": parsed_args.zone}
-        changes = {key: value for key, value in changes.items() if value is not None}
+    def take_action(self, parsed_args: Namespace) -> int:
+        changes = arguments.given(name=parsed_args.name, availability_zone=parsed_args.zone)
         metadata = {**dict(parsed_args.properties), **dict.fromkeys(parsed_args.removed)}
         if not changes and not metadata:
-            raise exception.Invalid("Nothing to change.")
-        aggregate = _id(find_aggregate(self.api, parsed_args.aggregate))
+            raise exception.Invalid(
+                "Nothing to change: give --name, --zone, --property or --no-property."
+            )
+        aggregate = str(find_aggregate(self.api, parsed_args.aggregate)["id"])
         if changes:
             self.api.put(AGGREGATES, aggregate, body={"aggregate": changes})
         if metadata:
@@ -102,67 +90,65 @@ class SetAggregate(ApiCommand):
         return 0
 
 
-class DeleteAggregates(ApiCommand):
+class DeleteAggregates(base.DeleteNamed):
     """Delete aggregates that have no hosts."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("aggregates", nargs="+", metavar="aggregate", help="id or name")
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        for found in [find_aggregate(self.api, name) for name in parsed_args.aggregates]:
-            self.api.delete(AGGREGATES, _id(found))
-        return 0
+    noun = AGGREGATE
 
 
-class AddAggregateHost(ApiShow):
+class _ChangeHosts(base.ApiShow):
+    """Common part of the commands that add and remove a host."""
+
+    ACTION: str
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("aggregate", help="id or name")
+        parser.add_argument("host", help="name of the host")
+
+    def take_action(self, parsed_args: Namespace) -> base.Record:
+        aggregate = str(find_aggregate(self.api, parsed_args.aggregate)["id"])
+        body = {self.ACTION: {"host": parsed_args.host}}
+        changed = self.api.post(AGGREGATES, aggregate, "action", body=body)["aggregate"]
+        return base.record(AGGREGATE.fields, changed)
+
+
+class AddAggregateHost(_ChangeHosts):
     """Add a host to an aggregate."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        return _with_host(super().get_parser(prog_name))
-
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
-        aggregate = _id(find_aggregate(self.api, parsed_args.aggregate))
-        body = {"add_host": {"host": parsed_args.host}}
-        return _shown(self.api.post(AGGREGATES, aggregate, "action", body=body)["aggregate"])
+    ACTION = "add_host"
 
 
-class RemoveAggregateHost(ApiShow):
+class RemoveAggregateHost(_ChangeHosts):
     """Remove a host from an aggregate."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        return _with_host(super().get_parser(prog_name))
-
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
-        aggregate = _id(find_aggregate(self.api, parsed_args.aggregate))
-        body = {"remove_host": {"host": parsed_args.host}}
-        return _shown(self.api.post(AGGREGATES, aggregate, "action", body=body)["aggregate"])
+    ACTION = "remove_host"
 
 
-def _with_aggregate(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    parser.add_argument("aggregate", help="id or name")
-    return parser
+class ListAvailabilityZones(base.ApiLister):
+    """List availability zones."""
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--long", action="store_true", help="show the hosts (administrators)")
+
+    def take_action(self, parsed_args: Namespace) -> base.Table:
+        path = ("os-availability-zone", "detail") if parsed_args.long else ("os-availability-zone",)
+        zones = self.api.get(*path)["availabilityZoneInfo"]
+        if not parsed_args.long:
+            return ("Zone", "State"), [cells(_zone_and_state(zone)) for zone in zones]
+        rows = [cells((*_zone_and_state(zone), _hosts(zone["hosts"]))) for zone in zones]
+        return ("Zone", "State", "Hosts"), rows
 
 
-def _with_host(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    _with_aggregate(parser).add_argument("host", help="name of the host")
-    return parser
+def _zone_and_state(zone: Document) -> tuple[str, str]:
+    state = "available" if zone["zoneState"]["available"] else "not available"
+    return zone["zoneName"], state
 
 
-def _id(aggregate: Document) -> str:
-    return str(aggregate["id"])
-
-
-def _shown(aggregate: Document) -> tuple[Sequence[str], Iterable[Any]]:
-    fields = {
-        "id": aggregate["id"],
-        "uuid": aggregate["uuid"],
-        "name": aggregate["name"],
-        "availability_zone": aggregate["availability_zone"],
-        "hosts": aggregate["hosts"],
-        "properties": aggregate["metadata"],
-        "created": aggregate["created_at"],
-        "updated": aggregate["updated_at"],
+def _hosts(hosts: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, str]:
+    """Return for each host whether any of its services is up and enabled."""
+    return {
+        host: "up"
+        if any(s["active"] and s["available"] for s in services.values())
+        else "not in use"
+        for host, services in hosts.items()
     }
-    return tuple(fields), cells(fields.values())

@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterable, Sequence
-from typing import Any
+from argparse import ArgumentParser, Namespace
 
 from armillary.table_columns import cells
-from programs.commands.base import ApiLister
+from programs.commands import base
 
 PATH = ("armillary", "allocations")
+COLUMNS = {
+    "Consumer": "consumer_uuid",
+    "Type": "consumer_type",
+    "Project": "project_id",
+    "Host": "provider_name",
+    "Resources": "resources",
+}
 
 
-class ListAllocations(ApiLister):
+class ListAllocations(base.ApiLister):
     """List all allocations (administrators)."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--totals", action="store_true", help="show the total used and the total available"
         )
-        return parser
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        if parsed_args.totals:
-            return self._totals()
-        rows = [
-            cells(
-                (
-                    allocation["consumer_uuid"],
-                    allocation["consumer_type"],
-                    allocation["project_id"],
-                    allocation["provider_name"],
-                    allocation["resources"],
-                )
-            )
-            for allocation in self.items("allocations", *PATH)
-        ]
-        return ("Consumer", "Type", "Project", "Host", "Resources"), rows
-
-    def _totals(self) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    def take_action(self, parsed_args: Namespace) -> base.Table:
+        if not parsed_args.totals:
+            return base.table(COLUMNS, self.items("allocations", *PATH))
         resources = self.api.get(*PATH, query={"limit": 1})["totals"]["resources"]
         rows = [
             cells((name, total["used"], total["capacity"]))

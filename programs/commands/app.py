@@ -9,15 +9,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, TextIO
 
-from cliff.app import App
 from cliff.command import Command
-from cliff.commandmanager import CommandManager
 
 from armillary import exception
-from armillary.version import version_string
 from programs import own_token
+from programs.application import EXIT_FAILED, EXIT_USAGE, Application
 from programs.commands import COMMANDS, arguments
-from programs.commands.overview import Help, overview
 from programs.commands.wait import WaitTimeout
 from programs.http_client import DEFAULT_TIMEOUT_SECONDS, DEFAULT_URL, ApiClient
 
@@ -25,8 +22,6 @@ URL_VARIABLE = "ARMILLARY_API_URL"
 CACERT_VARIABLE = "ARMILLARY_CACERT"
 TOKEN_VARIABLE = "ARMILLARY_TOKEN"  # noqa: S105 - the name of the variable
 
-FAILED = 1
-USAGE = 2
 NOT_FOUND = 3
 UNAVAILABLE = 4
 STILL_WAITING = 5
@@ -38,22 +33,21 @@ EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
     (WaitTimeout, STILL_WAITING),
     (exception.NotFound, NOT_FOUND),
     (exception.Unavailable, UNAVAILABLE),
-    (exception.Invalid, USAGE),
+    (exception.Invalid, EXIT_USAGE),
 )
 
 DESCRIPTION = """
 Place workloads on a fleet of hosts, and see where they went and why.
 
-Exit codes: 0 success; 1 refused or failed, an instance ended in ERROR, no host for a dry run; 2
+Exit codes: 0 success; 1 refused or failed, a server ended in ERROR, no host for a dry run; 2
 usage error; 3 not found; 4 the API, or a part behind it, is unavailable; 5 --wait timed out; 130
 interrupted.
 """
 
 
-class ClientApp(App):
-    """``armillary`` except ``up`` and ``demo``. Streams can be passed by Python callers."""
+class ClientApp(Application):
+    """``armillary`` except ``up`` and ``demo``."""
 
-    NAME = "armillary"
     LOG = logging.getLogger("programs")
 
     def __init__(
@@ -63,20 +57,8 @@ class ClientApp(App):
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._environment = environment
-        self._error: BaseException | None = None
         self._handlers: list[logging.Handler] = []
-        manager = CommandManager()
-        for name, command in COMMANDS.items():
-            manager.add_command(name, command)
-        super().__init__(
-            DESCRIPTION,
-            version_string(),
-            manager,
-            stdout=stdout,
-            stderr=stderr,
-            deferred_help=True,  # so that --help after a command is that command's
-        )
-        manager.add_command("help", Help)  # replaces cliff's
+        super().__init__("armillary", DESCRIPTION, COMMANDS, stdout=stdout, stderr=stderr)
 
     @cached_property
     def api(self) -> ApiClient:
@@ -85,22 +67,13 @@ class ClientApp(App):
         token = options.token or own_token.find(options.api_url, self._environment)
         return ApiClient(options.api_url, token, options.http_timeout, cacert=options.cacert)
 
+    def exit_code_of(self, error: BaseException) -> int:
+        return exit_code_of(error)
+
     def build_option_parser(
-        self,
-        description: str | None,
-        version: str | None,
-        argparse_kwargs: dict[str, Any] | None = None,
+        self, description: str | None, version: str | None, argparse_kwargs: Any = None
     ) -> argparse.ArgumentParser:
-        kwargs = {
-            "prog": self.NAME,
-            "conflict_handler": "resolve",  # --version, which would show the program's file name
-            "formatter_class": argparse.RawDescriptionHelpFormatter,
-            # general options must not be abbreviated: a command's option may share the prefix
-            "allow_abbrev": False,
-            **(argparse_kwargs or {}),
-        }
-        parser = super().build_option_parser(description, version, kwargs)
-        parser.add_argument("--version", action="version", version=f"{self.NAME} {version}")
+        parser = super().build_option_parser(description, version, argparse_kwargs)
         parser.add_argument(
             "--api-url",
             metavar="URL",
@@ -154,25 +127,8 @@ class ClientApp(App):
                 self.LOG.removeHandler(handler)
                 handler.close()
 
-    def interact(self) -> None:
-        raise SystemExit(self._usage("No command given; see: armillary help"))
-
-    def print_help_if_requested(self) -> None:
-        if self.options.deferred_help:
-            self.stdout.write(overview(self))
-            raise SystemExit(0)
-
-    def run_subcommand(self, argv: list[str]) -> int:
-        try:
-            self.command_manager.find_command(argv)
-        except ValueError:
-            near = ", ".join(self.get_fuzzy_matches(argv[0])) or "none"
-            return self._usage(f"Unknown command '{' '.join(argv)}'. Similar commands: {near}")
-        result = super().run_subcommand(argv)
-        return result if self._error is None else exit_code_of(self._error)
-
     def clean_up(self, cmd: Command, result: int, err: BaseException | None) -> None:
-        self._error = err
+        super().clean_up(cmd, result, err)
         if "api" in vars(self):
             self.api.close()
 
@@ -180,14 +136,9 @@ class ClientApp(App):
         self.LOG.addHandler(handler)
         self._handlers.append(handler)
 
-    def _usage(self, message: str) -> int:
-        self.LOG.error(message)
-        return USAGE
-
 
 def exit_code_of(error: BaseException) -> int:
-    """Return the exit code for the kind of failure."""
     for family, code in EXIT_CODES:
         if isinstance(error, family):
             return code
-    return FAILED
+    return EXIT_FAILED

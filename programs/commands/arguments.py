@@ -1,16 +1,23 @@
-"""Argument types shared by commands: pairs, counts, sizes."""
+"""Argument types and options shared by commands: pairs, counts, hints, ``--wait``."""
 
 from __future__ import annotations
 
-import argparse
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable
+from typing import Any
+
+from programs.http_client import Document
+
+TEXT = "text"
+JSON = "json"
+WAIT_TIMEOUT_SECONDS = 300.0
 
 
 def pair(text: str) -> tuple[str, str]:
     """Parse ``KEY=VALUE``; the value may be empty or contain further equals signs."""
     key, sign, value = text.partition("=")
     if not sign or not key:
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form KEY=VALUE")
+        raise ArgumentTypeError(f"'{text}' is not of the form KEY=VALUE")
     return key, value
 
 
@@ -36,7 +43,17 @@ def seconds(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0.0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds greater than 0")
+        raise ArgumentTypeError(f"'{text}' is not a number of seconds greater than 0")
+    return value
+
+
+def _at_least(text: str, lowest: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise ArgumentTypeError(f"'{text}' is not an integer") from None
+    if value < lowest:
+        raise ArgumentTypeError(f"{value} is less than {lowest}")
     return value
 
 
@@ -54,24 +71,52 @@ def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, str | list[str]]:
     return result
 
 
-def _at_least(text: str, lowest: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is not an integer") from None
-    if value < lowest:
-        raise argparse.ArgumentTypeError(f"{value} is less than {lowest}")
-    return value
+def given(**values: Any) -> Document:
+    """Return the values of a request that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
-def add_hints(parser: argparse.ArgumentParser) -> None:
-    """Add the option for scheduler hints."""
+def add_pairs(parser: ArgumentParser, option: str, dest: str, what: str) -> None:
+    """Add an option with a key and a value."""
     parser.add_argument(
-        "--hint",
+        option,
         metavar="KEY=VALUE",
-        dest="hints",
+        dest=dest,
         action="append",
         default=[],
         type=pair,
-        help="scheduler hint, such as group=GROUP; may be repeated",
+        help=f"{what}; may be repeated",
+    )
+
+
+def add_list(parser: ArgumentParser, option: str, dest: str, metavar: str, what: str) -> None:
+    """Add an option whose values are collected in a list."""
+    parser.add_argument(
+        option,
+        metavar=metavar,
+        dest=dest,
+        action="append",
+        default=[],
+        help=f"{what}; may be repeated",
+    )
+
+
+def add_wait(parser: ArgumentParser) -> None:
+    parser.add_argument("--wait", action="store_true", help="wait until it is done")
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=seconds,
+        default=WAIT_TIMEOUT_SECONDS,
+        help="timeout of --wait in seconds (default: %(default)g)",
+    )
+
+
+def add_format(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "-f",
+        "--format",
+        choices=(TEXT, JSON),
+        default=TEXT,
+        help="text, or everything that the API returns (default: %(default)s)",
     )

@@ -1,51 +1,62 @@
-"""Base classes of commands: output formats, and access to the API."""
+"""Base classes of commands: access to the API, tables declared by column, progress."""
 
 from __future__ import annotations
 
-import argparse
 import logging
-from collections.abc import Iterator, Mapping
-from typing import Any, Protocol, TextIO, cast
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from cliff.command import Command
 from cliff.lister import Lister
 from cliff.show import ShowOne
 
+from armillary.table_columns import cells
+from programs.application import WithOptions
 from programs.http_client import ApiClient, Document
+from programs.progress import Show, progress
+
+if TYPE_CHECKING:
+    from programs.commands.app import ClientApp
 
 LOG = logging.getLogger(__name__)
+
+Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
+"""Column titles and rows."""
+Record = tuple[Sequence[str], Iterable[Any]]
+"""Field names and values of one object."""
+Columns = Mapping[str, str | Callable[[Document], Any]]
+"""Title of a column or field -> key in the item that the API returns, or function of the item."""
 
 _ZONE = "zone "
 """Prefix of zones among the cells that the API reports as not answering."""
 
 
-class Application(Protocol):
-    """The part of the application that commands use."""
-
-    @property
-    def api(self) -> ApiClient: ...
-
-    @property
-    def stdout(self) -> TextIO: ...
-
-    @property
-    def stderr(self) -> TextIO: ...
-
-    @property
-    def options(self) -> argparse.Namespace: ...
+def table(columns: Columns, items: Iterable[Document]) -> Table:
+    """Return items as a table with one row each."""
+    return tuple(columns), [_values(columns, item) for item in items]
 
 
-class _ApiCommandBase(Command):
+def record(columns: Columns, item: Document) -> Record:
+    """Return one item as a table with one row per field."""
+    return tuple(columns), _values(columns, item)
+
+
+def _values(columns: Columns, item: Document) -> tuple[Any, ...]:
+    return cells(
+        item[source] if isinstance(source, str) else source(item) for source in columns.values()
+    )
+
+
+class _ApiCommandBase(WithOptions):
     """A command that calls the API."""
 
     @property
-    def application(self) -> Application:
-        """The application that runs this command."""
-        return cast("Application", self.app)
+    def application(self) -> ClientApp:
+        return cast("ClientApp", self.app)
 
     @property
     def api(self) -> ApiClient:
-        """Client of the API that the command line selects."""
         return self.application.api
 
     def items(
@@ -66,6 +77,18 @@ class _ApiCommandBase(Command):
 
         yield from self.api.list_all(key, *path, query=query, on_page=on_page)
 
+    def progress(
+        self, title: str, total: int, *, is_shown: bool = True
+    ) -> AbstractContextManager[Show]:
+        """Return a context that shows progress on standard error, unless with ``--quiet``."""
+        is_quiet = not is_shown or self.application.options.verbose_level == 0
+        return progress(self.application.stderr, title, total, quiet=is_quiet)
+
+    def report(self, line: str) -> None:
+        """Write a line to standard error, unless with ``--quiet``."""
+        if self.application.options.verbose_level > 0:
+            self.application.stderr.write(f"{line}\n")
+
 
 class ApiCommand(_ApiCommandBase):
     """A command with little output."""
@@ -77,3 +100,38 @@ class ApiLister(_ApiCommandBase, Lister):
 
 class ApiShow(_ApiCommandBase, ShowOne):
     """A command that shows one item, with one row per field."""
+
+
+class Noun(NamedTuple):
+    """A kind of object that can be shown and deleted by id or name."""
+
+    name: str
+    path: str
+    find: Callable[[ApiClient, str], Document]
+    fields: Columns
+
+
+class ShowNamed(ApiShow):
+    """Show one object of the kind ``noun``."""
+
+    noun: Noun
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("wanted", metavar=self.noun.name, help="id or name")
+
+    def take_action(self, parsed_args: Namespace) -> Record:
+        return record(self.noun.fields, self.noun.find(self.api, parsed_args.wanted))
+
+
+class DeleteNamed(ApiCommand):
+    """Delete objects of the kind ``noun``; none if one of them is unknown."""
+
+    noun: Noun
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("wanted", nargs="+", metavar=self.noun.name, help="id or name")
+
+    def take_action(self, parsed_args: Namespace) -> int:
+        for found in [self.noun.find(self.api, name) for name in parsed_args.wanted]:
+            self.api.delete(self.noun.path, str(found["id"]))
+        return 0

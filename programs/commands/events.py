@@ -1,19 +1,22 @@
-"""``events``: follow live events, as lines for people or JSON for programs."""
+"""``events``: follow live events with reconnection, as lines for people or JSON for programs."""
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
-from collections.abc import Iterator
+import logging
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from armillary import exception
-from programs import event_stream
+from armillary.backoff import Backoff
 from programs.commands import arguments
 from programs.commands.base import ApiCommand
 from programs.commands.lookup import find_server
-from programs.http_client import Document
+from programs.http_client import ApiClient, ApiRefused, Document
 
 TYPE_WIDTH = 34
 NOTHING = "-"
@@ -25,21 +28,13 @@ class Events(ApiCommand):
     A lost connection is re-established; events in between are not shown.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("--server", help="only events of this server (id or name)")
         parser.add_argument("--host", help="only events of this host")
-        parser.add_argument(
-            "--type",
-            dest="types",
-            metavar="PATTERN",
-            action="append",
-            default=[],
-            help=(
-                "only these event types, with wildcards * and ?: 'instance.*', '*.error'; may "
-                "be repeated"
-            ),
-        )
+        arguments.add_list(
+            parser, "--type", "types", "PATTERN",
+            "only these event types, with wildcards * and ?: 'instance.*', '*.error'",
+        )  # fmt: skip
         parser.add_argument("--json", action="store_true", help="one JSON object per line")
         parser.add_argument(
             "--since",
@@ -50,17 +45,16 @@ class Events(ApiCommand):
         parser.add_argument(
             "--count", metavar="N", type=arguments.positive, help="exit after this many live events"
         )
-        return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         if parsed_args.since is not None:
             self._show_past(parsed_args)
-        events = event_stream.follow(self.api, _query(parsed_args))
+        events = follow(self.api, _query(parsed_args))
         for event in itertools.islice(events, parsed_args.count):
             self._show(event, as_json=parsed_args.json)
         return 0
 
-    def _show_past(self, parsed_args: argparse.Namespace) -> None:
+    def _show_past(self, parsed_args: Namespace) -> None:
         if parsed_args.server is None:
             raise exception.Invalid(
                 "--since requires --server: past events are stored per server only."
@@ -101,13 +95,11 @@ def line_of(event: Document) -> str:
     return "  ".join(part for part in parts if part)
 
 
-def _query(parsed_args: argparse.Namespace) -> dict[str, str]:
-    query = {
-        "server": parsed_args.server,
-        "host": parsed_args.host,
-        "type": ",".join(parsed_args.types),
-    }
-    return {name: value for name, value in query.items() if value}
+def _query(parsed_args: Namespace) -> dict[str, str]:
+    types = ",".join(parsed_args.types)
+    return arguments.given(
+        server=parsed_args.server or None, host=parsed_args.host or None, type=types or None
+    )
 
 
 def _steps(action: Document, server: Document) -> Iterator[Document]:
@@ -159,3 +151,77 @@ def _subject(event: Document) -> str:
 def _state(event: Document) -> str:
     state, task = event.get("state"), event.get("task_state")
     return f"{state}/{task}" if state and task else str(state or "")
+
+
+LOG = logging.getLogger(__name__)
+
+PATH = ("armillary", "events")
+SILENCE_SECONDS_MAX = 30.0  # the API sends a keep-alive every ten seconds
+BACKOFF = Backoff(1.0, 15.0)
+
+EVENT = "event"
+NOTICE = "notice"
+
+
+def follow(
+    api: ApiClient,
+    query: Mapping[str, Any],
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[Document]:
+    """Yield events without end; log connection losses.
+
+    Raises the error of the first connection attempt; later connections are retried with
+    a backoff.
+    """
+    failures = 0
+    was_connected = False
+    while True:
+        try:
+            for kind, document in parsed(
+                api.stream(*PATH, query=query, silence=SILENCE_SECONDS_MAX)
+            ):
+                was_connected, failures = True, 0
+                if kind == EVENT:
+                    yield document
+                elif kind == NOTICE:
+                    LOG.warning("%s", document.get("message"))
+            LOG.warning("The event stream has ended; reconnecting.")
+        except (exception.Unavailable, ApiRefused) as error:
+            if not (was_connected and _may_pass(error)):
+                raise
+            LOG.warning("%s Reconnecting.", error)
+        sleep(BACKOFF.seconds(failures))
+        failures += 1
+
+
+def _may_pass(error: exception.ArmillaryError) -> bool:
+    """Return whether a retry may succeed; not if the policy or the token forbids it."""
+    return not (isinstance(error, ApiRefused) and error.status in (400, 401, 403, 404))
+
+
+def parsed(lines: Iterable[str]) -> Iterator[tuple[str, Document]]:
+    """Yield kind and data of server-sent events; skip comments and data other than objects."""
+    kind, data = "", ""
+    for line in lines:
+        if not line:
+            document = _object(data)
+            if document is not None:
+                yield kind, document
+            kind, data = "", ""
+            continue
+        name, _, value = line.partition(":")
+        if name == "event":
+            kind = value.strip()
+        elif name == "data":
+            data += value.strip()
+
+
+def _object(text: str) -> Document | None:
+    if not text:
+        return None
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return None
+    return document if isinstance(document, dict) else None

@@ -2,37 +2,72 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterable, Sequence
-from typing import Any
+from argparse import ArgumentParser, Namespace
 
 from armillary import exception
-from armillary.table_columns import cells
-from programs.commands import arguments
-from programs.commands.base import ApiCommand, ApiLister, ApiShow
+from programs.commands import arguments, base
 from programs.commands.lookup import find_flavor
 from programs.http_client import Document
 
 EPHEMERAL = "OS-FLV-EXT-DATA:ephemeral"
+EXTRA_SPEC = "extra spec, such as trait:HW_CPU_X86_AVX2=required"
 
 
-class CreateFlavor(ApiShow):
+def _swap_mb(flavor: Document) -> int:
+    return flavor["swap"] or 0
+
+
+FLAVOR = base.Noun(
+    "flavor",
+    "flavors",
+    find_flavor,
+    {
+        "id": "id",
+        "name": "name",
+        "vcpus": "vcpus",
+        "ram_mb": "ram",
+        "disk_gb": "disk",
+        "ephemeral_gb": EPHEMERAL,
+        "swap_mb": _swap_mb,
+        "description": "description",
+        "properties": "extra_specs",
+    },
+)
+COLUMNS: base.Columns = {
+    "ID": "id",
+    "Name": "name",
+    "VCPUs": "vcpus",
+    "RAM": "ram",
+    "Disk": "disk",
+    "Ephemeral": EPHEMERAL,
+    "Swap": _swap_mb,
+    "Properties": "extra_specs",
+}
+
+
+class CreateFlavor(base.ApiShow):
     """Create a flavor."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: ArgumentParser) -> None:
+        size = arguments.not_negative
         parser.add_argument("name", help="name")
         parser.add_argument("--id", help="id (default: a new UUID)")
-        parser.add_argument("--vcpus", metavar="N", type=arguments.positive, default=1)
-        parser.add_argument("--ram", metavar="MIB", type=arguments.positive, required=True)
-        parser.add_argument("--disk", metavar="GIB", type=arguments.not_negative, default=0)
-        parser.add_argument("--ephemeral", metavar="GIB", type=arguments.not_negative, default=0)
-        parser.add_argument("--swap", metavar="MIB", type=arguments.not_negative, default=0)
-        parser.add_argument("--description", metavar="TEXT")
-        _add_property_option(parser)
-        return parser
+        parser.add_argument(
+            "--vcpus", metavar="N", type=arguments.positive, default=1,
+            help="number of vCPUs (default: %(default)s)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--ram", metavar="MIB", type=arguments.positive, required=True, help="memory in MiB"
+        )
+        parser.add_argument("--disk", metavar="GIB", type=size, default=0, help="disk in GiB")
+        parser.add_argument(
+            "--ephemeral", metavar="GIB", type=size, default=0, help="ephemeral disk in GiB"
+        )
+        parser.add_argument("--swap", metavar="MIB", type=size, default=0, help="swap in MiB")
+        parser.add_argument("--description", metavar="TEXT", help="description")
+        arguments.add_pairs(parser, "--property", "properties", EXTRA_SPEC)
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
+    def take_action(self, parsed_args: Namespace) -> base.Record:
         body = {
             "name": parsed_args.name,
             "id": parsed_args.id,
@@ -49,66 +84,33 @@ class CreateFlavor(ApiShow):
             path = ("flavors", flavor["id"], "os-extra_specs")
             answer = self.api.post(*path, body={"extra_specs": extra_specs})
             flavor["extra_specs"] = answer["extra_specs"]
-        return _shown(flavor)
+        return base.record(FLAVOR.fields, flavor)
 
 
-class ListFlavors(ApiLister):
+class ListFlavors(base.ApiLister):
     """List flavors."""
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        columns = ("ID", "Name", "VCPUs", "RAM", "Disk", "Ephemeral", "Swap", "Properties")
-        rows = [
-            cells(
-                (
-                    flavor["id"],
-                    flavor["name"],
-                    flavor["vcpus"],
-                    flavor["ram"],
-                    flavor["disk"],
-                    flavor[EPHEMERAL],
-                    flavor["swap"] or 0,
-                    flavor["extra_specs"],
-                )
-            )
-            for flavor in self.items("flavors", "flavors", "detail")
-        ]
-        return columns, rows
+    def take_action(self, parsed_args: Namespace) -> base.Table:
+        return base.table(COLUMNS, self.items("flavors", "flavors", "detail"))
 
 
-class ShowFlavor(ApiShow):
+class ShowFlavor(base.ShowNamed):
     """Show one flavor."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("flavor", help="id or name")
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
-        return _shown(find_flavor(self.api, parsed_args.flavor))
+    noun = FLAVOR
 
 
-class SetFlavor(ApiCommand):
+class SetFlavor(base.ApiCommand):
     """Set or remove properties (extra specs) of a flavor; existing servers keep theirs."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("flavor", help="id or name")
-        _add_property_option(parser)
-        parser.add_argument(
-            "--no-property",
-            metavar="KEY",
-            dest="removed",
-            action="append",
-            default=[],
-            help="property to remove; may be repeated",
-        )
-        return parser
+        arguments.add_pairs(parser, "--property", "properties", EXTRA_SPEC)
+        arguments.add_list(parser, "--no-property", "removed", "KEY", "property to remove")
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         if not (parsed_args.properties or parsed_args.removed):
-            raise exception.Invalid("Nothing to change.")
+            raise exception.Invalid("Nothing to change: give --property or --no-property.")
         path = ("flavors", find_flavor(self.api, parsed_args.flavor)["id"], "os-extra_specs")
         if parsed_args.properties:
             self.api.post(*path, body={"extra_specs": dict(parsed_args.properties)})
@@ -117,42 +119,7 @@ class SetFlavor(ApiCommand):
         return 0
 
 
-class DeleteFlavors(ApiCommand):
+class DeleteFlavors(base.DeleteNamed):
     """Delete flavors; existing servers keep theirs."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("flavors", nargs="+", metavar="flavor", help="id or name")
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        for flavor in [find_flavor(self.api, flavor)["id"] for flavor in parsed_args.flavors]:
-            self.api.delete("flavors", flavor)
-        return 0
-
-
-def _add_property_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--property",
-        metavar="KEY=VALUE",
-        dest="properties",
-        action="append",
-        default=[],
-        type=arguments.pair,
-        help="extra spec, such as trait:HW_CPU_X86_AVX2=required; may be repeated",
-    )
-
-
-def _shown(flavor: Document) -> tuple[Sequence[str], Iterable[Any]]:
-    fields = {
-        "id": flavor["id"],
-        "name": flavor["name"],
-        "vcpus": flavor["vcpus"],
-        "ram_mb": flavor["ram"],
-        "disk_gb": flavor["disk"],
-        "ephemeral_gb": flavor[EPHEMERAL],
-        "swap_mb": flavor["swap"] or 0,
-        "description": flavor["description"],
-        "properties": flavor["extra_specs"],
-    }
-    return tuple(fields), cells(fields.values())
+    noun = FLAVOR

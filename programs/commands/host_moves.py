@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from armillary import exception
 from armillary.table_columns import printable
 from programs.commands import arguments, wait
 from programs.commands.base import ApiCommand
-from programs.commands.failures import last_failure
 from programs.commands.lookup import find_service
-from programs.commands.progress import Show, progress
+from programs.commands.server import HOST, TASK
+from programs.commands.server_action import last_failure
 from programs.http_client import ApiNotFound, ApiRefused, Document
+from programs.progress import Show, counts_text
 
 LOG = logging.getLogger(__name__)
 
@@ -38,7 +38,9 @@ MOVED, GONE, LEFT, UNCONFIRMED = "moved", "gone", "left", "not confirmed"
 class ServersLeft(exception.ArmillaryError):
     """Some servers could not be moved off the host."""
 
-    template = "%(left)s of %(total)s servers did not leave host %(host)s; see the reasons above."
+    template = (
+        "%(left)s of %(total)s did not leave host %(host)s (%(states)s); see the reasons above."
+    )
 
 
 class HostNotEvacuable(exception.Invalid):
@@ -53,10 +55,7 @@ class HostNotEvacuable(exception.Invalid):
 class _MoveServersOff(ApiCommand):
     """Move all servers of a host, a few at a time; report servers that cannot move."""
 
-    TITLE: str
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("host", help="name, or id of its service")
         parser.add_argument(
             "--timeout",
@@ -65,10 +64,8 @@ class _MoveServersOff(ApiCommand):
             default=MOVE_TIMEOUT_SECONDS,
             help="timeout per server in seconds (default: %(default)g)",
         )
-        return parser
 
     def servers_of(self, host: str) -> list[Document]:
-        """Return the servers on a host, sorted by name."""
         query = {"host": host, "all_tenants": "true"}
         found = self.items("servers", "servers", "detail", query=query)
         return sorted(found, key=lambda server: (server["name"], server["id"]))
@@ -88,12 +85,13 @@ class _MoveServersOff(ApiCommand):
         """Wait until no task is in progress on these servers, or report a timeout."""
         pace = wait.Pace(seconds)
         try:
-            wait.wait_until_idle(self.api, [one["id"] for one in servers], pace, _ignore_progress)
+            # the outer progress counts servers off the host
+            uuids = [server["id"] for server in servers]
+            wait.wait_until_idle(self.api, uuids, pace, lambda done, counts: None)
         except wait.WaitTimeout as error:
             LOG.warning("%s", error.message)
 
     def now(self, server: Document) -> Document | None:
-        """Return the current state of a server, None if it is gone."""
         try:
             found: Document = self.api.get("servers", server["id"])["server"]
         except ApiNotFound:
@@ -101,8 +99,7 @@ class _MoveServersOff(ApiCommand):
         return found
 
     def why(self, server: Document) -> str:
-        """Return why a server is still on its host."""
-        task = server["OS-EXT-STS:task_state"]
+        task = server[TASK]
         if task:
             return f"{task} is still in progress"
         return last_failure(self.api, server["id"]) or f"it is {server['status']}"
@@ -112,31 +109,34 @@ class _MoveServersOff(ApiCommand):
         present = self.now(server)
         if present is None:
             return GONE
-        if present["OS-EXT-SRV-ATTR:host"] != host:
+        if present[HOST] != host:
             return MOVED
         if says:
             _say(present, self.why(present))
         return LEFT
 
-    def show_progress(self, total: int) -> Any:
-        """Return a context that shows how many servers are off the host."""
-        quiet = self.application.options.verbose_level == 0
-        return progress(self.application.stderr, self.TITLE, total, quiet=quiet)
+    def end(self, states: Counter[str], host: str, total: int) -> int:
+        """Return 0 if all servers are off the host. Raises ``ServersLeft``."""
+        left = states[LEFT] + states[UNCONFIRMED]
+        if left:
+            raise ServersLeft(left=left, total=total, host=host, states=counts_text(states))
+        if not total:
+            self.report(f"There are no servers on {host}.")
+        elif states:
+            self.report(f"{total} of {total} left {host} ({counts_text(states)})")
+        return 0
 
 
 class EvacuateHost(_MoveServersOff):
     """Rebuild all servers of a dead host elsewhere; shelved ones are offloaded (administrators)."""
 
-    TITLE = "Evacuating"
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument(
             "--wait", action="store_true", help="wait until they are elsewhere, and report failures"
         )
-        return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         service = find_service(self.api, parsed_args.host)
         host = service["host"]
         if service["state"] == "up":
@@ -144,7 +144,7 @@ class EvacuateHost(_MoveServersOff):
         servers = self.servers_of(host)
         asked: list[Document] = []
         states: Counter[str] = Counter()
-        with self.show_progress(len(servers)) as show:
+        with self.progress(f"Evacuating {host}", len(servers)) as show:
             for server in servers:
                 if self.ask(server, OFFLOAD if server["status"] == SHELVED else EVACUATE):
                     asked.append(server)
@@ -153,7 +153,7 @@ class EvacuateHost(_MoveServersOff):
                 show(0, {"requested": len(asked), **states})
             if parsed_args.wait:
                 self._wait(asked, host, parsed_args.timeout, states, show)
-        return _ended(states, host, len(servers))
+        return self.end(states, host, len(servers))
 
     def _wait(
         self, asked: Sequence[Document], host: str, seconds: float, states: Counter[str], show: Show
@@ -171,10 +171,8 @@ class DrainHost(_MoveServersOff):
     offloaded.
     """
 
-    TITLE = "Draining"
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument(
             "--reason", metavar="TEXT", default="drained", help="reason (default: %(default)s)"
         )
@@ -184,9 +182,8 @@ class DrainHost(_MoveServersOff):
             help="cold-migrate running servers, too; they are off while they move",
         )
         parser.add_argument("--undo", action="store_true", help="only enable the host again")
-        return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         service = find_service(self.api, parsed_args.host)
         if parsed_args.undo:
             self.api.put("os-services", service["id"], body={"status": "enabled"})
@@ -197,12 +194,12 @@ class DrainHost(_MoveServersOff):
         servers = self.servers_of(host)
         moves = {**MOVES, RUNS: COLD} if parsed_args.cold else MOVES
         states: Counter[str] = Counter()
-        with self.show_progress(len(servers)) as show:
+        with self.progress(f"Draining {host}", len(servers)) as show:
             show(0, {"on the host": len(servers)})
             for some in _in_parts(servers):
                 states.update(self._move(some, host, moves, parsed_args.timeout))
                 show(states.total(), states)
-        return _ended(states, host, len(servers))
+        return self.end(states, host, len(servers))
 
     def _move(
         self, some: Sequence[Document], host: str, moves: Mapping[str, str], seconds: float
@@ -219,7 +216,7 @@ class DrainHost(_MoveServersOff):
     def _ask(self, server: Document, host: str, moves: Mapping[str, str]) -> bool:
         """Request a server's move; return False if it needs none, or cannot be moved."""
         present = self.now(server)
-        if present is None or present["OS-EXT-SRV-ATTR:host"] != host:
+        if present is None or present[HOST] != host:
             return False
         if present["status"] not in moves:
             _say(
@@ -242,14 +239,6 @@ class DrainHost(_MoveServersOff):
         return unconfirmed
 
 
-def _ended(states: Counter[str], host: str, total: int) -> int:
-    """Return 0 if all servers are off the host. Raises ``ServersLeft``."""
-    left = states[LEFT] + states[UNCONFIRMED]
-    if left:
-        raise ServersLeft(left=left, total=total, host=host)
-    return 0
-
-
 def _say(server: Document, reason: str) -> None:
     LOG.error("%s (%s): %s", server["id"], printable(server["name"]), printable(reason))
 
@@ -257,7 +246,3 @@ def _say(server: Document, reason: str) -> None:
 def _in_parts(servers: Sequence[Document]) -> Iterable[Sequence[Document]]:
     for start in range(0, len(servers), AT_ONCE):
         yield servers[start : start + AT_ONCE]
-
-
-def _ignore_progress(done: int, counts: Mapping[str, int]) -> None:
-    """Ignore progress updates: the outer progress counts servers off the host."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
-from collections.abc import Iterable, Sequence
-from typing import Any
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
-from armillary.table_columns import cells
-from programs.commands import arguments
-from programs.commands.base import ApiCommand, ApiLister, ApiShow
+from programs.commands import arguments, base
 from programs.commands.lookup import find_image
 from programs.http_client import Document
 
@@ -21,46 +17,59 @@ RESTARTS = ("never", "on-failure", "always")
 HYPERVISOR_TYPE = "img_hv_type"
 PROCESS = "process"
 
+IMAGE = base.Noun(
+    "image",
+    "images",
+    find_image,
+    {
+        "id": "id",
+        "name": "name",
+        "status": "status",
+        "min_ram_mb": "minRam",
+        "min_disk_gb": "minDisk",
+        "properties": "properties",
+        "created": "created",
+    },
+)
+COLUMNS = {
+    "ID": "id",
+    "Name": "name",
+    "Min RAM": "minRam",
+    "Min disk": "minDisk",
+    "Properties": "properties",
+}
 
-class CreateImage(ApiShow):
+
+class CreateImage(base.ApiShow):
     """Create an image record."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: ArgumentParser) -> None:
+        size = arguments.not_negative
         parser.add_argument("name", help="name")
         parser.add_argument("--id", help="UUID (default: a new one)")
         parser.add_argument(
             "--command",
             metavar="'COMMAND ARGUMENTS'",
             type=_command_line,
-            help="program to run, in shell quoting (not run by a shell); implies hosts of the "
+            help="program to run, in shell quoting (not run by a shell); requires hosts of the "
             f"process driver ({HYPERVISOR_TYPE}={PROCESS}) unless --property says otherwise",
         )
-        parser.add_argument(
-            "--env",
-            metavar="KEY=VALUE",
-            action="append",
-            default=[],
-            type=arguments.pair,
-            help="environment variable of the program; may be repeated",
-        )
+        arguments.add_pairs(parser, "--env", "env", "environment variable of the program")
         parser.add_argument(
             "--restart", choices=RESTARTS, help="restart policy for a program that ends by itself"
         )
+        example = f"property, such as {HYPERVISOR_TYPE}=simulated"
+        arguments.add_pairs(parser, "--property", "properties", example)
         parser.add_argument(
-            "--property",
-            metavar="KEY=VALUE",
-            dest="properties",
-            action="append",
-            default=[],
-            type=arguments.pair,
-            help=f"property, such as {HYPERVISOR_TYPE}=simulated; may be repeated",
-        )
-        parser.add_argument("--min-ram", metavar="MIB", type=arguments.not_negative, default=0)
-        parser.add_argument("--min-disk", metavar="GIB", type=arguments.not_negative, default=0)
-        return parser
+            "--min-ram", metavar="MIB", type=size, default=0,
+            help="minimum memory of a flavor in MiB",
+        )  # fmt: skip
+        parser.add_argument(
+            "--min-disk", metavar="GIB", type=size, default=0,
+            help="minimum disk of a flavor in GiB",
+        )  # fmt: skip
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
+    def take_action(self, parsed_args: Namespace) -> base.Record:
         image: Document = {
             "name": parsed_args.name,
             "minRam": parsed_args.min_ram,
@@ -69,62 +78,39 @@ class CreateImage(ApiShow):
         }
         if parsed_args.id:
             image["id"] = parsed_args.id
-        return _shown(self.api.post("images", body={"image": image})["image"])
+        return base.record(IMAGE.fields, self.api.post("images", body={"image": image})["image"])
 
 
-class ListImages(ApiLister):
+class ListImages(base.ApiLister):
     """List images."""
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        columns = ("ID", "Name", "Min RAM", "Min disk", "Properties")
-        rows = [
-            cells(
-                (image["id"], image["name"], image["minRam"], image["minDisk"], image["properties"])
-            )
-            for image in self.items("images", "images", "detail")
-        ]
-        return columns, rows
+    def take_action(self, parsed_args: Namespace) -> base.Table:
+        return base.table(COLUMNS, self.items("images", "images", "detail"))
 
 
-class ShowImage(ApiShow):
+class ShowImage(base.ShowNamed):
     """Show one image."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("image", help="id or name")
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
-        return _shown(find_image(self.api, parsed_args.image))
+    noun = IMAGE
 
 
-class DeleteImages(ApiCommand):
+class DeleteImages(base.DeleteNamed):
     """Delete images; existing servers keep what they were built from."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("images", nargs="+", metavar="image", help="id or name")
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        for image in [find_image(self.api, image)["id"] for image in parsed_args.images]:
-            self.api.delete("images", image)
-        return 0
+    noun = IMAGE
 
 
 def _command_line(text: str) -> str:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error} in: {text}") from None
+        raise ArgumentTypeError(f"{error} in: {text}") from None
     if not words:
-        raise argparse.ArgumentTypeError("the command line names no program")
+        raise ArgumentTypeError("the command line names no program")
     return text
 
 
-def _properties(parsed_args: argparse.Namespace) -> dict[str, str]:
+def _properties(parsed_args: Namespace) -> dict[str, str]:
     properties = dict(parsed_args.properties)
     if parsed_args.command:
         properties[COMMAND] = parsed_args.command
@@ -134,16 +120,3 @@ def _properties(parsed_args: argparse.Namespace) -> dict[str, str]:
     if parsed_args.restart:
         properties[RESTART] = parsed_args.restart
     return properties
-
-
-def _shown(image: Document) -> tuple[Sequence[str], Iterable[Any]]:
-    fields = {
-        "id": image["id"],
-        "name": image["name"],
-        "status": image["status"],
-        "min_ram_mb": image["minRam"],
-        "min_disk_gb": image["minDisk"],
-        "properties": image["properties"],
-        "created": image["created"],
-    }
-    return tuple(fields), cells(fields.values())

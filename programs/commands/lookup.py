@@ -31,7 +31,6 @@ def find_server(api: ApiClient, server: str) -> Document:
 
 
 def find_flavor(api: ApiClient, flavor: str) -> Document:
-    """Return the flavor with this id or name."""
     found = _get_or_none(api, "flavor", "flavors", flavor)
     if found is not None:
         return found
@@ -39,18 +38,15 @@ def find_flavor(api: ApiClient, flavor: str) -> Document:
 
 
 def find_image(api: ApiClient, image: str) -> Document:
-    """Return the image with this id or name."""
     return _the_one("image", image, api.list_all("images", "images", "detail"))
 
 
 def find_group(api: ApiClient, group: str) -> Document:
-    """Return the server group with this id or name."""
     groups = api.list_all("server_groups", "os-server-groups")
     return _the_one("server group", group, groups)
 
 
 def find_aggregate(api: ApiClient, aggregate: str) -> Document:
-    """Return the aggregate with this id, UUID or name."""
     aggregates = api.list_all("aggregates", "os-aggregates")
     return _the_one("aggregate", aggregate, aggregates, ids=lambda a: (str(a["id"]), a.get("uuid")))
 

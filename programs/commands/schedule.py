@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import textwrap
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,10 @@ from armillary import exception
 from armillary.table_columns import printable
 from programs.commands import arguments
 from programs.commands.base import ApiCommand
-from programs.commands.lookup import find_flavor, find_group, find_image
-from programs.commands.server import GROUP_HINT
+from programs.commands.server import add_placement_options, request_body
 from programs.commands.trace_text import INDENT, UNKNOWN_HOST, WIDTH, aligned, cut, lines_of
 from programs.http_client import Document
 
-TEXT = "text"
-JSON = "json"
 HOSTS_SHOWN_MAX = 10
 
 
@@ -36,54 +33,31 @@ class Schedule(ApiCommand):
     are not enough hosts for all servers.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--dry-run", action="store_true", help="required: only dry runs are supported"
         )
-        parser.add_argument("--flavor", help="flavor (id or name)")
-        parser.add_argument("--image", help="image (id or name)")
+        add_placement_options(parser, is_flavor_required=False)
         parser.add_argument(
             "--count", metavar="N", type=arguments.positive, help="number of servers (default: 1)"
         )
-        parser.add_argument(
-            "--availability-zone",
-            metavar="ZONE",
-            help="availability zone, or ZONE:HOST, which bypasses the filters",
-        )
-        parser.add_argument("--host", help="host; the filters still apply")
-        parser.add_argument(
-            "--network",
-            metavar="UUID",
-            dest="networks",
-            action="append",
-            default=[],
-            help="network; may be repeated",
-        )
-        arguments.add_hints(parser)
+        arguments.add_list(parser, "--network", "networks", "UUID", "network")
         parser.add_argument(
             "--request-spec",
             metavar="FILE",
             type=Path,
             help="JSON file with a request spec; replaces all of these options",
         )
-        parser.add_argument(
-            "-f",
-            "--format",
-            choices=(TEXT, JSON),
-            default=TEXT,
-            help="text, or everything that the API returns (default: %(default)s)",
-        )
-        return parser
+        arguments.add_format(parser)
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         if not parsed_args.dry_run:
             raise exception.Invalid(
                 reason="only dry runs are supported: add --dry-run. To build, use 'server create'"
             )
         found: Document = self.api.post("armillary", "dry-run", body=self._body(parsed_args))
         found = found["dry_run"]
-        if parsed_args.format == JSON:
+        if parsed_args.format == arguments.JSON:
             self.application.stdout.write(f"{json.dumps(found, indent=2)}\n")
         else:
             self.application.stdout.write("".join(f"{line}\n" for line in text_of(found)))
@@ -92,7 +66,7 @@ class Schedule(ApiCommand):
             raise NoHostFits(count="it" if count == 1 else f"all {count:,} of them")
         return 0
 
-    def _body(self, parsed_args: argparse.Namespace) -> Document:
+    def _body(self, parsed_args: Namespace) -> Document:
         asked = _asked(parsed_args)
         if parsed_args.request_spec is not None:
             if asked:
@@ -102,29 +76,11 @@ class Schedule(ApiCommand):
             return {"request_spec": _read(parsed_args.request_spec)}
         if parsed_args.flavor is None:
             raise exception.Invalid(reason="give --flavor or --request-spec")
-        return self._as_built(parsed_args)
-
-    def _as_built(self, parsed_args: argparse.Namespace) -> Document:
-        image = parsed_args.image
-        server: Document = {
-            "flavorRef": find_flavor(self.api, parsed_args.flavor)["id"],
-            "imageRef": find_image(self.api, image)["id"] if image else None,
-            "availability_zone": parsed_args.availability_zone,
-            "host": parsed_args.host,
-            "max_count": parsed_args.count,
-            "networks": [{"uuid": network} for network in parsed_args.networks],
-        }
-        body: Document = {"server": {key: value for key, value in server.items() if value}}
-        hints = arguments.grouped(parsed_args.hints)
-        if isinstance(group := hints.get(GROUP_HINT), str):
-            hints[GROUP_HINT] = find_group(self.api, group)["id"]
-        if hints:
-            body["os:scheduler_hints"] = hints
-        return body
+        networks = [{"uuid": network} for network in parsed_args.networks]
+        return request_body(self.api, parsed_args, max_count=parsed_args.count, networks=networks)
 
 
 def text_of(found: Document) -> Iterator[str]:
-    """Yield the lines of a dry run's result."""
     hosts, trace = found["hosts"], found["trace"]
     if hosts:
         servers = "1 server" if len(hosts) == 1 else f"{len(hosts):,} servers"
@@ -164,7 +120,7 @@ def _name(name: str | None, unknown: str = UNKNOWN_HOST) -> str:
     return printable(name or unknown)
 
 
-def _asked(parsed_args: argparse.Namespace) -> list[str]:
+def _asked(parsed_args: Namespace) -> list[str]:
     """Return the request options given, as written on the command line."""
     options = {
         "--flavor": parsed_args.flavor,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
-from collections.abc import Mapping, Sequence
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from armillary import exception
 from armillary.table_columns import printable
 from programs.commands import arguments, wait
+from programs.commands.arguments import given
 from programs.commands.base import ApiCommand
-from programs.commands.failures import last_failure
 from programs.commands.lookup import find_flavor, find_image, find_server
-from programs.commands.progress import progress
-from programs.commands.server import WAIT_TIMEOUT_SECONDS
+from programs.commands.server import HOST
+from programs.http_client import ApiClient, Document
+from programs.progress import Show, counts_text
 
 LOG = logging.getLogger(__name__)
 
@@ -23,8 +25,8 @@ class ActionFailed(exception.ArmillaryError):
     """The requested actions failed on some servers."""
 
     template = (
-        "%(failed)s of %(total)s servers: %(action)s failed. To see why: armillary server "
-        "events %(server)s"
+        "%(action)s failed for %(failed)s of %(total)s. To see why: armillary server events "
+        "%(server)s"
     )
 
 
@@ -32,52 +34,50 @@ class _Action(ApiCommand):
     """Request one action on one or several servers, and optionally wait for its end."""
 
     ACTION: str
-    TITLE: str
+    DOING: str
+    DONE: str
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("servers", nargs="+", metavar="server", help="id or name")
-        self.add_options(parser)
-        parser.add_argument("--wait", action="store_true", help="wait until it is done")
-        parser.add_argument(
-            "--timeout",
-            metavar="SECONDS",
-            type=arguments.seconds,
-            default=WAIT_TIMEOUT_SECONDS,
-            help="timeout of --wait in seconds (default: %(default)g)",
-        )
-        return parser
+        self.add_details(parser)
+        arguments.add_wait(parser)
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
+    def add_details(self, parser: ArgumentParser) -> None:
         """Add the options of this action."""
 
-    def arguments(self, parsed_args: argparse.Namespace) -> Any:
+    def details(self, parsed_args: Namespace) -> Any:
         """Return the body of the action request."""
         return None
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def outcome(self, servers: Sequence[Document]) -> str:
+        """Return the state of servers after the action, for people."""
+        return counts_text(Counter(server["status"] for server in servers)) or "deleted meanwhile"
+
+    def take_action(self, parsed_args: Namespace) -> int:
         found = [find_server(self.api, server)["id"] for server in parsed_args.servers]
         servers = list(dict.fromkeys(found))
-        body = {self.ACTION: self.arguments(parsed_args)}
-        quiet = not parsed_args.wait or self.application.options.verbose_level == 0
-        with progress(self.application.stderr, self.TITLE, len(servers), quiet=quiet) as show:
+        body = {self.ACTION: self.details(parsed_args)}
+        with self.progress(self.DOING, len(servers), is_shown=parsed_args.wait) as show:
             for number, server in enumerate(servers, 1):
                 self.api.post("servers", server, "action", body=body)
                 show(0, {"requested": number})
-            if parsed_args.wait:
-                self._wait(servers, wait.Pace(parsed_args.timeout), show)
+            if not parsed_args.wait:
+                return 0
+            ended = self._wait(servers, wait.Pace(parsed_args.timeout), show)
+        self.report(f"{self.DONE} {len(servers)} of {len(servers)} ({self.outcome(ended)})")
         return 0
 
-    def _wait(self, servers: Sequence[str], pace: wait.Pace, show: Any) -> None:
-        wait.wait_until_idle(self.api, servers, pace, show)
+    def _wait(self, servers: Sequence[str], pace: wait.Pace, show: Show) -> list[Document]:
+        """Return the remaining servers when all are idle. Raises ``ActionFailed``."""
+        ended = wait.wait_until_idle(self.api, servers, pace, show)
         failed = [server for server in servers if self._has_failed(server)]
         if failed:
             raise ActionFailed(
-                failed=len(failed), total=len(servers), action=self.TITLE.lower(), server=failed[0]
+                failed=len(failed), total=len(servers), action=self.DOING, server=failed[0]
             )
+        return ended
 
     def _has_failed(self, server: str) -> bool:
-        """Return whether the last action on a server failed, and report why."""
         failure = last_failure(self.api, server)
         if failure is not None:
             LOG.error("%s: %s", server, failure)
@@ -87,109 +87,113 @@ class _Action(ApiCommand):
 class StartServers(_Action):
     """Start stopped servers."""
 
-    ACTION, TITLE = "os-start", "Starting"
+    ACTION, DOING, DONE = "os-start", "Starting", "Started"
 
 
 class StopServers(_Action):
     """Stop servers; they keep their hosts and resources."""
 
-    ACTION, TITLE = "os-stop", "Stopping"
+    ACTION, DOING, DONE = "os-stop", "Stopping", "Stopped"
 
 
 class RebootServers(_Action):
     """Reboot servers."""
 
-    ACTION, TITLE = "reboot", "Rebooting"
+    ACTION, DOING, DONE = "reboot", "Rebooting", "Rebooted"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
+    def add_details(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--hard", action="store_true", help="hard reboot: do not shut down first"
         )
 
-    def arguments(self, parsed_args: argparse.Namespace) -> Any:
+    def details(self, parsed_args: Namespace) -> Any:
         return {"type": "HARD" if parsed_args.hard else "SOFT"}
 
 
 class RebuildServers(_Action):
     """Rebuild servers on their hosts; data they wrote is lost."""
 
-    ACTION, TITLE = "rebuild", "Rebuilding"
+    ACTION, DOING, DONE = "rebuild", "Rebuilding", "Rebuilt"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
+    def add_details(self, parser: ArgumentParser) -> None:
         parser.add_argument("--image", required=True, help="image (id or name)")
         parser.add_argument("--name", help="new name")
 
-    def arguments(self, parsed_args: argparse.Namespace) -> Any:
+    def details(self, parsed_args: Namespace) -> Any:
         image = find_image(self.api, parsed_args.image)["id"]
-        return _without_none({"imageRef": image, "name": parsed_args.name})
+        return given(imageRef=image, name=parsed_args.name)
 
 
 class ResizeServers(_Action):
     """Change the flavor of servers; confirm or revert it afterwards."""
 
-    ACTION, TITLE = "resize", "Resizing"
+    ACTION, DOING, DONE = "resize", "Resizing", "Resized"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
+    def add_details(self, parser: ArgumentParser) -> None:
         parser.add_argument("--flavor", required=True, help="new flavor (id or name)")
 
-    def arguments(self, parsed_args: argparse.Namespace) -> Any:
+    def details(self, parsed_args: Namespace) -> Any:
         return {"flavorRef": find_flavor(self.api, parsed_args.flavor)["id"]}
 
 
 class ConfirmServers(_Action):
     """Confirm a resize or migration, and release the resources at the source."""
 
-    ACTION, TITLE = "confirmResize", "Confirming"
+    ACTION, DOING, DONE = "confirmResize", "Confirming", "Confirmed"
 
 
 class RevertServers(_Action):
     """Revert a resize or migration, and return to the source."""
 
-    ACTION, TITLE = "revertResize", "Reverting"
+    ACTION, DOING, DONE = "revertResize", "Reverting", "Reverted"
 
 
-class _ToHost(_Action):
-    """An action that accepts a target host."""
+class _Move(_Action):
+    """An action that moves servers, to a target host or any."""
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
+    def add_details(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", help="target host; the filters still apply (default: any)")
 
-    def arguments(self, parsed_args: argparse.Namespace) -> Any:
-        return _without_none({"host": parsed_args.host})
+    def details(self, parsed_args: Namespace) -> Any:
+        return given(host=parsed_args.host)
+
+    def outcome(self, servers: Sequence[Document]) -> str:
+        hosts = sorted({str(server[HOST]) for server in servers if server.get(HOST)})
+        return f"now on {', '.join(map(printable, hosts))}" if hosts else super().outcome(servers)
 
 
-class MigrateServers(_ToHost):
+class MigrateServers(_Move):
     """Migrate servers: cold, to be confirmed afterwards, or --live (administrators)."""
 
-    ACTION, TITLE = "migrate", "Migrating"
+    ACTION, DOING, DONE = "migrate", "Migrating", "Migrated"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
+    def add_details(self, parser: ArgumentParser) -> None:
+        super().add_details(parser)
         parser.add_argument("--live", action="store_true", help="live-migrate running servers")
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         if parsed_args.live:
             self.ACTION = "os-migrateLive"
         return super().take_action(parsed_args)
 
 
-class EvacuateServers(_ToHost):
+class EvacuateServers(_Move):
     """Rebuild servers of a dead host elsewhere (administrators)."""
 
-    ACTION, TITLE = "evacuate", "Evacuating"
+    ACTION, DOING, DONE = "evacuate", "Evacuating", "Evacuated"
 
 
 class ShelveServers(_Action):
     """Shelve servers: stop them, and offload them after [DEFAULT] shelved_offload_time."""
 
-    ACTION, TITLE = "shelve", "Shelving"
+    ACTION, DOING, DONE = "shelve", "Shelving", "Shelved"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
+    def add_details(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--offload", action="store_true", help="offload shelved servers from their hosts now"
         )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         if parsed_args.offload:
             self.ACTION = "shelveOffload"
         return super().take_action(parsed_args)
@@ -198,46 +202,44 @@ class ShelveServers(_Action):
 class UnshelveServers(_Action):
     """Unshelve servers."""
 
-    ACTION, TITLE = "unshelve", "Unshelving"
+    ACTION, DOING, DONE = "unshelve", "Unshelving", "Unshelved"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
+    def add_details(self, parser: ArgumentParser) -> None:
         parser.add_argument("--availability-zone", metavar="ZONE", help="another availability zone")
         parser.add_argument("--host", help="target host (administrators)")
 
-    def arguments(self, parsed_args: argparse.Namespace) -> Any:
-        wanted = {"availability_zone": parsed_args.availability_zone, "host": parsed_args.host}
-        return _without_none(wanted)
+    def details(self, parsed_args: Namespace) -> Any:
+        return given(availability_zone=parsed_args.availability_zone, host=parsed_args.host)
 
 
 class LockServers(_Action):
     """Lock servers: only administrators can change them."""
 
-    ACTION, TITLE = "lock", "Locking"
+    ACTION, DOING, DONE = "lock", "Locking", "Locked"
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
+    def add_details(self, parser: ArgumentParser) -> None:
         parser.add_argument("--reason", help="why")
 
-    def arguments(self, parsed_args: argparse.Namespace) -> Any:
-        return _without_none({"locked_reason": parsed_args.reason})
+    def details(self, parsed_args: Namespace) -> Any:
+        return given(locked_reason=parsed_args.reason)
 
 
 class UnlockServers(_Action):
     """Unlock servers."""
 
-    ACTION, TITLE = "unlock", "Unlocking"
+    ACTION, DOING, DONE = "unlock", "Unlocking", "Unlocked"
 
 
 class RestoreServers(_Action):
     """Restore soft-deleted servers, kept for [DEFAULT] reclaim_instance_interval."""
 
-    ACTION, TITLE = "restore", "Restoring"
+    ACTION, DOING, DONE = "restore", "Restoring", "Restored"
 
 
 class ShowConsole(ApiCommand):
     """Show the last console output of a server."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("server", help="id or name")
         parser.add_argument(
             "--lines",
@@ -245,16 +247,26 @@ class ShowConsole(ApiCommand):
             type=arguments.positive,
             help="number of lines (default: all kept)",
         )
-        return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         server = find_server(self.api, parsed_args.server)["id"]
-        body = {"os-getConsoleOutput": _without_none({"length": parsed_args.lines})}
+        body = {"os-getConsoleOutput": given(length=parsed_args.lines)}
         output: str = self.api.post("servers", server, "action", body=body)["output"]
         for line in output.splitlines():
             self.application.stdout.write(f"{printable(line)}\n")
         return 0
 
 
-def _without_none(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in wanted.items() if value is not None}
+def last_failure(api: ApiClient, server_id: str) -> str | None:
+    """Return the last action of a server and why it failed; None if it did not fail.
+
+    Administrators get the details, others the user-visible message.
+    """
+    actions = api.get("servers", server_id, "os-instance-actions")["instanceActions"]
+    if not actions or not actions[0]["message"]:
+        return None
+    faults = api.get("armillary", "servers", server_id, "explain")["explanation"]["faults"]
+    reason = actions[0]["message"]
+    if faults:
+        reason = faults[-1].get("details") or faults[-1]["message"]
+    return printable(f"{actions[0]['action']}: {reason}")

@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterable, Sequence
-from typing import Any
+from argparse import ArgumentParser, Namespace
 
 from armillary import exception
-from armillary.table_columns import cells
-from programs.commands.base import ApiCommand, ApiLister
+from programs.commands import arguments, base
 from programs.commands.lookup import find_service
 from programs.http_client import Document
 
-COLUMNS = (
-    "ID", "Binary", "Host", "Zone", "Status", "State", "Forced down", "Version", "Updated",
-    "Reason",
-)  # fmt: skip
+COLUMNS: base.Columns = {
+    "ID": "id",
+    "Binary": "binary",
+    "Host": "host",
+    "Zone": "zone",
+    "Status": "status",
+    "State": "state",
+    "Forced down": "forced_down",
+    "Version": lambda service: service.get("armillary:version"),
+    "Updated": "updated_at",
+    "Reason": "disabled_reason",
+}
 
 
-class ListServices(ApiLister):
+class ListServices(base.ApiLister):
     """List services."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", help="only services of this host")
         parser.add_argument("--binary", help="only services of this program")
-        return parser
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        query = {"host": parsed_args.host, "binary": parsed_args.binary}
-        query = {name: value for name, value in query.items() if value}
-        services = self.items("services", "os-services", query=query)
-        return COLUMNS, [_row(service) for service in services]
+    def take_action(self, parsed_args: Namespace) -> base.Table:
+        query = arguments.given(host=parsed_args.host or None, binary=parsed_args.binary or None)
+        return base.table(COLUMNS, self.items("services", "os-services", query=query))
 
 
-class SetService(ApiCommand):
+class SetService(base.ApiCommand):
     """Disable a host (its servers keep running), enable it, or force it down."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("service", help="host of a compute service, or id of the service")
         status = parser.add_mutually_exclusive_group()
         status.add_argument("--enable", action="store_true", help="accept new servers again")
@@ -49,30 +47,27 @@ class SetService(ApiCommand):
         state = parser.add_mutually_exclusive_group()
         state.add_argument("--down", action="store_true", help="force it down, whatever it reports")
         state.add_argument("--up", action="store_true", help="trust its reports again")
-        return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         changes = _changes(parsed_args)
         service = find_service(self.api, parsed_args.service)["id"]
         self.api.put("os-services", service, body=changes)
         return 0
 
 
-class DeleteService(ApiCommand):
+class DeleteService(base.ApiCommand):
     """Delete a service that is gone permanently, with its host and the host's resources."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("service", help="host of a compute service, or id of any service")
-        return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         self.api.delete("os-services", find_service(self.api, parsed_args.service)["id"])
         return 0
 
 
-def _changes(parsed_args: argparse.Namespace) -> dict[str, Any]:
-    changes: dict[str, Any] = {}
+def _changes(parsed_args: Namespace) -> Document:
+    changes: Document = {}
     if parsed_args.enable or parsed_args.disable:
         changes["status"] = "disabled" if parsed_args.disable else "enabled"
     if parsed_args.reason:
@@ -84,20 +79,3 @@ def _changes(parsed_args: argparse.Namespace) -> dict[str, Any]:
     if not changes:
         raise exception.Invalid("Nothing to change: give --enable, --disable, --up or --down.")
     return changes
-
-
-def _row(service: Document) -> tuple[Any, ...]:
-    return cells(
-        (
-            service["id"],
-            service["binary"],
-            service["host"],
-            service["zone"],
-            service["status"],
-            service["state"],
-            service["forced_down"],
-            service.get("armillary:version"),
-            service["updated_at"],
-            service["disabled_reason"],
-        )
-    )

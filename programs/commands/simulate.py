@@ -5,33 +5,31 @@ from __future__ import annotations
 import argparse
 import contextlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
-
-from cliff.command import Command
+from typing import TYPE_CHECKING
 
 from armillary import concurrency, exception
+from programs.application import WithOptions
 from programs.commands import arguments
+from programs.progress import Show, progress
 
 if TYPE_CHECKING:
     from simulator.results.outcome import Outcome
     from simulator.scenario.policies import Policy
-    from simulator.scenario.scenario import Scenario
     from simulator.zones.outcome import ZonesOutcome
 
 LOG = logging.getLogger(__name__)
 
 
-class Simulate(Command):
+class Simulate(WithOptions):
     """Try a scheduling policy on a fleet and a load described by a YAML file.
 
     Nothing runs and no service is asked: scheduler and placement decide in this process, in
     simulated time. The same scenario, seed and policy give the same result, except for timings.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "scenario", type=Path, metavar="SCENARIO.yaml", help="scenario file with fleet and load"
         )
@@ -58,91 +56,53 @@ class Simulate(Command):
         parser.add_argument(
             "--plot", type=Path, metavar="FILE.png", help="plot the results over time"
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         concurrency.silence_eventlet_deprecations()
-        # Not at module level: all other commands would load what only this one needs.
-        from simulator.results.report import text_of
+        # Not at module level: the help of this command would load them, too.
+        from simulator.results import plot, report
+        from simulator.scenario import files
         from simulator.scenario.policies import read_policies
         from simulator.scenario.scenario_file import read_scenario
+        from simulator.simulation import simulate
+        from simulator.zones import report as zones_report
+        from simulator.zones.simulation import simulate_zones
 
-        _check_outputs(parsed_args)
+        if parsed_args.json:
+            files.require_writable("--json", parsed_args.json)
+        if parsed_args.plot:
+            plot.require_matplotlib()
+            files.require_writable("--plot", parsed_args.plot)
         scenario = read_scenario(parsed_args.scenario, seed=parsed_args.seed)
         policies = read_policies(parsed_args.config_file, parsed_args.compare)
         for warning in dict.fromkeys(text for each in policies for text in each.warnings):
             LOG.warning("%s", warning)
-        if scenario.tree is not None:
-            self._take_action_on_zones(parsed_args, scenario, policies)
-            return 0
-        outcomes = [_run(scenario, policy, self.app.stderr) for policy in policies]
-        self.app.stdout.write(text_of(scenario, outcomes))
-        _write(parsed_args, scenario, outcomes)
+        seconds = int(scenario.duration_seconds)
+        outcomes: list[Outcome] = []
+        zones_outcomes: list[ZonesOutcome] = []
+        if scenario.tree is None:
+            for policy in policies:
+                with self._progress(policy, seconds) as show:
+                    outcomes.append(simulate(scenario, policy, show))
+            self.app.stdout.write(report.text_of(scenario, outcomes))
+        else:
+            if parsed_args.plot:
+                raise exception.Invalid("--plot requires a scenario without zones.")
+            for policy in policies:
+                with self._progress(policy, seconds) as show:
+                    zones_outcomes.append(simulate_zones(scenario, scenario.tree, policy, show))
+            self.app.stdout.write(zones_report.text_of(scenario, zones_outcomes))
+        with _said():
+            if parsed_args.json:
+                files.write_json(parsed_args.json, scenario, outcomes or zones_outcomes)
+            if parsed_args.plot:
+                plot.draw(scenario.title, outcomes, parsed_args.plot)
         return 0
 
-    def _take_action_on_zones(
-        self, parsed_args: argparse.Namespace, scenario: Scenario, policies: Sequence[Policy]
-    ) -> None:
-        from simulator.zones.report import text_of
-
-        if parsed_args.plot:
-            raise exception.Invalid("--plot requires a scenario without zones.")
-        outcomes = [_run_zones(scenario, policy, self.app.stderr) for policy in policies]
-        self.app.stdout.write(text_of(scenario, outcomes))
-        _write_json(parsed_args, scenario, outcomes)
-
-
-def _check_outputs(parsed_args: argparse.Namespace) -> None:
-    from simulator.results.plot import require_matplotlib
-    from simulator.scenario.files import require_writable
-
-    if parsed_args.json:
-        require_writable("--json", parsed_args.json)
-    if parsed_args.plot:
-        require_matplotlib()
-        require_writable("--plot", parsed_args.plot)
-
-
-def _run(scenario: Scenario, policy: Policy, stream: TextIO) -> Outcome:
-    from programs.commands.progress import progress
-    from simulator.simulation import simulate
-
-    title = f"Simulating {policy.name}"
-    seconds = int(scenario.duration_seconds)
-    with progress(stream, title, seconds, quiet=not stream.isatty()) as show:
-        return simulate(scenario, policy, show)
-
-
-def _run_zones(scenario: Scenario, policy: Policy, stream: TextIO) -> ZonesOutcome:
-    from programs.commands.progress import progress
-    from simulator.zones.simulation import simulate_zones
-
-    title = f"Simulating {policy.name}"
-    seconds = int(scenario.duration_seconds)
-    assert scenario.tree is not None
-    with progress(stream, title, seconds, quiet=not stream.isatty()) as show:
-        return simulate_zones(scenario, scenario.tree, policy, show)
-
-
-def _write(parsed_args: argparse.Namespace, scenario: Scenario, outcomes: list[Outcome]) -> None:
-    from simulator.results.plot import draw
-
-    _write_json(parsed_args, scenario, outcomes)
-    if parsed_args.plot:
-        with _said():
-            draw(scenario.title, outcomes, parsed_args.plot)
-
-
-def _write_json(
-    parsed_args: argparse.Namespace,
-    scenario: Scenario,
-    outcomes: Sequence[Outcome] | Sequence[ZonesOutcome],
-) -> None:
-    from simulator.scenario.files import write_json
-
-    if parsed_args.json:
-        with _said():
-            write_json(parsed_args.json, scenario, outcomes)
+    def _progress(self, policy: Policy, seconds: int) -> contextlib.AbstractContextManager[Show]:
+        stream = self.app.stderr
+        title = f"Simulating {policy.name}"
+        return progress(stream, title, seconds, quiet=not stream.isatty())
 
 
 @contextlib.contextmanager

@@ -80,7 +80,6 @@ def cut(line: str) -> str:
 
 
 def nearest_misses(trace: Document) -> Iterator[str]:
-    """Yield what the nearest misses lack of each part of a request."""
     for miss in trace.get("nearest", []):
         part = f" for part {miss['suffix']}" if miss["suffix"] else ""
         lacks = ", ".join(_lack(each) for each in miss["lacks"])
@@ -223,7 +222,7 @@ def _weights(choice: Document, host_now: str | None) -> Iterator[str]:
                 *parts,
             )
         )
-    rows.append(("together", "", "", *(f"{one['weight']:.3f}" for one in ranked)))
+    rows.append(("total", "", "", *(f"{one['weight']:.3f}" for one in ranked)))
     marks = [_remark(one, choice, host_now) for one in ranked]
     rows.append(("", "", "", *marks))
     yield from aligned(rows, right=range(1, len(ranked) + 3))

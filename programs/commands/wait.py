@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from armillary import exception
 from armillary.backoff import Backoff
-from programs.commands.progress import Show
 from programs.http_client import ApiClient, ApiNotFound, Document
+from programs.progress import Show
 
 BACKOFF = Backoff(0.1, 2.0, factor=1.3)
 """Polling interval."""
@@ -24,7 +24,7 @@ class WaitTimeout(exception.ArmillaryError):
     """The timeout is over; the work continues in the background."""
 
     template = (
-        "%(waiting)s of %(total)s servers are not %(wanted)s after %(timeout_seconds)g s; "
+        "Timeout after %(timeout_seconds)g s: %(waiting)s of %(total)s not %(wanted)s yet; "
         "the work continues.%(reason)s"
     )
 
@@ -71,9 +71,13 @@ def wait_until_gone(api: ApiClient, servers: Sequence[str], pace: Pace, show: Sh
     _Poll(api, servers, {}).until(lambda state: state == GONE, "gone", pace, show)
 
 
-def wait_until_idle(api: ApiClient, servers: Sequence[str], pace: Pace, show: Show) -> None:
-    """Return when no task is in progress on any server. Raises ``WaitTimeout``."""
-    _Poll(api, servers, {}, _task).until(lambda state: state in (IDLE, GONE), IDLE, pace, show)
+def wait_until_idle(
+    api: ApiClient, servers: Sequence[str], pace: Pace, show: Show
+) -> list[Document]:
+    """Return the remaining servers when no task is in progress on any. Raises ``WaitTimeout``."""
+    look = _Poll(api, servers, {}, _task)
+    look.until(lambda state: state in (IDLE, GONE), IDLE, pace, show)
+    return look.found
 
 
 def _status(server: Document) -> str:

@@ -2,51 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cliff.columns import FormattableColumn
 
-from armillary.table_columns import cells, printable
-from programs.commands.base import ApiCommand, ApiLister, ApiShow
+from armillary.table_columns import printable
+from programs.commands import base
 from programs.http_client import Document
 
 PATH = ("armillary", "zones")
-COLUMNS = ("Name", "State", "Last seen", "Hosts up", "Hosts", "Own hosts", "Inherited", "Zones")
 INDENT = "  "
-
-
-class ListZones(ApiLister):
-    """List the direct child zones, after this zone if it is part of a tree."""
-
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        listed = self.api.get(*PATH)
-        own = [] if listed["own"] is None else [listed["own"]]
-        return COLUMNS, [_row(zone) for zone in [*own, *listed["zones"]]]
-
-
-class ShowZone(ApiShow):
-    """Show the capabilities of a zone, and the zones below it."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("zone", help="name")
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
-        fields = _fields(self.api.get(*PATH, parsed_args.zone)["zone"])
-        return tuple(fields), cells(fields.values())
-
-
-class RefreshZones(ApiCommand):
-    """Make all zones below push their summaries now."""
-
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        self.api.post(*PATH, body={"refresh": {}})
-        return 0
+NAMED_CAPABILITIES = ("resources", "traits", "attributes")
+"""Capabilities shown in fields of their own."""
 
 
 class Tree(FormattableColumn[Sequence[Document]]):
@@ -62,21 +31,6 @@ def _tree_lines(zones: Sequence[Document], indent: str) -> Iterator[str]:
         yield from _tree_lines(zone["zones"], f"{indent}{INDENT}")
 
 
-def _row(zone: Document) -> tuple[Any, ...]:
-    return cells(
-        (
-            zone["name"],
-            zone["state"],
-            zone["last_seen"],
-            zone["hosts_up"],
-            zone["hosts"],
-            zone["own_hosts"],
-            _inherited(zone),
-            zone["zones_total"],
-        )
-    )
-
-
 def _inherited(zone: Document) -> int | None:
     """Return the number of a zone's hosts that belong to zones below it."""
     if zone["hosts"] is None or zone["own_hosts"] is None:
@@ -84,33 +38,18 @@ def _inherited(zone: Document) -> int | None:
     return int(zone["hosts"]) - int(zone["own_hosts"])
 
 
-def _fields(zone: Document) -> dict[str, Any]:
+def _capability(name: str) -> Callable[[Document], Any]:
+    return lambda zone: (zone["capabilities"] or {}).get(name)
+
+
+def _others(zone: Document) -> Mapping[str, Any] | None:
     capabilities = zone["capabilities"] or {}
-    return {
-        "name": zone["name"],
-        "state": zone["state"],
-        "last_seen": zone["last_seen"],
-        "hosts": zone["hosts"],
-        "hosts_up": zone["hosts_up"],
-        "hosts_disabled": zone["hosts_disabled"],
-        "own_hosts": zone["own_hosts"],
-        "inherited_hosts": _inherited(zone),
-        "depth": zone["depth"],
-        "most_free_on_one_host": capabilities.get("resources"),
-        "traits": sorted(capabilities.get("traits") or []),
-        "attributes": _plain(capabilities.get("attributes")),
-        "other_capabilities": _plain(
-            {
-                name: value
-                for name, value in capabilities.items()
-                if name not in ("resources", "traits", "attributes")
-            }
-        ),
-        "zones": Tree(zone["zones"]),
-    }
+    return _in_lines(
+        {name: value for name, value in capabilities.items() if name not in NAMED_CAPABILITIES}
+    )
 
 
-def _plain(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _in_lines(values: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """Return values as table cells; lists in one line."""
     if not values:
         return None
@@ -118,3 +57,58 @@ def _plain(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
         name: ", ".join(map(str, value)) if isinstance(value, list) else value
         for name, value in values.items()
     }
+
+
+COLUMNS: base.Columns = {
+    "Name": "name",
+    "State": "state",
+    "Last seen": "last_seen",
+    "Hosts up": "hosts_up",
+    "Hosts": "hosts",
+    "Own hosts": "own_hosts",
+    "Inherited": _inherited,
+    "Zones": "zones_total",
+}
+FIELDS: base.Columns = {
+    "name": "name",
+    "state": "state",
+    "last_seen": "last_seen",
+    "hosts": "hosts",
+    "hosts_up": "hosts_up",
+    "hosts_disabled": "hosts_disabled",
+    "own_hosts": "own_hosts",
+    "inherited_hosts": _inherited,
+    "depth": "depth",
+    "most_free_on_one_host": _capability("resources"),
+    "traits": lambda zone: sorted(_capability("traits")(zone) or []),
+    "attributes": lambda zone: _in_lines(_capability("attributes")(zone)),
+    "other_capabilities": _others,
+    "zones": lambda zone: Tree(zone["zones"]),
+}
+
+
+class ListZones(base.ApiLister):
+    """List the direct child zones, after this zone if it is part of a tree."""
+
+    def take_action(self, parsed_args: Namespace) -> base.Table:
+        listed = self.api.get(*PATH)
+        own = [] if listed["own"] is None else [listed["own"]]
+        return base.table(COLUMNS, [*own, *listed["zones"]])
+
+
+class ShowZone(base.ApiShow):
+    """Show the capabilities of a zone, and the zones below it."""
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("zone", help="name")
+
+    def take_action(self, parsed_args: Namespace) -> base.Record:
+        return base.record(FIELDS, self.api.get(*PATH, parsed_args.zone)["zone"])
+
+
+class RefreshZones(base.ApiCommand):
+    """Make all zones below push their summaries now."""
+
+    def take_action(self, parsed_args: Namespace) -> int:
+        self.api.post(*PATH, body={"refresh": {}})
+        return 0

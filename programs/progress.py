@@ -1,4 +1,4 @@
-"""Progress display: a bar on a terminal, occasional lines elsewhere, or nothing."""
+"""Progress display (a bar on a terminal, occasional lines elsewhere), and counts as text."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TextIO
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 SECONDS_BETWEEN_LINES = 2.0
 
@@ -40,6 +37,10 @@ def progress(
 
 @contextmanager
 def _bar(stream: TextIO, title: str, total: int | None) -> Iterator[Show]:
+    # Not at module level: rich takes longer to load than most commands run.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -65,8 +66,8 @@ class _Lines:
 
     def show(self, done: int, counts: Mapping[str, int]) -> None:
         line = f"{self._title}: {done} of {self._total} ({counts_text(counts)})"
-        if line == self._last or not (self._is_due() or done == self._total):
-            return
+        if done == self._total or line == self._last or not self._is_due():
+            return  # the caller reports the end
         self._last, self._last_at = line, self._clock()
         self._stream.write(f"{line}\n")
         self._stream.flush()
@@ -78,3 +79,8 @@ class _Lines:
 def counts_text(counts: Mapping[str, int]) -> str:
     """Return counts as ``3 ACTIVE, 1 BUILD``, without those that are zero."""
     return ", ".join(f"{count} {state}" for state, count in sorted(counts.items()) if count)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: ``1 server``, ``3 servers``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

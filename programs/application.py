@@ -1,0 +1,163 @@
+"""Common part of the programs with commands: lazy loading, help, general options, exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import inspect
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import EntryPoint
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TextIO
+
+from cliff.app import App
+from cliff.command import Command
+from cliff.commandmanager import CommandManager
+from cliff.help import HelpCommand
+
+from armillary.version import version_string
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+SIMILAR_SHOWN_MAX = 5
+
+
+class CommandTable(CommandManager):
+    """Commands by their words, as ``module:Class``; a module is imported when its command runs."""
+
+    def __init__(self, commands: Mapping[str, str]) -> None:
+        super().__init__()
+        for words, place in commands.items():
+            self.commands[words] = EntryPoint(words, place, "commands")
+
+
+class Application(App):
+    """``commands`` is the table of commands. Streams can be passed by Python callers."""
+
+    def __init__(
+        self,
+        program: str,
+        description: str,
+        commands: Mapping[str, str],
+        *,
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
+    ) -> None:
+        self.NAME = program
+        self._error: BaseException | None = None
+        super().__init__(
+            description,
+            version_string(),
+            CommandTable(commands),
+            stdout=stdout,
+            stderr=stderr,
+            deferred_help=True,  # so that --help after a command is that command's
+        )
+        self.command_manager.add_command("help", Help)  # replaces cliff's
+
+    def exit_code_of(self, error: BaseException) -> int:
+        """Return the exit code for the error that ended a command."""
+        return EXIT_FAILED
+
+    def build_option_parser(
+        self, description: str | None, version: str | None, argparse_kwargs: Any = None
+    ) -> argparse.ArgumentParser:
+        kwargs = {
+            "prog": self.NAME,
+            "conflict_handler": "resolve",  # --version, which would show the program's file name
+            "formatter_class": argparse.RawDescriptionHelpFormatter,
+            # general options must not be abbreviated: a command's option may share the prefix
+            "allow_abbrev": False,
+            **(argparse_kwargs or {}),
+        }
+        parser = super().build_option_parser(description, version, kwargs)
+        parser.add_argument("--version", action="version", version=f"{self.NAME} {version}")
+        return parser
+
+    def interact(self) -> None:
+        self.LOG.error("No command given; see: %s --help", self.NAME)
+        raise SystemExit(EXIT_USAGE)
+
+    def print_help_if_requested(self) -> None:
+        if self.options.deferred_help:
+            self.stdout.write(_overview(self))
+            raise SystemExit(0)
+
+    def run_subcommand(self, argv: list[str]) -> int:
+        try:
+            self.command_manager.find_command(argv)
+        except ValueError:
+            near = ", ".join(self._similar_commands(argv)) or "none"
+            words = " ".join(argv)
+            self.LOG.error("Unknown command '%s'. Similar commands: %s", words, near)  # noqa: TRY400 - a line
+            return EXIT_USAGE
+        result = super().run_subcommand(argv)
+        return result if self._error is None else self.exit_code_of(self._error)
+
+    def clean_up(self, cmd: Command, result: int, err: BaseException | None) -> None:
+        self._error = err
+
+    def _similar_commands(self, argv: Sequence[str]) -> list[str]:
+        words = list(itertools.takewhile(lambda word: not word.startswith("-"), argv))
+        names = [name for name, _point in self.command_manager]
+        near = difflib.get_close_matches(" ".join(words), names, n=SIMILAR_SHOWN_MAX)
+        return near or self.get_fuzzy_matches(argv[0])
+
+
+class WithOptions(Command):
+    """A command that declares its options and arguments in ``add_options``."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        self.add_options(parser)
+        return parser
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options and arguments of this command."""
+
+
+class Help(HelpCommand):
+    """Show all commands, or the help of one command."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        if parsed_args.cmd:
+            return super().take_action(parsed_args)
+        self.app.stdout.write(_overview(self.app))
+        return 0
+
+
+def _overview(app: App) -> str:
+    commands = sorted(app.command_manager)
+    width = max(len(name) for name, _point in commands)
+    summaries = _summaries(point.value for _name, point in commands)
+    lines = [f"  {name.ljust(width)}  {summaries[point.value]}" for name, point in commands]
+    return "\n".join([app.parser.format_help(), "commands:", *lines, ""])
+
+
+def _summaries(places: Iterator[str]) -> dict[str, str]:
+    """Return the first docstring line of each ``module:Class``, without importing its module.
+
+    To import all modules for a list of commands would take seconds.
+    """
+    classes: dict[str, dict[str, ast.ClassDef]] = {}
+    found = {}
+    for place in places:
+        module, _, name = place.partition(":")
+        if module not in classes:
+            classes[module] = {
+                node.name: node
+                for node in ast.parse(_source(module)).body
+                if isinstance(node, ast.ClassDef)
+            }
+        text = inspect.cleandoc(ast.get_docstring(classes[module][name]) or "")
+        found[place] = (text[:1].upper() + text[1:]).partition("\n")[0].rstrip(".")
+    return found
+
+
+def _source(module: str) -> str:
+    spec = find_spec(module)
+    assert spec is not None, f"{module} is in the table of commands"
+    return Path(str(spec.origin)).read_text(encoding="utf-8")
