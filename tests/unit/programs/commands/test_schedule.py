@@ -10,7 +10,7 @@ import pytest
 
 from programs.commands.schedule import text_of
 from tests import builders
-from tests.unit.programs.commands.test_explanation import a_busy_trace, a_trace
+from tests.unit.programs.commands.test_explain import a_busy_trace, a_trace
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
 ONE, TWO = (f"00000000-0000-4000-8000-00000000000{number}" for number in (1, 2))
@@ -48,7 +48,7 @@ def test_it_shows_where_and_why(armillary: Armillary) -> None:
         "  1  host1  nova  host2\n"
     )
     assert "5  lack MEMORY_MB" in ended.out
-    assert "RAM       32,768" in ended.out
+    assert "RAM    32,768" in ended.out
 
 
 def test_hosts_of_other_zones_are_shown_with_these() -> None:

@@ -77,7 +77,7 @@ def test_waiting_ends_when_all_are_built(armillary: Armillary) -> None:
     assert ended.code == 0
     assert [server["Status"] for server in ended.json] == ["ACTIVE"] * 7
     assert [server["Name"] for server in ended.json] == ["web", *(f"web-{n}" for n in range(2, 8))]
-    assert "Building web: 7 of 7 (7 ACTIVE)" in ended.err
+    assert "Built 7 of 7 (7 ACTIVE)" in ended.err
 
 
 def test_waiting_for_one_that_ends_in_error_says_why(
@@ -93,8 +93,7 @@ def test_waiting_for_one_that_ends_in_error_says_why(
     assert [server["Status"] for server in ended.json] == ["ACTIVE", "ERROR"]
     assert "web-2: No valid host was found." in ended.err
     assert (
-        f"1 of 2 servers ended in ERROR. To see why: armillary explain {ended.json[1]['ID']}"
-        in ended.err
+        f"1 of 2 ended in ERROR. To see why: armillary explain {ended.json[1]['ID']}" in ended.err
     )
 
 
@@ -103,7 +102,7 @@ def test_waiting_has_an_end(armillary: Armillary, conductor: BuildingSuperConduc
     conductor.is_deaf = True
     ended = armillary("server", "create", "web", "--flavor", "small", "--wait", "--timeout", "0.05")
     assert ended.code == 5
-    assert "1 of 1 servers are not built after 0.05 s; the work continues." in ended.err
+    assert "Timeout after 0.05 s: 1 of 1 not built yet; the work continues." in ended.err
 
 
 def test_a_quiet_wait_says_nothing(armillary: Armillary) -> None:
@@ -262,7 +261,7 @@ def test_waiting_for_deletes_shows_how_many_are_gone(
     servers = [a_server(f"web{number}").uuid for number in range(7)]
     ended = armillary("server", "delete", "--wait", *servers)
     assert ended.code == 0
-    assert "Deleting: 7 of 7 (7 DELETED)" in ended.err
+    assert "Deleted 7 of 7" in ended.err
 
 
 def test_waiting_for_a_delete_that_does_not_happen_ends(
@@ -272,7 +271,7 @@ def test_waiting_for_a_delete_that_does_not_happen_ends(
     conductor.is_deaf = True
     ended = armillary("server", "delete", "--wait", "--timeout", "0.05", a_server().uuid)
     assert ended.code == 5
-    assert "1 of 1 servers are not gone" in ended.err
+    assert "1 of 1 not gone yet" in ended.err
 
 
 def test_events_are_listed_first_step_first(

@@ -95,7 +95,7 @@ def test_waiting_ends_when_all_are_at_rest(
     servers = [a_server("web"), a_server("db")]
     ended = armillary("server", "stop", "web", "db", "--wait")
     assert ended.code == 0
-    assert "Stopping: 2 of 2 (2 idle)" in ended.err
+    assert "Stopped 2 of 2 (2 SHUTOFF)" in ended.err
     assert {server.vm_state for server in servers} == {"stopped"}
 
 
@@ -108,7 +108,7 @@ def test_what_failed_is_told_with_its_reason(
     ended = armillary("server", "migrate", "good", "bad", "--wait")
     assert ended.code == 1
     assert f"{bad.uuid}: migrate: No valid host was found." in ended.err
-    assert "1 of 2 servers: migrating failed." in ended.err
+    assert "Migrating failed for 1 of 2." in ended.err
     assert f"armillary server events {bad.uuid}" in ended.err
     assert good.uuid not in ended.err
 
@@ -141,7 +141,7 @@ def test_waiting_ends_at_its_time_limit(
     conductor.is_stuck = True
     ended = armillary("server", "stop", "web", "--wait", "--timeout", "0.05")
     assert ended.code == 5
-    assert "are not idle after 0.05 s; the work continues." in ended.err
+    assert "Timeout after 0.05 s: 1 of 1 not idle yet; the work continues." in ended.err
 
 
 def test_a_refusal_is_passed_on(

@@ -79,7 +79,7 @@ def test_one_that_a_list_leaves_out_is_not_taken_for_gone(
     servers = [a_server().uuid for _ in range(7)]
     conductor.list_servers = lambda *_, **__: {"instances": [], "down_cells": ["c"]}  # type: ignore[method-assign]
     conductor.is_deaf = True
-    with pytest.raises(WaitTimeout, match=r"7 of 7 servers are not gone after 1 s"):
+    with pytest.raises(WaitTimeout, match=r"Timeout after 1 s: 7 of 7 not gone yet"):
         wait_until_gone(api, servers, Time().pace(1.0), ignore)
 
 
