@@ -7,64 +7,60 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from armillary import concurrency
+from programs import asks_for_help
 
 if TYPE_CHECKING:
     from programs.operator.application import OperatorApp
+
+PROGRAM = "armillary-manage"
 
 DESCRIPTION = """
 Databases, cells, zones, keys and allocations of an Armillary deployment.
 
 Exit codes: 0 success; 1 refused or failed; 2 usage error; 78 configuration error. "cell delete",
-"zone remove", "db archive", "db purge" and the "placement" commands have codes of their own, see
+"zone remove", "db archive", "db purge" and the "placement" commands have codes of their own; see
 their help.
 """
 
+_PLACES = {
+    "db sync": "db_commands:DbSync",
+    "db version": "db_commands:DbVersion",
+    "db archive": "archive_commands:DbArchive",
+    "db purge": "archive_commands:DbPurge",
+    "broker permissions": "broker_commands:BrokerPermissions",
+    "cell create": "cell_commands:CellCreate",
+    "cell list": "cell_commands:CellList",
+    "cell update": "cell_commands:CellUpdate",
+    "cell delete": "cell_commands:CellDelete",
+    "cell discover-hosts": "cell_commands:CellDiscoverHosts",
+    "cell map-instances": "cell_commands:CellMapInstances",
+    "zone add": "zone_commands:ZoneAdd",
+    "zone list": "zone_commands:ZoneList",
+    "zone update": "zone_commands:ZoneUpdate",
+    "zone remove": "zone_commands:ZoneRemove",
+    "zone refresh": "zone_commands:ZoneRefresh",
+    "key create": "key_commands:KeyCreate",
+    "key show": "key_commands:KeyShow",
+    "key trust": "key_commands:KeyTrust",
+    "key list": "key_commands:KeyList",
+    "key rotate": "key_commands:KeyRotate",
+    "key revoke": "key_commands:KeyRevoke",
+    "placement audit": "placement_commands:PlacementAudit",
+    "placement heal-allocations": "placement_heal:PlacementHealAllocations",
+    "placement sync-aggregates": "placement_sync:PlacementSyncAggregates",
+}
+COMMANDS = {words: f"programs.operator.{place}" for words, place in _PLACES.items()}
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code."""
     argv = sys.argv[1:] if argv is None else argv
-    concurrency.bootstrap(argv, "armillary-manage")
-    return make_app().run(argv)
+    if not asks_for_help(argv):
+        concurrency.bootstrap(argv, PROGRAM)
+    return make_app().run(list(argv))
 
 
 def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> OperatorApp:
     """Return the application with its table of commands; the caller has bootstrapped."""
-    from programs.operator import (
-        archive_commands,
-        broker_commands,
-        cell_commands,
-        db_commands,
-        key_commands,
-        placement_commands,
-        zone_commands,
-    )
     from programs.operator.application import OperatorApp
 
-    commands = {
-        "db sync": db_commands.DbSync,
-        "db version": db_commands.DbVersion,
-        "db archive": archive_commands.DbArchive,
-        "db purge": archive_commands.DbPurge,
-        "broker permissions": broker_commands.BrokerPermissions,
-        "cell create": cell_commands.CellCreate,
-        "cell list": cell_commands.CellList,
-        "cell update": cell_commands.CellUpdate,
-        "cell delete": cell_commands.CellDelete,
-        "cell discover-hosts": cell_commands.CellDiscoverHosts,
-        "cell map-instances": cell_commands.CellMapInstances,
-        "zone add": zone_commands.ZoneAdd,
-        "zone list": zone_commands.ZoneList,
-        "zone update": zone_commands.ZoneUpdate,
-        "zone remove": zone_commands.ZoneRemove,
-        "zone refresh": zone_commands.ZoneRefresh,
-        "key create": key_commands.KeyCreate,
-        "key show": key_commands.KeyShow,
-        "key trust": key_commands.KeyTrust,
-        "key list": key_commands.KeyList,
-        "key rotate": key_commands.KeyRotate,
-        "key revoke": key_commands.KeyRevoke,
-        "placement audit": placement_commands.PlacementAudit,
-        "placement heal-allocations": placement_commands.PlacementHealAllocations,
-        "placement sync-aggregates": placement_commands.PlacementSyncAggregates,
-    }
-    return OperatorApp("armillary-manage", DESCRIPTION, commands, stdout=stdout, stderr=stderr)
+    return OperatorApp(PROGRAM, DESCRIPTION, COMMANDS, stdout=stdout, stderr=stderr)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armillary import concurrency
+from programs import EXIT_CONFIGURATION
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -23,7 +24,6 @@ BINARY = "armillary-placement"
 """The program whose configuration files are read, since the API is the same."""
 
 CONFIG_FILES_VARIABLE = "ARMILLARY_CONFIG_FILES"
-EXIT_CONFIGURATION = 78
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -10,10 +10,9 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.conf import loader
 from armillary.service import Manager, launch
+from programs import EXIT_CONFIGURATION
 from programs.bus_factory import MakeBus, bus_maker
 from rpc.transport import configured_url
-
-EXIT_CONFIGURATION = 78  # EX_CONFIG of sysexits.h: systemd and people can distinguish it
 
 
 def run(

@@ -7,29 +7,33 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from armillary import concurrency
+from programs import asks_for_help
 
 if TYPE_CHECKING:
     from programs.operator.application import OperatorApp
 
+PROGRAM = "armillary-status"
 EXIT_UNEXPECTED = 255
+COMMANDS = {
+    "upgrade-check": "programs.operator.status_commands:UpgradeCheck",
+    "recovery": "programs.operator.status_commands:Recovery",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code."""
     argv = sys.argv[1:] if argv is None else argv
-    concurrency.bootstrap(argv, "armillary-status")
-    return make_app().run(argv)
+    if not asks_for_help(argv):
+        concurrency.bootstrap(argv, PROGRAM)
+    return make_app().run(list(argv))
 
 
 def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> OperatorApp:
-    """Return the application; the caller has bootstrapped."""
     from programs.operator.application import OperatorApp
-    from programs.operator.status_commands import Recovery, UpgradeCheck
 
     return OperatorApp(
-        "armillary-status",
+        PROGRAM,
         "Show whether a deployment is ready for this release, and its unfinished tasks.",
-        {"upgrade-check": UpgradeCheck, "recovery": Recovery},
+        COMMANDS,
         error_code=EXIT_UNEXPECTED,
         stdout=stdout,
         stderr=stderr,

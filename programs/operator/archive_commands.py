@@ -11,13 +11,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cliff.command import Command
 from oslo_config import cfg
 
 from armillary import exception
 from conductor.common.cell_db import shadow_tables
 from conductor.common.cell_db.shadow_tables import Counts
+from programs.application import WithOptions
 from programs.operator.databases import DATABASES, Known, is_configured
+from programs.progress import counted
 
 EXIT_NOTHING = 0
 EXIT_DONE = 1
@@ -37,20 +38,18 @@ Step = Callable[..., Counts]
 """Given a session and a ``limit`` of instances, process a batch; return the rows by table."""
 
 
-class _CellsCommand(Command):
+class _CellsCommand(WithOptions):
     """Common part: cell databases, batches and exit codes."""
 
     app: Any
     done: str
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--all-cells", action="store_true",
             help="all databases in the configuration: [cell_database] and [cell0_database]; "
                 "default: [cell_database]",
         )  # fmt: skip
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         chosen = _chosen(self.app.conf, all_cells=parsed_args.all_cells)
@@ -97,8 +96,8 @@ class _CellsCommand(Command):
     def _say(self, known: Known, counts: collections.Counter[str]) -> None:
         rows = counts.total() - counts["instances"]
         self.app.stdout.write(
-            f"{known.name}: {counts['instances']} instances {self.done}, with {rows} rows of "
-            "theirs\n"
+            f"{known.name}: {self.done} {counted(counts['instances'], 'instance')} and "
+            f"{counted(rows, 'related row')}\n"
         )
         if self.app.options.verbose_level > 1:
             for table, count in sorted(counts.items()):
@@ -116,8 +115,8 @@ class DbArchive(_CellsCommand):
 
     done = "archived"
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument(
             "--before", metavar="DATE", type=_settled,
             help="move instances deleted before this time: 2030-01-31 or 2030-01-31T12:00, in "
@@ -129,7 +128,6 @@ class DbArchive(_CellsCommand):
             help="maximum number of instances to move per database (default: %(default)s)",
         )  # fmt: skip
         many.add_argument("--until-complete", action="store_true", help="move all instances")
-        return parser
 
     def limit(self, parsed_args: argparse.Namespace) -> int | None:
         return None if parsed_args.until_complete else parsed_args.max_rows
@@ -148,8 +146,8 @@ class DbPurge(_CellsCommand):
 
     done = "removed"
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument("--all", action="store_true", help="remove all archived instances")
         which.add_argument(
@@ -158,7 +156,6 @@ class DbPurge(_CellsCommand):
             type=_moment,
             help="remove instances deleted before this time",
         )
-        return parser
 
     def step(self, parsed_args: argparse.Namespace) -> Step:
         return functools.partial(shadow_tables.purge, deleted_before=parsed_args.before)

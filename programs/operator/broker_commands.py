@@ -8,9 +8,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from cliff.command import Command
-
 from armillary import exception
+from programs.application import WithOptions
 from rpc import broker_accounts
 from rpc.broker_accounts import (
     ACCOUNT_SCOPES,
@@ -27,7 +26,7 @@ from rpc.broker_accounts import (
 RABBITMQCTL, DEFINITIONS = "rabbitmqctl", "definitions"
 
 
-class BrokerPermissions(Command):
+class BrokerPermissions(WithOptions):
     """Print the broker permissions of each account, for rabbitmqctl or a definitions file.
 
     Each role has an account of its own. Agents and cell conductors have one each, named after the
@@ -36,8 +35,7 @@ class BrokerPermissions(Command):
 
     app: Any
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--role", action="append", dest="roles", choices=sorted(TABLE),
             help="role; may be repeated; default: all services, and the agents and cell "
@@ -68,7 +66,6 @@ class BrokerPermissions(Command):
             help="commands to run, or sections of a file for load_definitions; default: "
                 "%(default)s",
         )  # fmt: skip
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         found = list(_wanted(parsed_args))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cliff.command import Command
 from cliff.lister import Lister
 
+from programs.application import WithOptions
 from programs.operator import databases
 
 
@@ -20,25 +20,23 @@ def _name(text: str) -> str:
     return text
 
 
-def _add_names(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "databases",
-        nargs="*",
-        metavar="DATABASE",
-        type=_name,
-        help=f"{', '.join(databases.NAMES)}; default: all whose connection is configured",
-    )
-
-
-class DbSync(Command):
-    """Migrate the tables to the version of this release. Idempotent; safe to run concurrently."""
+class _DatabaseCommand(WithOptions):
+    """A command for some or all databases."""
 
     app: Any
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        _add_names(parser)
-        return parser
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "databases",
+            nargs="*",
+            metavar="DATABASE",
+            type=_name,
+            help=f"{', '.join(databases.NAMES)}; default: all whose connection is configured",
+        )
+
+
+class DbSync(_DatabaseCommand):
+    """Migrate the tables to the version of this release. Idempotent; safe to run concurrently."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         for known in databases.chosen(self.app.conf, parsed_args.databases):
@@ -49,15 +47,8 @@ class DbSync(Command):
             self.app.stdout.write(f"{known.name}: {word} {after}\n")
 
 
-class DbVersion(Lister):
+class DbVersion(_DatabaseCommand, Lister):
     """Show the version of the tables and the version that this release needs."""
-
-    app: Any
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        _add_names(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         rows = []

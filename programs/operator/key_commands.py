@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cliff.command import Command
 from cliff.lister import Lister
 from cliff.show import ShowOne
 
 from armillary import exception
+from programs.application import WithOptions
 from rpc.signing import enrolment, keys, trust
 from rpc.signing.keys import PublicKey, SigningKey
 from rpc.signing.trust import Identity, TrustedKey, TrustList
@@ -27,42 +27,37 @@ OVERLAP_SECONDS = 86_400.0
 COLUMNS = ("Name", "Role", "Scope", "Key", "Ends")
 
 
-class KeyCreate(ShowOne):
+class KeyCreate(WithOptions, ShowOne):
     """Create a key file for a process, or for a root key; print the public key.
 
     The file is readable by this user only and never has to leave this machine.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "file", type=Path, help="file to create, such as the [signing] key_file"
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         made = keys.create(parsed_args.file).public
         return ("Key", "Public key", "File"), (made.key_id, made.text, str(parsed_args.file))
 
 
-class KeyShow(ShowOne):
+class KeyShow(WithOptions, ShowOne):
     """Show the public key of a key file."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("file", type=Path, help="key file")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         found = keys.load(parsed_args.file).public
         return ("Key", "Public key"), (found.key_id, found.text)
 
 
-class _ListCommand(Command):
+class _ListCommand(WithOptions):
     """Common part of commands that change a trust list: its file and the root key."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", help="identity, such as compute-rack1-4")
         parser.add_argument(
             "--list", type=Path, required=True, dest="path", metavar="FILE",
@@ -71,16 +66,17 @@ class _ListCommand(Command):
         parser.add_argument(
             "--root-key", type=Path, required=True, metavar="FILE", help="file of the root key"
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         root = keys.load(parsed_args.root_key)
         current = enrolment.read(parsed_args.path, self.kind(parsed_args, root), root)
         changed = self.changed(parsed_args, current)
         enrolment.write(parsed_args.path, changed, root)
+        count = len(changed.identities)
+        identities = "1 identity" if count == 1 else f"{count} identities"
         self.app.stdout.write(
-            f"{parsed_args.path}: list {changed.serial} of {changed.kind}, "
-            f"{len(changed.identities)} identities\n"
+            f"{parsed_args.path}: trust list of {changed.kind}, serial {changed.serial}, "
+            f"{identities}\n"
         )
 
     def kind(self, parsed_args: argparse.Namespace, root: SigningKey) -> str:
@@ -95,13 +91,12 @@ class _ListCommand(Command):
 class KeyTrust(_ListCommand):
     """Add an identity to a trust list: its messages are trusted from then on."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument("--role", required=True, choices=trust.ROLES, help="role")
         scopes = "; ".join(f"{role}: {scope}" for role, scope in trust.SCOPED.items())
         parser.add_argument("--scope", help=f"scope that the key is valid for. {scopes}")
         parser.add_argument("--public", required=True, help="public key, base64")
-        return parser
 
     def kind(self, parsed_args: argparse.Namespace, root: SigningKey) -> str:
         return trust.kind_of(parsed_args.role)
@@ -115,14 +110,13 @@ class KeyTrust(_ListCommand):
 class KeyRotate(_ListCommand):
     """Give an identity a new key; its old keys stay valid during an overlap."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument("--public", required=True, help="new public key, base64")
         parser.add_argument(
             "--overlap-seconds", type=float, default=OVERLAP_SECONDS,
             help="seconds for which the old keys stay valid; default: a day",
         )  # fmt: skip
-        return parser
 
     def changed(self, parsed_args: argparse.Namespace, current: TrustList) -> TrustList:
         if parsed_args.overlap_seconds < 0:
@@ -136,27 +130,24 @@ class KeyRotate(_ListCommand):
 class KeyRevoke(_ListCommand):
     """Remove an identity, or one of its keys, from a trust list."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument("--key", help="id of the key to revoke; default: all keys")
-        return parser
 
     def changed(self, parsed_args: argparse.Namespace, current: TrustList) -> TrustList:
         return enrolment.revoked(current, parsed_args.name, parsed_args.key)
 
 
-class KeyList(Lister):
+class KeyList(WithOptions, Lister):
     """List trusted identities and keys; [signing] root_keys sets the trusted signers."""
 
     app: Any
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--list", type=Path, action="append", dest="paths", metavar="FILE",
             help="trust list; default: those of [signing]",
         )  # fmt: skip
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         signing = self.app.conf.signing

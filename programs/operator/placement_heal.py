@@ -1,49 +1,118 @@
-"""``placement heal-allocations``: lookup of the servers and hosts that are healed."""
+"""``armillary-manage placement heal-allocations``: create missing allocations of servers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from typing import Any
 
-from conductor.super_conductor.repair.heal_allocations import Heal, HealOptions, HealSources, Show
+from armillary import exception
+from conductor.super_conductor.repair.heal_allocations import (
+    Heal,
+    HealOptions,
+    HealResult,
+    HealSources,
+)
 from objects.instance import Instance
 from objects.request_spec import RequestSpec
+from programs.operator.placement_commands import (
+    EXIT_INCOMPLETE,
+    BadInput,
+    PlacementCommand,
+    parse_number,
+    parse_uuid,
+)
 from programs.operator.service_clients import Peers
+from programs.progress import counted
 from scheduler.request.expected_allocations import expected_allocations
 
 PAGE_SIZE = 200
 
 
-def make_heal(
-    peers: Peers,
-    options: HealOptions,
-    *,
-    instance: str | None,
-    say: Callable[[str], None],
-    tell: Callable[[str], None],
-    show: Show,
-) -> Heal:
-    """Return a function that heals one server, or all servers.
+class PlacementHealAllocations(PlacementCommand):
+    """Create missing allocations of servers from their flavors.
 
-    For a named server it raises InstanceNotFound and CellUnavailable.
+    Skips servers with a task in progress; --verbose names them. Exit codes: 0 some were healed; 1
+    --max-count was reached and there are more; 2 a server's compute node is unknown; 3 placement
+    refused an allocation, or a server has allocations on another host; 4 nothing was healed, as in
+    a dry run; 10 a cell did not answer, its servers were skipped; 127 invalid input, or no such
+    server; 255 failed.
+    """
+
+    exit_unexpected = 255
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--instance", metavar="UUID", help="only this server")
+        parser.add_argument(
+            "--max-count", metavar="N", help="maximum number of servers to heal (default: all)"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
+
+    def work(self, parsed_args: Namespace, found: Peers) -> int:
+        options = HealOptions(max_count=_max_count(parsed_args), dry_run=parsed_args.dry_run)
+        instance = parse_uuid(parsed_args.instance)
+        with self.progress("servers", None) as show:
+            heal = Heal(
+                found.context,
+                found.placement,
+                _sources(found, instance),
+                options,
+                say=self.say,
+                tell=self.tell,
+                show=show,
+            )
+            try:
+                result = heal.run()
+            except exception.InstanceNotFound as error:
+                raise BadInput(str(error)) from error
+            except exception.CellUnavailable as error:  # of the server named by --instance
+                self.app.LOG.error(error)  # noqa: TRY400 - a line, no traceback
+                return EXIT_INCOMPLETE
+        would = "would be " if options.dry_run else ""
+        self.say(f"{counted(result.looked_at, 'server')} checked: {result.healed} {would}healed")
+        self.warn_of(result.down_cells)
+        return heal_code(result, dry_run=options.dry_run)
+
+
+def _max_count(parsed_args: Namespace) -> int | None:
+    if parsed_args.max_count is None:
+        return None
+    if parsed_args.instance is not None:
+        raise BadInput("--max-count and --instance are mutually exclusive")
+    return parse_number(parsed_args.max_count, "--max-count", 1, 2**31 - 1)
+
+
+def heal_code(result: HealResult, *, dry_run: bool) -> int:
+    by_code = {
+        3: result.refused + result.misplaced,
+        2: result.without_node,
+        EXIT_INCOMPLETE: result.down_cells,
+        1: result.is_cut_short,
+    }
+    worst = next((code for code, is_so in by_code.items() if is_so), None)
+    if worst is not None:
+        return worst
+    return 0 if result.healed and not dry_run else 4
+
+
+def _sources(peers: Peers, instance: str | None) -> HealSources:
+    """Return the sources of one server, or of all.
+
+    For a named server they raise InstanceNotFound and CellUnavailable.
     """
 
     def pages() -> Iterator[dict[str, Any]]:
         if instance is not None:
-            yield {"instances": [_named(peers, instance)], "down_cells": []}
+            server = peers.conductor.get_server(peers.context, instance)
+            yield {"instances": [server], "down_cells": []}
         else:
             yield from _pages(peers)
 
-    sources = HealSources(
+    return HealSources(
         nodes=lambda: peers.conductor.list_compute_nodes(peers.context),
         pages=pages,
         expected_allocations=lambda found: [expected_allocations(_spec(one)) for one in found],
     )
-    return Heal(peers.context, peers.placement, sources, options, say=say, tell=tell, show=show)
-
-
-def _named(peers: Peers, uuid: str) -> Instance:
-    return peers.conductor.get_server(peers.context, uuid)
 
 
 def _pages(peers: Peers) -> Iterator[dict[str, Any]]:

@@ -1,16 +1,19 @@
-"""Synchronisation of placement's aggregates with the aggregates of hosts."""
+"""``armillary-manage placement sync-aggregates``: compare and repair placement's aggregates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from armillary import exception
 from objects.aggregate import Aggregate
+from programs.operator.placement_commands import PlacementCommand
 from programs.operator.service_clients import Peers
+from programs.progress import Show, counted
 
-Show = Callable[[int, Mapping[str, int]], None]
+_VERBS = {"read": "read", "write": "written"}
 
 
 @dataclass
@@ -26,30 +29,42 @@ class SyncResult:
     unknown_providers: int = 0
 
 
-class Sync:
-    """Synchronise aggregates one by one. ``say`` gets a line for each difference."""
+class PlacementSyncAggregates(PlacementCommand):
+    """Make placement's aggregates contain exactly the compute nodes of the hosts in each aggregate.
 
-    def __init__(
-        self, peers: Peers, *, dry_run: bool, say: Callable[[str], None], show: Show
+    The super conductor also does this periodically; the command does it at once and shows the
+    differences. Exit codes: 0 success; 2 placement could not be read; 3 placement could not be
+    written; 4 hosts are mapped to no cell; 5 hosts have no compute nodes; 6 placement does not know
+    compute nodes; 255 failed.
+    """
+
+    exit_unexpected = 255
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
+
+    def work(self, parsed_args: Namespace, found: Peers) -> int:
+        self._would = "would be " if parsed_args.dry_run else ""
+        self._result = result = SyncResult()
+        aggregates = found.conductor.list_aggregates(found.context)
+        with self.progress("aggregates", len(aggregates)) as show:
+            self._sync(found, aggregates, is_dry_run=parsed_args.dry_run, show=show)
+        checked = counted(result.looked_at, "aggregate")
+        self.say(f"{checked} checked: {result.changed} {self._would}changed")
+        return sync_code(result)
+
+    def _sync(
+        self, found: Peers, aggregates: Sequence[Aggregate], *, is_dry_run: bool, show: Show
     ) -> None:
-        self._peers = peers
-        self._dry_run = dry_run
-        self._say = say
-        self._show = show
-        self._result = SyncResult()
-
-    def run(self, aggregates: list[Aggregate]) -> SyncResult:
-        """Return the result of the synchronisation."""
         for aggregate in aggregates:
             try:
-                answer = self._peers.conductor.sync_aggregate(
-                    self._peers.context, aggregate.uuid, dry_run=self._dry_run
+                answer = found.conductor.sync_aggregate(
+                    found.context, aggregate.uuid, dry_run=is_dry_run
                 )
             except exception.AggregateNotFound:  # deleted since they were listed
                 continue
             self._note(answer)
-            self._show(self._result.looked_at, {"changed": self._result.changed})
-        return self._result
+            show(self._result.looked_at, {"changed": self._result.changed})
 
     def _note(self, answer: Mapping[str, Any]) -> None:
         result, name = self._result, answer["name"]
@@ -58,27 +73,29 @@ class Sync:
         result.hosts_without_nodes += len(answer["hosts_without_nodes"])
         result.unknown_providers += len(answer["unknown_providers"])
         for host in answer["unmapped_hosts"]:
-            self._say(f"{name}: host {host} is mapped to no cell")
+            self.say(f"{name}: host {host} is mapped to no cell")
         for host in answer["hosts_without_nodes"]:
-            self._say(f"{name}: host {host} has no compute nodes")
+            self.say(f"{name}: host {host} has no compute nodes")
         for provider in answer["unknown_providers"]:
-            self._say(f"{name}: placement has no resource provider {provider}")
+            self.say(f"{name}: placement has no resource provider {provider}")
         if answer["error"] is not None:
             result.unread += answer["failed"] == "read"
             result.unwritten += answer["failed"] == "write"
-            self._say(f"{name}: placement cannot be {_VERBS[answer['failed']]}: {answer['error']}")
+            self.say(f"{name}: placement cannot be {_VERBS[answer['failed']]}: {answer['error']}")
             return
-        self._note_change(name, answer["added"], answer["removed"])
-
-    def _note_change(self, name: str, added: list[str], removed: list[str]) -> None:
-        if not added and not removed:
-            return
-        self._result.changed += 1
-        would = "would be " if self._dry_run else ""
-        for provider in added:
-            self._say(f"{name}: {provider} {would}added")
-        for provider in removed:
-            self._say(f"{name}: {provider} {would}removed")
+        self._result.changed += bool(answer["added"] or answer["removed"])
+        for provider in answer["added"]:
+            self.say(f"{name}: {provider} {self._would}added")
+        for provider in answer["removed"]:
+            self.say(f"{name}: {provider} {self._would}removed")
 
 
-_VERBS = {"read": "read", "write": "written"}
+def sync_code(result: SyncResult) -> int:
+    by_code: Mapping[int, int] = {
+        2: result.unread,
+        3: result.unwritten,
+        4: result.unmapped_hosts,
+        5: result.hosts_without_nodes,
+        6: result.unknown_providers,
+    }
+    return next((code for code, count in by_code.items() if count), 0)

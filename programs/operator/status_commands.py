@@ -10,11 +10,11 @@ import time
 from datetime import datetime
 from typing import Any
 
-from cliff.command import Command
 from cliff.lister import Lister
 
 from armillary import exception
-from programs.operator import unfinished_tasks, unfinished_tasks_text
+from programs.application import WithOptions
+from programs.operator import unfinished_tasks
 from programs.operator.checks import CHECKS, Code, run_check
 from programs.operator.unfinished_tasks import Found
 
@@ -47,7 +47,7 @@ class UpgradeCheck(Lister):
         return int(self._worst)
 
 
-class Recovery(Command):
+class Recovery(WithOptions):
     """Show unfinished tasks in the API database and the cell's, and their age.
 
     These are the tasks that conductors work on or that wait for one: reservations, cleanups and
@@ -60,8 +60,7 @@ class Recovery(Command):
 
     app: Any
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--older-than", metavar="SECONDS", type=_seconds, default=OLDER_THAN_SECONDS,
             help="age in seconds from which on a task is reported as stuck (default: %(default)s)",
@@ -71,7 +70,6 @@ class Recovery(Command):
             help="number of oldest tasks to show (default: %(default)s)",
         )  # fmt: skip
         parser.add_argument("--json", action="store_true", help="print JSON")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         now_seconds = time.time()
@@ -85,7 +83,7 @@ class Recovery(Command):
         if parsed_args.json:
             self.app.stdout.write(f"{_as_json(found, now_seconds)}\n")
         else:
-            text = unfinished_tasks_text.lines(found, now_seconds=now_seconds)
+            text = unfinished_tasks.lines(found, now_seconds=now_seconds)
             self.app.stdout.write("".join(f"{line}\n" for line in text))
         for reason in found.errors:
             self.app.LOG.error(reason)
@@ -100,19 +98,20 @@ def _is_amiss(found: Found, moment_seconds: float) -> bool:
 
 
 def _as_json(found: Found, now_seconds: float) -> str:
-    def plain(thing: Any) -> dict[str, Any]:
-        values = dataclasses.asdict(thing)
-        since = values.get("since", values.get("oldest_since"))
-        values["age_seconds"] = (
-            None if since is None else round(max(0.0, now_seconds - since.timestamp()), 3)
-        )
-        return values
+    def age_seconds(since: datetime | None) -> float | None:
+        return None if since is None else round(max(0.0, now_seconds - since.timestamp()), 3)
 
     document = {
         "databases": found.databases,
         "total": found.total,
-        "groups": [plain(group) for group in found.groups],
-        "oldest": [plain(work) for work in found.oldest],
+        "groups": [
+            {**dataclasses.asdict(group), "age_seconds": age_seconds(group.oldest_since)}
+            for group in found.groups
+        ],
+        "oldest": [
+            {**dataclasses.asdict(work), "age_seconds": age_seconds(work.since)}
+            for work in found.oldest
+        ],
         "errors": found.errors,
     }
     return json.dumps(document, indent=2, default=datetime.isoformat)

@@ -1,17 +1,23 @@
-"""Common part of the commands on cells and zones, which are both records with a transport URL."""
+"""Commands on cells and zones, which are both records with a transport URL."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Mapping
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
+
+from cliff.lister import Lister
+from cliff.show import ShowOne
 
 from armillary import exception
 from armillary.db import Database
 from armillary.masking import mask_passwords
 from objects.cell_mapping import CellMapping
 from objects.zones.child_zone import ChildZone
+from programs.application import WithOptions
 from programs.operator.databases import open_api
 
 COLUMNS = ("UUID", "Name", "Disabled", "Transport URL")
@@ -19,61 +25,143 @@ COLUMNS = ("UUID", "Name", "Disabled", "Transport URL")
 EXIT_UNKNOWN = 1
 """The cell or zone does not exist."""
 
+TransportRecord = CellMapping | ChildZone
 
-class ApiDatabaseCommand:
-    """Common part of commands that use the records: the API database."""
+
+@dataclass(frozen=True, slots=True)
+class RecordKind:
+    """Cells or zones: the functions of their table, and exit codes for what prevents a removal."""
+
+    name: str
+    list_all: Callable[[Any], Sequence[TransportRecord]]
+    get: Callable[[Any, str], TransportRecord]
+    create: Callable[..., TransportRecord]
+    update: Callable[..., TransportRecord]
+    delete: Callable[..., None]
+    exit_by_reason: Mapping[str, int]
+
+
+class RecordCommand(WithOptions):
+    """A command that uses the records of ``kind`` in the API database."""
 
     app: Any
+    kind: RecordKind
 
     @cached_property
     def database(self) -> Database:
         return open_api(self.app.conf)
 
 
-def row_of(record: CellMapping | ChildZone) -> tuple[Any, ...]:
-    """Return the columns of a record."""
+class CreateRecord(RecordCommand, ShowOne):
+    """Create a record."""
+
+    name_help: str
+    broker: str
+    disabled_help: str
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", help=self.name_help)
+        parser.add_argument(
+            "--transport-url", required=True, help=f"transport URL of the {self.broker}"
+        )
+        parser.add_argument("--disabled", action="store_true", help=self.disabled_help)
+        parser.add_argument(
+            "--if-missing", action="store_true", help="succeed if it already exists"
+        )
+
+    def take_action(self, parsed_args: Namespace) -> tuple[Any, Any]:
+        try:
+            with self.database.writer() as session:
+                record = self.create(
+                    session,
+                    parsed_args,
+                    name=parsed_args.name,
+                    transport_url=parsed_args.transport_url,
+                    disabled=parsed_args.disabled,
+                    now=datetime.now(UTC),
+                )
+        except exception.Exists:
+            if not parsed_args.if_missing:
+                raise
+            with self.database.reader() as session:
+                record = self.kind.get(session, parsed_args.name)
+        return COLUMNS, _row(record)
+
+    def create(self, session: Any, parsed_args: Namespace, **values: Any) -> TransportRecord:
+        """Create the record. Raises ``exception.Exists``."""
+        return self.kind.create(session, **values)
+
+
+class ListRecords(RecordCommand, Lister):
+    """List the records; passwords are masked."""
+
+    def take_action(self, parsed_args: Namespace) -> tuple[Any, Any]:
+        with self.database.reader() as session:
+            return COLUMNS, [_row(record) for record in self.kind.list_all(session)]
+
+
+class UpdateRecord(RecordCommand, ShowOne):
+    """Change a record."""
+
+    changes: tuple[str, ...] = ("transport_url", "disabled")
+    disable_help: str
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("wanted", metavar=self.kind.name, help="UUID or name")
+        parser.add_argument(
+            "--transport-url", help="new transport URL of its broker, or a new password in it"
+        )
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument(
+            "--disable",
+            dest="disabled",
+            action="store_const",
+            const=True,
+            help=self.disable_help,
+        )
+        group.add_argument(
+            "--enable",
+            dest="disabled",
+            action="store_const",
+            const=False,
+            help="accept new servers again",
+        )
+
+    def take_action(self, parsed_args: Namespace) -> tuple[Any, Any]:
+        given = {name: getattr(parsed_args, name) for name in self.changes}
+        values = {name: value for name, value in given.items() if value is not None}
+        if not values:
+            options = [f"--{name.replace('_', '-')}" for name in self.changes if name != "disabled"]
+            raise exception.Invalid(
+                reason=f"nothing to change: give {', '.join(options)}, --disable or --enable"
+            )
+        with self.database.writer() as session:
+            record = self.kind.update(session, parsed_args.wanted, values, now=datetime.now(UTC))
+        return COLUMNS, _row(record)
+
+
+class RemoveRecord(RecordCommand):
+    """Remove a record. The exit code tells what prevents it."""
+
+    force_help: str
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("wanted", metavar=self.kind.name, help="UUID or name")
+        parser.add_argument("--force", action="store_true", help=self.force_help)
+
+    def take_action(self, parsed_args: Namespace) -> int:
+        try:
+            with self.database.writer() as session:
+                self.kind.delete(session, parsed_args.wanted, force=parsed_args.force)
+        except exception.NotFound as error:
+            self.app.LOG.error(error)  # noqa: TRY400 - a line, no traceback
+            return EXIT_UNKNOWN
+        except exception.InUse as error:
+            self.app.LOG.error(error)  # noqa: TRY400 - a line, no traceback
+            return self.kind.exit_by_reason[error.kwargs["because"]]
+        return 0
+
+
+def _row(record: TransportRecord) -> tuple[Any, ...]:
     url = mask_passwords(record.transport_url)
-    return (record.uuid, record.name, record.disabled, url)
-
-
-def add_if_missing(parser: argparse.ArgumentParser) -> None:
-    """Add the option of commands that create a record."""
-    parser.add_argument("--if-missing", action="store_true", help="succeed if it already exists")
-
-
-def add_ability(parser: argparse.ArgumentParser, *, disable_help: str) -> None:
-    """Add the options of commands that change a record; ``disabled`` is None if not given."""
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--disable", dest="disabled", action="store_const", const=True, help=disable_help
-    )
-    group.add_argument(
-        "--enable",
-        dest="disabled",
-        action="store_const",
-        const=False,
-        help="accept new servers again",
-    )
-
-
-def given(parsed_args: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Return the options that were given. Raises Invalid if there is none."""
-    values = {name: getattr(parsed_args, name) for name in names}
-    chosen = {name: value for name, value in values.items() if value is not None}
-    if not chosen:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in names if name != "disabled")
-        raise exception.Invalid(reason=f"nothing to change: give {options}, --disable or --enable")
-    return chosen
-
-
-def exit_code_of(app: Any, remove: Callable[[], None], by_reason: Mapping[str, int]) -> int:
-    """Remove a record; return 0, or the exit code for what prevents it, which is reported."""
-    try:
-        remove()
-    except exception.NotFound as error:
-        app.LOG.error(error)  # noqa: TRY400 - a line, no traceback
-        return EXIT_UNKNOWN
-    except exception.InUse as error:
-        app.LOG.error(error)  # noqa: TRY400 - a line, no traceback
-        return by_reason[error.kwargs["because"]]
-    return 0
+    return record.uuid, record.name, record.disabled, url

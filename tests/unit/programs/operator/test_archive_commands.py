@@ -67,7 +67,7 @@ def days_ago(days: float) -> str:
 def test_nothing_to_archive_is_0(run: Run) -> None:
     """It says so."""
     ended = run("db", "archive")
-    assert (ended.code, ended.out) == (0, "cell: 0 instances archived, with 0 rows of theirs\n")
+    assert (ended.code, ended.out) == (0, "cell: archived 0 instances and 0 related rows\n")
 
 
 def test_what_was_deleted_an_hour_ago_is_archived(run: Run, databases: dict[str, Database]) -> None:
@@ -76,7 +76,7 @@ def test_what_was_deleted_an_hour_ago_is_archived(run: Run, databases: dict[str,
         add(database, 2, days_ago=1)
     add(databases["cell"], 1, days_ago=0.5 / 24)
     ended = run("db", "archive")
-    assert (ended.code, ended.out) == (1, "cell: 2 instances archived, with 2 rows of theirs\n")
+    assert (ended.code, ended.out) == (1, "cell: archived 2 instances and 2 related rows\n")
     assert (left(databases["cell"]), left(databases["cell0"])) == (1, 2)
 
 
@@ -85,13 +85,13 @@ def test_verbose_counts_the_rows_of_each_table(run: Run, databases: dict[str, Da
     add(databases["cell0"], 1, days_ago=1)
     ended = run("db", "archive", "--all-cells", "--verbose")
     assert ended.out.splitlines() == [
-        "cell0: 1 instances archived, with 1 rows of theirs",
+        "cell0: archived 1 instance and 1 related row",
         "  instance_action_events: 0",
         "  instance_actions: 0",
         "  instance_faults: 1",
         "  instances: 1",
         "  migrations: 0",
-        "cell: 0 instances archived, with 0 rows of theirs",
+        "cell: archived 0 instances and 0 related rows",
     ]
 
 
@@ -120,7 +120,7 @@ def test_purge_removes_the_archived(run: Run, databases: dict[str, Database]) ->
     add(databases["cell"], 1, days_ago=2)
     run("db", "archive")
     some = run("db", "purge", "--before", days_ago(5))
-    assert (some.code, some.out) == (1, "cell: 2 instances removed, with 2 rows of theirs\n")
+    assert (some.code, some.out) == (1, "cell: removed 2 instances and 2 related rows\n")
     assert [run("db", "purge", "--all").code for _ in range(2)] == [1, 0]
 
 

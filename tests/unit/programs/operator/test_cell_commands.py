@@ -197,5 +197,5 @@ def test_hosts_of_an_unknown_cell_are_not_looked_for(run_manage: Run) -> None:
 def test_servers_are_mapped_once(run_manage: Run, cell_conductor: CellConductor) -> None:
     """Those of a cell that was moved here."""
     cell_conductor.instances.append(builders.an_instance())
-    assert run_manage("cell", "map-instances", "cell1").out == "1 servers mapped\n"
-    assert run_manage("cell", "map-instances", "cell1").out == "0 servers mapped\n"
+    assert run_manage("cell", "map-instances", "cell1").out == "Servers mapped: 1\n"
+    assert run_manage("cell", "map-instances", "cell1").out == "Servers mapped: 0\n"

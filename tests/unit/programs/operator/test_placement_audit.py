@@ -27,7 +27,7 @@ def test_nothing_is_found_where_all_is_well(cloud: Cloud, run_placement: RunPlac
     server = cloud.add_server()
     cloud.hold(server.uuid)
     code, out, _ = run_placement("audit", "--delete", NOW)
-    assert (code, out) == (0, "1 consumers checked: 0 orphaned, 0 of them released\n")
+    assert (code, out) == (0, "1 consumer checked: 0 orphaned, 0 of them released\n")
     assert cloud.held(server.uuid)
 
 

@@ -16,8 +16,9 @@ from conductor.super_conductor.repair.heal_allocations import HealResult
 from objects.aggregate import Aggregate
 from programs import manage
 from programs.bus_factory import bus_maker
-from programs.operator.placement_commands import audit_code, heal_code, sync_code
-from programs.operator.placement_sync import SyncResult
+from programs.operator.placement_commands import audit_code
+from programs.operator.placement_heal import heal_code
+from programs.operator.placement_sync import SyncResult, sync_code
 from tests import builders
 from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.placement import placement_template, placement_url
@@ -81,7 +82,7 @@ def test_progress_is_shown_on_a_terminal_only(
     assert "consumers" in err.getvalue()
     found, total, _ = out.getvalue().split("\n")
     assert found.startswith("\r\x1b[2K")
-    assert total.startswith("1 consumers checked")
+    assert total.startswith("1 consumer checked")
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_a_server_without_allocations_gets_those_of_its_flavor(
         0,
         [
             f"{server.uuid} on cell1-host1: {amounts}: healed",
-            "1 servers checked: 1 healed",
+            "1 server checked: 1 healed",
         ],
     )
     assert cloud.held(server.uuid) == {server.uuid: {cloud.nodes[0]: {"resources": HELD}}}
