@@ -60,12 +60,10 @@ class HeartbeatSender:
         return [*self._manager.periodic_tasks(), report]
 
     def reload(self) -> None:
-        """Look up the oldest service versions again."""
         self._manager.reload()
         self.report()
 
     def report(self) -> None:
-        """Send one heartbeat."""
         try:
             versions = self._conductor.report_service(
                 admin_context(), self._conf.host, self._binary, service_version=CURRENT_VERSION

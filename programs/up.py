@@ -19,24 +19,18 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.conf import loader
-from armillary.db import Database
 from armillary.service import Factory, Manager, run_in_process
 from conductor.super_conductor.db import cells
-from programs import own_token, wiring
+from programs import EXIT_CONFIGURATION, own_token, wiring
 from programs.bus_factory import bus_maker
-from programs.service_program import EXIT_CONFIGURATION
+from programs.commands.programs import up_parser
+from programs.operator.databases import API, DATABASES
 
 BINARY = "armillary"
 TOP_URL = "kombu+memory:////top"
 CELL_URL = "kombu+memory:////cell1"
 CELL_NAME = "cell1"
 API_URL_FILE = "api-url"
-SCHEMAS = {
-    "api_database": "conductor.super_conductor.db.schema",
-    "cell0_database": "conductor.common.cell_db.schema",
-    "cell_database": "conductor.common.cell_db.schema",
-    "placement_database": "placement.db.schema",
-}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -44,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
 
     The caller has bootstrapped concurrency.
     """
-    arguments = _parse(argv)
+    arguments = up_parser().parse_args(argv)
     conf = cfg.CONF
     try:
         _load(conf, arguments)
@@ -54,39 +48,6 @@ def main(argv: Sequence[str]) -> int:
     except exception.ConfigurationError as error:
         print(f"armillary up: {error}", file=sys.stderr)  # noqa: T201 - one line for a person
         return EXIT_CONFIGURATION
-
-
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="armillary up", description="Run the whole system in this process until Ctrl-C."
-    )
-    parser.add_argument(
-        "--state-dir",
-        type=Path,
-        default=own_token.user_directory(),
-        help="directory of databases, journals and workloads (%(default)s)",
-    )
-    parser.add_argument("--port", type=int, help="port of the API; 0 takes a free port (8774)")
-    parser.add_argument(
-        "--simulated",
-        action="append",
-        default=[],
-        metavar="HOSTS",
-        help="simulate hosts, as name=sim-{01..20}:vcpus=16:memory_mb=65536:disk_gb=500; "
-        "may be repeated",
-    )
-    parser.add_argument(
-        "--no-process-host",
-        action="store_true",
-        help="do not use this machine as a host of real processes",
-    )
-    parser.add_argument(
-        "--config-file", action="append", default=[], help="additional configuration file"
-    )
-    parser.add_argument(
-        "--quiet", action="store_true", help="log warnings only, and print no greeting"
-    )
-    return parser.parse_args(argv)
 
 
 def _load(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
@@ -184,9 +145,9 @@ def embedded_services(
 
 def make_tables(conf: cfg.ConfigOpts) -> None:
     """Create all tables and register the one cell. Idempotent."""
-    for group, schema in SCHEMAS.items():
-        Database.from_conf(conf[group], group.removesuffix("_database")).sync(schema)
-    api_database = Database.from_conf(conf.api_database, "API")
+    for known in DATABASES:
+        known.open(conf).sync(known.schema)
+    api_database = API.open(conf)
     with api_database.writer() as session:
         if not any(cell.uuid == conf.cell.uuid for cell in cells.list_cells(session)):
             cells.create_cell(

@@ -68,7 +68,6 @@ def _make_in_process_scheduler(
 
 
 def make_cell_conductor(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> Manager:
-    """Return the manager that owns one cell's database."""
     from armillary.db import Database
     from conductor.cell_conductor.manager import CellConductorManager
 
@@ -83,7 +82,6 @@ def make_cell_conductor(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus
 
 
 def make_scheduler(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> Manager:
-    """Return a scheduler, which is stateless."""
     from programs.heartbeats import HeartbeatSender
     from rpc.version_caps import OldestServices
     from scheduler.manager import SchedulerManager
@@ -202,10 +200,10 @@ def make_api(
             ca_file=conf.api.ca_file,
         ),
     )
-    before: list[Server] = [] if events is None else [events]
+    servers: list[Server] = [] if events is None else [events]
     if bus.post is not None:  # only to receive new trust lists
-        before.append(bus.server(ApiAPI, conf.host, []))
-    manager = HttpManager(server, on_bound, before=before)
+        servers.append(bus.server(ApiAPI, conf.host, []))
+    manager = HttpManager([*servers, _AnnouncingServer(server, on_bound)])
     return HeartbeatSender(conf, manager, binary=service_history.API, bus=bus, oldest=oldest)
 
 
@@ -230,23 +228,16 @@ def _has_several_workers(conf: cfg.ConfigOpts, workers: int | None) -> bool:
 
 
 class HttpManager:
-    """A service with only an HTTP server, and what must end before it."""
+    """A service with servers only; those listed first end first."""
 
-    def __init__(
-        self,
-        server: HttpServer,
-        on_bound: Callable[[tuple[str, int]], None] | None = None,
-        before: Sequence[Server] = (),
-    ) -> None:
-        self._server = server
-        self._on_bound = on_bound
-        self._before = list(before)
+    def __init__(self, servers: Sequence[Server]) -> None:
+        self._servers = servers
 
     def start(self) -> None:
         """Nothing to prepare: the API is stateless."""
 
     def servers(self) -> Sequence[Server]:
-        return [*self._before, _AnnouncingServer(self._server, self._on_bound)]
+        return self._servers
 
     def periodic_tasks(self) -> Sequence[PeriodicTask]:
         return []

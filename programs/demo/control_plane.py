@@ -8,13 +8,25 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from programs.demo.expectation import DemoFailed
+from armillary import exception
 
 API_URL_FILE = "api-url"
 LOG_FILE = "armillary-up.log"
 CONFIGURATION_FILE = "demo.conf"
 LOG_LINES_SHOWN = 12
 LOOK_SECONDS = 0.1
+
+
+class DemoFailed(exception.ArmillaryError):
+    """An expectation of the demo was not met."""
+
+    template = "%(reason)s"
+
+
+def expect(condition: bool, reason: str) -> None:
+    """Raise ``DemoFailed`` unless the condition holds."""
+    if not condition:
+        raise DemoFailed(reason=reason)
 
 
 class ControlPlane:
@@ -34,7 +46,6 @@ class ControlPlane:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the child process; its output goes to the log."""
         (self.state_dir / CONFIGURATION_FILE).write_text(self._configuration)
         with self.log_path.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - this program itself

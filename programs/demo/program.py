@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import signal
 import tempfile
@@ -13,6 +12,7 @@ from types import FrameType
 from typing import NoReturn
 
 from armillary import exception
+from programs.commands.programs import demo_parser
 from programs.demo import fleet
 from programs.demo.control_plane import ControlPlane
 from programs.demo.screen import Screen
@@ -21,17 +21,10 @@ from programs.demo.story import Story
 FAILED = 1
 INTERRUPTED = 130
 
-DESCRIPTION = """
-Start a control plane in a temporary directory, build real workloads on this machine and simulated
-ones on simulated hosts, show where each was placed and why, and delete everything.
-"""
-
 
 def main(argv: Sequence[str]) -> int:
     """Run the demo; return 0 on success, 1 on failure, 130 after Ctrl-C."""
-    parser = argparse.ArgumentParser(prog="armillary demo", description=DESCRIPTION)
-    parser.add_argument("--keep", action="store_true", help="keep the directory with the log")
-    arguments = parser.parse_args(argv)
+    arguments = demo_parser().parse_args(argv)
     state_dir = Path(tempfile.mkdtemp(prefix="armillary-demo-"))
     declarations = [hosts.declaration for hosts in fleet.FLEET]
     story = Story(ControlPlane(state_dir, declarations, fleet.CONFIGURATION), Screen())

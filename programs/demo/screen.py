@@ -1,16 +1,22 @@
-"""Output of the demo: headings, commands, tables, and a status line while it waits."""
+"""Output of the demo: headings, tables, a status line, and commands run as a user types them."""
 
 from __future__ import annotations
 
+import io
+import json
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
+
+from programs.commands.app import URL_VARIABLE, ClientApp
+from programs.demo.control_plane import expect
 
 PLAIN_WIDTH = 120
 
@@ -23,7 +29,6 @@ class Screen:
         self.console = console or Console(width=width, highlight=False)
 
     def heading(self, text: str) -> None:
-        """Start a section."""
         self.console.print()
         self.console.print(Rule(Text(text, style="bold cyan"), align="left", style="cyan"))
 
@@ -32,15 +37,12 @@ class Screen:
         self.console.print(Text(text, style=style), soft_wrap=True)
 
     def command(self, words: Sequence[str]) -> None:
-        """Show a command of this program as a user would type it."""
         self.typed(shlex.join(["armillary", *words]))
 
     def typed(self, line: str) -> None:
-        """Show a line that a user would type."""
         self.say(f"$ {line}", style="green")
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Show rows with column headings."""
         table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
         for column in columns:
             table.add_column(column, overflow="fold")
@@ -57,3 +59,36 @@ class Screen:
             return
         with self.console.status(text) as status:
             yield status.update
+
+
+INTERRUPTED = 130
+
+
+class CommandLine:
+    """Run commands against one API. Errors and progress go to ``stderr`` as usual."""
+
+    def __init__(self, url: str, screen: Screen, stderr: TextIO | None = None) -> None:
+        self._environment = {URL_VARIABLE: url}
+        self._screen = screen
+        self._stderr = stderr or sys.stderr
+
+    def run(self, *words: str, shown: str | None = None, exit_code: int = 0) -> str:
+        """Run a command and return its output; ``shown`` is the line displayed for it.
+
+        Raises ``DemoFailed`` if it ends with another exit code, ``KeyboardInterrupt`` after Ctrl-C.
+        """
+        self._screen.typed(shown or shlex.join(["armillary", *words]))
+        stdout = io.StringIO()
+        app = ClientApp(stdout=stdout, stderr=self._stderr, environment=self._environment)
+        code = app.run(list(words))
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt  # cliff treats it as the end of the whole program
+        name = " ".join(["armillary", *words[:2]])
+        expect(code == exit_code, f"'{name}' ended with exit code {code}, expected {exit_code}")
+        return stdout.getvalue()
+
+    def ask(self, *words: str) -> Any:
+        """Run a command with ``-f json`` and return its parsed output."""
+        shown = shlex.join(["armillary", *words])
+        text = self.run(*words, "-f", "json", shown=shown)
+        return json.loads(text)

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from armillary import exception
+from armillary.table_columns import printable
 from programs import own_token
 from programs.commands import wait
 from programs.commands.app import URL_VARIABLE
-from programs.demo import fleet, reasons, workloads
-from programs.demo.command_line import CommandLine
-from programs.demo.control_plane import ControlPlane
-from programs.demo.expectation import expect
-from programs.demo.screen import Screen
+from programs.demo import fleet, workloads
+from programs.demo.control_plane import ControlPlane, expect
+from programs.demo.screen import CommandLine, Screen
 from programs.http_client import ApiClient, Document
 
 START_SECONDS_MAX = 45.0
@@ -153,7 +152,7 @@ class Story:
         rows = []
         for server in servers:
             explanation = _explain(api, server["ID"])
-            why = reasons.reason(explanation)
+            why = reason(explanation)
             rows.append((server["Name"], server["Host"], str(server["Attempt"]), why))
         self.screen.table(("Instance", "Host", "Attempt", "Why there"), rows)
         again = sum(server["Attempt"] > 1 for server in servers)
@@ -178,7 +177,7 @@ class Story:
             exit_code=1,
         )  # fmt: skip
         explanation: Document = armillary.ask("explain", COLOSSUS)
-        sentence = reasons.why_nowhere(explanation)
+        sentence = why_nowhere(explanation)
         expect(bool(sentence), f"no reason is given why {COLOSSUS} fits nowhere")
         self.screen.say(f"Why: {sentence}", style="bold")
 
@@ -241,3 +240,47 @@ def _delete_all(api: ApiClient) -> None:
     for server in servers:
         api.delete("servers", server)
     wait.wait_until_gone(api, servers, wait.Pace(STOP_SECONDS_MAX), lambda done, counts: None)
+
+
+SUFFIX = "Weigher"
+SHOWN_FROM = 0.005
+
+
+def reason(explanation: Document) -> str:
+    """Return the decisive weights, and the hosts on which the build failed before."""
+    host = explanation["server"]["host"]
+    failed = [one["host"] for one in explanation["attempts"] if one["result"] == "Error"]
+    ranked = _ranked(explanation)
+    here = next((one for one in ranked if one["host"] == host), None)
+    if failed:
+        return f"the next best host; the build failed on: {', '.join(failed)}"
+    if here is None:
+        return "no longer known"
+    if len(ranked) == 1:
+        return "the only host that fits"
+    return f"weight {_weight(here)}{_next_best(ranked, host)}"
+
+
+def why_nowhere(explanation: Document) -> str:
+    """Return the sentence that says why no host fits; empty if there is none."""
+    return printable((explanation["trace"] or {}).get("sentence") or "")
+
+
+def _ranked(explanation: Document) -> list[Document]:
+    """Return the selected host and the runners-up; empty if the decision is not known."""
+    choices = (explanation["trace"] or {}).get("choices") or []
+    return [one for choice in choices for one in (choice, *choice["runners_up"])]
+
+
+def _weight(one: Document) -> str:
+    shares = [
+        f"{name.removesuffix(SUFFIX)} {share['weight']:.2f}"
+        for name, share in one["shares"].items()
+        if abs(share["weight"]) >= SHOWN_FROM
+    ]
+    return f"{one['weight']:.2f} = {' + '.join(shares)}" if shares else f"{one['weight']:.2f}"
+
+
+def _next_best(ranked: list[Document], host: str) -> str:
+    others = [one for one in ranked if one["host"] != host]
+    return f"; next {others[0]['host']} {others[0]['weight']:.2f}" if others else ""

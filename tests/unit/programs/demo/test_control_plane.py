@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from programs.demo.control_plane import ControlPlane
-from programs.demo.expectation import DemoFailed
+from programs.demo.control_plane import ControlPlane, DemoFailed, expect
 
 ANSWERS = """
 import pathlib, signal, sys, time
@@ -88,3 +87,14 @@ def test_one_that_does_not_end_is_killed(plane: ControlPlane) -> None:
 def test_one_that_was_never_started_needs_no_stop(plane: ControlPlane) -> None:
     """The clean-up comes at any time."""
     assert plane.stop(1) is None
+
+
+def test_what_is_as_it_should_be_is_passed_over() -> None:
+    """Nothing happens."""
+    expect(True, "x")
+
+
+def test_what_is_not_is_said() -> None:
+    """In the words given."""
+    with pytest.raises(DemoFailed, match=r"^2 of 3 are there$"):
+        expect(False, "2 of 3 are there")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from programs.demo import program
-from programs.demo.expectation import DemoFailed
+from programs.demo.control_plane import DemoFailed
 from programs.demo.story import Story
 
 
