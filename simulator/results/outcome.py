@@ -42,5 +42,5 @@ class Outcome:
 
     def _figures(self) -> dict[str, Any]:
         figures = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        figures["refusals"] = [refusal._asdict() for refusal in self.refusals]
+        figures["refusals"] = [dataclasses.asdict(refusal) for refusal in self.refusals]
         return figures

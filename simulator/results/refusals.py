@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from armillary import exception
 from objects.traces.decision_trace import DecisionTrace
@@ -17,7 +18,8 @@ OTHER = "other reasons"
 _VARIABLE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![\w.])\d[\d,.]*\b")
 
 
-class Refusal(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Refusal:
     """Number of instances refused for one reason, with the sentence of an example."""
 
     reason: str

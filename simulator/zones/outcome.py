@@ -121,7 +121,7 @@ class ZonesOutcome:
             "hosts": self.hosts,
             "counts": dict(self.counts),
             "outcomes": dict(self.outcomes),
-            "refusals": [refusal._asdict() for refusal in self.refusals.ranked()],
+            "refusals": [dataclasses.asdict(refusal) for refusal in self.refusals.ranked()],
             **self.asked.to_plain(),
             "by_flavor": {name: asked.to_plain() for name, asked in self.by_flavor.items()},
             "summary_bytes": self.summary_bytes.to_plain(),

@@ -6,7 +6,7 @@ from typing import Any
 
 from armillary import exception
 from objects.traces.decision_trace import DecisionTrace
-from simulator.results.refusals import KINDS_MAX, OTHER, SHOWN_MAX, Refusals, cause_of
+from simulator.results.refusals import KINDS_MAX, OTHER, SHOWN_MAX, Refusal, Refusals, cause_of
 
 
 def no_valid_host(**trace: Any) -> exception.NoValidHost:
@@ -52,8 +52,8 @@ def test_the_most_frequent_come_first() -> None:
         refusals.add(f"cause {number:02}", f"example {number}", 1)
     refusals.add("cause 05", "another", 3)
     ranked = refusals.ranked()
-    assert ranked[0] == ("cause 05", 4, "example 5")
-    assert ranked[-1] == (OTHER, 2, "")
+    assert ranked[0] == Refusal("cause 05", 4, "example 5")
+    assert ranked[-1] == Refusal(OTHER, 2, "")
     assert len(ranked) == SHOWN_MAX + 1
 
 
@@ -64,4 +64,4 @@ def test_kinds_of_causes_are_bounded() -> None:
         refusals.add(f"cause {number}", "", 1)
     ranked = refusals.ranked()
     assert sum(entry.count for entry in ranked) == KINDS_MAX + 5
-    assert ranked[0] == (OTHER, 5, "")
+    assert ranked[0] == Refusal(OTHER, 5, "")
