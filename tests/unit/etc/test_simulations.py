@@ -46,7 +46,7 @@ def test_the_beginning_of_a_small_tree_runs(path: Path) -> None:
     outcome = simulate_zones(scenario, tree, policy, lambda done, counts: None)
     assert outcome.counts["accepted"] > 0
     assert outcome.flat is not None
-    assert outcome.flat["same_first"] == 1.0
+    assert outcome.flat.same_first == 1.0
 
 
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.stem)

@@ -89,7 +89,7 @@ def test_other_values_are_sent_as_they_are(hint: Any) -> None:
 
 
 def test_a_field_of_a_newer_release_is_ignored() -> None:
-    """As a field that nobody asked for."""
+    """As a field that was not asked for."""
     assert codec(Reader).decode({"name": "Jane", "made_up": 1}) == Reader("Jane")
 
 
