@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.filters.resource_amounts import WithinAggregateRatio
-from scheduler.filters.vcpus_base import CoresWithinRatio
+from scheduler.filters.resource_amounts import CoresWithinRatio, WithinAggregateRatio
 
 
 class AggregateCoreFilter(CoresWithinRatio, WithinAggregateRatio):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.filters.resource_amounts import Disk, WithinAggregateRatio
+from scheduler.filters.resource_amounts import DISK, WithinAggregateRatio
 
 
 class AggregateDiskFilter(WithinAggregateRatio):
@@ -15,6 +15,6 @@ class AggregateDiskFilter(WithinAggregateRatio):
     hosts.
     """
 
-    host_attributes = (*Disk.columns, Disk.ratio)
+    host_attributes = (*DISK.columns, DISK.ratio)
 
-    resource = Disk()
+    resource = DISK

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.filters.resource_amounts import Memory, WithinAggregateRatio
+from scheduler.filters.resource_amounts import MEMORY, WithinAggregateRatio
 
 
 class AggregateRamFilter(WithinAggregateRatio):
@@ -15,6 +15,6 @@ class AggregateRamFilter(WithinAggregateRatio):
     hosts.
     """
 
-    host_attributes = (*Memory.columns, Memory.ratio)
+    host_attributes = (*MEMORY.columns, MEMORY.ratio)
 
-    resource = Memory()
+    resource = MEMORY

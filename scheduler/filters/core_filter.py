@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.filters.resource_amounts import Cores
-from scheduler.filters.vcpus_base import CoresWithinRatio
+from scheduler.filters.resource_amounts import CORES, CoresWithinRatio
 
 
 class CoreFilter(CoresWithinRatio):
@@ -14,4 +13,4 @@ class CoreFilter(CoresWithinRatio):
     claims. A host that reports no vCPUs passes, and a warning names it.
     """
 
-    reason_columns = (*Cores.columns, Cores.ratio)
+    reason_columns = (*CORES.columns, CORES.ratio)

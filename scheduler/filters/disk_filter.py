@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.filters.resource_amounts import Disk, WithinRatio
+from scheduler.filters.resource_amounts import DISK, WithinRatio
 
 
 class DiskFilter(WithinRatio):
@@ -13,7 +13,7 @@ class DiskFilter(WithinRatio):
     maximum is sent to the host as a limit, which it checks when it claims.
     """
 
-    host_attributes = (*Disk.columns, Disk.ratio)
+    host_attributes = (*DISK.columns, DISK.ratio)
 
-    resource = Disk()
-    reason_columns = (*Disk.columns, Disk.ratio)
+    resource = DISK
+    reason_columns = (*DISK.columns, DISK.ratio)

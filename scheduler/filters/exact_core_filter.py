@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.filters.resource_amounts import Cores, Exactly
+from scheduler.filters.resource_amounts import CORES, Exactly
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable
 
@@ -16,10 +16,10 @@ class ExactCoreFilter(Exactly):
     host that reports no vCPUs fails.
     """
 
-    host_attributes = Cores.columns
+    host_attributes = CORES.columns
 
-    resource = Cores()
-    reason_columns = Cores.columns
+    resource = CORES
+    reason_columns = CORES.columns
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         return host_state.vcpus_total != 0 and super().host_passes(host_state, spec)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.filters.resource_amounts import Disk, Exactly
+from scheduler.filters.resource_amounts import DISK, Exactly
 
 
 class ExactDiskFilter(Exactly):
@@ -13,7 +13,7 @@ class ExactDiskFilter(Exactly):
     whole number of GiB matches no host.
     """
 
-    host_attributes = Disk.columns
+    host_attributes = DISK.columns
 
-    resource = Disk()
-    reason_columns = Disk.columns
+    resource = DISK
+    reason_columns = DISK.columns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.filters.resource_amounts import Exactly, Memory
+from scheduler.filters.resource_amounts import MEMORY, Exactly
 
 
 class ExactRamFilter(Exactly):
@@ -11,7 +11,7 @@ class ExactRamFilter(Exactly):
     For machines that one instance uses as a whole. The host's total is sent to it as a limit.
     """
 
-    host_attributes = Memory.columns
+    host_attributes = MEMORY.columns
 
-    resource = Memory()
-    reason_columns = Memory.columns
+    resource = MEMORY
+    reason_columns = MEMORY.columns

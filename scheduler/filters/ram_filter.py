@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.filters.resource_amounts import Memory, WithinRatio
+from scheduler.filters.resource_amounts import MEMORY, WithinRatio
 
 
 class RamFilter(WithinRatio):
@@ -14,7 +14,7 @@ class RamFilter(WithinRatio):
     reports less than placement knows.
     """
 
-    host_attributes = (*Memory.columns, Memory.ratio)
+    host_attributes = (*MEMORY.columns, MEMORY.ratio)
 
-    resource = Memory()
-    reason_columns = (*Memory.columns, Memory.ratio)
+    resource = MEMORY
+    reason_columns = (*MEMORY.columns, MEMORY.ratio)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import abc
+import dataclasses
+import logging
+from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
 from oslo_config import cfg
 
 from objects.request_spec import RequestSpec
@@ -16,92 +19,58 @@ from scheduler.hosts.host_table import HostTable, Numbers
 MIB_PER_GIB = 1024
 
 
-class Resource(abc.ABC):
+@dataclasses.dataclass(frozen=True, slots=True)
+class Resource:
     """A resource: its total and free amounts on a host, and the amount that a request needs.
 
-    ``hosts`` is a ``HostState``, with one number each, or a ``HostTable``, with an array.
+    ``total`` and ``free`` take a ``HostState``, and return a number, or a ``HostTable``, and return
+    an array. Free is the total minus what is used, without overcommit; it may be negative. ``what``
+    is unit and name, for reasons. ``ratio`` is the host attribute that holds the allocation ratio;
+    also a metadata key. ``limit`` is the field of ``SchedulerLimits``, in units of ``limit_unit``.
     """
 
-    what: ClassVar[str]
-    """Unit and name, for reasons."""
-    ratio: ClassVar[str]
-    """Host attribute that holds the allocation ratio; also a metadata key."""
-    limit: ClassVar[str]
-    """Field of ``SchedulerLimits``."""
-    columns: ClassVar[tuple[str, ...]]
+    what: str
+    ratio: str
+    limit: str
+    columns: tuple[str, ...]
+    asked: Callable[[RequestSpec], int]
+    total: Callable[[Any], Any]
+    free: Callable[[Any], Any]
+    limit_unit: int = 1
 
-    @abc.abstractmethod
-    def asked(self, spec: RequestSpec) -> int:
-        """Return the amount that one instance needs."""
-
-    @abc.abstractmethod
-    def total(self, hosts: Any) -> Any:
-        """Return the total amount of each host."""
-
-    @abc.abstractmethod
-    def free(self, hosts: Any) -> Any:
-        """Return the total minus what is used, without overcommit; may be negative."""
-
-    def as_limit(self, amount: float) -> int:
-        """Return an amount in the unit of the limit, rounded down."""
-        return int(amount)
+    def limits(self, amount: float) -> dict[str, int]:
+        """Return the limit for an amount, rounded down."""
+        return {self.limit: int(amount / self.limit_unit)}
 
 
-class Memory(Resource):
-    """Memory, in MiB."""
-
-    what = "MiB of memory"
-    ratio = "ram_allocation_ratio"
-    limit = "memory_mb"
-    columns = ("total_usable_ram_mb", "free_ram_mb")
-
-    def asked(self, spec: RequestSpec) -> int:
-        return spec.flavor.memory_mb
-
-    def total(self, hosts: Any) -> Any:
-        return hosts.total_usable_ram_mb
-
-    def free(self, hosts: Any) -> Any:
-        return hosts.free_ram_mb
-
-
-class Cores(Resource):
-    """vCPUs."""
-
-    what = "vCPUs"
-    ratio = "cpu_allocation_ratio"
-    limit = "vcpu"
-    columns = ("vcpus_total", "vcpus_used")
-
-    def asked(self, spec: RequestSpec) -> int:
-        return spec.flavor.vcpus
-
-    def total(self, hosts: Any) -> Any:
-        return hosts.vcpus_total
-
-    def free(self, hosts: Any) -> Any:
-        return hosts.vcpus_total - hosts.vcpus_used
-
-
-class Disk(Resource):
-    """Disk, in MiB: the sum of root, ephemeral and swap disks."""
-
-    what = "MiB of disk"
-    ratio = "disk_allocation_ratio"
-    limit = "disk_gb"
-    columns = ("total_usable_disk_gb", "free_disk_mb")
-
-    def asked(self, spec: RequestSpec) -> int:
-        return spec.flavor.disk_gb * MIB_PER_GIB + spec.flavor.swap_mb
-
-    def total(self, hosts: Any) -> Any:
-        return hosts.total_usable_disk_gb * MIB_PER_GIB
-
-    def free(self, hosts: Any) -> Any:
-        return hosts.free_disk_mb
-
-    def as_limit(self, amount: float) -> int:
-        return int(amount / MIB_PER_GIB)
+MEMORY = Resource(
+    what="MiB of memory",
+    ratio="ram_allocation_ratio",
+    limit="memory_mb",
+    columns=("total_usable_ram_mb", "free_ram_mb"),
+    asked=lambda spec: spec.flavor.memory_mb,
+    total=lambda hosts: hosts.total_usable_ram_mb,
+    free=lambda hosts: hosts.free_ram_mb,
+)
+CORES = Resource(
+    what="vCPUs",
+    ratio="cpu_allocation_ratio",
+    limit="vcpu",
+    columns=("vcpus_total", "vcpus_used"),
+    asked=lambda spec: spec.flavor.vcpus,
+    total=lambda hosts: hosts.vcpus_total,
+    free=lambda hosts: hosts.vcpus_total - hosts.vcpus_used,
+)
+DISK = Resource(  # the sum of root, ephemeral and swap disks
+    what="MiB of disk",
+    ratio="disk_allocation_ratio",
+    limit="disk_gb",
+    columns=("total_usable_disk_gb", "free_disk_mb"),
+    asked=lambda spec: spec.flavor.disk_gb * MIB_PER_GIB + spec.flavor.swap_mb,
+    total=lambda hosts: hosts.total_usable_disk_gb * MIB_PER_GIB,
+    free=lambda hosts: hosts.free_disk_mb,
+    limit_unit=MIB_PER_GIB,
+)
 
 
 class WithinRatio(filters.BaseHostFilter):
@@ -129,10 +98,10 @@ class WithinRatio(filters.BaseHostFilter):
         left = _left(resource, host_state, self._ratio(host_state))
         return f"has {max(left, 0):.0f} {resource.what} left, {asked} requested"
 
-    def limits(self, host_state: HostState, spec: RequestSpec) -> dict[str, Any]:
+    def limits(self, host_state: HostState, spec: RequestSpec) -> dict[str, int]:
         resource = self.resource
         allowed = resource.total(host_state) * self._ratio(host_state)
-        return {resource.limit: resource.as_limit(allowed)}
+        return resource.limits(allowed)
 
     def _fits(self, hosts: Any, ratio: Any, spec: RequestSpec) -> Any:
         asked = self.resource.asked(spec)
@@ -182,12 +151,52 @@ class Exactly(filters.BaseHostFilter):
         free, asked = resource.free(host_state), resource.asked(spec)
         return f"has {free} {resource.what} free, exactly {asked} requested"
 
-    def limits(self, host_state: HostState, spec: RequestSpec) -> dict[str, Any]:
-        resource = self.resource
-        return {resource.limit: resource.as_limit(resource.total(host_state))}
+    def limits(self, host_state: HostState, spec: RequestSpec) -> dict[str, int]:
+        return self.resource.limits(self.resource.total(host_state))
 
 
 def _left(resource: Resource, hosts: Any, ratio: Any) -> Any:
     """Return the remaining capacity: the total times the ratio, minus what is used."""
     total = resource.total(hosts)
     return total * ratio - (total - resource.free(hosts))
+
+
+LOG = logging.getLogger(__name__)
+
+_WARNED_MAX = 1000
+
+
+class CoresWithinRatio(WithinRatio):
+    """Base of both filters. A host that reports no vCPUs passes, without a limit.
+
+    Each such host is logged once.
+    """
+
+    host_attributes = ("host", *CORES.columns, CORES.ratio)
+
+    resource = CORES
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        super().__init__(conf)
+        self._warned: set[str] = set()
+
+    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
+        if not host_state.vcpus_total:
+            self._warn(host_state.host)
+            return True
+        return super().host_passes(host_state, spec)
+
+    def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
+        is_unknown = hosts.vcpus_total == 0
+        for position in np.flatnonzero(is_unknown)[:_WARNED_MAX].tolist():
+            self._warn(hosts.value("host", position))
+        mask: filters.Mask = super().host_mask(hosts, spec) | is_unknown
+        return mask
+
+    def limits(self, host_state: HostState, spec: RequestSpec) -> dict[str, int]:
+        return super().limits(host_state, spec) if host_state.vcpus_total else {}
+
+    def _warn(self, host: str) -> None:
+        if host not in self._warned and len(self._warned) < _WARNED_MAX:
+            self._warned.add(host)
+            LOG.warning("%s reports no vCPUs; %s passes it", host, type(self).__name__)

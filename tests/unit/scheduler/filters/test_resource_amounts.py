@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from scheduler.filters.exact_core_filter import ExactCoreFilter
 from scheduler.filters.exact_disk_filter import ExactDiskFilter
 from scheduler.filters.exact_ram_filter import ExactRamFilter
 from scheduler.filters.ram_filter import RamFilter
+from scheduler.filters.resource_amounts import CoresWithinRatio
 from scheduler.hosts.host_state import HostState
 from tests.builders import a_flavor, an_aggregate
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_facts
@@ -185,3 +187,21 @@ def test_the_reason_has_both_numbers(
     """What is there, and what is asked."""
     state = a_state(**{**EXACTLY, "free_ram_mb": 2047})
     assert made(each).explain(state, spec) == reason
+
+
+@pytest.mark.parametrize("each", [CoreFilter, AggregateCoreFilter])
+def test_a_host_without_vcpus_passes_without_a_limit(
+    each: type[CoresWithinRatio], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log names it once."""
+    table = a_table([a_host(vcpus_total=0), a_host("host2")])
+    made = each(scheduling_conf())
+    spec = a_request_spec()
+    with caplog.at_level(logging.WARNING):
+        assert made.host_mask(table, spec).tolist() == [True, True]
+        assert made.host_passes(table[0], spec)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"host1 reports no vCPUs; {each.__name__} passes it"
+    ]
+    assert made.limits(table[0], spec) == {}
+    assert made.limits(table[1], spec) == {"vcpu": 16}

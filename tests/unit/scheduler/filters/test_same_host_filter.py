@@ -1,4 +1,4 @@
-"""To where other servers are."""
+"""To where other servers are, or away from them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scheduler.filters.different_host_filter import DifferentHostFilter
 from scheduler.filters.same_host_filter import SameHostFilter
 from tests.builders import a_uuid
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf
@@ -14,20 +15,21 @@ HERE, ELSEWHERE = a_uuid(), a_uuid()
 
 
 @pytest.mark.parametrize(
-    ("hint", "passes"),
+    ("hint", "same", "different"),
     [
-        (None, True),
-        ([], True),
-        ([HERE], True),
-        (HERE, True),
-        ([ELSEWHERE], False),
-        ([ELSEWHERE, HERE], True),
+        (None, True, True),
+        ([], True, True),
+        ([HERE], True, False),
+        (HERE, True, False),
+        ([ELSEWHERE], False, True),
+        ([ELSEWHERE, HERE], True, False),
     ],
-    ids=["none", "empty", "list", "text", "unknown", "any of two"],
+    ids=["none", "empty", "list", "text", "unknown", "one of two"],
 )
-def test_a_host_with_any_of_the_named_servers_passes(hint: Any, passes: bool) -> None:
-    """Any suffices, not all; servers that run nowhere leave no host."""
-    hints = {} if hint is None else {"same_host": hint}
+def test_any_of_the_named_servers_decides(hint: Any, same: bool, different: bool) -> None:
+    """As a text or as a list; servers that run nowhere are on no host."""
     state = a_table([a_host(instance_uuids=[HERE])])[0]
-    each = SameHostFilter(scheduling_conf())
-    assert each.host_passes(state, a_request_spec(scheduler_hints=hints)) is passes
+    hints = {} if hint is None else {"same_host": hint, "different_host": hint}
+    spec = a_request_spec(scheduler_hints=hints)
+    assert SameHostFilter(scheduling_conf()).host_passes(state, spec) is same
+    assert DifferentHostFilter(scheduling_conf()).host_passes(state, spec) is different
