@@ -32,8 +32,7 @@ from rpc.version_caps import ConfiguredCap, OldestServices
 from scheduler.drivers.base import load_driver
 from scheduler.explain.trace import TraceBuilder
 from scheduler.hosts.host_store import HostStore
-from scheduler.hosts.instance_updates import InstanceInfo
-from scheduler.hosts.state_sync import StateSync
+from scheduler.hosts.state_sync import InstanceInfo, StateSync
 from scheduler.interface import SchedulerAPI
 from scheduler.plugins.plugin_timeouts import PluginTimedOut, PluginTimeouts
 from scheduler.request.expected_allocations import expected_allocations

@@ -10,10 +10,9 @@ from oslo_config import cfg
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.hosts import host_metrics
+from scheduler.hosts.host_metrics import MetricColumns, values_of
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable
-from scheduler.hosts.metric_columns import MetricColumns
 from scheduler.plugins.weight_setting import WeightSetting
 
 
@@ -54,4 +53,4 @@ class MetricsFilter(filters.BaseHostFilter):
 
 
 def _missing(metrics: Any, wanted: Set[str]) -> Set[str]:
-    return wanted - host_metrics.values_of(metrics, wanted).keys()
+    return wanted - values_of(metrics, wanted).keys()

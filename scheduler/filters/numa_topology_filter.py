@@ -16,8 +16,7 @@ from scheduler import filters
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.numa_fit import NumaFit
-from scheduler.hosts.numa_topology_cache import NumaTopologyCache
-from scheduler.hosts.numa_usage import offered, wanted_devices, wanted_topology
+from scheduler.hosts.numa_usage import NumaTopologyCache, offered, wanted_devices, wanted_topology
 
 _RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio")
 
@@ -76,7 +75,7 @@ class NUMATopologyFilter(filters.BaseHostFilter):
         pools = offered(host_state.pci_stats, allocation_request)
         return pools is host_state.pci_stats or self._fits(host_state, pools, _Question(spec))
 
-    def limits(self, host_state: HostState, spec: RequestSpec) -> dict[str, Any]:
+    def limits(self, host_state: HostState, spec: RequestSpec) -> dict[str, dict[str, float]]:
         if spec.numa_topology is None or self._readings.of(host_state.numa_topology) is None:
             return {}
         return {"numa_topology": _ratios(host_state)}

@@ -1,4 +1,4 @@
-"""NUMA cells and PCI devices used by the instances selected so far."""
+"""NUMA cells and PCI devices: what hosts report, and what the instances selected so far use."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from oslo_config import cfg
 from armillary import exception
 from objects import numa
 from objects.allocation_candidates import AllocationRequest
+from objects.numa import HostTopology
 from objects.pci import pci
 from objects.request_spec import RequestSpec
+
+RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio")
+"""Host attributes that limit overcommit in NUMA cells."""
 
 
 class HostTopologyDict(dict[str, Any]):
@@ -161,3 +165,35 @@ def offered(pools: Sequence[pci.Pool], allocations: AllocationRequest | None) ->
 def _claimed(pool: pci.Pool, allocations: AllocationRequest) -> int:
     claimed = allocations.get(pool["rp_uuid"], {}).get("resources", {})
     return min(int(pool.get("count", 1)), sum(claimed.values()))
+
+
+_REMEMBERED_MAX = 4096
+
+
+class NumaTopologyCache:
+    """Caches the topology parsed from a wire form, by object identity; equal forms share one.
+
+    A report remains the same object until the host reports again, so only new reports are parsed.
+    The cache is cleared when full. Thread-safe: at worst a report is parsed twice.
+    """
+
+    def __init__(self) -> None:
+        self._by_identity: dict[int, tuple[Mapping[str, Any], HostTopology | None]] = {}
+        self._by_text: dict[str, HostTopology | None] = {}
+
+    def of(self, plain: Mapping[str, Any] | None) -> HostTopology | None:
+        """Return the topology of a host; None if it reports none."""
+        if plain is None:
+            return None
+        if isinstance(plain, HostTopologyDict):  # created for this decision only
+            return plain.topology
+        known = self._by_identity.get(id(plain))
+        if known is None:
+            if len(self._by_identity) >= _REMEMBERED_MAX:
+                self._by_identity, self._by_text = {}, {}
+            text = repr(plain)
+            if text not in self._by_text:
+                self._by_text[text] = host_topology(plain)
+            # Keep a reference to the wire form, so that its id cannot be reused by another.
+            known = self._by_identity[id(plain)] = (plain, self._by_text[text])
+        return known[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -92,9 +92,19 @@ class StateSync:
             )
             self._ask(batch.cell_uuid)
 
-    def take_facts(self, facts: Mapping[str, Any]) -> None:
-        """Apply pushed metadata, unless it is older than the current one."""
-        self._set_facts(facts)
+    def take_facts(self, facts: Mapping[str, Any], *, is_newest: bool = False) -> None:
+        """Apply metadata, unless it is older than the current one; ``is_newest`` always is."""
+        made = ClusterMetadata.from_plain(facts)
+        with self._lock:
+            if self.has_facts and not is_newest and made.seq <= self._host_store.facts.seq:
+                return
+            self._host_store.set_facts(made)
+            self._tried = {_FACTS, *self._tried.intersection(made.enabled_cells)}
+            self._missing &= {_FACTS, *made.enabled_cells}
+            news = made.enabled_cells - self._tried
+        for cell_uuid in sorted(news):
+            self._ask(cell_uuid)
+        self._note_ready()
 
     def take_aggregates(
         self, changed: Iterable[Aggregate], removed: Iterable[str], seq: int | None
@@ -179,20 +189,7 @@ class StateSync:
         seq = self._host_store.facts.seq
         facts = self._super_conductor.get_cluster_metadata(admin_context())
         # A lower number than before means that the super conductor's database was restored.
-        self._set_facts(facts, is_newest=facts["seq"] < seq)
-
-    def _set_facts(self, facts: Mapping[str, Any], *, is_newest: bool = False) -> None:
-        made = ClusterMetadata.from_plain(facts)
-        with self._lock:
-            if self.has_facts and not is_newest and made.seq <= self._host_store.facts.seq:
-                return
-            self._host_store.set_facts(made)
-            self._tried = {_FACTS, *self._tried.intersection(made.enabled_cells)}
-            self._missing &= {_FACTS, *made.enabled_cells}
-            news = made.enabled_cells - self._tried
-        for cell_uuid in sorted(news):
-            self._ask(cell_uuid)
-        self._note_ready()
+        self.take_facts(facts, is_newest=facts["seq"] < seq)
 
     def _fetch_cell(self, cell_uuid: str) -> None:
         batch = self._host_states.get_host_states(
@@ -208,3 +205,55 @@ class StateSync:
             return "The super conductor"
         name = self._host_store.facts.cell_names.get(what, what)
         return f"Cell {name}'s conductor"
+
+
+class InstanceInfo:
+    """Applies created and deleted instances to the host store before the cell's push. Thread-safe.
+
+    A push overrides these updates. An unknown host, or one whose instances differ, means that a
+    push was missed: ``ask_cells`` requests it from the cells. If ``[filter_scheduler]
+    track_instance_changes`` is off, updates are ignored.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        host_store: HostStore,
+        ask_cells: Callable[[Iterable[str]], None],
+    ) -> None:
+        self._conf = conf
+        self._host_store = host_store
+        self._ask_cells = ask_cells
+
+    def update(self, hosts: Mapping[str, list[str]]) -> None:
+        """Add these instances to their hosts."""
+        if self._is_wanted(hosts):
+            self._ask_for(self._host_store.add_instances(hosts))
+
+    def delete(self, hosts: Mapping[str, list[str]]) -> None:
+        """Remove these instances from their hosts."""
+        if self._is_wanted(hosts):
+            self._ask_for(self._host_store.drop_instances(hosts))
+
+    def sync(self, hosts: Mapping[str, list[str]]) -> None:
+        """Compare the complete instance lists of hosts with what is known."""
+        if self._is_wanted(hosts):
+            self._ask_cells(self._host_store.cells_that_differ(hosts))
+
+    def _is_wanted(self, hosts: Any) -> bool:
+        """Return whether to apply an update: tracking is on and the format is valid."""
+        if not self._conf.filter_scheduler.track_instance_changes:
+            return False
+        is_sound = isinstance(hosts, Mapping) and all(
+            isinstance(uuids, list) and all(isinstance(uuid, str) for uuid in uuids)
+            for uuids in hosts.values()
+        )
+        if not is_sound:
+            LOG.warning("Ignored an instance update: expected a dict of host to list of UUIDs")
+        return is_sound
+
+    def _ask_for(self, unknown_hosts: set[str]) -> None:
+        if unknown_hosts:
+            LOG.debug("Instance update for unknown hosts: %s", sorted(unknown_hosts)[:10])
+            self._ask_cells(self._host_store.facts.enabled_cells)

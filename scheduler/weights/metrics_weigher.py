@@ -10,10 +10,9 @@ from oslo_config import cfg
 
 from objects.request_spec import RequestSpec
 from scheduler import weights
-from scheduler.hosts import host_metrics
+from scheduler.hosts.host_metrics import MetricColumns, values_of
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable
-from scheduler.hosts.metric_columns import MetricColumns
 from scheduler.plugins.loading import CannotDecide
 from scheduler.plugins.weight_setting import WeightSetting
 
@@ -92,7 +91,7 @@ class MetricsWeigher(weights.BaseHostWeigher):
 
 def _weight_or_missing(metrics: Any, multiplier: float, ratios: dict[str, float]) -> float | str:
     """Return a host's weight, or the name of the metric that it does not report."""
-    values = host_metrics.values_of(metrics, ratios)
+    values = values_of(metrics, ratios)
     total = 0.0
     for name, ratio in ratios.items():
         if name in values:

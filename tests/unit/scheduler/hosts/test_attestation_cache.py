@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.hosts.attestation_cache import Attestations
-from scheduler.hosts.attestation_client import AskFailed
+from scheduler.hosts.attestation_cache import AskFailed, Attestations
 from tests.fleets import Clock, scheduling_conf
 
 

@@ -19,8 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from oslo_config import cfg
 
-from scheduler.hosts.attestation_cache import Attestations
-from scheduler.hosts.attestation_client import AskFailed, AttestationService
+from scheduler.hosts.attestation_cache import AskFailed, Attestations, AttestationService
 from tests.fleets import scheduling_conf
 
 NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "stand-in")])

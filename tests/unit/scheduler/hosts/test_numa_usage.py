@@ -11,10 +11,17 @@ from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from scheduler.filters.pci_passthrough_filter import PciPassthroughFilter
+from scheduler.hosts import numa_usage
 from scheduler.hosts.cached_hosts import ReportedUsage
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
-from scheduler.hosts.numa_usage import CellDemand, host_topology, offered
+from scheduler.hosts.numa_usage import (
+    CellDemand,
+    HostTopologyDict,
+    NumaTopologyCache,
+    host_topology,
+    offered,
+)
 from tests.fixtures.numa_fleets import a_guest, a_host_topology, a_pci_request, a_pool
 from tests.fleets import a_request_spec, scheduling_conf
 
@@ -118,3 +125,32 @@ def test_a_claim_decides_which_devices_are_offered() -> None:
     assert offered(pools, {"host": {"resources": {"VCPU": 1}}}) is pools
     found = offered(pools, {"a": {"resources": {"CUSTOM_DEVICE": 1}}})
     assert [pool["count"] for pool in found] == [1, 0, 2]
+
+
+PLAIN = a_host_topology().to_plain()
+
+
+def test_equal_reports_are_one_topology() -> None:
+    """None and nonsense are none."""
+    readings = NumaTopologyCache()
+    plains = [PLAIN, copy.deepcopy(PLAIN), None, {"cells": 7}, {"cells": 7}]
+    first, second, *none = [readings.of(plain) for plain in plains]
+    assert first == a_host_topology()
+    assert second is first
+    assert none == [None] * 3
+
+
+def test_what_was_made_for_a_decision_is_not_kept() -> None:
+    """It has its topology with it."""
+    readings = NumaTopologyCache()
+    made = HostTopologyDict(a_host_topology())
+    assert readings.of(made) is made.topology
+    assert not readings._by_identity
+
+
+def test_old_reports_are_forgotten() -> None:
+    """Few hosts report much in time."""
+    readings = NumaTopologyCache()
+    for _ in range(2 * numa_usage._REMEMBERED_MAX):
+        readings.of(copy.copy(PLAIN))
+    assert len(readings._by_identity) <= numa_usage._REMEMBERED_MAX
