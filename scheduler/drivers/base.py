@@ -45,6 +45,10 @@ class SchedulerDriver(abc.ABC):
         self._rng = rng
         self._clock = clock
         self._now = now
+        self._prepare()
+
+    def _prepare(self) -> None:  # noqa: B027 - most drivers need nothing
+        """Load plugins and create parts at the end of construction; raise as ``load_driver``."""
 
     @abc.abstractmethod
     def select_destinations(
@@ -93,7 +97,7 @@ def load_driver(
     clock: Callable[[], float],
     now: Callable[[], datetime],
 ) -> SchedulerDriver:
-    """Create the driver that ``[scheduler] driver`` names; raise as ``plugins.load``."""
+    """Create the driver that ``[scheduler] driver`` names; raise as ``loading.load``."""
 
     def make(each: type[SchedulerDriver]) -> SchedulerDriver:
         return each(conf, host_store=host_store, placement=placement, rng=rng, clock=clock, now=now)

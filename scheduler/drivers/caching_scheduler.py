@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import logging
-import random
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from typing import ClassVar
-
-from oslo_config import cfg
 
 from armillary import exception
 from objects.request_spec import RequestSpec
-from placement.interface import PlacementAPI
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts.cached_hosts import CachedHosts
 from scheduler.hosts.host_ledger import HostLedger
-from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import HostTable
 from scheduler.request import resource_query
 from scheduler.selection import responses
@@ -47,20 +41,9 @@ class CachingScheduler(FilterScheduler):
 
     uses_allocation_candidates: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        conf: cfg.ConfigOpts,
-        *,
-        host_store: HostStore,
-        placement: PlacementAPI,
-        rng: random.Random,
-        clock: Callable[[], float],
-        now: Callable[[], datetime],
-    ) -> None:
-        super().__init__(
-            conf, host_store=host_store, placement=placement, rng=rng, clock=clock, now=now
-        )
-        self._cache = CachedHosts(conf, host_store=host_store, clock=clock)
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._cache = CachedHosts(self._conf, host_store=self._host_store, clock=self._clock)
         missing = [
             name
             for name in CAPACITY_FILTERS

@@ -10,28 +10,23 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-import random
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
-from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext
 from objects.allocation_candidates import AllocationCandidates
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
-from placement.interface import PlacementAPI
 from scheduler import filters, request_filters, weights
 from scheduler.drivers.base import SchedulerDriver
 from scheduler.explain.trace import TraceBuilder
 from scheduler.filters import BaseHostFilter
 from scheduler.hosts.host_ledger import HostLedger, ledger_for
-from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.numa_usage import CellDemand
 from scheduler.hosts.tie_order import TieOrder
@@ -43,7 +38,6 @@ from scheduler.selection import rebuild_check, responses
 from scheduler.selection.assumed_placements import (
     AssumedPlacements,
     AssumedPlacementsView,
-    amounts_by_node,
 )
 from scheduler.selection.claim_batcher import ClaimBatcher
 from scheduler.selection.decision import Decision, GivenUp, Requester, Slot
@@ -81,27 +75,15 @@ class FilterScheduler(SchedulerDriver):
 
     uses_allocation_candidates: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        conf: cfg.ConfigOpts,
-        *,
-        host_store: HostStore,
-        placement: PlacementAPI,
-        rng: random.Random,
-        clock: Callable[[], float],
-        now: Callable[[], datetime],
-    ) -> None:
-        super().__init__(
-            conf, host_store=host_store, placement=placement, rng=rng, clock=clock, now=now
-        )
-        self._request_filters = request_filters.load_request_filters(conf)
-        self._filters = filters.load_filters(conf)
-        self._weighers = weights.load_weighers(conf)
+    def _prepare(self) -> None:
+        self._request_filters = request_filters.load_request_filters(self._conf)
+        self._filters = filters.load_filters(self._conf)
+        self._weighers = weights.load_weighers(self._conf)
         self._plugin_names = {*self._filters.names, *(type(w).__name__ for w in self._weighers)}
-        self._ties = TieOrder(rng)
+        self._ties = TieOrder(self._rng)
         self._lock = threading.Lock()  # selections in one batch are visible in the others
         self._assumed = AssumedPlacements()
-        self._claims = ClaimBatcher(placement, self._lock, clock=clock)
+        self._claims = ClaimBatcher(self._placement, self._lock, clock=self._clock)
         self._joint = JointDecisions(self._decide_alike)
 
     def select_destinations(
@@ -125,7 +107,11 @@ class FilterScheduler(SchedulerDriver):
     def select_many(self, requests: Sequence[SchedulingRequest]) -> list[Outcome]:
         decisions = self._decisions(requests)
         self._decide_and_claim(decisions)
-        crowded = [index for index, each in enumerate(decisions) if _may_find_room(each)]
+        crowded = [
+            index
+            for index, each in enumerate(decisions)
+            if each.is_blocked_by_others and isinstance(each.error, exception.NoValidHost)
+        ]
         if crowded:
             # The selections that blocked them may have failed to be claimed: retry once settled.
             self._assumed.wait_until_settled(_SETTLE_SECONDS_MAX)
@@ -173,13 +159,19 @@ class FilterScheduler(SchedulerDriver):
             first.spec = self._joint_spec(decisions)
             if first.spec.is_rebuild_check:
                 for decision in decisions:
-                    self._check_rebuild(decision, first.spec)
+                    decision.spec = first.spec
+                    with self._failing([decision]):
+                        decision.found = rebuild_check.check(
+                            decision,
+                            self._host_store.view_all(),
+                            self._filters,
+                            default_zone=self._conf.default_availability_zone,
+                        )
                 return
             view = self._assumed.begin()
             try:
                 ledger, request = self._find_hosts(first, view)
-                ledger = self._filter(first, ledger)
-                selector = self._weigh(first, ledger)
+                selector = self._weigh(first, self._filter(first, ledger))
             except BaseException:
                 self._assumed.end(view)
                 raise
@@ -211,19 +203,6 @@ class FilterScheduler(SchedulerDriver):
             )
         return spec
 
-    def _check_rebuild(self, decision: Decision, spec: RequestSpec) -> None:
-        try:
-            decision.found = rebuild_check.check(
-                self._host_store.view_all(),
-                self._filters,
-                spec,
-                decision.request.instance_uuids,
-                trace=decision.trace,
-                default_zone=self._conf.default_availability_zone,
-            )
-        except exception.NoValidHost as error:
-            decision.error = error
-
     # Hosts ----------------------------------------------------------------------------------------
 
     def _find_hosts(
@@ -233,9 +212,11 @@ class FilterScheduler(SchedulerDriver):
         candidates = self._ask_placement(decision)
         demand = CellDemand.of(decision.spec, self._conf)
         with self._lock, decision.trace.stage("hosts"):
-            ledger = ledger_for(candidates, self._host_store, self._ties, demand)
+            promised = self._assumed.amounts_for(view)
+            ledger = ledger_for(candidates, self._host_store, self._ties, demand, promised)
             decision.trace.known(len(ledger))
-            ledger = self._without_assumed(decision, ledger, view)
+            if promised:
+                ledger = self._without_full(decision, ledger)
         return ledger, candidates.request_builder()
 
     def _ask_placement(self, decision: Decision) -> AllocationCandidates:
@@ -256,19 +237,11 @@ class FilterScheduler(SchedulerDriver):
             trace.missed(nearest_misses(self._placement, decision.context, query))
         return candidates
 
-    def _without_assumed(
-        self, decision: Decision, ledger: HostLedger, view: AssumedPlacementsView
-    ) -> HostLedger:
-        """Apply other decisions' unclaimed selections; exclude the hosts that they fill."""
-        promised = amounts_by_node(self._assumed.all_for(view))
-        positions = ledger.hosts.positions_of(self._host_store.rows_of(promised))
-        if not positions or ledger.has_several_candidates:
-            return ledger
-        for uuid, position in positions.items():
-            ledger.assume_used(position, promised[uuid])
+    def _without_full(self, decision: Decision, ledger: HostLedger) -> HostLedger:
+        """Exclude the hosts that unclaimed selections of other decisions fill."""
         kept = np.flatnonzero(ledger.fit_mask())
         removed = len(ledger) - len(kept)
-        if not removed:
+        if not removed or ledger.has_several_candidates:
             return ledger
         decision.is_blocked_by_others = True
         reason = "reserved by other requests that are not claimed yet"
@@ -281,7 +254,7 @@ class FilterScheduler(SchedulerDriver):
         """Return the hosts that pass all filters; raise ``GivenUp`` if there is none."""
         decision.spec.instance_uuid = decision.slots[0].instance_uuid
         with decision.trace.stage("filters"):
-            ledger = self._filters.eligible(ledger, decision.spec, decision.trace.filtered)
+            ledger = self._filters.run(ledger, decision.spec, decision.trace.filtered)
         if len(ledger) == 0:
             raise GivenUp
         return ledger
@@ -465,7 +438,3 @@ class FilterScheduler(SchedulerDriver):
             return HostOffer(uuids, weighed, decision.trace.finished())
         assert decision.error is not None
         raise decision.error
-
-
-def _may_find_room(decision: Decision) -> bool:
-    return decision.is_blocked_by_others and isinstance(decision.error, exception.NoValidHost)

@@ -20,8 +20,8 @@ from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable, Mask
 from scheduler.hosts.usage import Positions
-from scheduler.plugins import loading, plugin_attributes, plugin_calls
-from scheduler.plugins.available import available_filters
+from scheduler.plugins import loading, plugin_calls
+from scheduler.plugins.loading import available_filters
 
 __all__ = ["BaseHostFilter", "FilterChain", "Mask", "load_filters", "per_distinct"]
 
@@ -31,6 +31,9 @@ _OPTION = "[filter_scheduler] enabled_filters"
 _TRUTHS = bool | np.bool_ | int  # built once: it is used for every host
 
 T = TypeVar("T")
+
+Limit = int | Mapping[str, float] | None
+"""A limit for the local claim: an amount, or the overcommit ratios of NUMA cells."""
 
 _Rule = tuple[str, str, Callable[[HostTable], Mask]]
 """Name, reason for exclusion, and predicate for the hosts to keep."""
@@ -104,7 +107,7 @@ class BaseHostFilter:
         """
         return None
 
-    def limits(self, host_state: HostState, spec: RequestSpec) -> dict[str, Any]:
+    def limits(self, host_state: HostState, spec: RequestSpec) -> Mapping[str, Limit]:
         """Return the limits that the selected host's agent enforces when it claims; default: none.
 
         The keys are fields of ``SchedulerLimits``. Called only for hosts that passed.
@@ -122,11 +125,15 @@ class FilterChain:
         self._explained_max = explained_max
         self.repeated = [f for f in filters if not f.run_filter_once_per_request]
         self.names = [type(f).__name__ for f in filters]
-        self._limiting = [f for f in filters if _has_limits(f)]
+        self._limiting = [f for f in filters if type(f).limits is not BaseHostFilter.limits]
 
     def run(self, ledger: HostLedger, spec: RequestSpec, report: Report) -> HostLedger:
-        """Return the hosts that pass all filters; stop at the first filter that leaves none."""
-        for each in self.filters:
+        """Return the hosts that the request allows and that pass all filters.
+
+        Stops at the first filter that leaves none. Forced hosts need to pass only for a rebuild.
+        """
+        ledger = preselect(ledger, spec, report)
+        for each in () if spec.is_forced and not spec.is_rebuild_check else self.filters:
             before = len(ledger)
             if before == 0:
                 break
@@ -141,11 +148,6 @@ class FilterChain:
                 ledger = ledger.take(kept)
             report(type(each).__name__, before, before - len(kept), reasons)
         return ledger
-
-    def eligible(self, ledger: HostLedger, spec: RequestSpec, report: Report) -> HostLedger:
-        """Return the hosts that the request allows and that pass; forced hosts need not pass."""
-        allowed = preselect(ledger, spec, report)
-        return allowed if spec.is_forced else self.run(allowed, spec, report)
 
     def for_rebuild(self) -> FilterChain:
         """Return a chain of only the filters that apply to a rebuild."""
@@ -162,7 +164,7 @@ class FilterChain:
         """
         if spec.is_forced:
             return None
-        found: dict[str, Any] = {}
+        found: dict[str, Limit] = {}
         for each in self._limiting:
             for name, limit in _limits_of(each, host_state, spec).items():
                 has_less = name in found and isinstance(limit, int) and found[name] < limit
@@ -184,7 +186,7 @@ def load_filters(conf: cfg.ConfigOpts) -> FilterChain:
         make=lambda each: each(conf),
         option=_OPTION,
     )
-    plugin_attributes.check(found, _OPTION)
+    loading.check_attributes(found, _OPTION)
     return FilterChain(found, explained_max=conf.scheduler.trace_explained_hosts_max)
 
 
@@ -312,12 +314,8 @@ def _keeps_a_candidate(
     )
 
 
-def _has_limits(each: BaseHostFilter) -> bool:
-    return type(each).limits is not BaseHostFilter.limits
-
-
-def _limits_of(each: BaseHostFilter, host_state: HostState, spec: RequestSpec) -> dict[str, Any]:
-    def ask() -> dict[str, Any]:
+def _limits_of(each: BaseHostFilter, host_state: HostState, spec: RequestSpec) -> dict[str, Limit]:
+    def ask() -> dict[str, Limit]:
         limits = dict(each.limits(host_state, spec))
         SchedulerLimits.from_values(**limits)  # raises for invalid values
         return limits

@@ -73,7 +73,7 @@ class CachedHosts:
         columns: dict[str, Column] = {name: hosts.column(name) for name in _COLUMNS}
         row_of = {uuid: row for row, uuid in enumerate(columns["uuid"])}
         with self._lock:
-            self._snapshot = dataclasses.replace(hosts.snapshot, columns=columns, demands=())
+            self._snapshot = dataclasses.replace(hosts.snapshot, columns=columns)
             self._row_of = row_of
             now = self._clock()
             self._placed = [placed for placed in self._placed if placed.until > now]
@@ -166,7 +166,7 @@ class ReportedUsage(Usage):
     def attributes(self) -> Figures:
         return {name: column.copy() for name, column in self._figures.items()}
 
-    def attributes_at(self, position: int) -> dict[str, Any]:
+    def attributes_at(self, position: int) -> dict[str, float]:
         return {name: column[position] for name, column in self._figures.items()}
 
     def candidate_at(self, position: int) -> int:

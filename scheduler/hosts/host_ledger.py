@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from objects.allocation_candidates import AllocationCandidates, AllocationRequest
 from scheduler.hosts.host_store import HostStore
-from scheduler.hosts.host_table import AddedInstances, Column, HostTable, Mask, Snapshot
-from scheduler.hosts.numa_usage import CellDemand, Cells, CellUsage
+from scheduler.hosts.host_table import AddedInstances, Column, HostTable, Mask
+from scheduler.hosts.numa_usage import RATIOS, CellDemand, Cells, CellUsage
 from scheduler.hosts.rows_by_id import NamedIds
 from scheduler.hosts.tie_order import TieOrder
-from scheduler.hosts.tree_usage import TreeUsage, hosts_and_offers
-from scheduler.hosts.usage import Positions, Usage
-
-_RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio")
+from scheduler.hosts.usage import Positions, TreeUsage, Usage, hosts_and_offers
 
 
 class HostLedger:
@@ -156,7 +152,7 @@ class HostLedger:
             position,
             instance_uuid,
             Cells(hosts.value("numa_topology", position), hosts.value("pci_stats", position)),
-            limits={name: hosts.value(name, position) for name in _RATIOS},
+            limits={name: hosts.value(name, position) for name in RATIOS},
             allocations=allocations,
         )
 
@@ -170,37 +166,31 @@ def ledger_for(
     host_store: HostStore,
     order: TieOrder,
     demand: CellDemand | None,
+    promised: Mapping[str, Mapping[str, int]],
 ) -> HostLedger:
     """Return the known hosts of placement's response, with the usage that it says.
 
     If ``demand`` is given, NUMA and device usage counts that was claimed and is not reported yet.
+    ``promised`` are the amounts of unclaimed selections, by node and class: they count as used,
+    unless hosts have several candidates.
     """
     usage: Usage
+    counts_demands = demand is not None
     if candidates.is_flat:
         named = None
         if candidates.provider_ids is not None and candidates.id_mapping is not None:
             named = NamedIds(candidates.provider_ids, candidates.id_mapping)
-        hosts, found = host_store.view(candidates.provider_uuids, named, order)
+        hosts, found = host_store.view(
+            candidates.provider_uuids, named, order, counts_demands=counts_demands
+        )
         usage = Usage.of_candidates(candidates, found)
     else:
         offers = hosts_and_offers(candidates)
-        hosts, found = host_store.view(list(offers), order=order)
+        hosts, found = host_store.view(list(offers), order=order, counts_demands=counts_demands)
         known = list(offers.values())
         usage = TreeUsage(candidates, [known[index] for index in found.tolist()])
-    if demand is not None and hosts.snapshot.demands:
-        snapshot = _with_claimed_cells(hosts.snapshot)
-        hosts = HostTable(snapshot, hosts.rows, hosts.loaded(slice(None)))
-    return HostLedger(hosts, usage, demand)
-
-
-def _with_claimed_cells(snapshot: Snapshot) -> Snapshot:
-    """Return a snapshot in which claimed but unreported NUMA and device usage counts."""
-    columns = dict(snapshot.columns)
-    shown = [list(columns[name]) for name in Cells._fields]
-    for row, demand in snapshot.demands:
-        limits = {name: float(columns[name][row]) for name in _RATIOS}
-        cells = demand.used_up(Cells(*(column[row] for column in shown)), limits, None)
-        for column, value in zip(shown, cells, strict=True):
-            column[row] = value
-    columns.update(zip(Cells._fields, shown, strict=True))
-    return dataclasses.replace(snapshot, columns=columns)
+    ledger = HostLedger(hosts, usage, demand)
+    if promised and not ledger.has_several_candidates:
+        for uuid, position in hosts.positions_of(host_store.rows_of(promised)).items():
+            ledger.assume_used(position, promised[uuid])
+    return ledger

@@ -16,8 +16,8 @@ from objects.hosts.host_states import HostStateBatch
 from scheduler.hosts import host_store_columns
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.host_store_columns import ReportedColumns
-from scheduler.hosts.host_table import HostTable, Numbers, Snapshot
-from scheduler.hosts.numa_usage import CellDemand
+from scheduler.hosts.host_table import Column, HostTable, Numbers, Snapshot
+from scheduler.hosts.numa_usage import RATIOS, CellDemand, Cells
 from scheduler.hosts.rows_by_id import NamedIds, RowsById
 from scheduler.hosts.tie_order import TieOrder
 from scheduler.hosts.usage import Positions
@@ -26,6 +26,8 @@ InstancesOfHosts = Mapping[str, Collection[str]]
 """Host -> UUIDs of instances."""
 
 _ROWS_MIN = 64
+_SHOWN = ("cell", "service_up", "num_instances", "num_io_ops", "in_flight")
+"""Columns that a table changes: silent cells are down, and claimed instances count."""
 
 
 class Outcome(enum.Enum):
@@ -165,24 +167,39 @@ class HostStore:
         node_uuids: Sequence[str],
         named: NamedIds | None = None,
         order: TieOrder | None = None,
+        *,
+        counts_demands: bool = False,
     ) -> tuple[HostTable, Positions]:
         """Return a table of the known nodes, and their indexes into ``node_uuids``.
 
         ``named`` are placement's numeric ids of the same nodes, which are faster to look up. Hosts
         are in the order of the nodes unless ``order`` is given. Hosts of a cell without a push for
-        ``service_down_time`` count as down.
+        ``service_down_time`` count as down. With ``counts_demands``, NUMA and device usage includes
+        what was claimed and is not reported yet.
         """
         with self._lock:
             self._forget_expired()
             rows = self._rows_by_id.find(named, node_uuids, self._row_of, self._version)
             self._in_snapshots.update(self._columns)
-            demands = [(each.row, each.needs) for each in self._demands.values()]
-            snapshot = Snapshot(dict(self._columns), tuple(self._cell_uuids), self._facts, demands)
+            columns = dict(self._columns)
+            snapshot = Snapshot(columns, tuple(self._cell_uuids), self._facts)
+            claimed = self._demands.values() if counts_demands else ()
+            demands = [(each.row, each.needs) for each in claimed]
             heard = self._by_cell(self._is_heard)
+        if demands:
+            columns.update(_with_claimed(columns, demands))
         known = np.flatnonzero(rows >= 0)
         if order is not None:
             known = known[order.arranged(rows[known])]
-        return _table(snapshot, rows[known], heard), known
+        rows = rows[known]
+        own = {name: columns[name][rows] for name in _SHOWN}  # type: ignore[call-overload]  # arrays
+        cell, in_flight = own["cell"], own.pop("in_flight")
+        enabled = [uuid in snapshot.facts.enabled_cells for uuid in snapshot.cells]
+        own["cell_enabled"] = np.array(enabled, np.bool_)[cell]
+        own["service_up"] &= heard[cell]
+        own["num_instances"] += in_flight
+        own["num_io_ops"] += in_flight
+        return HostTable(snapshot, rows, own), known
 
     def view_all(self) -> HostTable:
         """Return a table of all nodes, for drivers that do not query placement."""
@@ -311,7 +328,7 @@ class HostStore:
         uuid: str = self._columns["uuid"][row]
         return uuid
 
-    def _write(self, cell: _Cell, batch: HostStateBatch, values: dict[str, Any]) -> None:
+    def _write(self, cell: _Cell, batch: HostStateBatch, values: Mapping[str, Column]) -> None:
         if not batch.node_uuids:
             return
         rows = [self._row_for(cell, uuid) for uuid in batch.node_uuids]
@@ -420,23 +437,14 @@ def _places(texts: list[str], text: str) -> Iterator[int]:
             yield place
 
 
-def _table(snapshot: Snapshot, rows: Positions, heard: Numbers) -> HostTable:
-    def numbers(name: str) -> Numbers:
-        column: Numbers = snapshot.columns[name]  # type: ignore[assignment]  # not a list
-        return column[rows]
-
-    cell, in_flight = numbers("cell"), numbers("in_flight")
-    enabled = np.fromiter(
-        (uuid in snapshot.facts.enabled_cells for uuid in snapshot.cells), np.bool_
-    )
-    return HostTable(
-        snapshot,
-        rows,
-        {
-            "cell": cell,
-            "cell_enabled": enabled[cell],
-            "service_up": numbers("service_up") & heard[cell],
-            "num_instances": numbers("num_instances") + in_flight,
-            "num_io_ops": numbers("num_io_ops") + in_flight,
-        },
-    )
+def _with_claimed(
+    columns: Mapping[str, Column], demands: Iterable[tuple[int, CellDemand]]
+) -> dict[str, Column]:
+    """Return the NUMA and device columns with the demands of instances on rows counted as used."""
+    shown = [list(columns[name]) for name in Cells._fields]
+    for row, demand in demands:
+        limits = {name: float(columns[name][row]) for name in RATIOS}
+        cells = demand.used_up(Cells(*(column[row] for column in shown)), limits, None)
+        for column, value in zip(shown, cells, strict=True):
+            column[row] = value
+    return dict(zip(Cells._fields, shown, strict=True))

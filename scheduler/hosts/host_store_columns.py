@@ -53,13 +53,13 @@ class ReportedColumns:
     def __init__(self) -> None:
         self._pools: dict[str, dict[str, Any]] = {}
 
-    def read(self, batch: HostStateBatch, *, nodes_known: int) -> dict[str, Any]:
+    def read(self, batch: HostStateBatch, *, nodes_known: int) -> dict[str, Column]:
         """Return the names and all attributes, with one value per node of the batch.
 
         Raises ``Invalid`` for columns of different lengths.
         """
         count = len(batch.node_uuids)
-        values: dict[str, Any] = {
+        values: dict[str, Column] = {
             "uuid": batch.node_uuids,
             "host": batch.hosts,
             "nodename": batch.nodes,
@@ -78,7 +78,7 @@ class ReportedColumns:
                 )
         return values
 
-    def _converted(self, attribute: HostAttribute, values: list[Any]) -> Any:
+    def _converted(self, attribute: HostAttribute, values: list[Any]) -> Column:
         if attribute.kind in DTYPES:
             return _numbers(attribute, values)
         if attribute.collector is Collector.DRIVER:

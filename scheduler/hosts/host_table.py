@@ -16,7 +16,6 @@ from objects.hosts import host_attributes
 from objects.hosts.host_attributes import HostAttribute, Kind
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.numa_usage import CellDemand
 from scheduler.hosts.packed_uuids import which_have_any
 from scheduler.hosts.usage import Positions
 from scheduler.plugins import plugin_calls
@@ -34,14 +33,12 @@ class Snapshot:
     """All hosts known to a scheduler at one moment; immutable.
 
     ``columns`` holds the host attributes, ``uuid``, ``host``, ``nodename``, the index ``cell`` into
-    ``cells`` (UUIDs), and ``in_flight_uuids``, the claimed but unreported instances. ``demands``
-    are the claimed NUMA resources and devices that agents do not count yet, with their rows.
+    ``cells`` (UUIDs), and ``in_flight_uuids``, the claimed but unreported instances.
     """
 
     columns: Mapping[str, Column]
     cells: tuple[str, ...]
     facts: ClusterMetadata
-    demands: Sequence[tuple[int, CellDemand]] = ()
 
 
 class AddedInstances:

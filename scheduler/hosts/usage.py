@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Self
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,11 @@ from objects.allocation_candidates import AllocationCandidates, AllocationReques
 Positions = npt.NDArray[np.int64]
 
 
-def _of_vcpu(total: Any, reserved: Any, used: Any, ratio: Any) -> dict[str, Any]:
+Amount = TypeVar("Amount", float, npt.NDArray[Any])
+"""A number of one host, or an array with one for each host."""
+
+
+def _of_vcpu(total: Amount, reserved: Amount, used: Amount, ratio: Amount) -> dict[str, Amount]:
     return {
         "vcpus_total": total,
         "vcpus_used": used + reserved,
@@ -21,7 +26,9 @@ def _of_vcpu(total: Any, reserved: Any, used: Any, ratio: Any) -> dict[str, Any]
     }
 
 
-def _of_memory_mb(total: Any, reserved: Any, used: Any, ratio: Any) -> dict[str, Any]:
+def _of_memory_mb(
+    total: Amount, reserved: Amount, used: Amount, ratio: Amount
+) -> dict[str, Amount]:
     return {
         "total_usable_ram_mb": total,
         "free_ram_mb": total - reserved - used,
@@ -29,7 +36,7 @@ def _of_memory_mb(total: Any, reserved: Any, used: Any, ratio: Any) -> dict[str,
     }
 
 
-def _of_disk_gb(total: Any, reserved: Any, used: Any, ratio: Any) -> dict[str, Any]:
+def _of_disk_gb(total: Amount, reserved: Amount, used: Amount, ratio: Amount) -> dict[str, Amount]:
     return {
         "total_usable_disk_gb": total,
         "free_disk_mb": (total - reserved - used) * 1024,
@@ -38,12 +45,34 @@ def _of_disk_gb(total: Any, reserved: Any, used: Any, ratio: Any) -> dict[str, A
     }
 
 
-# Host attributes derived from an inventory and its usage, for one host or arrays.
-_ATTRIBUTES_OF: dict[str, Callable[[Any, Any, Any, Any], dict[str, Any]]] = {
+class _Derive(Protocol):
+    """Derives host attributes from an inventory and its usage, for one host or for arrays."""
+
+    def __call__(
+        self, total: Amount, reserved: Amount, used: Amount, ratio: Amount
+    ) -> dict[str, Amount]: ...
+
+
+_ATTRIBUTES_OF: dict[str, _Derive] = {
     "VCPU": _of_vcpu,
     "MEMORY_MB": _of_memory_mb,
     "DISK_GB": _of_disk_gb,
 }
+
+
+class Inventories(NamedTuple):
+    """Inventories of n hosts and their usage, as (n, k) arrays for k classes."""
+
+    total: npt.NDArray[np.int64]
+    reserved: npt.NDArray[np.int64]
+    used: npt.NDArray[np.int64]
+    ratio: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, candidates: AllocationCandidates, chosen: Positions) -> Self:
+        """Return copies for some candidates, by index."""
+        given = (candidates.total, candidates.reserved, candidates.used, candidates.ratio)
+        return cls(*(each[chosen] for each in given))
 
 
 class Usage:
@@ -56,20 +85,13 @@ class Usage:
         self,
         classes: list[str],
         amounts: npt.NDArray[np.int64],
-        *,
         candidates: Positions,
-        total: npt.NDArray[np.int64],
-        reserved: npt.NDArray[np.int64],
-        used: npt.NDArray[np.int64],
-        ratio: npt.NDArray[np.float64],
+        inventories: Inventories,
     ) -> None:
         self._classes = classes
         self._amounts = amounts
         self._candidates = candidates
-        self._total = total
-        self._reserved = reserved
-        self._used = used
-        self._ratio = ratio
+        self._total, self._reserved, self._used, self._ratio = inventories
         self._capacity: npt.NDArray[np.float64] | None = None
         by_all = amounts if amounts.ndim == 1 else amounts.min(axis=0, initial=1)
         self._known = [
@@ -81,27 +103,14 @@ class Usage:
     @classmethod
     def of_candidates(cls, candidates: AllocationCandidates, chosen: Positions) -> Self:
         """Return the usage of some candidates, by index."""
-        return cls(
-            candidates.resource_classes,
-            candidates.amounts,
-            candidates=chosen,
-            total=candidates.total[chosen],
-            reserved=candidates.reserved[chosen],
-            used=candidates.used[chosen],
-            ratio=candidates.ratio[chosen],
-        )
+        inventories = Inventories.of(candidates, chosen)
+        return cls(candidates.resource_classes, candidates.amounts, chosen, inventories)
 
     def take(self, positions: Positions) -> Usage:
         """Return the usage of some of these hosts."""
-        return Usage(
-            self._classes,
-            self._amounts,
-            candidates=self._candidates[positions],
-            total=self._total[positions],
-            reserved=self._reserved[positions],
-            used=self._used[positions],
-            ratio=self._ratio[positions],
-        )
+        figures = (self._total, self._reserved, self._used, self._ratio)
+        inventories = Inventories(*(each[positions] for each in figures))
+        return Usage(self._classes, self._amounts, self._candidates[positions], inventories)
 
     def attributes(self) -> dict[str, npt.NDArray[Any]]:
         """Return the derived host attributes, one array each."""
@@ -116,9 +125,9 @@ class Usage:
             columns.update({name: np.array(column) for name, column in derived.items()})
         return columns
 
-    def attributes_at(self, position: int) -> dict[str, Any]:
+    def attributes_at(self, position: int) -> dict[str, float]:
         """Return the derived host attributes of one host."""
-        values: dict[str, Any] = {}
+        values: dict[str, float] = {}
         figures = (self._total, self._reserved, self._used, self._ratio)
         total, reserved, used, ratio = (each[position].tolist() for each in figures)
         for index, derive in self._known:
@@ -183,3 +192,130 @@ class Usage:
 
     def _amounts_at(self, position: int | slice) -> npt.NDArray[np.int64]:
         return self._amounts
+
+
+_Takes = dict[str, npt.NDArray[np.int64]]
+"""Provider -> amounts that a candidate uses, by class."""
+
+
+def hosts_and_offers(candidates: AllocationCandidates) -> dict[str, list[int]]:
+    """Return host -> indexes of its candidates, both in placement's order."""
+    offers: dict[str, list[int]] = defaultdict(list)
+    for index, uuid in enumerate(candidates.provider_uuids):
+        offers[uuid].append(index)
+    return offers
+
+
+class TreeUsage(Usage):
+    """Each host is represented by the first of its candidates that fits.
+
+    Candidates of a host that use the same class of the same provider reduce each other's capacity.
+    Candidates of other hosts are not considered: if they claim first, placement refuses the claim.
+    """
+
+    def __init__(self, candidates: AllocationCandidates, offers: Sequence[list[int]]) -> None:
+        first = np.array([offer[0] for offer in offers], np.int64)
+        super().__init__(
+            candidates.resource_classes,
+            candidates.amounts,
+            first,
+            Inventories.of(candidates, first),
+        )
+        self._answer = candidates
+        self._offers = [list(offer) for offer in offers]
+        self._request = candidates.request_builder()
+        self._used_of: dict[int, npt.NDArray[np.int64]] = {}  # where it differs from the response
+        self._takes_of: dict[int, _Takes] = {}
+        self._withdrawn: dict[int, dict[str, set[int]]] = {}  # by the filter that rejected them
+
+    def take(self, positions: Positions) -> TreeUsage:
+        return TreeUsage(
+            self._answer,
+            [self._open(position) or self._offers[position] for position in positions.tolist()],
+        )
+
+    def add(self, position: int) -> int:
+        candidate = self.candidate_at(position)
+        self._change(position, candidate, 1)
+        return candidate
+
+    def subtract(self, position: int, candidate: int) -> None:
+        self._change(position, candidate, -1)
+
+    def refuse(self, position: int, candidate: int) -> bool:
+        offers = self._offers[position]
+        if candidate in offers:
+            offers.remove(candidate)
+        return bool(self._open(position))
+
+    def prune(self, position: int, by: str, keep: Callable[[AllocationRequest], bool]) -> bool:
+        refused = {each for each in self._offers[position] if not keep(self._request(each))}
+        if refused or position in self._withdrawn:
+            self._withdrawn.setdefault(position, {})[by] = refused
+            self._move(position)
+        return bool(self._open(position))
+
+    @property
+    def has_several_candidates(self) -> bool:
+        return True
+
+    def allocations(self, candidate: int) -> AllocationRequest:
+        return self._request(candidate)
+
+    def _open(self, position: int) -> list[int]:
+        """Return the candidates of a host that no filter rejected."""
+        withdrawn = self._withdrawn.get(position)
+        if withdrawn is None:
+            return self._offers[position]
+        refused = set[int]().union(*withdrawn.values())
+        return [each for each in self._offers[position] if each not in refused]
+
+    def _change(self, position: int, candidate: int, sign: int) -> None:
+        for other in self._offers[position]:
+            if (shared := self._shared(candidate, other)).any():
+                self._used_of[other] = self._now_used(other) + sign * shared
+        self._move(position)
+
+    def _move(self, position: int) -> None:
+        """Represent a host by its first candidate that fits, or else by its last."""
+        for candidate in self._open(position):
+            self._stand_for(position, candidate)
+            if self.fits(position):
+                return
+
+    def _stand_for(self, position: int, candidate: int) -> None:
+        self._candidates[position] = candidate
+        self._total[position] = self._answer.total[candidate]
+        self._reserved[position] = self._answer.reserved[candidate]
+        self._used[position] = self._now_used(candidate)
+        self._ratio[position] = self._answer.ratio[candidate]
+        if self._capacity is not None:
+            own = self._total[position] - self._reserved[position]
+            self._capacity[position] = own * self._ratio[position]
+
+    def _amounts_at(self, position: int | slice) -> npt.NDArray[np.int64]:
+        """Return the requested amounts there, which differ between hosts in merged responses."""
+        amounts = self._answer.amounts
+        return amounts if amounts.ndim == 1 else amounts[self._candidates[position]]
+
+    def _now_used(self, candidate: int) -> npt.NDArray[np.int64]:
+        return self._used_of.get(candidate, self._answer.used[candidate])
+
+    def _shared(self, candidate: int, other: int) -> npt.NDArray[np.int64]:
+        """Return the amounts of a candidate on providers and classes that the other also uses."""
+        amounts = np.zeros(len(self._classes), np.int64)
+        others = self._takes(other)
+        for provider, taken in self._takes(candidate).items():
+            if provider in others:
+                amounts += np.where(others[provider] > 0, taken, 0)
+        return amounts
+
+    def _takes(self, candidate: int) -> _Takes:
+        if candidate not in self._takes_of:
+            self._takes_of[candidate] = {
+                provider: np.array(
+                    [taken["resources"].get(name, 0) for name in self._classes], np.int64
+                )
+                for provider, taken in self._request(candidate).items()
+            }
+        return self._takes_of[candidate]

@@ -1,16 +1,17 @@
-"""Plugin loading by entry point or class path."""
+"""Plugins: which are available, loading by entry point or class path, and checks at startup."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import stevedore
 
 from armillary import exception
+from scheduler.hosts.host_state import READABLE
 
 T = TypeVar("T")
 
@@ -108,3 +109,83 @@ def _imported(path: str, name: str, option: str) -> Any:
 
 def _one_line(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+ALL_FILTERS = frozenset(
+    {"all_filters", "scheduler.filters.all_filters", "nova.scheduler.filters.all_filters"}
+)
+"""Spellings of every entry point, which is not imported for it. Nova's is accepted so that its
+documented settings can be copied."""
+
+OPTION = "[filter_scheduler] available_filters"
+
+
+def available_filters(namespace: str, entries: Sequence[str], base: type[T]) -> Available[T]:
+    """Return what ``entries`` make available by name; a class replaces an entry point.
+
+    Without any of ``ALL_FILTERS``, entry points are not available. Raises ``ConfigurationError``
+    for an entry that cannot be imported, or provides anything but subclasses of ``base``.
+    """
+    classes = {
+        each.__name__: each
+        for entry in entries
+        if entry not in ALL_FILTERS
+        for each in _classes(entry, base)
+        if not each.__name__.startswith("_")
+    }
+    points = entry_points(namespace) if ALL_FILTERS.intersection(entries) else {}
+    return {**points, **classes}
+
+
+def _classes(entry: str, base: type[T]) -> Iterator[type[T]]:
+    found = _import_entry(entry)
+    if not isinstance(found, type):
+        found = _called(found, entry)
+    for each in found if isinstance(found, list | tuple | set | frozenset) else [found]:
+        if not (isinstance(each, type) and issubclass(each, base)):
+            raise exception.ConfigurationError(
+                reason=f"{OPTION}: '{entry}' provides {each!r}, which is not a subclass of "
+                f"{base.__module__}.{base.__qualname__}"
+            )
+        yield each
+
+
+def _import_entry(entry: str) -> Any:
+    module, _separator, name = entry.replace(":", ".").rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except Exception as error:  # importing a module can raise anything
+        raise exception.ConfigurationError(
+            reason=f"{OPTION}: '{entry}' is neither all_filters nor an importable path: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _called(found: Callable[[], Any], entry: str) -> Any:
+    try:
+        return found()
+    except Exception as error:  # the callable can raise anything
+        raise exception.ConfigurationError(
+            reason=f"{OPTION}: calling '{entry}' failed: {type(error).__name__}: {error}"
+        ) from error
+
+
+class UsesAttributes(Protocol):
+    """A plugin that declares the host attributes it reads."""
+
+    @property
+    def host_attributes(self) -> tuple[str, ...]: ...
+
+
+def check_attributes(plugins: Iterable[UsesAttributes], option: str) -> None:
+    """Raise ``ConfigurationError`` with undeclared attributes and the plugins that read them."""
+    missing = [
+        f"{type(each).__name__} uses {', '.join(unknown)}"
+        for each in plugins
+        if (unknown := [name for name in each.host_attributes if name not in READABLE])
+    ]
+    if missing:
+        raise exception.ConfigurationError(
+            reason=f"{option}: {'; '.join(missing)}, but objects.hosts.host_attributes does not "
+            "declare this, so no agent reports it"
+        )

@@ -92,12 +92,18 @@ class AssumedPlacements:
             live = [each for each in self._latest.values() if each.since > known]
             return [*live, *(each for each in self._settled if each.since > known)]
 
-    def all_for(self, view: AssumedPlacementsView) -> list[AssumedPlacement]:
-        """Return all selections that placement's response may not include."""
+    def amounts_for(self, view: AssumedPlacementsView) -> dict[str, dict[str, int]]:
+        """Return node -> class -> amount of what placement's response may not include."""
         with self._changed:
             settled = [each for each in self._settled if (each.until or 0) > view.start]
             view.start = self._count
-            return [*self._latest.values(), *settled]
+            placements = [*self._latest.values(), *settled]
+        found: dict[str, dict[str, int]] = defaultdict(dict)
+        for placement in placements:
+            of_node = found[placement.node_uuid]
+            for name, amount in placement.amounts.items():
+                of_node[name] = of_node.get(name, 0) + amount
+        return found
 
     def wait_until_settled(self, seconds: float) -> None:
         """Wait until all currently unclaimed selections are settled, at most ``seconds``."""
@@ -115,13 +121,3 @@ class AssumedPlacements:
             placement.until = self._count
             if self._views:
                 self._settled.append(placement)
-
-
-def amounts_by_node(placements: Iterable[AssumedPlacement]) -> dict[str, dict[str, int]]:
-    """Return node -> class -> amount."""
-    found: dict[str, dict[str, int]] = defaultdict(dict)
-    for placement in placements:
-        of_node = found[placement.node_uuid]
-        for name, amount in placement.amounts.items():
-            of_node[name] = of_node.get(name, 0) + amount
-    return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from armillary import exception
 from armillary.context import RequestContext
@@ -77,12 +78,7 @@ class ClaimBatcher:
             if len(group) == 1:
                 return [error]
             return [self._claim_all([each])[0] for each in group]  # find the invalid request
-        return [list(_take(results, len(some))) for _, some in group]
-
-
-def _take(results: Iterator[AnyResult], count: int) -> Iterator[AnyResult]:
-    for _ in range(count):
-        yield next(results)
+        return [list(itertools.islice(results, len(some))) for _, some in group]
 
 
 def _claim_for(decision: Decision, slot: Slot) -> Claim:

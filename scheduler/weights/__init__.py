@@ -21,7 +21,7 @@ from scheduler.hosts.aggregate_metadata import NumberOverride
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable, Mask, Numbers
 from scheduler.hosts.usage import Positions
-from scheduler.plugins import loading, plugin_attributes, plugin_calls
+from scheduler.plugins import loading, plugin_calls
 
 NAMESPACE = "armillary.scheduler.weighers"
 ALL = frozenset(
@@ -138,7 +138,7 @@ def load_weighers(conf: cfg.ConfigOpts) -> list[BaseHostWeigher]:
         names += [name for name in available if name not in names]
     option = "[filter_scheduler] weight_classes"
     found = loading.load(available, names, BaseHostWeigher, make=make, option=option)
-    plugin_attributes.check(found, option)
+    loading.check_attributes(found, option)
     return found
 
 

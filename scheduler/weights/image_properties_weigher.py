@@ -52,7 +52,9 @@ class ImagePropertiesWeigher(weights.BaseHostWeigher):
         return super().multipliers(hosts)
 
     def host_weight(self, host_state: HostState, spec: RequestSpec) -> float:
-        return _weight(host_state.instance_image_properties, self._wanted(spec))
+        counts = host_state.instance_image_properties
+        wanted = self._wanted(spec).items()
+        return float(sum(_count(counts, key) * ratio for key, ratio in wanted))
 
     def host_weights(self, hosts: HostTable, spec: RequestSpec) -> weights.Numbers:
         found = np.zeros(len(hosts))
@@ -90,10 +92,6 @@ class _Counts:
             if len(self._derived) > _PROPERTIES_MAX:
                 del self._derived[next(iter(self._derived))]
         return self._reports.numbers(hosts, derived)
-
-
-def _weight(counts: Any, wanted: dict[str, float]) -> float:
-    return float(sum(_count(counts, key) * ratio for key, ratio in wanted.items()))
 
 
 def _count(counts: Any, key: str) -> float:

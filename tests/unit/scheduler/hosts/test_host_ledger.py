@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scheduler.hosts.host_ledger import HostLedger
-from scheduler.hosts.usage import Usage
+from scheduler.hosts.usage import Inventories, Usage
 from tests.fleets import a_host, a_table, some_hosts
 
 
@@ -15,11 +15,13 @@ def a_usage(used_mb: list[int], *, asked_mb: int = 1000, total_mb: int = 4000) -
     return Usage(
         ["MEMORY_MB"],
         np.array([asked_mb]),
-        candidates=np.arange(count),
-        total=np.full((count, 1), total_mb),
-        reserved=np.full((count, 1), 500),
-        used=np.array(used_mb).reshape(count, 1),
-        ratio=np.full((count, 1), 1.0),
+        np.arange(count),
+        Inventories(
+            total=np.full((count, 1), total_mb),
+            reserved=np.full((count, 1), 500),
+            used=np.array(used_mb).reshape(count, 1),
+            ratio=np.full((count, 1), 1.0),
+        ),
     )
 
 

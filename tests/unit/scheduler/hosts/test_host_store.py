@@ -7,6 +7,8 @@ import pytest
 
 from armillary import exception
 from objects.hosts.host_states import HostStateBatch
+from objects.pci import pci
+from objects.pci.pci import PciRequest
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_store import HostStore, Outcome
 from scheduler.hosts.numa_usage import CellDemand
@@ -280,20 +282,21 @@ def test_a_claimed_instance_that_is_never_reported_is_forgotten() -> None:
     assert fleet.view([host.uuid])[0].num_instances.tolist() == [0]
 
 
-@pytest.fixture
-def demand() -> CellDemand:
-    return CellDemand(topology=None, requests=())
+POOL = {"vendor_id": "8086", "product_id": "10ed", "dev_type": "type-PCI", "numa_node": 0}
+DEVICES = [{**POOL, "count": 9}]
+DEMAND = CellDemand(None, (PciRequest("nic", 1, ({"vendor_id": "8086"},)),))
 
 
 def demands_of(fleet: HostStore, *hosts: Host) -> int:
-    table, _known = fleet.view([host.uuid for host in hosts])
-    return len(table.snapshot.demands)
+    """Return the number of devices that are shown as used, of hosts that report all as free."""
+    table, _known = fleet.view([host.uuid for host in hosts], counts_demands=True)
+    return sum(9 - pci.count_free(pools) for pools in table.pci_stats)
 
 
-def test_claimed_devices_count_until_the_agent_counts_them(demand: CellDemand) -> None:
+def test_claimed_devices_count_until_the_agent_counts_them() -> None:
     """The cell reports an instance when its build starts, which is before its agent places it."""
-    fleet = a_fleet([host := a_host(placed_instances=[])])
-    fleet.remember([(host.uuid, "a")], demand)
+    fleet = a_fleet([host := a_host(pci_stats=DEVICES, placed_instances=[])])
+    fleet.remember([(host.uuid, "a")], DEMAND)
     host.values.update(num_instances=1, instance_uuids=["a"])
     fleet.apply(a_batch([host], first_seq=1, last_seq=2))
     assert demands_of(fleet, host) == 1
@@ -302,64 +305,65 @@ def test_claimed_devices_count_until_the_agent_counts_them(demand: CellDemand) -
     assert demands_of(fleet, host) == 0
 
 
-def test_claimed_devices_count_until_the_instance_leaves_its_host(demand: CellDemand) -> None:
+def test_claimed_devices_count_until_the_instance_leaves_its_host() -> None:
     """Its build failed after it was reported."""
-    fleet = a_fleet([host := a_host(placed_instances=[])])
-    fleet.remember([(host.uuid, "a")], demand)
+    fleet = a_fleet([host := a_host(pci_stats=DEVICES, placed_instances=[])])
+    fleet.remember([(host.uuid, "a")], DEMAND)
     for last_seq, uuids, counted in ((2, [], 1), (3, ["a"], 1), (4, [], 0)):
         host.values.update(num_instances=len(uuids), instance_uuids=uuids)
         fleet.apply(a_batch([host], first_seq=last_seq - 1, last_seq=last_seq))
         assert demands_of(fleet, host) == counted
 
 
-def test_claimed_devices_count_after_an_update_of_the_instance(demand: CellDemand) -> None:
+def test_claimed_devices_count_after_an_update_of_the_instance() -> None:
     """Its agent says that it is there before it reports its devices."""
-    fleet = a_fleet([host := a_host(placed_instances=[])])
-    fleet.remember([(host.uuid, "a")], demand)
+    fleet = a_fleet([host := a_host(pci_stats=DEVICES, placed_instances=[])])
+    fleet.remember([(host.uuid, "a")], DEMAND)
     fleet.add_instances({"host1": ["a"]})
     assert demands_of(fleet, host) == 1
 
 
-def test_claimed_devices_of_a_deleted_instance_count_until_the_next_report(
-    demand: CellDemand,
-) -> None:
+def test_claimed_devices_of_a_deleted_instance_count_until_the_next_report() -> None:
     """A report made before the deletion may come after it, with the devices in use."""
-    fleet = a_fleet([host := a_host(placed_instances=[])])
-    fleet.remember([(host.uuid, "a")], demand)
+    fleet = a_fleet([host := a_host(pci_stats=DEVICES, placed_instances=[])])
+    fleet.remember([(host.uuid, "a")], DEMAND)
     fleet.drop_instances({"host1": ["a"]})
     assert demands_of(fleet, host) == 1
     fleet.apply(a_batch([host], first_seq=1, last_seq=2))
     assert demands_of(fleet, host) == 0
 
 
-def test_claimed_devices_that_are_reported_elsewhere_are_free(demand: CellDemand) -> None:
+def test_claimed_devices_that_are_reported_elsewhere_are_free() -> None:
     """An alternate has the instance."""
-    first, second = some_hosts(2)
+    first, second = some_hosts(2, pci_stats=DEVICES)
     fleet = a_fleet([first, second])
-    fleet.remember([(first.uuid, "a")], demand)
+    fleet.remember([(first.uuid, "a")], DEMAND)
     second.values.update(num_instances=1, instance_uuids=["a"], placed_instances=[])
     fleet.apply(a_batch([second], first_seq=1, last_seq=2))
     assert demands_of(fleet, first, second) == 0
 
 
-def test_claimed_devices_of_an_agent_that_does_not_say_what_it_counts(demand: CellDemand) -> None:
+def test_claimed_devices_of_an_agent_that_does_not_say_what_it_counts() -> None:
     """An older agent is taken to count every instance of its host."""
-    fleet = a_fleet([host := a_host(placed_instances=None)])
-    fleet.remember([(host.uuid, "a")], demand)
+    fleet = a_fleet([host := a_host(pci_stats=DEVICES, placed_instances=None)])
+    fleet.remember([(host.uuid, "a")], DEMAND)
     host.values.update(num_instances=1, instance_uuids=["a"])
     fleet.apply(a_batch([host], first_seq=1, last_seq=2))
     assert demands_of(fleet, host) == 0
 
 
-def test_claimed_devices_are_free_after_their_time_or_with_their_host(demand: CellDemand) -> None:
+def test_claimed_devices_are_free_after_their_time_or_with_their_host() -> None:
     """What is never counted is not kept for ever."""
     clock = Clock()
     fleet = a_fleet(
-        [host := a_host(placed_instances=[]), other := a_host(placed_instances=[])],
+        [
+            host := a_host(pci_stats=DEVICES, placed_instances=[]),
+            other := a_host(pci_stats=DEVICES, placed_instances=[]),
+        ],
         clock=clock,
         conf=scheduling_conf(scheduler__claimed_instance_seconds=9),
     )
-    fleet.remember([(host.uuid, "a"), (other.uuid, "b")], demand)
+    fleet.remember([(host.uuid, "a"), (other.uuid, "b")], DEMAND)
     for each, uuid in ((host, "a"), (other, "b")):
         each.values.update(num_instances=1, instance_uuids=[uuid])
     fleet.apply(a_batch([host, other], first_seq=1, last_seq=2))

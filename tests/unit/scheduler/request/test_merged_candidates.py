@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from objects.allocation_candidates import AllocationCandidates
-from scheduler.hosts.tree_usage import TreeUsage, hosts_and_offers
+from scheduler.hosts.usage import TreeUsage, hosts_and_offers
 from scheduler.request.merged_candidates import join
 
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
-from scheduler.selection.assumed_placements import (
-    AssumedPlacement,
-    AssumedPlacements,
-    amounts_by_node,
-)
+from scheduler.selection.assumed_placements import AssumedPlacement, AssumedPlacements
 
 
-def a_choice(instance: str, node: str = "n1", **amounts: int) -> AssumedPlacement:
+def a_choice(instance: str, node: str | None = None, **amounts: int) -> AssumedPlacement:
+    node = node or f"on-{instance}"
     return AssumedPlacement(instance, node, {node: {"resources": amounts}})
 
 
@@ -25,7 +22,7 @@ def test_what_is_unclaimed_is_shown() -> None:
     unclaimed = AssumedPlacements()
     unclaimed.add([a_choice("a"), a_choice("b")])
     unclaimed.settle(["a"])
-    assert instances(unclaimed.all_for(unclaimed.begin())) == ["b"]
+    assert [*unclaimed.amounts_for(unclaimed.begin())] == ["on-b"]
 
 
 def test_what_was_settled_since_a_decision_began_is_shown_to_it() -> None:
@@ -34,8 +31,8 @@ def test_what_was_settled_since_a_decision_began_is_shown_to_it() -> None:
     unclaimed.add([a_choice("a")])
     view = unclaimed.begin()
     unclaimed.settle(["a"])
-    assert instances(unclaimed.all_for(view)) == ["a"]
-    assert instances(unclaimed.all_for(unclaimed.begin())) == []
+    assert [*unclaimed.amounts_for(view)] == ["on-a"]
+    assert [*unclaimed.amounts_for(unclaimed.begin())] == []
 
 
 def test_news_are_told_once() -> None:
@@ -43,7 +40,7 @@ def test_news_are_told_once() -> None:
     unclaimed = AssumedPlacements()
     unclaimed.add([a_choice("a")])
     view = unclaimed.begin()
-    unclaimed.all_for(view)
+    unclaimed.amounts_for(view)
     unclaimed.add([a_choice("b"), a_choice("c")])
     unclaimed.settle(["c"])
     assert instances(unclaimed.news(view)) == ["b", "c"]
@@ -57,7 +54,7 @@ def test_nothing_is_kept_without_a_request() -> None:
     unclaimed.add([a_choice("a")])
     unclaimed.settle(["a"])
     unclaimed.end(views[0])
-    assert instances(unclaimed.all_for(views[1])) == ["a"]
+    assert [*unclaimed.amounts_for(views[1])] == ["on-a"]
     unclaimed.end(views[1])
     assert unclaimed._settled == []
     assert unclaimed._views == set()
@@ -68,7 +65,7 @@ def test_another_choice_takes_the_place_of_the_first() -> None:
     unclaimed = AssumedPlacements()
     unclaimed.add([a_choice("a", "n1")])
     unclaimed.add([a_choice("a", "n2")])
-    assert [each.node_uuid for each in unclaimed.all_for(unclaimed.begin())] == ["n2"]
+    assert [*unclaimed.amounts_for(unclaimed.begin())] == ["n2"]
 
 
 def test_waiting_ends_when_all_is_settled_that_was_there() -> None:
@@ -95,5 +92,6 @@ def test_amounts_of_a_host_add_up() -> None:
     lent = AssumedPlacement(
         "c", "n1", {"n1": {"resources": {"VCPU": 4}}, "n9": {"resources": {"DISK_GB": 5}}}
     )
-    found = amounts_by_node([a_choice("a", VCPU=1, MEMORY_MB=2), a_choice("b", VCPU=1), lent])
-    assert found == {"n1": {"VCPU": 6, "MEMORY_MB": 2}}
+    unclaimed = AssumedPlacements()
+    unclaimed.add([a_choice("a", "n1", VCPU=1, MEMORY_MB=2), a_choice("b", "n1", VCPU=1), lent])
+    assert unclaimed.amounts_for(unclaimed.begin()) == {"n1": {"VCPU": 6, "MEMORY_MB": 2}}

@@ -19,7 +19,7 @@ from scheduler.filters.server_group_affinity_filter import ServerGroupAffinityFi
 from scheduler.filters.server_group_anti_affinity_filter import ServerGroupAntiAffinityFilter
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
-from scheduler.hosts.usage import Usage
+from scheduler.hosts.usage import Inventories, Usage
 from scheduler.selection.host_selector import (
     HostSelector,
     pick_alternates,
@@ -75,11 +75,13 @@ def with_memory(free: list[int], *, asked: int = 1, hosts: list[Host] | None = N
         Usage(
             ["MEMORY_MB"],
             np.array([asked]),
-            candidates=np.arange(count),
-            total=np.array(free).reshape(count, 1),
-            reserved=np.zeros((count, 1), dtype=np.int64),
-            used=np.zeros((count, 1), dtype=np.int64),
-            ratio=np.ones((count, 1)),
+            np.arange(count),
+            Inventories(
+                total=np.array(free).reshape(count, 1),
+                reserved=np.zeros((count, 1), dtype=np.int64),
+                used=np.zeros((count, 1), dtype=np.int64),
+                ratio=np.ones((count, 1)),
+            ),
         ),
     )
 

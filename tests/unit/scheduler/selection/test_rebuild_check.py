@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from armillary import exception
+from armillary.context import admin_context
 from objects.destinations import Destinations
 from objects.request_spec import REBUILD, Destination, RequestSpec
 from objects.traces.decision_trace import DecisionTrace
 from scheduler import filters
 from scheduler.explain.trace import TraceBuilder
+from scheduler.request.scheduling_request import SchedulingRequest
 from scheduler.selection import rebuild_check
-from tests.builders import a_uuid, an_image
+from scheduler.selection.decision import Decision, GivenUp, Slot
+from tests.builders import A_TIME, a_uuid, an_image
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf
 
 ENABLED = ["ComputeFilter", "RamFilter", "ImagePropertiesFilter", "IsolatedHostsFilter"]
@@ -24,29 +25,24 @@ def a_spec(**values: Any) -> RequestSpec:
     return a_request_spec(check_type=REBUILD, **values)
 
 
-def check(spec: RequestSpec, uuids: list[str] | None = None) -> Destinations:
+def a_decision(spec: RequestSpec, uuids: list[str]) -> Decision:
+    request = SchedulingRequest(admin_context("req-1"), spec, uuids, [1] * len(uuids))
+    trace = TraceBuilder(request_id="req-1", created_at=A_TIME, clock=lambda: 0.0, choices_max=10)
+    return Decision(request, spec, [Slot(uuid, 1) for uuid in uuids], trace, alternates_max=0)
+
+
+def check(decision: Decision) -> Destinations:
     conf = scheduling_conf(filter_scheduler__enabled_filters=ENABLED)
     hosts = [a_host("host1", service_up=False, free_ram_mb=-1), a_host("host2")]
-    return rebuild_check.check(
-        a_table(hosts),
-        filters.load_filters(conf),
-        spec,
-        uuids or [a_uuid()],
-        trace=TraceBuilder(
-            request_id="req-1",
-            created_at=datetime(2030, 1, 31, tzinfo=UTC),
-            clock=lambda: 0.0,
-            choices_max=10,
-        ),
-        default_zone="nova",
-    )
+    chain = filters.load_filters(conf)
+    return rebuild_check.check(decision, a_table(hosts), chain, default_zone="nova")
 
 
-def refusal(spec: RequestSpec) -> tuple[str, DecisionTrace]:
-    with pytest.raises(exception.NoValidHost) as caught:
-        check(spec)
-    facts = caught.value.kwargs
-    return facts["reason"], DecisionTrace.obj_from_primitive(facts["trace"])
+def refusal(spec: RequestSpec) -> tuple[str | None, DecisionTrace]:
+    decision = a_decision(spec, [a_uuid()])
+    with pytest.raises(GivenUp) as caught:
+        check(decision)
+    return caught.value.reason, decision.trace.failed(reason=caught.value.reason)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +57,7 @@ def refusal(spec: RequestSpec) -> tuple[str, DecisionTrace]:
 )
 def test_the_host_of_the_instance_is_the_answer(where: dict[str, Any]) -> None:
     """Although it is down and full: it is there already. Nothing is to be claimed."""
-    (chosen,) = check(a_spec(image=an_image(), **where)).selections()
+    (chosen,) = check(a_decision(a_spec(image=an_image(), **where), [a_uuid()])).selections()
     assert [each.service_host for each in chosen] == ["host1"]
     assert chosen[0].allocation_request == {}
     assert chosen[0].limits is None
@@ -69,7 +65,7 @@ def test_the_host_of_the_instance_is_the_answer(where: dict[str, Any]) -> None:
 
 def test_several_instances_have_the_same_answer() -> None:
     """One row each."""
-    found = check(a_spec(force_hosts=["host1"]), [a_uuid(), a_uuid()])
+    found = check(a_decision(a_spec(force_hosts=["host1"]), [a_uuid(), a_uuid()]))
     assert [row[0].service_host for row in found.selections()] == ["host1", "host1"]
 
 
