@@ -35,7 +35,7 @@ from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.state_sync import InstanceInfo, StateSync
 from scheduler.interface import SchedulerAPI
 from scheduler.plugins.plugin_timeouts import PluginTimedOut, PluginTimeouts
-from scheduler.request.expected_allocations import expected_allocations
+from scheduler.request.resource_query import expected_allocations
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 from scheduler.selection import responses
 from scheduler.zones.links import MakeBus

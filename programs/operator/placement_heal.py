@@ -24,7 +24,7 @@ from programs.operator.placement_commands import (
 )
 from programs.operator.service_clients import Peers
 from programs.progress import counted
-from scheduler.request.expected_allocations import expected_allocations
+from scheduler.request.resource_query import expected_allocations
 
 PAGE_SIZE = 200
 

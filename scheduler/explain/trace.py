@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from armillary import service_metrics
 from objects.allocation_candidates import AllocationCandidates
@@ -18,6 +18,15 @@ from scheduler.hosts.host_table import HostTable
 from scheduler.weights import Ranked
 
 _CONFLICTS_MAX = 10
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NearestMiss:
+    """A provider that nearly fits a request group; ``lacks`` is as in ``DecisionTrace.nearest``."""
+
+    suffix: str
+    host: str
+    lacks: list[Any]
 
 
 class TraceBuilder:
@@ -36,9 +45,9 @@ class TraceBuilder:
         self._clock = clock
         self._started = clock()
         self._choices_max = choices_max
-        self._choices: dict[str, dict[str, Any]] = {}
+        self._choices: dict[str, _Choice] = {}
         self._found = _Found()
-        self._filters: list[dict[str, Any]] = []
+        self._filters: list[_Filtered] = []
         self._timings_ms: dict[str, float] = {}
         self.is_decision = True  # False if hosts are only offered to another zone
 
@@ -66,8 +75,8 @@ class TraceBuilder:
         """Record the number of hosts considered by a driver that does not query placement."""
         self._found.hosts_total = self._found.candidates = hosts
 
-    def missed(self, nearest: list[dict[str, Any]]) -> None:
-        """Record the nearest misses, in the format of ``DecisionTrace.nearest``."""
+    def missed(self, nearest: Sequence[NearestMiss]) -> None:
+        """Record the nearest misses."""
         self._found.nearest = nearest
 
     @property
@@ -85,36 +94,23 @@ class TraceBuilder:
 
     def filtered(self, name: str, before: int, removed: int, reasons: Reasons) -> None:
         """Record the effect of a filter or another rule."""
-        self._filters.append(
-            {
-                "name": name,
-                "before": before,
-                "removed": removed,
-                "reasons": [{"reason": reason, "count": count} for reason, count in reasons],
-            }
-        )
+        self._filters.append(_Filtered(name, before, removed, reasons))
 
     def chosen(
-        self, instance_uuid: str, hosts: HostTable, chosen: Ranked, runners_up: Iterable[Ranked]
+        self, instance_uuid: str, hosts: HostTable, chosen: Ranked, runners_up: Sequence[Ranked]
     ) -> None:
         """Record a selection; a later one for the same instance replaces it."""
         former = self._choices.get(instance_uuid)
-        if former is None and len(self._choices) >= self._choices_max:
-            return
-        self._choices[instance_uuid] = {
-            "instance_uuid": instance_uuid,
-            "node": hosts.value("nodename", chosen.position),
-            **_ranked(hosts, chosen),
-            "runners_up": [_ranked(hosts, each) for each in runners_up],
-            "conflicts": former["conflicts"] if former else [],
-        }
+        if former is not None or len(self._choices) < self._choices_max:
+            conflicts = former.conflicts if former else []
+            self._choices[instance_uuid] = _Choice(hosts, chosen, runners_up, conflicts)
 
     def refused(self, instance_uuid: str, host: str, reason: str | None) -> None:
         """Record that the claim for the last selection was refused."""
         service_metrics.claim_refused()
-        entry = self._choices.get(instance_uuid)
-        if entry is not None and len(entry["conflicts"]) < _CONFLICTS_MAX:
-            entry["conflicts"].append({"host": host, "reason": reason})
+        choice = self._choices.get(instance_uuid)
+        if choice is not None and len(choice.conflicts) < _CONFLICTS_MAX:
+            choice.conflicts.append((host, reason))
 
     def finished(self) -> DecisionTrace:
         """Return the trace of a successful request."""
@@ -131,11 +127,11 @@ class TraceBuilder:
             created_at=self._created_at,
             hosts_total=found.hosts_total,
             ruled_out=found.ruled_out,
-            nearest=found.nearest,
+            nearest=[dataclasses.asdict(each) for each in found.nearest],
             candidates=found.candidates,
             unknown=found.unknown,
-            filters=self._filters,
-            choices=list(self._choices.values()),
+            filters=[each.to_plain() for each in self._filters],
+            choices=[choice.to_plain(uuid) for uuid, choice in self._choices.items()],
             timings_ms=self._timings_ms,
             sentence=None,
             zones=[],
@@ -180,17 +176,48 @@ class _Found:
 
     hosts_total: int = 0
     ruled_out: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    nearest: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    nearest: Sequence[NearestMiss] = ()
     candidates: int = 0
     unknown: int = 0
 
 
-def _ranked(hosts: HostTable, ranked: Ranked) -> dict[str, Any]:
-    return {
-        "host": hosts.value("host", ranked.position),
-        "weight": ranked.weight,
-        "shares": ranked.shares,
-    }
+class _Filtered(NamedTuple):
+    """The effect of one filter or rule."""
+
+    name: str
+    before: int
+    removed: int
+    reasons: Reasons
+
+    def to_plain(self) -> dict[str, Any]:
+        reasons = [{"reason": reason, "count": count} for reason, count in self.reasons]
+        return {**self._asdict(), "reasons": reasons}
+
+
+class _Choice(NamedTuple):
+    """The selection for one instance; conflicts are hosts that refused it, and why."""
+
+    hosts: HostTable
+    chosen: Ranked
+    runners_up: Sequence[Ranked]
+    conflicts: list[tuple[str, str | None]]
+
+    def to_plain(self, instance_uuid: str) -> dict[str, Any]:
+        chosen, *runners_up = (
+            {
+                "host": self.hosts.value("host", each.position),
+                "weight": each.weight,
+                "shares": each.shares,
+            }
+            for each in (self.chosen, *self.runners_up)
+        )
+        return {
+            **chosen,
+            "instance_uuid": instance_uuid,
+            "node": self.hosts.value("nodename", self.chosen.position),
+            "runners_up": runners_up,
+            "conflicts": [{"host": host, "reason": reason} for host, reason in self.conflicts],
+        }
 
 
 # The sentence -----------------------------------------------------------------------------------

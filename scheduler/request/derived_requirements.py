@@ -1,6 +1,7 @@
-"""Traits and resources derived from firmware, TPM, address and memory settings.
+"""Requirements derived from settings of flavors and images.
 
-These come from flavors and images. An unknown value is logged and ignored.
+Traits and resources come from firmware, TPM, address and memory settings, of which an unknown value
+is logged and ignored; request groups come from PCI devices, if placement tracks devices.
 """
 
 from __future__ import annotations
@@ -8,11 +9,15 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import os_traits
 from oslo_utils import strutils
 
+from armillary import exception
 from objects.extra_specs import extra_specs
+from objects.pci import pci_names
+from objects.pci.pci import PciRequest
 from objects.request_spec import RequestSpec
 from scheduler.request_filters.requirements import demand, is_demanded
 
@@ -124,3 +129,59 @@ def _persistent_memory(spec: RequestSpec) -> dict[str, int]:
 def _warn(spec: RequestSpec, key: str, word: str) -> None:
     image = "" if spec.image is None else f" or image {spec.image.id}"
     LOG.warning("Flavor %s%s: unknown value %s = %s", spec.flavor.name, image, key, word[:80])
+
+
+Group = tuple[str, str, set[str]]
+"""Suffix, resource class, and required traits of the provider."""
+
+_OWNERS = frozenset((os_traits.OWNER_NOVA,))
+
+
+def device_groups(spec: RequestSpec) -> Iterator[Group]:
+    """Yield a group for each requested device.
+
+    Its class is the ``resource_class`` of the alias, or derived from vendor and product. Its suffix
+    is the request's id and the number of the device. If the request filters require an owner trait
+    of the root, the device providers need it, too. Raises ``RequestFilterFailed`` for an alias that
+    does not map to a single class.
+    """
+    params = spec.request_level_params
+    owners = _OWNERS.intersection(params.root_required if params else ())
+    for place, plain in enumerate(spec.pci_requests):
+        request = _device_request(plain)
+        resource_class, traits = _asked(request)
+        for number in range(request.count):
+            yield f"{request.request_id or place}-{number}", resource_class, traits | owners
+
+
+def _device_request(plain: Mapping[str, Any]) -> PciRequest:
+    try:
+        return PciRequest.from_plain(plain)
+    except (KeyError, TypeError, ValueError) as error:
+        raise exception.RequestFilterFailed(
+            reason=f"invalid request for PCI devices: {error}"
+        ) from error
+
+
+def _asked(request: PciRequest) -> tuple[str, set[str]]:
+    found = {
+        (_class_of(device), pci_names.traits(device.get("traits") or "")) for device in request.spec
+    }
+    if len(found) == 1:
+        ((resource_class, traits),) = found
+        if resource_class is not None:
+            return resource_class, set(traits)
+    what = "several kinds of devices" if len(found) > 1 else "no kind of device"
+    raise exception.RequestFilterFailed(
+        reason=f"the PCI alias {request.alias_name} names {what}, but a placement query needs "
+        "exactly one kind; give all its entries in [pci] alias the same resource_class and "
+        "traits, or the same vendor_id and product_id"
+    )
+
+
+def _class_of(device: Mapping[str, Any]) -> str | None:
+    if name := device.get("resource_class"):
+        return pci_names.resource_class(name)
+    if not (device.get("vendor_id") and device.get("product_id")):
+        return None
+    return pci_names.resource_class_of(device["vendor_id"], device["product_id"])

@@ -56,27 +56,21 @@ def grouped(items: Iterable[T], specs: Sequence[RequestSpec]) -> Iterator[list[T
 
 
 def joint_spec(specs: Sequence[RequestSpec], uuids: Iterable[str]) -> RequestSpec:
-    """Return a copy of equal specs for one decision about all of them and their instances."""
+    """Return a copy of equal specs for one decision about all of them and their instances.
+
+    Its server group has the members and hosts known to any of them; ``uuids`` are members, too.
+    """
     first, *others = specs
     spec: RequestSpec = first.obj_clone()
     spec.obj_set_defaults_quietly()
-    merge_groups(spec, others, uuids)
-    return spec
-
-
-def merge_groups(spec: RequestSpec, others: Iterable[RequestSpec], uuids: Iterable[str]) -> None:
-    """Give the server group of ``spec`` the members and hosts known to any of the requests.
-
-    ``uuids`` become members, too.
-    """
     group = spec.instance_group
-    if group is None:
-        return
-    known = [group, *(other.instance_group for other in others if other.instance_group)]
-    members = [uuid for each in known for uuid in _value(each, "members") or ()]
-    hosts = [host for each in known for host in _value(each, "hosts") or ()]
-    group.members = list(dict.fromkeys((*members, *uuids)))
-    group.hosts = hosts if len(known) == 1 else list(dict.fromkeys(hosts))
+    if group is not None:
+        known = [group, *(other.instance_group for other in others if other.instance_group)]
+        members = [uuid for each in known for uuid in _value(each, "members") or ()]
+        hosts = [host for each in known for host in _value(each, "hosts") or ()]
+        group.members = list(dict.fromkeys((*members, *uuids)))
+        group.hosts = hosts if len(known) == 1 else list(dict.fromkeys(hosts))
+    return spec
 
 
 def _value(holder: ArmillaryObject, name: str) -> Any:

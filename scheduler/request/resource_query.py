@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -23,7 +23,7 @@ from objects.numa import CpuDemand
 from objects.numa.instance import ISOLATE, REQUIRE
 from objects.request_spec import RequestLevelParams, RequestSpec
 from objects.resource_query import RequestGroup, ResourceQuery
-from scheduler.request import derived_requirements, pci_groups
+from scheduler.request import derived_requirements
 
 LOG = logging.getLogger(__name__)
 
@@ -206,7 +206,7 @@ def demands_of(spec: RequestSpec, *, pins_cpus: bool = True, has_devices: bool =
     cpus = _cpus(spec)
     _add_sizes(found, spec, cpus if pins_cpus else _shared_only(spec))
     if has_devices:
-        for suffix, resource_class, traits in pci_groups.groups_of(spec):
+        for suffix, resource_class, traits in derived_requirements.device_groups(spec):
             found[suffix] = Demands({resource_class: 1}, required=traits)
     return Asked(
         groups={suffix: found[suffix] for suffix in sorted(found)},
@@ -308,3 +308,22 @@ def _image_traits(image_id: str, properties: Mapping[str, str]) -> Iterator[str]
             yield trait
         elif trait:
             LOG.warning("Image %s: traits_required contains %s, not a trait", image_id, trait)
+
+
+def expected_allocations(spec: RequestSpec) -> list[dict[str, int]]:
+    """Return the requested amounts, summed over all providers, one dict per alternative.
+
+    Pinned CPUs have two alternatives. Empty if the request cannot be expressed as a query.
+    """
+    try:
+        queries = build_both(spec, limit=0)
+    except exception.RequestFilterFailed:
+        return []
+    return [_amounts(query) for query in queries if query is not None]
+
+
+def _amounts(query: ResourceQuery) -> dict[str, int]:
+    amounts: Counter[str] = Counter()
+    for group in query.groups:
+        amounts.update(group.resources)
+    return dict(amounts)

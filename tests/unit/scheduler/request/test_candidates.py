@@ -5,22 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.context import admin_context
+from armillary.context import RequestContext, admin_context
 from objects.allocation import ClaimResult
 from objects.allocation_candidates import AllocationCandidates
 from objects.packed.claim_batch import AnyClaim
 from objects.request_spec import Destination, RequestSpec
 from objects.resource_query import ResourceQuery
 from placement.engine import PlacementEngine
+from scheduler.explain.trace import NearestMiss
 from scheduler.hosts.host_store import HostStore
+from scheduler.hosts.usage import TreeUsage, hosts_and_offers
 from scheduler.request import candidates
+from scheduler.request.candidates import join
 from tests.builders import a_flavor, a_uuid
 from tests.fixtures.placement import engine, new_engine, placement_template, placement_url
-from tests.fleets import Host, a_driver, a_fleet, a_host, a_request_spec, scheduling_conf
+from tests.fleets import (
+    OTHER_CELL,
+    Host,
+    a_driver,
+    a_fleet,
+    a_host,
+    a_request_spec,
+    scheduling_conf,
+)
 
 __all__ = ["engine", "new_engine", "placement_template", "placement_url"]
 
@@ -208,3 +220,199 @@ def test_a_full_host_is_refused_by_its_own_figures(placement: Placement) -> None
         "kind": "resource", "name": "MEMORY_MB", "asked": 512, "best": 100, "count": 1,
     }  # fmt: skip
     assert len(placement.queries) == 1
+
+
+HOSTS = [a_host("web1"), a_host("Web2", cell=OTHER_CELL), a_host("web2")]
+WEB1, WEB2, WEB2_LOWER = range(3)
+
+
+def nodes(**values: Any) -> set[int] | None:
+    """Return which of the hosts are named, by position."""
+    named = candidates.nodes_named(a_request_spec(**values), a_fleet(HOSTS))
+    uuids = [host.uuid for host in HOSTS]
+    return None if named is None else {uuids.index(uuid) for uuid in named}
+
+
+def destination(**values: Any) -> dict[str, Destination]:
+    return {"requested_destination": Destination.from_values(**values)}
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ({}, None),
+        (destination(host=None), None),
+        ({"ignore_hosts": ["web1"]}, None),
+        ({"force_hosts": ["web1"]}, {WEB1}),
+        ({"force_hosts": ["WEB2"]}, {WEB2, WEB2_LOWER}),
+        ({"force_nodes": ["web2.example.org"]}, {WEB2_LOWER}),
+        ({"force_hosts": ["web2"], "force_nodes": ["Web2.example.org"]}, {WEB2}),
+        (destination(host="web2"), {WEB2_LOWER}),
+        (destination(node="web1.example.org"), {WEB1}),
+        ({"force_hosts": ["web2", "web1"], **destination(host="web1")}, {WEB1}),
+    ],
+    ids=str,
+)
+def test_names_are_compared_as_preselection_does(
+    values: dict[str, Any], found: set[int] | None
+) -> None:
+    """Forced hosts without regard to case, all others exactly."""
+    assert nodes(**values) == found
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"force_hosts": ["web9"]}, "Host web9 was requested, but the scheduler knows no such"),
+        (destination(host="WEB1"), "Host WEB1 was requested"),
+        (
+            {"force_hosts": ["web1"], "force_nodes": ["web2.example.org"]},
+            "Host web1 and node web2.example.org was requested",
+        ),
+    ],
+    ids=str,
+)
+def test_an_unknown_name_fails_the_request(values: dict[str, Any], sentence: str) -> None:
+    """Before anything is asked."""
+    with pytest.raises(exception.RequestFilterFailed, match=sentence):
+        nodes(**values)
+
+
+def test_a_removed_node_is_not_found() -> None:
+    fleet = a_fleet([a_host("web1")])
+    fleet.set_facts(fleet.facts.from_plain({"seq": 2, "cells": [], "aggregates": []}))
+    with pytest.raises(exception.RequestFilterFailed):
+        candidates.nodes_named(a_request_spec(force_hosts=["web1"]), fleet)
+
+
+def plain(classes: dict[str, int], uuids: Sequence[str], total: int = 8) -> AllocationCandidates:
+    shape = (len(uuids), len(classes))
+    return AllocationCandidates.from_values(
+        provider_uuids=list(uuids),
+        resource_classes=list(classes),
+        amounts=np.array(list(classes.values())),
+        total=np.full(shape, total),
+        reserved=np.zeros(shape, np.int64),
+        used=np.arange(shape[0] * shape[1]).reshape(shape),
+        ratio=np.ones(shape),
+        providers_total=9,
+        ruled_out=[{"kind": "trait", "name": "|".join(classes), "count": 1}],
+    )
+
+
+def with_device(classes: dict[str, int], uuids: Sequence[str]) -> AllocationCandidates:
+    """The same on hosts that each have a device."""
+    made = plain({**classes, "VGPU": 1}, uuids)
+    pairs = [(at, len(uuids) + at) for at in range(len(uuids))]
+    return made.with_values(
+        templates=[[classes, {"VGPU": 1}]],
+        template_of=np.zeros(len(uuids), np.int64),
+        slots=np.array(pairs, np.int64).ravel(),
+        slot_uuids=[*uuids, *(f"{uuid}-gpu" for uuid in uuids)],
+    )
+
+
+PINNED_VALUES = {"PCPU": 2, "MEMORY_MB": 64}
+SHARED = {"VCPU": 2, "MEMORY_MB": 64}
+
+
+def test_each_candidate_claims_what_it_was_asked_for() -> None:
+    found = join(plain(PINNED_VALUES, ["a", "b"]), plain(SHARED, ["c", "b", "d"]))
+    assert found.provider_uuids == ["a", "b", "c", "d"]
+    request = found.request_builder()
+    assert [request(at) for at in range(4)] == [
+        {"a": {"resources": PINNED_VALUES}},
+        {"b": {"resources": PINNED_VALUES}},
+        {"c": {"resources": SHARED}},
+        {"d": {"resources": SHARED}},
+    ]
+    assert found.resource_classes == ["PCPU", "MEMORY_MB", "VCPU"]
+    assert found.amounts.tolist() == [[2, 64, 0], [2, 64, 0], [0, 64, 2], [0, 64, 2]]
+    assert found.used.tolist() == [[0, 1, 0], [2, 3, 0], [0, 1, 0], [0, 5, 4]]
+
+
+def test_a_host_that_fits_both_ways_is_offered_the_first_way_alone() -> None:
+    """The answer is the first one itself when the second adds no host."""
+    first = plain(PINNED_VALUES, ["a", "b"])
+    assert join(first, plain(SHARED, ["b", "a"])) is first
+    assert join(first, plain(SHARED, [])) is first
+
+
+def test_without_a_host_the_first_way_the_second_answer_stands() -> None:
+    """With its own reasons."""
+    second = plain(SHARED, ["a"])
+    assert join(plain(PINNED_VALUES, []), second) is second
+
+
+def test_when_neither_has_a_host_the_reasons_are_those_of_the_first() -> None:
+    first = plain(PINNED_VALUES, [])
+    assert join(first, plain(SHARED, [])) is first
+
+
+def test_candidates_with_devices_keep_them() -> None:
+    """On either side."""
+    found = join(with_device(PINNED_VALUES, ["a", "b"]), with_device(SHARED, ["b", "c"]))
+    request = found.request_builder()
+    assert [request(at) for at in range(3)] == [
+        {"a": {"resources": PINNED_VALUES}, "a-gpu": {"resources": {"VGPU": 1}}},
+        {"b": {"resources": PINNED_VALUES}, "b-gpu": {"resources": {"VGPU": 1}}},
+        {"c": {"resources": SHARED}, "c-gpu": {"resources": {"VGPU": 1}}},
+    ]
+    mixed = join(plain(PINNED_VALUES, ["a"]), with_device(SHARED, ["b"])).request_builder()
+    assert [list(mixed(at)) for at in range(2)] == [["a"], ["b", "b-gpu"]]
+
+
+def test_room_is_reckoned_by_what_is_asked_of_each_host() -> None:
+    """A host is not held to a class that it was not asked for."""
+    found = join(plain(PINNED_VALUES, ["a"], total=70), plain(SHARED, ["b"], total=70))
+    usage = TreeUsage(found, list(hosts_and_offers(found).values()))
+    assert [usage.fits(0), usage.fits(1)] == [True, True]
+    usage.add(0)
+    assert [usage.fits(0), usage.fits(1)] == [False, True]
+    assert usage.fit_mask().tolist() == [False, True]
+    usage.subtract(0, 0)
+    assert usage.fits(0)
+
+
+def test_attributes_follow_only_from_what_all_were_asked_for() -> None:
+    """What hosts report of the others stays as it is."""
+    found = join(plain(PINNED_VALUES, ["a"]), plain(SHARED, ["b"]))
+    usage = TreeUsage(found, list(hosts_and_offers(found).values()))
+    assert "free_ram_mb" in usage.attributes()
+    assert "vcpus_used" not in usage.attributes()
+    assert "vcpus_used" not in usage.attributes_at(0)
+
+
+LACKS = [{"kind": "resource", "name": "VCPU", "asked": 8, "free": 6, "short": 2}]
+
+
+class ExplainingPlacement:
+    def explain_candidates(self, context: RequestContext, query: ResourceQuery) -> dict[str, Any]:
+        provider = {"uuid": "u", "name": "host1", "root_provider_uuid": "u"}
+        return {
+            "groups": [
+                {"suffix": "", "parts": [], "nearest": [{"provider": provider, "lacks": LACKS}]},
+                {"suffix": "_A", "parts": [], "nearest": []},
+            ]
+        }
+
+
+class OldPlacement:
+    def explain_candidates(self, context: RequestContext, query: ResourceQuery) -> dict[str, Any]:
+        raise exception.RpcVersionTooOld(
+            topic="placement", method="explain_candidates", needed="1.1", cap="1.0"
+        )
+
+
+def find(placement: Any) -> list[NearestMiss]:
+    return candidates.nearest_misses(placement, admin_context(), ResourceQuery.from_values())
+
+
+def test_each_has_its_part_of_the_request() -> None:
+    """With what it lacks, and by how much."""
+    assert find(ExplainingPlacement()) == [NearestMiss("", "host1", LACKS)]
+
+
+def test_a_placement_that_cannot_say_does_no_harm() -> None:
+    """The rest of the trace is there."""
+    assert find(OldPlacement()) == []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from objects.request_spec import Destination
-from scheduler.request.equal_requests import are_alike, grouped, merge_groups, rough_key
+from scheduler.request.equal_requests import are_alike, grouped, joint_spec, rough_key
 from tests.builders import a_flavor, a_uuid
 from tests.fleets import a_group, a_request_spec
 
@@ -59,10 +59,7 @@ def test_a_merged_group_has_what_any_knows_and_the_instances() -> None:
     """Without doubles; a request without a group stays so."""
     spec = a_request_spec(instance_group=GROUP.with_values(members=["a"], hosts=["h1"]))
     other = a_request_spec(instance_group=GROUP.with_values(members=["a", "b"], hosts=["h1", "h2"]))
-    merge_groups(spec, [other], ["b", "c"])
-    assert spec.instance_group is not None
-    assert spec.instance_group.members == ["a", "b", "c"]
-    assert spec.instance_group.hosts == ["h1", "h2"]
-    alone = a_request_spec()
-    merge_groups(alone, [a_request_spec()], ["c"])
-    assert alone.instance_group is None
+    group = joint_spec([spec, other], ["b", "c"]).instance_group
+    assert group is not None
+    assert (group.members, group.hosts) == (["a", "b", "c"], ["h1", "h2"])
+    assert joint_spec([a_request_spec(), a_request_spec()], ["c"]).instance_group is None

@@ -6,7 +6,7 @@ import dataclasses
 
 from objects.request_spec import RequestLevelParams, RequestSpec
 from scheduler import request_filters
-from scheduler.request import pci_groups, resource_query
+from scheduler.request import derived_requirements, resource_query
 from scheduler.request_filters.owner import Owner
 from tests.fixtures.numa_fleets import GPU, NIC, a_pci_request
 from tests.fleets import a_request_spec, scheduling_conf, some_facts
@@ -43,4 +43,5 @@ def test_other_traits_of_the_root_are_not_those_of_devices() -> None:
 
 def test_a_request_that_no_filter_saw_has_groups() -> None:
     """Such as one that is only looked at."""
-    assert [group[2] for group in pci_groups.groups_of(a_spec())] == [set(), set(), {"CUSTOM_FAST"}]
+    groups = list(derived_requirements.device_groups(a_spec()))
+    assert [traits for _suffix, _class, traits in groups] == [set(), set(), {"CUSTOM_FAST"}]
