@@ -33,7 +33,7 @@ from scheduler.hosts.tie_order import TieOrder
 from scheduler.plugins.loading import CannotDecide, PluginFailed
 from scheduler.request.candidates import get_candidates, nearest_misses, questions
 from scheduler.request.equal_requests import joint_spec
-from scheduler.request.scheduling_request import Outcome, SchedulingRequest
+from scheduler.request.scheduling_request import HostOffer, Outcome, SchedulingRequest
 from scheduler.selection import rebuild_check, responses
 from scheduler.selection.assumed_placements import (
     AssumedPlacements,
@@ -41,7 +41,6 @@ from scheduler.selection.assumed_placements import (
 )
 from scheduler.selection.claim_batcher import ClaimBatcher
 from scheduler.selection.decision import Decision, GivenUp, Requester, Slot
-from scheduler.selection.host_offer import HostOffer
 from scheduler.selection.host_selector import (
     CLAIM_ROUNDS_MAX,
     DecisionBatch,

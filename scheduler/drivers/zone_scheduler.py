@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import random
 from collections import Counter
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
-from oslo_config import cfg
 
 from armillary import exception
 from armillary.concurrency import WorkerPool
@@ -20,12 +16,11 @@ from objects.instances.instance_group import AFFINITY
 from objects.packed import unchecked
 from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import DecisionTrace
-from placement.interface import PlacementAPI
 from scheduler.drivers.filter_scheduler import FilterScheduler
-from scheduler.hosts.host_store import HostStore
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 from scheduler.selection import responses
 from scheduler.selection.run_concurrently import run_concurrently
+from scheduler.zones.offers import Offers, ZoneEntry
 from scheduler.zones.search import Found, Plan, ZoneSearch, bound_to_zones
 
 _WORKERS = 16
@@ -43,23 +38,12 @@ class ZoneScheduler(FilterScheduler):
     certain hosts of this zone. Needs ``[zones] name``.
     """
 
-    def __init__(
-        self,
-        conf: cfg.ConfigOpts,
-        *,
-        host_store: HostStore,
-        placement: PlacementAPI,
-        rng: random.Random,
-        clock: Callable[[], float],
-        now: Callable[[], datetime],
-    ) -> None:
-        if not conf.zones.name:
+    def _prepare(self) -> None:
+        if not self._conf.zones.name:
             raise exception.ConfigurationError(
                 reason="[scheduler] driver = zone_scheduler needs [zones] name to be set"
             )
-        super().__init__(
-            conf, host_store=host_store, placement=placement, rng=rng, clock=clock, now=now
-        )
+        super()._prepare()
         self._search: ZoneSearch | None = None
         self._askers = WorkerPool(_WORKERS, "zone-requests", queue_size_max=_WAITING_MAX)
 
@@ -95,7 +79,7 @@ class ZoneScheduler(FilterScheduler):
             asked.outcome = error
             return
         if all(not path for path in found.offers.paths):
-            asked.zones = [zone for zone in found.zones if zone["path"]]
+            asked.zones = [zone for zone in found.zones if zone.path]
             return
         asked.outcome = self._destinations_of(asked.request, found)
 
@@ -103,9 +87,9 @@ class ZoneScheduler(FilterScheduler):
         """Return the error for a request whose affinity group's zones have no host for it."""
         names = ", ".join(bound_to)
         why = [
-            f"zone {'/'.join(zone['path'])}: {zone['reason'] or 'no host'}"
+            f"zone {'/'.join(zone.path)}: {zone.reason or 'no host'}"
             for zone in asked.zones
-            if zone["path"] and not zone["hosts"] and _leads_to("/".join(zone["path"]), bound_to)
+            if zone.path and not zone.hosts and _leads_to("/".join(zone.path), bound_to)
         ]
         group = asked.request.request_spec.instance_group
         policy = None if group is None else group.policy
@@ -116,7 +100,7 @@ class ZoneScheduler(FilterScheduler):
         trace = DecisionTrace.from_values(
             request_id=asked.request.context.request_id,
             created_at=self._now(),
-            zones=asked.zones,
+            zones=[zone.to_plain() for zone in asked.zones],
             sentence=f"{sentence} ({'; '.join(dict.fromkeys(why))})." if why else f"{sentence}.",
         )
         return responses.no_valid_host(trace)
@@ -125,15 +109,14 @@ class ZoneScheduler(FilterScheduler):
         trace = found.own_trace or DecisionTrace.from_values(
             request_id=request.context.request_id, created_at=self._now()
         )
-        trace.zones = found.zones
+        trace.zones = [zone.to_plain() for zone in found.zones]
         trace.sentence = None  # it covers only this zone's hosts
         trace.obj_reset_changes()
-        offers = zip(found.offers.host_ids, found.offers.paths, strict=True)
-        entries: list[dict[str, Any]] = [
-            {"host_id": host_id, "path": path} for host_id, path in offers
+        names = self._names_of_own_hosts(found.offers) if request.dry_run else {}
+        entries = [
+            {"host_id": host_id, "path": path, **({} if path else names.get(host_id, {}))}
+            for host_id, path in zip(found.offers.host_ids, found.offers.paths, strict=True)
         ]
-        if request.dry_run:
-            self._name_own_hosts(entries)
         return unchecked.make(
             Destinations,
             hosts=[],
@@ -142,20 +125,21 @@ class ZoneScheduler(FilterScheduler):
             zone_entries=entries,
         )
 
-    def _name_own_hosts(self, entries: Sequence[dict[str, Any]]) -> None:
-        """Add the names of this zone's hosts for display; builds use the ids."""
-        own = [entry for entry in entries if not entry["path"]]
-        rows = self._host_store.rows_of(entry["host_id"] for entry in own)
-        hosts = self._host_store.view_all()
-        positions = hosts.positions_of(rows)
-        for entry in own:
-            position = positions.get(entry["host_id"])
-            if position is not None:
-                host = entry["host"] = hosts.value("host", position)
-                entry["availability_zone"] = hosts.facts.zone_of(
-                    host, self._conf.default_availability_zone
-                )
-                entry["node"] = hosts.value("nodename", position)
+    def _names_of_own_hosts(self, offers: Offers) -> dict[str, dict[str, str]]:
+        """Return by id the names of this zone's hosts for display; builds use the ids."""
+        own = [
+            host_id for host_id, path in zip(offers.host_ids, offers.paths, strict=True) if not path
+        ]
+        hosts, default = self._host_store.view_all(), self._conf.default_availability_zone
+        names = {}
+        for host_id, position in hosts.positions_of(self._host_store.rows_of(own)).items():
+            host = hosts.value("host", position)
+            names[host_id] = {
+                "host": host,
+                "availability_zone": hosts.facts.zone_of(host, default),
+                "node": hosts.value("nodename", position),
+            }
+        return names
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -164,7 +148,7 @@ class _Asked:
 
     request: SchedulingRequest
     plan: Plan | None
-    zones: list[dict[str, Any]]
+    zones: list[ZoneEntry]
     outcome: Outcome | None = None
 
     @property
@@ -177,13 +161,11 @@ class _Asked:
         return [] if self.plan is None else bound_to_zones(self.request.request_spec)
 
 
-def _planned(
-    search: ZoneSearch, request: SchedulingRequest
-) -> tuple[Plan | None, list[dict[str, Any]]]:
+def _planned(search: ZoneSearch, request: SchedulingRequest) -> tuple[Plan | None, list[ZoneEntry]]:
     if not request.takes_zones or _is_for_own_hosts(request.request_spec):
         return None, []
     plan = search.plan(request.request_spec)
-    return plan, plan.zone_entry
+    return plan, plan.left_out
 
 
 def _is_for_own_hosts(spec: RequestSpec) -> bool:
@@ -203,26 +185,26 @@ def _leads_to(path: str, bound_to: Sequence[str]) -> bool:
     return any(f"{wanted}/".startswith(f"{path}/") for wanted in bound_to)
 
 
-def _with_zones(outcome: Outcome, zones: list[dict[str, Any]]) -> Outcome:
+def _with_zones(outcome: Outcome, zones: list[ZoneEntry]) -> Outcome:
     """Return this zone's own outcome with the other zones' trace entries added."""
     if not zones:
         return outcome
     if isinstance(outcome, Destinations):
-        outcome.trace.zones = zones
+        outcome.trace.zones = [zone.to_plain() for zone in zones]
         outcome.trace.obj_reset_changes()
         return outcome
     if isinstance(outcome, exception.NoValidHost):
         trace = DecisionTrace.obj_from_primitive(outcome.kwargs["trace"])
-        trace.zones = zones
+        trace.zones = [zone.to_plain() for zone in zones]
         trace.sentence = f"{trace.sentence or 'No host in this zone.'} {_sentence(zones)}"
         trace.obj_reset_changes()
         return responses.no_valid_host(trace)
     return outcome
 
 
-def _sentence(zones: Sequence[dict[str, Any]]) -> str:
+def _sentence(zones: Sequence[ZoneEntry]) -> str:
     """Summarise why no other zone had a host, without zone names, because users read it."""
-    counts = Counter(zone["outcome"] for zone in zones)
+    counts = Counter(zone.outcome for zone in zones)
     parts = [f"{counts[outcome]:,} {words}" for outcome, words in _WORDS.items() if counts[outcome]]
     return f"Zones below: {', '.join(parts)}."
 

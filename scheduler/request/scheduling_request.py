@@ -1,4 +1,4 @@
-"""Arguments of ``select_destinations`` as one value."""
+"""Requests to a scheduler driver as values, and the hosts that it offers to another zone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from armillary import exception
 from armillary.context import RequestContext
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
+from objects.traces.decision_trace import DecisionTrace
+from scheduler.weights import RawWeights
 
 Outcome = Destinations | Exception
 """The result of a request: destinations, or the error that ``select_destinations`` raises."""
@@ -37,3 +39,12 @@ class SchedulingRequest:
                 reason=f"{len(instances)} instances with {len(self.fences)} fences: a request "
                 "needs at least one instance, no duplicates, and a fence for each instance"
             )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostOffer:
+    """Node UUIDs, the raw weights of each node, and the trace of the search."""
+
+    node_uuids: list[str]
+    weights: RawWeights
+    trace: DecisionTrace

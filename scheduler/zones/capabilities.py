@@ -1,17 +1,11 @@
-"""Zone capabilities: roll-up, merging and validation.
-
-Capabilities are a plain dict. ``attributes`` holds host attributes, rolled up by the rules of their
-declaration. ``hosts`` is the number of hosts that they cover. ``resources`` (class -> greatest free
-amount on one provider) and ``traits`` come from placement. ``filters`` are those that every zone
-runs, and ``profiles`` the weighing profiles in use. A missing entry means unknown and rules out
-nothing.
-"""
+"""Zone capabilities: roll-up, merging and validation."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,7 +14,8 @@ from objects.hosts import host_attributes
 from objects.hosts.host_attributes import HostAttribute, Kind, Rollup
 from scheduler.hosts.host_table import HostTable
 
-Capabilities = dict[str, Any]
+Rolled = float | bool | list[Any] | None
+"""A rolled-up host attribute; None in a list stands for hosts that do not report it."""
 
 _VALUES_MAX = 10_000
 """Maximum size of one set; larger ones are rejected."""
@@ -29,8 +24,37 @@ _SUMMARISED = [each for each in host_attributes.HOST_ATTRIBUTES if each.rollup i
 _SETS = ("traits", "filters", "profiles")
 
 
-def attributes_of(hosts: HostTable) -> dict[str, Any]:
-    """Return the rolled-up attributes of these hosts; null in a set means "not reported"."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What the hosts of a zone and its sub-tree can do.
+
+    ``attributes`` holds host attributes, rolled up by the rules of their declaration; a missing one
+    is unknown. ``hosts`` is the number of hosts that they cover. ``resources`` (class -> greatest
+    free amount on one provider) and ``traits`` come from placement; None means unknown. ``filters``
+    are those that every zone runs, and ``profiles`` the weighing profiles in use. What is unknown
+    rules out nothing.
+    """
+
+    attributes: dict[str, Rolled]
+    hosts: int
+    filters: list[str]
+    profiles: list[str]
+    resources: dict[str, float] | None = None
+    traits: list[str] | None = None
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """Return this process's own capabilities from their wire form, without checks."""
+        return cls(**plain)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the wire form, without what is unknown."""
+        found = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def attributes_of(hosts: HostTable) -> dict[str, Rolled]:
+    """Return the rolled-up attributes of these hosts."""
     return {each.name: _rolled_up(each, hosts) for each in _SUMMARISED}
 
 
@@ -45,18 +69,18 @@ def merged(own: Capabilities, others: Iterable[tuple[Capabilities, bool]]) -> Ca
     Each of the others comes with a flag that says whether it may be added. Capabilities that
     return through a cycle of zones must not be added, because the zone would count itself.
     """
-    made = dict(own)
+    made = own
     for each, adds_up in others:
-        made = {
-            "attributes": _merged_attributes(made, each, adds_up=adds_up),
-            "hosts": made["hosts"] + each["hosts"]
-            if adds_up
-            else max(made["hosts"], each["hosts"]),
-            **_merged_resources(made, each),
-            **_both(made, each, "traits", set.union),
-            "filters": sorted(set(made["filters"]) & set(each["filters"])),
-            "profiles": sorted(set(made["profiles"]) | set(each["profiles"])),
-        }
+        made = Capabilities(
+            attributes=_merged_attributes(made.attributes, each.attributes, adds_up=adds_up),
+            hosts=made.hosts + each.hosts if adds_up else max(made.hosts, each.hosts),
+            filters=sorted(set(made.filters) & set(each.filters)),
+            profiles=sorted(set(made.profiles) | set(each.profiles)),
+            resources=_merged_resources(made.resources, each.resources),
+            traits=None
+            if made.traits is None or each.traits is None
+            else sorted(set(made.traits) | set(each.traits)),
+        )
     return made
 
 
@@ -67,61 +91,71 @@ def checked(given: Any) -> Capabilities:
     """
     if not isinstance(given, Mapping):
         raise _nonsense("capabilities")
-    made: Capabilities = {"attributes": _checked_attributes(given.get("attributes"))}
-    made["hosts"] = given.get("hosts")
-    if not _is_count(made["hosts"]):
+    attributes = _checked_attributes(given.get("attributes"))
+    hosts = given.get("hosts")
+    if not _is_count(hosts):
         raise _nonsense("hosts")
-    if "resources" in given:
-        resources = given["resources"]
-        if not isinstance(resources, Mapping) or not all(map(_is_number, resources.values())):
-            raise _nonsense("resources")
-        made["resources"] = dict(resources)
+    resources = given.get("resources")
+    if "resources" in given and not (
+        isinstance(resources, Mapping) and all(map(_is_number, resources.values()))
+    ):
+        raise _nonsense("resources")
     for name in _SETS:
         if name in given:
             _check_texts(name, given[name])
-            made[name] = list(given[name])
-    for name in ("filters", "profiles"):
-        made.setdefault(name, [])
-    return made
+    return Capabilities(
+        attributes=attributes,
+        hosts=hosts,
+        filters=list(given.get("filters", ())),
+        profiles=list(given.get("profiles", ())),
+        resources=None if resources is None else dict(resources),
+        traits=list(given["traits"]) if "traits" in given else None,
+    )
 
 
 def is_worth_pushing(old: Capabilities | None, new: Capabilities) -> bool:
     """Return whether a change is worth an immediate push: a capability was added, lost or grew."""
-    if old is None or bool(old["hosts"]) != bool(new["hosts"]):
+    if old is None or bool(old.hosts) != bool(new.hosts):
         return True
-    if any(set(old.get(name) or ()) != set(new.get(name) or ()) for name in _SETS):
+    if any(set(getattr(old, name) or ()) != set(getattr(new, name) or ()) for name in _SETS):
         return True
-    if _has_more(old.get("resources") or {}, new.get("resources") or {}):
+    if _has_more(old.resources or {}, new.resources or {}):
         return True
     for each in _SUMMARISED:
-        was, now = (which["attributes"].get(each.name) for which in (old, new))
-        if each.rollup is Rollup.MAX and _has_more({"": was or 0}, {"": now or 0}):
-            return True
+        was, now = (which.attributes.get(each.name) for which in (old, new))
         if each.rollup in (Rollup.ANY, Rollup.UNION) and was != now:
             return True
+        if each.rollup is Rollup.MAX:
+            assert not isinstance(was, list)
+            assert not isinstance(now, list)
+            if _has_more({"": was or 0}, {"": now or 0}):
+                return True
     return False
 
 
 # Roll-up -----------------------------------------------------------------------------------------
 
 
-def _rolled_up(attribute: HostAttribute, hosts: HostTable) -> Any:
+def _rolled_up(attribute: HostAttribute, hosts: HostTable) -> Rolled:
     column = hosts.column(attribute.name)
     if isinstance(column, np.ndarray):
         if attribute.rollup is Rollup.SUM:
-            return column.sum().item()
+            total: float = column.sum().item()
+            return total
         if attribute.rollup is Rollup.ANY:
             return bool(column.any())
-        return column.max().item() if len(column) else None
+        most: float | None = column.max().item() if len(column) else None
+        return most
     distinct = {id(value): value for value in column}.values()
     if attribute.kind is Kind.TEXT:
         return _arranged(distinct)
     return _arranged(item for value in distinct for item in (value or ()))
 
 
-def _merged_attributes(one: Capabilities, other: Capabilities, *, adds_up: bool) -> dict[str, Any]:
+def _merged_attributes(
+    mine: Mapping[str, Rolled], theirs: Mapping[str, Rolled], *, adds_up: bool
+) -> dict[str, Rolled]:
     """Merge attribute by attribute; an attribute missing in either is unknown for both."""
-    mine, theirs = one["attributes"], other["attributes"]
     return {
         each.name: _MERGE[each.rollup](mine[each.name], theirs[each.name], adds_up)
         for each in _SUMMARISED
@@ -129,16 +163,16 @@ def _merged_attributes(one: Capabilities, other: Capabilities, *, adds_up: bool)
     }
 
 
-def _sum(one: Any, other: Any, adds_up: bool) -> Any:
+def _sum(one: float, other: float, adds_up: bool) -> float:
     return one + other if adds_up else max(one, other)
 
 
-def _most(one: Any, other: Any, adds_up: bool) -> Any:
+def _most(one: float | None, other: float | None, adds_up: bool) -> float | None:
     known = [value for value in (one, other) if value is not None]
     return max(known) if known else None
 
 
-_MERGE: dict[Rollup, Callable[[Any, Any, bool], Any]] = {
+_MERGE: dict[Rollup, Callable[[Any, Any, bool], Rolled]] = {
     Rollup.SUM: _sum,
     Rollup.MAX: _most,
     Rollup.ANY: lambda one, other, adds_up: one or other,
@@ -146,23 +180,13 @@ _MERGE: dict[Rollup, Callable[[Any, Any, bool], Any]] = {
 }
 
 
-def _merged_resources(one: Capabilities, other: Capabilities) -> Capabilities:
-    if "resources" not in one or "resources" not in other:
-        return {}
-    mine, theirs = one["resources"], other["resources"]
+def _merged_resources(
+    mine: Mapping[str, float] | None, theirs: Mapping[str, float] | None
+) -> dict[str, float] | None:
+    if mine is None or theirs is None:
+        return None
     names = sorted(mine.keys() | theirs.keys())
-    return {"resources": {name: max(mine.get(name, 0), theirs.get(name, 0)) for name in names}}
-
-
-def _both(
-    one: Capabilities,
-    other: Capabilities,
-    name: str,
-    merge: Callable[[set[str], set[str]], set[str]],
-) -> Capabilities:
-    if name not in one or name not in other:
-        return {}
-    return {name: sorted(merge(set(one[name]), set(other[name])))}
+    return {name: max(mine.get(name, 0), theirs.get(name, 0)) for name in names}
 
 
 def _arranged(values: Iterable[Any]) -> list[Any]:
@@ -174,7 +198,7 @@ def _arranged(values: Iterable[Any]) -> list[Any]:
 # Validation --------------------------------------------------------------------------------------
 
 
-def _checked_attributes(given: Any) -> dict[str, Any]:
+def _checked_attributes(given: Any) -> dict[str, Rolled]:
     if not isinstance(given, Mapping):
         raise _nonsense("attributes")
     made = {}

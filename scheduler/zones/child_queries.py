@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, wait
-from typing import Any, Protocol
+from typing import Protocol
 
 from armillary import exception, service_metrics
 from armillary.concurrency import WorkerPoolFull
@@ -15,7 +15,7 @@ from armillary.context import RequestContext
 from armillary.outage_log import OutageLog
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
-from scheduler.zones.offers import Offers
+from scheduler.zones.offers import Offers, ZoneEntry
 
 LOG = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class ChildResult:
     """One child's result: its offers, and the trace entries of it and the zones below it."""
 
     offers: Offers
-    zones: list[dict[str, Any]]
+    zones: list[ZoneEntry]
 
 
 class ChildQueries:
@@ -95,14 +95,12 @@ class ChildQueries:
         answer = future.result()
         try:
             offers = self._known(Offers.of_child(name, answer))
-            below = _below(name, answer.zones)
+            below = [ZoneEntry.of_child(name, zone) for zone in answer.zones[:_ZONES_MAX]]
         except (ValueError, TypeError, LookupError) as nonsense:
             reason = f"its answer is invalid: {nonsense}"
             return self._missing(name, "failed", seconds, reason, outage)
         outage.succeeded()
-        return ChildResult(
-            offers, [zone_entry(name, "asked", hosts=len(offers), seconds=seconds), *below]
-        )
+        return ChildResult(offers, [ZoneEntry([name], "asked", len(offers), seconds), *below])
 
     def _known(self, offers: Offers) -> Offers:
         if unknown := sorted(set(offers.weighers) - self._weigher_names):
@@ -117,40 +115,8 @@ class ChildQueries:
     ) -> ChildResult:
         service_metrics.zone_missing(outcome)
         outage.failed(reason)
-        zone = zone_entry(name, outcome, seconds=seconds, reason=reason)
+        zone = ZoneEntry([name], outcome, seconds=seconds, reason=reason)
         return ChildResult(Offers.none(), [zone])
-
-
-def zone_entry(
-    name: str | None,
-    outcome: str,
-    *,
-    hosts: int = 0,
-    seconds: float = 0.0,
-    reason: str | None = None,
-) -> dict[str, Any]:
-    """Return the trace entry of one zone; the name None stands for the reporting zone itself."""
-    return {
-        "path": [] if name is None else [name],
-        "outcome": outcome,
-        "hosts": hosts,
-        "seconds": round(seconds, 6),
-        "reason": reason,
-    }
-
-
-def _below(name: str, zones: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a child's trace entries for its sub-tree, with paths relative to this zone."""
-    return [
-        {
-            "path": [name, *map(str, zone["path"])],
-            "outcome": str(zone["outcome"]),
-            "hosts": int(zone["hosts"]),
-            "seconds": float(zone["seconds"]),
-            "reason": None if zone["reason"] is None else str(zone["reason"]),
-        }
-        for zone in zones[:_ZONES_MAX]
-    ]
 
 
 def _text(error: BaseException) -> str:

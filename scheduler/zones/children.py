@@ -15,6 +15,7 @@ from oslo_config import cfg
 from armillary import exception
 from objects.zones.zone_summary import ZoneSummary
 from scheduler.zones import capabilities, zone_counts
+from scheduler.zones.capabilities import Capabilities
 
 LOG = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class Child:
     name: str
     is_disabled: bool
     summary: ZoneSummary | None = None
+    capabilities: Capabilities | None = None
     heard_at: float = 0.0
     last_seen: datetime | None = None
     seqs: dict[str, int] = dataclasses.field(default_factory=dict)
@@ -91,8 +93,9 @@ class Children:
                 reason=f"zone {name} sent a summary of zone {summary.zone!r:.80}: correct either "
                 "[zones] name there, or the name of the child zone here"
             )
+        can_do = capabilities.checked(summary.capabilities)
         checked = summary.with_values(
-            capabilities=capabilities.checked(summary.capabilities),
+            capabilities=can_do.to_plain(),
             counts={
                 **{key: _count(summary.counts, key) for key in _COUNTS},
                 "each": zone_counts.checked(_each(summary.counts)),
@@ -107,7 +110,7 @@ class Children:
             if len(child.seqs) >= _SENDERS_MAX:
                 child.seqs.clear()
             child.seqs[summary.sender] = summary.seq
-            child.summary = checked
+            child.summary, child.capabilities = checked, can_do
             child.heard_at = self._clock()
             child.last_seen = self._now()
             return True

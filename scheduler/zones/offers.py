@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,6 +26,31 @@ from scheduler.hosts.host_table import Numbers
 from scheduler.weights import BaseHostWeigher, RawWeights
 
 _PATH_LENGTH_MAX = 64
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ZoneEntry:
+    """What a trace says of one zone, as in ``ZoneAnswer.zones``; the reporting zone has no path."""
+
+    path: list[str]
+    outcome: str
+    hosts: int = 0
+    seconds: float = 0.0
+    reason: str | None = None
+
+    @classmethod
+    def of_child(cls, name: str, zone: Mapping[str, Any]) -> Self:
+        """Return a child's entry for a zone of its sub-tree, with a path relative to this zone."""
+        return cls(
+            path=[name, *map(str, zone["path"])],
+            outcome=str(zone["outcome"]),
+            hosts=int(zone["hosts"]),
+            seconds=float(zone["seconds"]),
+            reason=None if zone["reason"] is None else str(zone["reason"]),
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "seconds": round(self.seconds, 6)}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -176,7 +201,7 @@ def _without_duplicates(offers: Offers, order: Numbers) -> Numbers:
 
 
 def as_answer(
-    offers: Offers, *, zones: Sequence[Mapping[str, object]], was_pruned: bool = False
+    offers: Offers, *, zones: Sequence[ZoneEntry], was_pruned: bool = False
 ) -> ZoneAnswer:
     """Return offers in the form that is sent to a parent."""
     return ZoneAnswer.from_values(
@@ -187,5 +212,5 @@ def as_answer(
         multipliers=offers.multipliers,
         bounds=offers.bounds,
         was_pruned=was_pruned,
-        zones=[dict(zone) for zone in zones],
+        zones=[zone.to_plain() for zone in zones],
     )

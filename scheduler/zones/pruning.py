@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from armillary import exception
 from objects.request_spec import RequestSpec
@@ -50,14 +50,14 @@ class Pruner:
 
     def why_not(self, capabilities: Capabilities, needs: Needs, profile: str) -> str | None:
         """Return why no zone of a sub-tree can serve the request; None if one may."""
-        if not capabilities["hosts"]:
+        if not capabilities.hosts:
             return "it has no host that is up and enabled"
-        if profile not in capabilities["profiles"]:
+        if profile not in capabilities.profiles:
             return f"no zone there uses the weighing profile {profile!r}"
         for each in self._filters:
-            if type(each).__name__ in capabilities["filters"]:
+            if type(each).__name__ in capabilities.filters:
                 lack: str | None = plugin_calls.ask(
-                    each, each.zone_lacks, capabilities["attributes"], needs.spec
+                    each, each.zone_lacks, capabilities.attributes, needs.spec
                 )
                 if lack is not None:
                     return lack
@@ -67,15 +67,15 @@ class Pruner:
 
 def _lacks(capabilities: Capabilities, query: ResourceQuery) -> Iterator[str]:
     """Yield the requirements of a query that no provider of a zone can meet."""
-    resources: Mapping[str, float] | None = capabilities.get("resources")
+    resources = capabilities.resources
     for group in query.groups:
         for name, amount in group.resources.items():
             if resources is not None and resources.get(name, 0) < amount:
                 most = resources.get(name, 0)
                 yield f"{name}: {amount:,} requested, at most {most:,} free on one provider"
-    if "traits" not in capabilities:
+    if capabilities.traits is None:
         return
-    traits = set(capabilities["traits"])
+    traits = set(capabilities.traits)
     wanted = [[trait] for trait in query.root_required]
     for any_of in (*wanted, *(some for group in query.groups for some in group.required_traits)):
         if traits.isdisjoint(any_of):

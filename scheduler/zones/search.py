@@ -7,7 +7,7 @@ import logging
 import random
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from oslo_config import cfg
 
@@ -19,12 +19,11 @@ from objects.traces.decision_trace import DecisionTrace
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from scheduler.filters import BaseHostFilter
-from scheduler.request.scheduling_request import SchedulingRequest
-from scheduler.selection.host_offer import HostOffer
+from scheduler.request.scheduling_request import HostOffer, SchedulingRequest
 from scheduler.weights import BaseHostWeigher
-from scheduler.zones.child_queries import ChildQueries, ZoneLinks, zone_entry
+from scheduler.zones.child_queries import ChildQueries, ZoneLinks
 from scheduler.zones.children import Child, Children, State
-from scheduler.zones.offers import Offers, as_answer, merge_offers
+from scheduler.zones.offers import Offers, ZoneEntry, as_answer, merge_offers
 from scheduler.zones.pruning import Pruner, needs_of
 
 LOG = logging.getLogger(__name__)
@@ -54,7 +53,7 @@ class Plan:
     """The children to query, and the trace entries of the others."""
 
     to_ask: list[str]
-    zone_entry: list[dict[str, Any]]
+    left_out: list[ZoneEntry]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Found:
     """The best hosts of a sub-tree, its zones' trace entries, and the trace of the local hosts."""
 
     offers: Offers
-    zones: list[dict[str, Any]]
+    zones: list[ZoneEntry]
     own_trace: DecisionTrace | None
 
 
@@ -102,15 +101,15 @@ class ZoneSearch:
             outcome, reason = self._reason_to_skip(child, visited)
             if outcome is None and bound_to and child.name not in names:
                 outcome, reason = "pruned", f"{_IN_OTHER_ZONES}: {', '.join(bound_to)}"
-            elif outcome is None and child.summary is not None:
+            elif outcome is None and child.capabilities is not None:
                 profile = self._conf.zones.weighing_profile
-                reason = self._pruner.why_not(child.summary.capabilities, needs, profile)
+                reason = self._pruner.why_not(child.capabilities, needs, profile)
                 if reason is None:
                     plan.to_ask.append(child.name)
                     continue
                 outcome = "pruned"
                 service_metrics.zone_pruned()
-            plan.zone_entry.append(zone_entry(child.name, outcome or "offline", reason=reason))
+            plan.left_out.append(ZoneEntry([child.name], outcome or "offline", reason=reason))
         return plan
 
     def origin_query(self, request: SchedulingRequest) -> ZoneQuery:
@@ -129,7 +128,7 @@ class ZoneSearch:
         """Answer a parent's query."""
         if self._conf.zones.name in query.visited:
             reason = f"the query already passed through {' > '.join(query.visited)}"
-            return as_answer(Offers.none(), zones=[zone_entry(None, "cycle", reason=reason)])
+            return as_answer(Offers.none(), zones=[ZoneEntry([], "cycle", reason=reason)])
         if query.profile != self._conf.zones.weighing_profile:
             reason = (
                 f"it uses the weighing profile {self._conf.zones.weighing_profile!r}, requested "
@@ -137,10 +136,10 @@ class ZoneSearch:
             )
             LOG.error("%s: rejected a parent zone's query: %s",
                       query.request_id, reason)  # fmt: skip
-            return as_answer(Offers.none(), zones=[zone_entry(None, "failed", reason=reason)])
+            return as_answer(Offers.none(), zones=[ZoneEntry([], "failed", reason=reason)])
         plan = self.plan(query.request_spec, query.visited)
         found = self.search(context, query, plan)
-        was_pruned = bool(plan.zone_entry) and not plan.to_ask and not len(found.offers)
+        was_pruned = bool(plan.left_out) and not plan.to_ask and not len(found.offers)
         return as_answer(found.offers, zones=found.zones, was_pruned=was_pruned)
 
     def search(self, context: RequestContext, query: ZoneQuery, plan: Plan) -> Found:
@@ -150,7 +149,7 @@ class ZoneSearch:
         )
         own, own_told, own_trace = self._own(context, query)
         heard = waiting()
-        zones = [own_told, *plan.zone_entry, *(zone for each in heard for zone in each.zones)]
+        zones = [own_told, *plan.left_out, *(zone for each in heard for zone in each.zones)]
         parts = [own, *(each.offers for each in heard)]
         limit = self._limit(
             min(query.entries_max, self._conf.zones.entries_max), query.instance_uuids
@@ -160,7 +159,7 @@ class ZoneSearch:
 
     def _own(
         self, context: RequestContext, query: ZoneQuery
-    ) -> tuple[Offers, dict[str, Any], DecisionTrace | None]:
+    ) -> tuple[Offers, ZoneEntry, DecisionTrace | None]:
         """Return the local hosts, their trace entry, and the trace of how they were found."""
         started = time.monotonic()
         request = SchedulingRequest(
@@ -182,11 +181,7 @@ class ZoneSearch:
                 LOG.warning("%s: skipping this zone's own hosts: %s", query.request_id, error)
                 reason = error.message
         seconds = time.monotonic() - started
-        return (
-            offers,
-            zone_entry(None, "own", hosts=len(offers), seconds=seconds, reason=reason),
-            trace,
-        )
+        return offers, ZoneEntry([], "own", len(offers), seconds, reason), trace
 
     def _for_children(self, query: ZoneQuery) -> ZoneQuery:
         """Return the query for the children, without anything that applies only in this zone."""

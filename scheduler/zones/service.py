@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
+from armillary.outage_log import OutageLog
 from armillary.periodic import PeriodicTask
 from conductor.super_conductor.zones.interface import ZoneSummariesAPI
 from objects.zones.zone_answer import ZoneAnswer
@@ -24,11 +26,11 @@ from scheduler.drivers.base import SchedulerDriver
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.drivers.zone_scheduler import ZoneScheduler
 from scheduler.hosts.host_store import HostStore
+from scheduler.zones.capabilities import Capabilities, is_worth_pushing
 from scheduler.zones.children import Children, State
 from scheduler.zones.links import MakeBus, RpcLinks
 from scheduler.zones.search import ZoneSearch
 from scheduler.zones.summariser import Summariser
-from scheduler.zones.summary_pusher import PUSHES_PER_SECOND_MAX, SummaryPusher
 
 LOG = logging.getLogger(__name__)
 
@@ -176,3 +178,89 @@ NOTHING_KNOWN: Mapping[str, Any] = {"own": None, "zones": []}
 
 def _no_bus(transport_url: str) -> Bus:
     raise AssertionError("this scheduler queries no zones")
+
+
+PUSHES_PER_SECOND_MAX = 2
+_WORK_SHARE_MAX = 0.02
+"""Maximum share of one CPU's time spent on checking for changes."""
+
+
+class SummaryPusher:
+    """Pushes the summary of this zone. Call ``tick`` twice a second. Thread-safe.
+
+    ``make`` creates the summary and ``send`` sends it. ``is_ready`` returns whether all cells were
+    asked for their hosts; until then nothing is pushed, because it would understate the zone. Hosts
+    of a cell that does not answer count as down. ``work_clock`` returns CPU time in seconds: the
+    longer a summary takes, the longer the pause before the next check for changes.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        make: Callable[[], ZoneSummary],
+        send: Callable[[ZoneSummary], None],
+        is_ready: Callable[[], bool],
+        clock: Callable[[], float],
+        work_clock: Callable[[], float],
+    ) -> None:
+        self._conf = conf
+        self._make = make
+        self._send = send
+        self._is_ready = is_ready
+        self._clock = clock
+        self._work_clock = work_clock
+        self._lock = threading.Lock()
+        self._last: ZoneSummary | None = None
+        self._sent_at = 0.0
+        self._has_changed = True
+        self._looked_at = 0.0
+        self._pause_seconds = 0.0
+        self._outage = OutageLog(LOG, "The broker for the zone's summary")
+
+    @property
+    def last(self) -> ZoneSummary | None:
+        """The last summary created; None before the first."""
+        return self._last
+
+    def note_change(self) -> None:
+        """Make the next tick check for changes."""
+        self._has_changed = True
+
+    def tick(self) -> None:
+        """Push if a push is due or if the capabilities changed."""
+        with self._lock:
+            now, due_at = self._clock(), self._sent_at + self._conf.zones.push_seconds
+            is_due = self._last is None or now >= due_at
+            # A due push ignores the pause, so leave time for one pause before it.
+            may_look = self._looked_at + self._pause_seconds <= now <= due_at - self._pause_seconds
+            if not (is_due or (self._has_changed and may_look)) or not self._is_ready():
+                return
+            self._has_changed = False
+            made = self._made()
+            before = self._last and Capabilities.from_plain(self._last.capabilities)
+            if is_due or is_worth_pushing(before, Capabilities.from_plain(made.capabilities)):
+                self._push(made)
+
+    def push(self) -> None:
+        """Push now."""
+        with self._lock:
+            if self._is_ready():
+                self._push(self._made())
+
+    def _made(self) -> ZoneSummary:
+        """Create a summary and set the pause before the next check by the time that it took."""
+        started = self._work_clock()
+        made = self._make()
+        self._looked_at = self._clock()
+        self._pause_seconds = (self._work_clock() - started) / _WORK_SHARE_MAX
+        return made
+
+    def _push(self, made: ZoneSummary) -> None:
+        self._last, self._sent_at = made, self._clock()
+        try:
+            self._send(made)
+        except exception.Unavailable as error:
+            self._outage.failed(error)
+        else:
+            self._outage.succeeded()

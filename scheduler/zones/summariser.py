@@ -68,10 +68,11 @@ class Summariser:
         own, counts = self._own()
         below = [child for child in online if child not in in_cycle]
         summaries = [child.summary for child in below if child.summary is not None]
-        each = zone_counts.merge(name, zone_counts.row_of(counts, own), map(_figures, summaries))
+        figures = [_figures(child) for child in below if child.summary is not None]
+        each = zone_counts.merge(name, zone_counts.row_of(counts, own), figures)
         total = zone_counts.totals(each)
         merged = capabilities.merged(own, _parts(online, in_cycle))
-        known = [own, *(child.summary.capabilities for child in online if child.summary)]
+        known = [own, *(child.capabilities for child in online if child.capabilities)]
         self._seq = max(self._seq + 1, int(time.time() * 1000))  # increases across restarts, too
         return ZoneSummary.from_values(
             zone=name,
@@ -80,7 +81,7 @@ class Summariser:
             sent_at=self._now(),
             push_seconds=self._conf.zones.push_seconds,
             depth=1 + min(max((each.depth for each in summaries), default=0), _DEPTH_MAX),
-            capabilities=zone_counts.with_sums(merged, total, known),
+            capabilities=zone_counts.with_sums(merged, total, known).to_plain(),
             counts={
                 **{key: int(total[key]) for key in zone_counts.COUNTS},
                 "own_hosts": counts["own_hosts"],
@@ -96,29 +97,32 @@ class Summariser:
         if _UP_AND_ENABLED in self._filters:
             counted = hosts.take(np.flatnonzero(is_fit))
             left_out = [hosts.value("uuid", each) for each in np.flatnonzero(~is_fit).tolist()]
-        made = {
-            "attributes": capabilities.attributes_of(counted),
-            "hosts": len(counted),
-            **self._of_placement(left_out),
-            "filters": self._filters,
-            "profiles": [self._conf.zones.weighing_profile],
-        }
+        resources, traits = self._of_placement(left_out)
+        made = Capabilities(
+            attributes=capabilities.attributes_of(counted),
+            hosts=len(counted),
+            filters=self._filters,
+            profiles=[self._conf.zones.weighing_profile],
+            resources=resources,
+            traits=traits,
+        )
         return made, _counts(hosts)
 
-    def _of_placement(self, left_out: Sequence[str]) -> Capabilities:
+    def _of_placement(
+        self, left_out: Sequence[str]
+    ) -> tuple[dict[str, float] | None, list[str] | None]:
+        """Return resources and traits; None if they are unknown."""
         if self._ask_placement is None:
-            return {}
+            return None, None
         try:
             found = self._ask_placement(left_out)
-            made = {
-                "resources": {str(name): value for name, value in found["resources"].items()},
-                "traits": sorted(found["traits"]),
-            }
+            resources = {str(name): value for name, value in found["resources"].items()}
+            traits = sorted(found["traits"])
         except Exception as error:
             self._outage.failed(error)
-            return {}
+            return None, None
         self._outage.succeeded()
-        return made
+        return resources, traits
 
     def _zones(self) -> list[dict[str, Any]]:
         """Return the zones below with their states, without repeating zones above them."""
@@ -144,16 +148,18 @@ def _parts(
     online: Iterable[Child], in_cycle: Sequence[Child]
 ) -> Iterable[tuple[Capabilities, bool]]:
     for child in online:
-        if child.summary is not None:
-            yield child.summary.capabilities, child not in in_cycle
+        if child.capabilities is not None:
+            yield child.capabilities, child not in in_cycle
 
 
-def _figures(summary: ZoneSummary) -> ZoneCounts:
+def _figures(child: Child) -> ZoneCounts:
     """Return a child's counts by zone; without them its totals count as its own."""
-    zone_entry: ZoneCounts | None = summary.counts["each"]
-    if zone_entry is None:
-        return {summary.zone: zone_counts.row_of(summary.counts, summary.capabilities)}
-    return zone_entry
+    assert child.summary is not None
+    assert child.capabilities is not None
+    by_zone: ZoneCounts | None = child.summary.counts["each"]
+    if by_zone is None:
+        return {child.summary.zone: zone_counts.row_of(child.summary.counts, child.capabilities)}
+    return by_zone
 
 
 def _counts(hosts: HostTable) -> dict[str, int]:

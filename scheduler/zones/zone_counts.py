@@ -7,6 +7,7 @@ many, counts as one zone with all their hosts.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Any
@@ -30,11 +31,11 @@ _NAME_LENGTH_MAX = 64
 def row_of(counts: Mapping[str, float], made: Capabilities) -> Row:
     """Return the row for these counts and capabilities."""
     sums = {
-        _column(name): made["attributes"][name]
+        _column(name): _sum(made, name)
         for name in capabilities.adding_up()
-        if name in made["attributes"]
+        if name in made.attributes
     }
-    return {**{key: counts[key] for key in COUNTS}, _CAPABLE: made["hosts"], **sums}
+    return {**{key: counts[key] for key in COUNTS}, _CAPABLE: made.hosts, **sums}
 
 
 def merge(own_name: str, own: Row, others: Iterable[ZoneCounts]) -> ZoneCounts:
@@ -63,13 +64,19 @@ def totals(figures: ZoneCounts) -> Row:
 def with_sums(made: Capabilities, total: Row, parts: Iterable[Capabilities]) -> Capabilities:
     """Return capabilities with these totals, each at least as great as in any of the parts."""
     known = list(parts)
-    attributes = dict(made["attributes"])
+    attributes = dict(made.attributes)
     for name in capabilities.adding_up():
         if name in attributes and _column(name) in total:
-            of_parts = [part["attributes"][name] for part in known]
+            of_parts = [_sum(part, name) for part in known]
             attributes[name] = max(total[_column(name)], *of_parts)
-    hosts = max(total[_CAPABLE], *(part["hosts"] for part in known))
-    return {**made, "attributes": attributes, "hosts": hosts}
+    hosts = max(int(total[_CAPABLE]), *(part.hosts for part in known))
+    return dataclasses.replace(made, attributes=attributes, hosts=hosts)
+
+
+def _sum(made: Capabilities, name: str) -> float:
+    value = made.attributes[name]
+    assert isinstance(value, int | float)
+    return value
 
 
 def to_plain(figures: ZoneCounts) -> dict[str, Any] | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from scheduler.zones.offers import ZoneEntry
 from simulator.results.refusals import Refusals
 from simulator.zones.traffic import Traffic
 
@@ -96,10 +97,10 @@ class ZonesOutcome:
     flat: FlatFigures | None = None
 
     def add_request(
-        self, flavor: str, traffic: Traffic, told: Sequence[Mapping[str, Any]], seconds: Took
+        self, flavor: str, traffic: Traffic, told: Sequence[ZoneEntry], seconds: Took
     ) -> None:
         """Record the traffic of one request, and the outcome of each zone."""
-        found = Counter(str(each["outcome"]) for each in told)
+        found = Counter(each.outcome for each in told)
         self.outcomes.update({name: found[name] for name in _OUTCOMES})
         self.answer_bytes_max = max(self.answer_bytes_max, traffic.answer_bytes_max)
         self.entries_max = max(self.entries_max, traffic.entries_max)

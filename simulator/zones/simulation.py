@@ -238,9 +238,7 @@ class ZonesSimulation:
 def _why(found: Found) -> str:
     """Return the most frequent reason of zones without a host, preferably of those ruled out."""
     reasons = Counter(
-        (zone["outcome"] == "pruned", str(zone["reason"]).rstrip("."))
-        for zone in found.zones
-        if zone["reason"]
+        (zone.outcome == "pruned", zone.reason.rstrip(".")) for zone in found.zones if zone.reason
     )
     if not reasons:
         return "No zone has a host."

@@ -20,8 +20,8 @@ from typing import Any
 import objects
 from objects.zones.zone_summary import ZoneSummary
 from scheduler.zones.children import Children
+from scheduler.zones.service import PUSHES_PER_SECOND_MAX, SummaryPusher
 from scheduler.zones.summariser import Summariser
-from scheduler.zones.summary_pusher import PUSHES_PER_SECOND_MAX, SummaryPusher
 from tests.bench.decisions import fleet_of
 from tests.bench.markdown import print_table
 from tests.bench.measuring import milliseconds

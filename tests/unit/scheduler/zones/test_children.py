@@ -56,16 +56,14 @@ def test_a_stale_zone_is_asked_nothing_and_promises_nothing() -> None:
     assert parent.summary().capabilities["hosts"] == 2
     parent.clock.seconds += 3.1 * PUSH_SECONDS
     assert parent.summary().capabilities["hosts"] == 1
-    assert outcomes(parent.search.plan(parent.query().request_spec).zone_entry) == {"leaf": "stale"}
+    assert outcomes(parent.search.plan(parent.query().request_spec).left_out) == {"leaf": "stale"}
 
 
 def test_a_zone_that_was_never_heard_of_is_offline() -> None:
     """Its parent has only been told of it."""
     parent = Zone("root", [], [Zone("leaf")])
     assert state(parent) is State.OFFLINE
-    assert outcomes(parent.search.plan(parent.query().request_spec).zone_entry) == {
-        "leaf": "offline"
-    }
+    assert outcomes(parent.search.plan(parent.query().request_spec).left_out) == {"leaf": "offline"}
 
 
 def test_a_disabled_zone_is_not_asked() -> None:

@@ -273,7 +273,7 @@ def test_another_weighing_profile_is_answered_with_nothing(caplog: Any) -> None:
     assert "'gold', requested is 'default'" in answer.zones[0]["reason"]
     assert "'gold', requested is 'default'" in caplog.text
     root = Zone("root", [], [leaf]).push_all()
-    assert outcomes(root.search.plan(a_request_spec()).zone_entry) == {"leaf": "pruned"}
+    assert outcomes(root.search.plan(a_request_spec()).left_out) == {"leaf": "pruned"}
 
 
 def test_a_child_with_weighers_that_are_not_known_here_is_left_out(caplog: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from armillary import exception
 from objects.hosts import host_attributes
 from objects.hosts.host_attributes import Collector, HostAttribute, Kind, Rollup
 from scheduler.zones import capabilities
+from scheduler.zones.capabilities import Capabilities
 from tests.fixtures.zone_trees import Zone, outcomes
 from tests.fleets import Host, a_host, a_request_spec, some_hosts
 from tests.unit.scheduler.zones.test_pruning import an_image
@@ -62,7 +64,7 @@ def test_what_expires_below_is_gone_above() -> None:
     middle.push()
     assert ["x86_64", "windows", "hvm"] not in triples(root)
     spec = a_request_spec(image=an_image(img_hv_type="windows"))
-    assert outcomes(root.search.plan(spec).zone_entry) == {"middle": "pruned"}
+    assert outcomes(root.search.plan(spec).left_out) == {"middle": "pruned"}
 
 
 def test_disabled_hosts_count_and_promise_nothing() -> None:
@@ -101,9 +103,9 @@ def test_counts_are_of_the_whole_tree() -> None:
 def test_a_zone_without_hosts_promises_nothing() -> None:
     """BZ-73."""
     root = Zone("root", some_hosts(1), [Zone("leaf")]).push_all()
-    (zone_entry,) = root.search.plan(a_request_spec()).zone_entry
-    assert zone_entry["outcome"] == "pruned"
-    assert "no host that is up" in zone_entry["reason"]
+    (zone,) = root.search.plan(a_request_spec()).left_out
+    assert zone.outcome == "pruned"
+    assert "no host that is up" in (zone.reason or "")
 
 
 def test_a_cycle_neither_grows_nor_hides_anything() -> None:
@@ -271,16 +273,16 @@ def test_traits_and_resources_of_all_zones_are_joined() -> None:
 # News ---------------------------------------------------------------------------------------------
 
 
-def known(**values: Any) -> dict[str, Any]:
-    return {
-        "attributes": {"free_ram_mb": 1000, "vcpus_used": 5, "hypervisor_type": ["kvm"]},
-        "hosts": 3,
-        "resources": {"VCPU": 10},
-        "traits": ["A"],
-        "filters": ["F"],
-        "profiles": ["default"],
-        **values,
-    }
+def known(**values: Any) -> Capabilities:
+    made = Capabilities(
+        attributes={"free_ram_mb": 1000, "vcpus_used": 5, "hypervisor_type": ["kvm"]},
+        hosts=3,
+        resources={"VCPU": 10},
+        traits=["A"],
+        filters=["F"],
+        profiles=["default"],
+    )
+    return dataclasses.replace(made, **values)
 
 
 @pytest.mark.parametrize(
