@@ -167,10 +167,11 @@ class FilterChain:
         found: dict[str, Limit] = {}
         for each in self._limiting:
             for name, limit in _limits_of(each, host_state, spec).items():
-                has_less = name in found and isinstance(limit, int) and found[name] < limit
+                former = found.get(name)
+                has_less = isinstance(former, int) and isinstance(limit, int) and former < limit
                 if limit is not None and not has_less:
                     found[name] = limit
-        return SchedulerLimits.from_values(**found) if found else None
+        return SchedulerLimits.from_values(found) if found else None
 
 
 def load_filters(conf: cfg.ConfigOpts) -> FilterChain:
@@ -317,7 +318,7 @@ def _keeps_a_candidate(
 def _limits_of(each: BaseHostFilter, host_state: HostState, spec: RequestSpec) -> dict[str, Limit]:
     def ask() -> dict[str, Limit]:
         limits = dict(each.limits(host_state, spec))
-        SchedulerLimits.from_values(**limits)  # raises for invalid values
+        SchedulerLimits.from_values(limits)  # raises for invalid values
         return limits
 
     limits = plugin_calls.ask(each, ask)

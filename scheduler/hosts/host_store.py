@@ -192,7 +192,7 @@ class HostStore:
         if order is not None:
             known = known[order.arranged(rows[known])]
         rows = rows[known]
-        own = {name: columns[name][rows] for name in _SHOWN}  # type: ignore[call-overload]  # arrays
+        own = {name: columns[name][rows] for name in _SHOWN}
         cell, in_flight = own["cell"], own.pop("in_flight")
         enabled = [uuid in snapshot.facts.enabled_cells for uuid in snapshot.cells]
         own["cell_enabled"] = np.array(enabled, np.bool_)[cell]

@@ -108,8 +108,12 @@ class Usage:
 
     def take(self, positions: Positions) -> Usage:
         """Return the usage of some of these hosts."""
-        figures = (self._total, self._reserved, self._used, self._ratio)
-        inventories = Inventories(*(each[positions] for each in figures))
+        inventories = Inventories(
+            self._total[positions],
+            self._reserved[positions],
+            self._used[positions],
+            self._ratio[positions],
+        )
         return Usage(self._classes, self._amounts, self._candidates[positions], inventories)
 
     def attributes(self) -> dict[str, npt.NDArray[Any]]:

@@ -92,7 +92,7 @@ def checked(given: Any) -> Capabilities:
     if not isinstance(given, Mapping):
         raise _nonsense("capabilities")
     attributes = _checked_attributes(given.get("attributes"))
-    hosts = given.get("hosts")
+    hosts: Any = given.get("hosts")
     if not _is_count(hosts):
         raise _nonsense("hosts")
     resources = given.get("resources")

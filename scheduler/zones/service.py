@@ -238,7 +238,8 @@ class SummaryPusher:
                 return
             self._has_changed = False
             made = self._made()
-            before = self._last and Capabilities.from_plain(self._last.capabilities)
+            last = self._last
+            before = None if last is None else Capabilities.from_plain(last.capabilities)
             if is_due or is_worth_pushing(before, Capabilities.from_plain(made.capabilities)):
                 self._push(made)
 
