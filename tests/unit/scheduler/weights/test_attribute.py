@@ -30,7 +30,9 @@ def test_the_weight_is_the_reported_number(
 ) -> None:
     """As it is, also below zero; an unknown one is 0; the default multiplier has the sign."""
     weigher = weigher_class(scheduling_conf())
-    table = a_table([a_host(**{attribute: value}), a_host("host2", **{attribute: 0})])
+    hosts = [a_host("host1"), a_host("host2")]
+    hosts[0].values[attribute], hosts[1].values[attribute] = value, 0
+    table = a_table(hosts)
     assert weigher.host_weight(table[0], a_request_spec()) == float(value)
     assert weigher.host_weights(table, a_request_spec()).tolist() == [float(value), 0.0]
     assert weigher.multipliers(table).tolist() == [multiplier, multiplier]
