@@ -64,7 +64,7 @@ class SchedulerLimits(base.ArmillaryObject):
     memory_mb: int | None
     disk_gb: int | None
     vcpu: int | None
-    numa_topology: dict[str, Any] | None
+    numa_topology: dict[str, float] | None
 
 
 @base.ArmillaryObjectRegistry.register

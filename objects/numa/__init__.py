@@ -2,11 +2,10 @@
 
 from objects.numa.cpu_sets import format_cpus, parse_cpus
 from objects.numa.demands import CpuDemand, cpu_demand, topology_of
-from objects.numa.fitting import fit, fits
+from objects.numa.fitting import consume, fit, fits, release
 from objects.numa.host import HostCell, HostTopology, PagePool
 from objects.numa.instance import InstanceCell, InstanceTopology
 from objects.numa.reasons import why_not
-from objects.numa.usage import consume, release
 
 __all__ = [
     "CpuDemand",

@@ -1,4 +1,4 @@
-"""Fitting of a guest's NUMA cells to a host's: which cells, which CPUs, which pages."""
+"""Fitting of a guest's NUMA cells to a host's: cells, CPUs and pages; usage of what is fitted."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from objects.numa.host import HostCell, HostTopology
-from objects.numa.instance import InstanceCell, InstanceTopology
-from objects.numa.memory import Backing, back, free_memory_mb
-from objects.numa.pinning import has_room, pin
+from objects.numa.host import HostCell, HostTopology, PagePool
+from objects.numa.instance import ISOLATE, InstanceCell, InstanceTopology
+from objects.numa.memory import Backing, back, free_memory_mb, pages_of
+from objects.numa.pinning import has_room, pin, with_idle_siblings
 from objects.pci import pci
 
 CHOICES_MAX = 1_000
@@ -27,7 +27,7 @@ class Ratios:
     ram: float
 
     @classmethod
-    def of(cls, host: HostTopology, limits: Mapping[str, Any] | None) -> Ratios:
+    def of(cls, host: HostTopology, limits: Mapping[str, float] | None) -> Ratios:
         """Return the scheduler's limits, with the host's own ratios as defaults."""
         given = limits or {}
         return cls(
@@ -40,7 +40,7 @@ def fit(
     host: HostTopology,
     instance: InstanceTopology,
     *,
-    limits: Mapping[str, Any] | None = None,
+    limits: Mapping[str, float] | None = None,
     pools: Sequence[pci.Pool] | None = None,
     pci_requests: Sequence[pci.PciRequest] = (),
     packing: bool = False,
@@ -68,7 +68,7 @@ def fits(
     host: HostTopology,
     instance: InstanceTopology,
     *,
-    limits: Mapping[str, Any] | None = None,
+    limits: Mapping[str, float] | None = None,
     pools: Sequence[pci.Pool] | None = None,
     pci_requests: Sequence[pci.PciRequest] = (),
 ) -> bool:
@@ -162,7 +162,7 @@ def _fitted(
 def _find_placement(
     host: HostTopology,
     instance: InstanceTopology,
-    limits: Mapping[str, Any] | None,
+    limits: Mapping[str, float] | None,
     pools: list[pci.Pool],
     requests: Sequence[pci.PciRequest],
     *,
@@ -287,3 +287,49 @@ class _Search:
                 return found
             self._failed.add(state)
         return None
+
+
+# Usage of a host's cells by fitted instances ----------------------------------------------------
+
+
+def consume(host: HostTopology, fitted: InstanceTopology) -> HostTopology:
+    """Return the host with a fitted instance added; cells that the host lacks are ignored."""
+    return _changed(host, fitted, 1)
+
+
+def release(host: HostTopology, fitted: InstanceTopology) -> HostTopology:
+    """Return the host without an instance that was consumed."""
+    return _changed(host, fitted, -1)
+
+
+def _changed(host: HostTopology, fitted: InstanceTopology, sign: int) -> HostTopology:
+    used: dict[int | None, list[InstanceCell]] = {}
+    for cell in fitted.cells:
+        used.setdefault(cell.host_cell, []).append(cell)
+    cells = []
+    for host_cell in host.cells:
+        for cell in used.get(host_cell.id, ()):
+            idles = fitted.thread_policy == ISOLATE
+            host_cell = _changed_cell(host_cell, cell, sign, idles=idles)
+        cells.append(host_cell)
+    return dataclasses.replace(host, cells=tuple(cells))
+
+
+def _changed_cell(host: HostCell, cell: InstanceCell, sign: int, *, idles: bool) -> HostCell:
+    taken = cell.cpus_taken
+    if idles:
+        taken = with_idle_siblings(host, taken)
+    return dataclasses.replace(
+        host,
+        cpus_used=max(host.cpus_used + sign * len(cell.vcpus), 0),
+        pinned=host.pinned | taken if sign > 0 else host.pinned - taken,
+        memory_mb_used=max(host.memory_mb_used + sign * cell.memory_mb, 0),
+        pages=tuple(_changed_pool(pool, cell, sign) for pool in host.pages),
+    )
+
+
+def _changed_pool(pool: PagePool, cell: InstanceCell, sign: int) -> PagePool:
+    if pool.size_kb != cell.page_size_kb:
+        return pool
+    pages = pages_of(cell.memory_mb, pool.size_kb)
+    return dataclasses.replace(pool, used=max(pool.used + sign * pages, 0))

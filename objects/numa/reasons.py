@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from objects.numa.fitting import Ratios, emulator_cpus, fit, fit_cell, has_shared_cpus
 from objects.numa.host import HostTopology
@@ -22,7 +21,7 @@ def why_not(
     host: HostTopology,
     instance: InstanceTopology,
     *,
-    limits: Mapping[str, Any] | None = None,
+    limits: Mapping[str, float] | None = None,
     pools: Sequence[pci.Pool] | None = None,
     pci_requests: Sequence[pci.PciRequest] = (),
 ) -> str | None:

@@ -367,7 +367,7 @@ def _alias(fields: Mapping[str, Any], text: str) -> Alias:
     name = fields.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise _wrong(text, "name must be 1 to 256 characters without spaces, commas and colons")
-    spec: dict[str, Any] = {}
+    spec: dict[str, str] = {}
     for key in ("vendor_id", "product_id"):
         value = fields.get(key)
         if value is None:

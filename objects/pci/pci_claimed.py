@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from objects.pci import pci_names
+from objects.pci.pci import PciRequest
 
 AllocationRequest = Mapping[str, Mapping[str, Mapping[str, int]]]
 PROVIDER_KEY = "rp_uuid"
 
 
 def with_providers(
-    requests: Sequence[Mapping[str, Any]], allocations: AllocationRequest
-) -> list[dict[str, Any]]:
-    """Return wire forms of requests that name the providers of a claim.
+    requests: Sequence[PciRequest], allocations: AllocationRequest
+) -> list[PciRequest]:
+    """Return requests that name the providers of a claim.
 
     A request for which the claim has no allocation is unchanged: placement does not track such
     devices. A request served by several providers is split by the amounts of the claim. If requests
@@ -29,14 +31,14 @@ def with_providers(
     kinds: dict[str, set[str]] = {}
     for request in requests:
         kinds.setdefault(_class_of(request) or "", set()).add(_what_else(request))
-    found: list[dict[str, Any]] = []
+    found: list[PciRequest] = []
     for request in requests:
         name = _class_of(request)
         cards = [provider for provider, amounts in left.items() if name in amounts]
         if name is None or not cards:
-            found.append(dict(request))
+            found.append(request)
         elif len(kinds[name]) > 1:
-            found.append(_named(request, int(request["count"]), cards))
+            found.append(_named(request, request.count, cards))
         else:
             found += _split(request, name, left)
     return found
@@ -47,10 +49,8 @@ def names_providers(request_spec: Sequence[Mapping[str, Any]]) -> bool:
     return any(PROVIDER_KEY in one for one in request_spec)
 
 
-def _split(
-    request: Mapping[str, Any], name: str, left: Mapping[str, dict[str, int]]
-) -> list[dict[str, Any]]:
-    wanted, found = int(request["count"]), []
+def _split(request: PciRequest, name: str, left: Mapping[str, dict[str, int]]) -> list[PciRequest]:
+    wanted, found = request.count, []
     for provider, amounts in left.items():
         count = min(wanted, amounts.get(name, 0))
         if count:
@@ -62,14 +62,14 @@ def _split(
     return found
 
 
-def _named(request: Mapping[str, Any], count: int, cards: Sequence[str]) -> dict[str, Any]:
-    spec = [{**one, PROVIDER_KEY: card} for card in cards for one in request["spec"]]
-    return {**request, "count": count, "spec": spec}
+def _named(request: PciRequest, count: int, cards: Sequence[str]) -> PciRequest:
+    spec = [{**one, PROVIDER_KEY: card} for card in cards for one in request.spec]
+    return replace(request, count=count, spec=spec)
 
 
-def _class_of(request: Mapping[str, Any]) -> str | None:
+def _class_of(request: PciRequest) -> str | None:
     """Return the resource class that placement was asked for, None if it is ambiguous."""
-    found = {_class_of_device(one) for one in request["spec"]}
+    found = {_class_of_device(one) for one in request.spec}
     return found.pop() if len(found) == 1 else None
 
 
@@ -81,5 +81,5 @@ def _class_of_device(device: Mapping[str, Any]) -> str | None:
     return pci_names.resource_class_of(device["vendor_id"], device["product_id"])
 
 
-def _what_else(request: Mapping[str, Any]) -> str:
-    return json.dumps([request["spec"], request.get("numa_policy")], sort_keys=True)
+def _what_else(request: PciRequest) -> str:
+    return json.dumps([list(request.spec), request.numa_policy], sort_keys=True)

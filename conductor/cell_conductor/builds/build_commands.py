@@ -10,6 +10,7 @@ from armillary.context import RequestContext
 from compute_agent.interface import ComputeAPI
 from objects.instance import Instance
 from objects.pci import pci_claimed
+from objects.pci.pci import PciRequest
 from objects.request_spec import RequestSpec, SchedulerRetries
 from objects.selection import Selection
 
@@ -63,7 +64,9 @@ def for_host(spec: RequestSpec, tried: Sequence[Selection], *, attempt: int) -> 
     """Adapt a request spec in place to the host of the current attempt, the last one tried."""
     chosen = tried[-1]
     spec.limits = chosen.limits
-    spec.pci_requests = pci_claimed.with_providers(spec.pci_requests, chosen.allocation_request)
+    requests = [PciRequest.from_plain(each) for each in spec.pci_requests]
+    claimed = pci_claimed.with_providers(requests, chosen.allocation_request)
+    spec.pci_requests = [each.to_plain() for each in claimed]
     spec.retry = SchedulerRetries.from_values(
         num_attempts=attempt, hosts=[each.service_host for each in tried]
     )

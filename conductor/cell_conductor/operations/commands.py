@@ -11,6 +11,7 @@ from conductor.common.cell_db.flow_states import End, Move
 from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand
 from objects.pci import pci_claimed
+from objects.pci.pci import PciRequest
 from objects.request_spec import RequestSpec
 
 
@@ -79,5 +80,7 @@ def _spec(move: Move) -> RequestSpec | None:
     if move.selections:
         chosen = move.selection
         spec.limits = chosen.limits
-        spec.pci_requests = pci_claimed.with_providers(spec.pci_requests, chosen.allocation_request)
+        requests = [PciRequest.from_plain(each) for each in spec.pci_requests]
+        claimed = pci_claimed.with_providers(requests, chosen.allocation_request)
+        spec.pci_requests = [each.to_plain() for each in claimed]
     return spec

@@ -394,12 +394,11 @@ def test_devices_are_those_of_the_cards_that_placement_chose(tmp_path: Path) -> 
     host = HOSTS[0]
     wanted = agent.drivers[host].get_pci_devices()[2]
     card = device_uuid(builders.a_uuid_of(host), wanted)
-    request = {
-        "alias_name": "nic", "count": 1, "request_id": "r",
-        "spec": [{"vendor_id": "8086", "product_id": "10ed"}],
-    }  # fmt: skip
+    device = {"vendor_id": "8086", "product_id": "10ed"}
+    request = PciRequest("nic", 1, [device], request_id="r")
     allocations = {card: {"resources": {"CUSTOM_PCI_8086_10ED": 1}}}
-    instance, spec = a_build(host, pci_requests=with_providers([request], allocations))
+    (claimed,) = with_providers([request], allocations)
+    instance, spec = a_build(host, pci_requests=[claimed.to_plain()])
     agent.conductor.expect(instance)
     agent.build(instance, spec)
     agent.settle()
@@ -409,7 +408,7 @@ def test_devices_are_those_of_the_cards_that_placement_chose(tmp_path: Path) -> 
     assert [(one.address, one.rp_uuid) for one in entry.place.pci_devices] == [
         (wanted.address, card)
     ]
-    plain, plain_spec = a_build(host, pci_requests=[request])
+    plain, plain_spec = a_build(host, pci_requests=[request.to_plain()])
     agent.conductor.expect(plain)
     agent.build(plain, plain_spec)
     agent.settle()

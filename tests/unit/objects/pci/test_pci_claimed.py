@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
+from objects.pci.pci import PciRequest
 from objects.pci.pci_claimed import names_providers, with_providers
 
 CLASS = "CUSTOM_PCI_8086_10ED"
 
 
-def a_request(count: int = 1, **spec: Any) -> dict[str, Any]:
-    return {
-        "alias_name": "nic", "count": count, "numa_policy": None, "request_id": "r",
-        "spec": [{"vendor_id": "8086", "product_id": "10ed", **spec}],
-    }  # fmt: skip
+def a_request(count: int = 1, **spec: str) -> PciRequest:
+    device = {"vendor_id": "8086", "product_id": "10ed", **spec}
+    return PciRequest("nic", count, [device], request_id="r")
 
 
 def taken(**amounts: int) -> dict[str, dict[str, dict[str, int]]]:
     return {card: {"resources": {CLASS: amount}} for card, amount in amounts.items()}
 
 
-def cards(requests: list[dict[str, Any]]) -> list[tuple[int, list[str]]]:
-    return [(one["count"], [spec["rp_uuid"] for spec in one["spec"]]) for one in requests]
+def cards(requests: list[PciRequest]) -> list[tuple[int, list[str]]]:
+    return [(one.count, [spec["rp_uuid"] for spec in one.spec]) for one in requests]
 
 
 def test_a_request_of_several_cards_is_split_as_the_claim_is() -> None:
     """The counts of each; what else is asked stays."""
     found = with_providers([a_request(3)], {"host": {"resources": {"VCPU": 1}}, **taken(a=1, b=2)})
     assert cards(found) == [(1, ["a"]), (2, ["b"])]
-    assert all(one["request_id"] == "r" for one in found)
-    assert all(one["spec"][0]["vendor_id"] == "8086" for one in found)
-    assert all(names_providers(one["spec"]) for one in found)
+    assert all(one.request_id == "r" for one in found)
+    assert all(one.spec[0]["vendor_id"] == "8086" for one in found)
+    assert all(names_providers(one.spec) for one in found)
 
 
 def test_equal_requests_share_what_is_claimed() -> None:
@@ -48,14 +47,14 @@ def test_requests_of_one_class_that_differ_may_have_any_of_its_cards() -> None:
 
 def test_what_placement_does_not_count_stays_as_it_was() -> None:
     """No card, no name."""
-    requests = [a_request(), {**a_request(), "spec": [{"resource_class": "gpu"}]}]
+    requests = [a_request(), replace(a_request(), spec=[{"resource_class": "gpu"}])]
     found = with_providers(requests, {"host": {"resources": {"VCPU": 1}}})
     assert found == requests
-    assert not names_providers(found[0]["spec"])
+    assert not names_providers(found[0].spec)
 
 
 def test_a_class_by_name_is_the_one_that_placement_knows() -> None:
     """Upper case and custom."""
-    request = {**a_request(), "spec": [{"resource_class": "gpu"}]}
+    request = replace(a_request(), spec=[{"resource_class": "gpu"}])
     found = with_providers([request], {"a": {"resources": {"CUSTOM_GPU": 1}}})
     assert cards(found) == [(1, ["a"])]
