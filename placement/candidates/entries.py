@@ -52,7 +52,7 @@ class Entries:
 def gather(table: ProviderTable, eligible: Eligible) -> Entries:
     """Return the eligible providers of each tree that may be searched."""
     any_need = eligible.any_need
-    order = table.trees.order if table.has_trees else np.flatnonzero(table.is_there)
+    order = table.tree_order if table.has_trees else np.flatnonzero(table.is_there)
     own = order[any_need[order]]
     sharing = table.sharing
     is_useful = any_need[sharing.providers]

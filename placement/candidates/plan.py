@@ -1,14 +1,17 @@
-"""All ways to serve the demands in trees of one kind, computed lazily."""
+"""All ways to serve the demands in trees of one kind, computed lazily, and their candidates."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from placement.candidates.problem import Problem
+from placement.candidates.result import Batch
 from placement.candidates.solver import Choice, Solver
 from placement.providers.columns import Numbers, Rows
 
@@ -122,6 +125,48 @@ class _Twins:
 def _pattern(choice: Choice) -> Pattern:
     slots: dict[int, int] = {}
     return tuple(slots.setdefault(node, len(slots)) for node in choice)
+
+
+# Candidates: batches whose demands share providers in the same pattern ----------------------------
+
+
+def batches_of(
+    problem: Problem, ways: Ways, way: Rows, anchors: Rows, rows: Rows, tree: Rows
+) -> Iterator[Batch]:
+    """Yield n candidates: number i is ``way[i]`` in a tree with the providers ``rows[tree[i]]``.
+
+    ``anchors`` (n,) are their roots.
+    """
+    which = ways.which[way]
+    for number in np.unique(which).tolist():
+        mine = slice(None) if len(ways.patterns) == 1 else np.flatnonzero(which == number)
+        pattern = ways.patterns[number]
+        nodes = ways.nodes[way[mine]][:, _first_demands(pattern)]
+        yield Batch(
+            anchors[mine],
+            rows[tree[mine][:, np.newaxis], nodes],
+            _resources(problem, pattern),
+            _mappings(problem, pattern),
+        )
+
+
+def _first_demands(pattern: Pattern) -> list[int]:
+    """Return for each slot one demand that it serves."""
+    return [pattern.index(slot) for slot in range(max(pattern) + 1)]
+
+
+def _resources(problem: Problem, pattern: Pattern) -> tuple[dict[str, int], ...]:
+    sums: list[Counter[str]] = [Counter() for _ in range(max(pattern) + 1)]
+    for slot, demand in zip(pattern, problem.demands, strict=True):
+        sums[slot].update(demand.resources)
+    return tuple(dict(resources) for resources in sums)
+
+
+def _mappings(problem: Problem, pattern: Pattern) -> dict[str, tuple[int, ...]]:
+    slots: dict[str, dict[int, None]] = {}
+    for slot, demand in zip(pattern, problem.demands, strict=True):
+        slots.setdefault(demand.suffix, {})[slot] = None
+    return {suffix: tuple(found) for suffix, found in slots.items()}
 
 
 # Arrangements: ordered selections from equal items, as rows of an array --------------------------

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from placement.candidates.batching import batches_of
 from placement.candidates.eligible import Eligible
 from placement.candidates.entries import Entries
-from placement.candidates.plan import Plan
+from placement.candidates.plan import Plan, batches_of
 from placement.candidates.problem import Problem
 from placement.candidates.result import Batch
 from placement.candidates.solver import SearchBudget, Solver

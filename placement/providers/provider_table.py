@@ -50,7 +50,7 @@ class ProviderTable:
         self._members: dict[str, set[int]] = {}
         self._member_rows: dict[str, Rows] = {}  # the same as arrays, built on demand
         self._aggregates_of: dict[int, list[str]] = {}
-        self._trees: ProviderTrees | None = None  # built on demand, as is the next
+        self._tree_order: Rows | None = None  # built on demand, as is the next
         self._sharing: Sharing | None = None
 
     @property
@@ -70,11 +70,11 @@ class ProviderTable:
         return there
 
     @property
-    def trees(self) -> ProviderTrees:
-        """The rows grouped by tree."""
-        if self._trees is None:
-            self._trees = ProviderTrees(self.root_rows, self.parent_rows)
-        return self._trees
+    def tree_order(self) -> Rows:
+        """All rows with a provider, grouped by tree, parents before children."""
+        if self._tree_order is None:
+            self._tree_order = tree_order(self.root_rows, self.parent_rows)
+        return self._tree_order
 
     @property
     def sharing(self) -> Sharing:
@@ -106,10 +106,6 @@ class ProviderTable:
         """Return for each row whether it has the trait."""
         found = self._traits.get(name)
         return found if found is not None else np.zeros(self.size, np.bool_)
-
-    def traits_of(self, row: int) -> tuple[str, ...]:
-        """Return the sorted traits of a provider; equal sets share one object."""
-        return self.trait_set(int(self.trait_sets_of(np.array([row], np.intp))[0]))
 
     def trait_sets_of(self, rows: Rows) -> SetNumbers:
         """Return the number of each row's trait set: see ``trait_set``."""
@@ -184,7 +180,7 @@ class ProviderTable:
         self.root_rows[rows] = roots
         self.parent_rows[rows] = parents
         self.has_trees = bool((self.parent_rows != _NO_ROW).any())
-        self._trees = self._sharing = None
+        self._tree_order = self._sharing = None
 
     def _make_room(self, wanted: int) -> None:
         if wanted <= len(self._free):
@@ -203,7 +199,7 @@ class ProviderTable:
             self._traits[name] = np.concatenate((mask, np.zeros(more, np.bool_)))
         self._trait_sets.grow(new)
         self._free[:0] = range(new - 1, old - 1, -1)  # popped in ascending order
-        self._trees = None
+        self._tree_order = None
 
     def _blank(self, rows: Rows) -> None:
         if not len(rows):
@@ -252,31 +248,13 @@ class ProviderTable:
         return self._traits[name]
 
 
-class ProviderTrees:
-    """All rows with a provider, grouped by tree, parents before children."""
-
-    def __init__(self, root_rows: Rows, parent_rows: Rows) -> None:
-        self.depths = _depths(parent_rows)
-        there = np.flatnonzero(root_rows >= 0)
-        self.order: Rows = there[np.lexsort((there, self.depths[there], root_rows[there]))]
-        self._counts: Numbers = np.bincount(root_rows[there], minlength=len(root_rows))
-        self._starts: Numbers = np.cumsum(self._counts) - self._counts
-
-    def rows_of(self, root_row: int) -> Rows:
-        """Return the rows of one tree, the root first."""
-        start = self._starts[root_row]
-        return self.order[start : start + self._counts[root_row]]
-
-
-def _depths(parent_rows: Rows) -> Numbers:
+def tree_order(root_rows: Rows, parent_rows: Rows) -> Rows:
+    """Return all rows with a provider, grouped by tree, parents before children."""
     depths = np.zeros(len(parent_rows), np.int64)
-    above: Rows = parent_rows
+    above = parent_rows
     while (is_below := above >= 0).any():
         depths += is_below
-        above = _step_up(above, is_below, parent_rows)
-    return depths
-
-
-def _step_up(above: Rows, is_below: Mask, parent_rows: Rows) -> Rows:
-    higher: Rows = np.where(is_below, parent_rows[above], -1)
-    return higher
+        above = np.where(is_below, parent_rows[above], -1)
+    there = np.flatnonzero(root_rows >= 0)
+    order: Rows = there[np.lexsort((there, depths[there], root_rows[there]))]
+    return order

@@ -15,9 +15,8 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.db import Database
 from objects.hosts.provider_result import ProviderResult
-from placement.db import allocations, consumers, epochs
+from placement.db import allocations, consumers, epochs, provider_tree
 from placement.db import providers as queries
-from placement.db import tree_reports as families
 from placement.ledger.allocation_transaction import AllocationTransaction
 from placement.providers import names, tree_reshape
 from placement.providers.provider_report import Facts, is_provider_name
@@ -139,14 +138,14 @@ def _reshape(
     """
     epoch = epochs.lock(session)
     named = set(named_in(report))
-    before = families.get_stored(
+    before = provider_tree.get_stored(
         session, queries.get_cluster_metadata(session, named), families=named
     )
     lost = tree_reshape.removed_classes(report, before)
     if not lost:
         return None
     _, wide_change = _planned(session, tree_reshape.merged_report(report, lost, before.facts))
-    families.store(session, [wide_change], epoch, clock())
+    provider_tree.store_reports(session, [wide_change], epoch, clock())
     holders = {
         row.uuid
         for row in consumers.get_allocations_of_many(session, {uuid for uuid, _ in lost})
@@ -157,7 +156,7 @@ def _reshape(
     AllocationTransaction(ledger, tree_reshape.moves(ledger, lost, wide_change)).settle()
     allocations.store(session, ledger, epoch, clock())
     result, change = _planned(session, report)
-    families.store(session, [change], epochs.lock(session), clock())
+    provider_tree.store_reports(session, [change], epochs.lock(session), clock())
     LOG.info(
         "Resource provider %s was reshaped; the allocations of %d consumers moved with it",
         report["uuid"], len(holders),
@@ -180,7 +179,7 @@ def _write(
     epoch = epochs.lock(session)
     plan = _plan(session, reports)
     results = [plan.add(report) for report in reports]
-    families.store(session, plan.changes, epoch, clock())
+    provider_tree.store_reports(session, plan.changes, epoch, clock())
     return results
 
 
@@ -189,7 +188,7 @@ def _plan(session: Session, reports: Sequence[Mapping[str, Any]]) -> _Plan:
     wanted = {
         str(name) for report in reports for name in names_in(report) if is_provider_name(name)
     }
-    stored = families.get_stored(
+    stored = provider_tree.get_stored(
         session,
         queries.get_cluster_metadata(session, uuids),
         families={

@@ -56,7 +56,7 @@ def merged_report(
     report: Mapping[str, Any], lost: Iterable[Lost], stored: Mapping[str, Facts]
 ) -> dict[str, Any]:
     """Return a report of the tree in both shapes: with what is new and what will be removed."""
-    old: dict[str, dict[str, Any]] = defaultdict(dict)
+    old: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
     for uuid, name in lost:
         old[uuid][name] = stored[uuid].inventories[name].to_plain()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.http.validation import ByVersion, Schema
 from placement.providers.inventory import AMOUNT_MAX
 
@@ -46,7 +44,7 @@ _RESOURCES: Schema = {
 }
 
 
-def _object(properties: dict[str, Any], *optional: str) -> dict[str, Any]:
+def _object(properties: Schema, *optional: str) -> Schema:
     return {
         "type": "object",
         "properties": properties,
@@ -67,7 +65,7 @@ _LIST = {
         ),
     }
 }
-_BY_PROVIDER: dict[str, Any] = {
+_BY_PROVIDER: Schema = {
     "type": "object",
     "patternProperties": {
         # Clients may send back a response, which has generations.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+
+from armillary.http.validation import Schema
 
 _TEXT = {"type": "string"}
 _LIMIT = {"type": "string", "pattern": "^[1-9][0-9]*$", "minLength": 1}
@@ -14,7 +15,7 @@ _SUFFIX = "([a-zA-Z0-9_-]{1,64})?"
 _OF_GROUPS = ("resources", "required", "member_of")
 
 
-def _plain(**more: Any) -> dict[str, Any]:
+def _plain(**more: Schema) -> Schema:
     """Return the schema of one group."""
     return {
         "type": "object",
@@ -24,7 +25,7 @@ def _plain(**more: Any) -> dict[str, Any]:
     }
 
 
-def _granular(suffix: str, of_groups: Iterable[str], **more: Any) -> dict[str, Any]:
+def _granular(suffix: str, of_groups: Iterable[str], **more: Schema) -> Schema:
     """Return the schema of several groups, each with its own suffix."""
     return {
         "type": "object",

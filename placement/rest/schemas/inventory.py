@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.http.validation import Schema
 from placement.providers.inventory import AMOUNT_MAX, RATIO_MAX
 
 NAME = {"type": "string", "pattern": "^[A-Z0-9_]+\\Z", "maxLength": 255}
 GENERATION = {"type": "integer"}
 
-_FIGURES: dict[str, Any] = {
+_FIGURES: Schema = {
     "total": {"type": "integer", "minimum": 1, "maximum": AMOUNT_MAX},
     "reserved": {"type": "integer", "minimum": 0, "maximum": AMOUNT_MAX},
     "min_unit": {"type": "integer", "minimum": 1, "maximum": AMOUNT_MAX},

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.http.validation import ByVersion, Schema
 from placement.rest.schemas import allocation, inventory
 
 
-def _reshape(write: Schema) -> dict[str, Any]:
+def _reshape(write: Schema) -> Schema:
     return {
         "type": "object",
         "properties": {

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from armillary.http.validation import Schema
 from placement.providers.provider_report import NAME_LENGTH_MAX
 
 _NAME = {"type": "string", "minLength": 1, "maxLength": NAME_LENGTH_MAX}
@@ -13,12 +12,12 @@ _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 
 
-def _list_query(**more: Any) -> dict[str, Any]:
+def _list_query(**more: Schema) -> Schema:
     properties = {"name": _TEXT, "uuid": _UUID, **more}
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def _named(**more: Any) -> dict[str, Any]:
+def _named(**more: Schema) -> Schema:
     return {
         "type": "object",
         "properties": {"name": _NAME, **more},

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from armillary.http.validation import ByVersion
+from armillary.http.validation import ByVersion, Schema
 
 _ID = {"type": "string", "minLength": 1, "maxLength": 255}
-_INDEX: dict[str, Any] = {
+_INDEX: Schema = {
     "type": "object",
     "properties": {"project_id": _ID, "user_id": _ID},
     "required": ["project_id"],

@@ -13,7 +13,7 @@ import pytest
 from armillary.context import admin_context
 from armillary.db import Database
 from objects.allocation import ClaimStatus
-from placement.db import tree_reports
+from placement.db import provider_tree
 from placement.engine import PlacementEngine
 from placement.manager import SCHEMA, PlacementManager
 from tests import builders
@@ -185,7 +185,7 @@ def test_placement_that_dies_in_the_middle_has_done_nothing(
     report(cell, inventories=a_node_with(**SLOTS))
     hold_slots(engine, 2)
     stood = held(engine)
-    store, count = tree_reports.store, itertools.count()
+    store, count = provider_tree.store_reports, itertools.count()
 
     def die(*args: Any) -> None:
         if next(count) == written:  # the first one is of the try without a move
@@ -193,7 +193,7 @@ def test_placement_that_dies_in_the_middle_has_done_nothing(
         store(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tree_reports, "store", die)
+        patch.setattr(provider_tree, "store_reports", die)
         with pytest.raises(Killed):
             reshaped(cell, *in_cells(2))
     assert (held(engine), tree(engine)) == (stood, {"a": None})

@@ -1,13 +1,15 @@
-"""Reading allocations: by consumer, and page by page."""
+"""Reading allocations: by consumer, by provider, and page by page; releases of audits."""
 
 from __future__ import annotations
 
 import pytest
 
 from armillary import exception
-from objects.allocation import ProviderAllocation
+from armillary.exception import Invalid
+from objects.allocation import ConsumerHolding, ProviderAllocation
 from placement.engine import PlacementEngine
-from tests.builders import a_claim, a_provider
+from tests.builders import a_claim, a_provider, a_uuid
+from tests.fixtures.placement import PlacementService
 
 
 @pytest.fixture
@@ -56,3 +58,61 @@ def test_a_page_has_bounds(engine: PlacementEngine, limit: int) -> None:
     """The error names them."""
     with pytest.raises(exception.Invalid, match="limit must be from 1 to 10000"):
         engine.allocations.list(marker=None, limit=limit)
+
+
+def test_holders_are_told_by_provider(engine: PlacementEngine) -> None:
+    """With their generations; providers without allocations are left out."""
+    first, second, idle = (a_provider(name)["uuid"] for name in "abc")
+    engine.providers.set_providers(
+        [
+            a_provider(name, uuid=uuid)
+            for name, uuid in zip("abc", (first, second, idle), strict=True)
+        ]
+    )
+    one, two = a_claim(first, 2), a_claim(second, 3)
+    engine.claims.claim([one, two])
+    assert engine.allocations.get_of_providers([first, second, idle, a_uuid()]) == {
+        provider: {claim.consumer_uuid: ConsumerHolding(1, claim.consumer_type, {"VCPU": vcpus})}
+        for provider, claim, vcpus in ((first, one, 2), (second, two, 3))
+    }
+
+
+def test_who_has_not_changed_is_released(engine: PlacementEngine) -> None:
+    """Who has, or has another generation, is left alone; who holds nothing is as good as done."""
+    report = a_provider()
+    engine.providers.set_providers([report])
+    still, changed = a_claim(report["uuid"], 2), a_claim(report["uuid"], 3)
+    engine.claims.claim([still, changed])
+    gone = a_uuid()
+    wanted = {still.consumer_uuid: 1, changed.consumer_uuid: 7, gone: 1}
+    assert engine.claims.release_unchanged(wanted) == sorted([still.consumer_uuid, gone])
+    held = engine.allocations.get_of_providers([report["uuid"]])[report["uuid"]]
+    assert list(held) == [changed.consumer_uuid]
+    assert engine.usages.get_provider_usages([report["uuid"]])[report["uuid"]]["VCPU"]["used"] == 3
+
+
+def test_bad_questions_are_refused(engine: PlacementEngine) -> None:
+    """A bound, and UUIDs."""
+    with pytest.raises(Invalid, match="at most 1000"):
+        engine.allocations.get_of_providers([a_uuid()] * 1001)
+    with pytest.raises(Invalid, match="named by its UUID"):
+        engine.claims.release_unchanged({"x": 1})
+
+
+def test_audits_ask_over_the_broker(placement: PlacementService) -> None:
+    """As conductors do: list the consumers, and release the unchanged ones."""
+    report = a_provider()
+    child = {**a_provider("part"), "parent_uuid": report["uuid"]}
+    api, context = placement.api, placement.context
+    (result,) = api.set_providers(context, [{**report, "children": [child]}])
+    assert result["error"] is None
+    claim = a_claim(child["uuid"], 2)
+    placement.manager.engine.claims.claim([claim])
+    held = api.get_provider_allocations(context, [report["uuid"], child["uuid"]])
+    assert held[child["uuid"]][claim.consumer_uuid]["resources"] == {"VCPU": 2}
+    generation = held[child["uuid"]][claim.consumer_uuid]["generation"]
+    assert api.release_unchanged(context, {claim.consumer_uuid: generation + 1}) == []
+    assert api.release_unchanged(context, {claim.consumer_uuid: generation}) == [
+        claim.consumer_uuid
+    ]
+    assert api.get_provider_allocations(context, [child["uuid"]]) == {}

@@ -9,7 +9,8 @@ from objects.packed.packing import words_of
 from objects.packed.provider_uuids import check_of, check_of_shares
 from placement.providers.inventory import Inventory
 from placement.providers.provider_changes import ChangedProvider, ProviderChanges
-from placement.providers.provider_table import EPOCH_NONE, ProviderTable
+from placement.providers.provider_table import EPOCH_NONE, ProviderTable, tree_order
+from tests.fixtures.provider_tables import rows_of_tree, traits_of
 
 FOUR = Inventory(4, 0, 1, 4, 1, 1.0)
 SIX = Inventory(6, 2, 1, 6, 1, 2.0)
@@ -204,12 +205,12 @@ def test_the_rows_of_a_tree_follow_its_providers() -> None:
     table = a_tree()
     root = table.row_of(a_uuid(0))
     assert root is not None
-    assert table.ids[table.trees.rows_of(root)].tolist() == [0, 1, 2, 3]
+    assert table.ids[rows_of_tree(table, root)].tolist() == [0, 1, 2, 3]
     moved = [a_provider(2, parent=4, root=4), a_provider(3, parent=2, root=4)]
     table.apply(ProviderChanges(epoch=2, providers=moved))
-    assert table.ids[table.trees.rows_of(root)].tolist() == [0, 1]
+    assert table.ids[rows_of_tree(table, root)].tolist() == [0, 1]
     table.apply(ProviderChanges(epoch=3, gone=[1]))
-    assert table.ids[table.trees.rows_of(root)].tolist() == [0]
+    assert table.ids[rows_of_tree(table, root)].tolist() == [0]
     assert table.has_trees
     table.apply(ProviderChanges(epoch=4, gone=[2, 3]))
     assert not table.has_trees
@@ -218,25 +219,25 @@ def test_the_rows_of_a_tree_follow_its_providers() -> None:
 def test_trees_are_not_sorted_again_for_other_facts() -> None:
     """Usage, inventories and traits leave them as they are."""
     table = a_tree()
-    trees = table.trees
+    order = table.tree_order
     changes = ProviderChanges(
         epoch=2, providers=[a_provider(1, parent=0, root=0)], inventories={"VCPU": [(1, FOUR)]}
     )
     table.apply(changes)
-    assert table.trees is trees
+    assert table.tree_order is order
 
 
 def test_a_provider_in_a_row_of_its_own_knows_its_traits() -> None:
     """Whatever it had before; equal ones are one object."""
     table = a_table()
     rows = [table.row_of(a_uuid(number)) or 0 for number in range(3)]
-    assert [table.traits_of(row) for row in rows] == [("CUSTOM_A",), (), ("CUSTOM_A",)]
-    assert table.traits_of(rows[0]) is table.traits_of(rows[2])
+    assert [traits_of(table, row) for row in rows] == [("CUSTOM_A",), (), ("CUSTOM_A",)]
+    assert traits_of(table, rows[0]) is traits_of(table, rows[2])
     changes = ProviderChanges(
         epoch=2, providers=[a_provider(0)], traits={"CUSTOM_B": [0], "CUSTOM_A": [0]}
     )
     table.apply(changes)
-    assert table.traits_of(rows[0]) == ("CUSTOM_A", "CUSTOM_B")
+    assert traits_of(table, rows[0]) == ("CUSTOM_A", "CUSTOM_B")
 
 
 def test_shares_of_rows_add_up_to_the_checksum_of_their_providers() -> None:
@@ -284,3 +285,9 @@ def test_sharing_follows_traits_and_aggregates(
     assert table.ids[table.sharing.anchors].tolist() == [0]
     table.apply(ProviderChanges(epoch=2, **changes))  # type: ignore[arg-type]
     assert table.ids[table.sharing.anchors].tolist() == anchors
+
+
+def test_rows_of_a_tree_come_from_the_root_down() -> None:
+    """By depth, then by row: a tree 3 > (0, 4 > 1), an empty row 2, and a tree of row 5."""
+    roots, parents = np.array([3, 3, -1, 3, 3, 5]), np.array([3, 4, -1, -1, 3, -1])
+    assert tree_order(roots, parents).tolist() == [3, 0, 4, 1, 5]

@@ -19,6 +19,7 @@ from placement.providers.provider_record import ProviderFilters, ProviderRecord
 from placement.providers.resource_providers import Parent
 from tests.builders import a_claim, a_provider, a_uuid
 from tests.fixtures.placement import NewEngine
+from tests.fixtures.provider_tables import rows_of_tree
 
 AGGREGATES = [f"c0ffee00-0000-4000-8000-{number:012}" for number in (2, 1, 3)]
 NOON = dt.datetime(2030, 1, 1, 12)
@@ -56,7 +57,7 @@ def tree_of(engine: PlacementEngine, root: ProviderRecord) -> list[str]:
     with engine._table_cache.table() as table:
         row = table.row_of(root.uuid)
         assert row is not None
-        members = table.trees.rows_of(int(table.root_rows[row]))
+        members = rows_of_tree(table, int(table.root_rows[row]))
         uuids = {str(uuid) for uuid in table.uuids[members]}
     listed = engine.resource_providers.list(ProviderFilters(in_tree=root.uuid))
     assert uuids == {item.uuid for item in listed}

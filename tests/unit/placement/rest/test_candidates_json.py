@@ -12,7 +12,7 @@ from placement.candidates.result import Batch, Found
 from placement.providers.provider_table import ProviderTable
 from placement.rest import candidates_json
 from placement.rest.candidates_json import Shape, collect
-from tests.fixtures.provider_tables import TableBuilder, plain_hosts
+from tests.fixtures.provider_tables import TableBuilder, plain_hosts, rows_of_tree, traits_of
 
 VERSIONS = [(1, 10), (1, 12), (1, 17), (1, 27), (1, 29), (1, 34), (1, 39)]
 
@@ -28,7 +28,7 @@ def obvious(
             requests.append(_request(table, batch, providers, version))
     if version >= (1, 29):
         roots = {int(table.root_rows[row]) for row in mentioned}
-        mentioned = {row for root in roots for row in table.trees.rows_of(root).tolist()}
+        mentioned = {row for root in roots for row in rows_of_tree(table, root)}
     return {
         "allocation_requests": requests,
         "provider_summaries": {
@@ -76,8 +76,8 @@ def _summary(
         }
     }
     if version >= (1, 17):
-        custom = sorted(name for name in table.traits_of(row) if name.startswith("CUSTOM_"))
-        summary["traits"] = [*sorted({*table.traits_of(row)} - {*custom}), *custom]
+        custom = sorted(name for name in traits_of(table, row) if name.startswith("CUSTOM_"))
+        summary["traits"] = [*sorted({*traits_of(table, row)} - {*custom}), *custom]
     if version >= (1, 29):
         parent = table.parent_rows[row]
         summary["parent_provider_uuid"] = None if parent < 0 else table.uuids[parent]
