@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from objects.notifications.base import NotificationPayload
+from objects.notifications import NotificationPayload
 
 INFO = "INFO"
 ERROR = "ERROR"

@@ -14,19 +14,18 @@ from typing import Any, Protocol
 from armillary.conf.notifications import VM_AND_TASK_STATE, VM_STATE
 from armillary.context import RequestContext
 from armillary.notifications.notification import ERROR, INFO, Notification
-from objects.notifications.base import NotificationPayload
-from objects.notifications.infrastructure import (
+from objects.notifications import (
     AggregatePayload,
-    MetricsPayload,
-    ServerGroupPayload,
-    ServiceStatusPayload,
-)
-from objects.notifications.instance import (
+    ComputeTaskPayload,
     ExceptionPayload,
     InstanceActionPayload,
     InstanceUpdatePayload,
+    MetricsPayload,
+    NotificationPayload,
+    RequestSpecPayload,
+    ServerGroupPayload,
+    ServiceStatusPayload,
 )
-from objects.notifications.scheduling import ComputeTaskPayload, RequestSpecPayload
 
 START = "start"
 END = "end"

@@ -12,7 +12,7 @@ from armillary.metrics import process_metrics
 from armillary.notifications import outbox as outbox_module
 from armillary.notifications.notification import Notification
 from armillary.notifications.outbox import Outbox
-from objects.notifications.infrastructure import MetricsPayload
+from objects.notifications import MetricsPayload
 
 SECONDS_MAX = 20.0
 

@@ -6,11 +6,7 @@ import pytest
 from oslo_versionedobjects import base as ovo
 from oslo_versionedobjects import fixture
 
-import objects.notifications.infrastructure
-import objects.notifications.instance
-import objects.notifications.scheduling  # noqa: F401 - imported to be found
-from objects.notifications.base import NotificationPayload
-from objects.notifications.instance import InstanceActionPayload
+from objects.notifications import InstanceActionPayload, NotificationPayload
 
 FINGERPRINTS = {
     "AggregatePayload": "1.0-2c6741627c672a7d0e2b8b6f28aa6dec",

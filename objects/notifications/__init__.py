@@ -1,1 +1,0 @@
-"""Versioned payloads of notifications to third parties."""
