@@ -120,7 +120,7 @@ class Follower:
         try:
             self._waiting.put_nowait((kind, line))
         except queue.Full:
-            service_metrics.follower_dropped()
+            service_metrics.FOLLOWERS_DROPPED.add()
             LOG.warning(
                 "Disconnecting a slow follower of events: %d are queued for it",
                 self._waiting.qsize(),
@@ -164,7 +164,7 @@ class EventHub:
                 self._start_reading()
             elif self._is_connected:
                 follower.notice(CONNECTED)
-        service_metrics.follower_came()
+        service_metrics.FOLLOWERS.here.inc()
         return follower
 
     def start(self) -> None:
@@ -206,7 +206,7 @@ class EventHub:
             if not self._followers and self._end_of_reading is not None:
                 self._end_of_reading.set()
                 self._end_of_reading = None
-        service_metrics.follower_went()
+        service_metrics.FOLLOWERS.here.dec()
 
     def _distribute(self, message: dict[str, Any]) -> None:
         if str(message.get("version")).partition(".")[0] != MAJOR:

@@ -1,66 +1,87 @@
-"""Metrics of all services: each is declared here once, with the function that records it.
+"""Metrics of all services: each is declared here once, and exposed on a port.
 
-The functions take plain values and never raise; callers need not know about Prometheus. The table
-in docs/operating/monitoring.md lists the same metrics, and a test compares the two.
+The table in docs/operating/monitoring.md lists the same metrics, and a test compares the two.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import threading
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import prometheus_client
+from oslo_config import cfg
 
-from armillary.metrics import process_metrics
+if TYPE_CHECKING:
+    from armillary.http.server import HttpServer
 
+PREFIX = "armillary"
+SCRAPES_MAX = 2
+"""Maximum number of scrapes answered at the same time."""
 SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 COUNTS = (0.0, 1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0)
 
 
-@dataclasses.dataclass(frozen=True)
-class Counter:
-    """A count of events; exposed as ``armillary_<name>_total``."""
+_guard = threading.Lock()
+_made: dict[str, prometheus_client.metrics.MetricWrapperBase] = {}
 
+
+@dataclasses.dataclass(frozen=True)
+class _Metric:
     name: str
     documentation: str
     labels: tuple[str, ...] = ()
+
+    def _make(self, kind: type[Any], **more: Any) -> Any:
+        """Return the metric of this process, made when it is first used."""
+        with _guard:
+            if self.name not in _made:
+                _made[self.name] = kind(
+                    self.name, self.documentation, self.labels, namespace=PREFIX, **more
+                )
+            return _made[self.name]
+
+
+class Counter(_Metric):
+    """A count of events; exposed as ``armillary_<name>_total``."""
 
     @functools.cached_property
     def here(self) -> prometheus_client.Counter:
-        """The metric of this process."""
-        return process_metrics().counter(self.name, self.documentation, self.labels)
+        return self._make(prometheus_client.Counter)
+
+    def add(self, *labels: str, count: int = 1) -> None:
+        _labelled(self, *labels).inc(count)
+
+
+class Gauge(_Metric):
+    """A current value; exposed as ``armillary_<name>``."""
+
+    @functools.cached_property
+    def here(self) -> prometheus_client.Gauge:
+        return self._make(prometheus_client.Gauge)
+
+    def set(self, value: float, *labels: str) -> None:
+        self.here.labels(*labels).set(value)
 
 
 @dataclasses.dataclass(frozen=True)
-class Histogram:
+class Histogram(_Metric):
     """A distribution of durations or sizes; exposed as ``armillary_<name>``."""
 
-    name: str
-    documentation: str
-    labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = SECONDS
 
     @functools.cached_property
     def here(self) -> prometheus_client.Histogram:
-        """The metric of this process."""
-        return process_metrics().histogram(self.name, self.documentation, self.labels, self.buckets)
+        return self._make(prometheus_client.Histogram, buckets=self.buckets)
 
 
-@dataclasses.dataclass(frozen=True)
-class Gauge:
-    """A current value; exposed as ``armillary_<name>``."""
-
-    name: str
-    documentation: str
-    labels: tuple[str, ...] = ()
-
-    @functools.cached_property
-    def here(self) -> prometheus_client.Gauge:
-        """The metric of this process."""
-        return process_metrics().gauge(self.name, self.documentation, self.labels)
+@functools.cache
+def _labelled(counter: Counter, *labels: str) -> prometheus_client.Counter:
+    """Return the counter for these labels, which have few values; cached."""
+    return counter.here.labels(*labels) if labels else counter.here
 
 
 RPC_SERVER_SECONDS = Histogram(
@@ -181,66 +202,35 @@ ALL = tuple(
 )
 
 
-# Decisions --------------------------------------------------------------------------------------
-
-
 def decision_ended(outcome: str, candidates: int, timings_ms: Mapping[str, float]) -> None:
     """Count a decision with its stages; ``outcome`` is placed or no_valid_host."""
-    _counter(DECISIONS, outcome).inc()
+    DECISIONS.add(outcome)
     CANDIDATES.here.observe(candidates)
     for stage, milliseconds in timings_ms.items():
         _seconds_of_stage(stage).observe(milliseconds / 1000)
 
 
-def claim_refused() -> None:
-    """Count a claim refused because of a concurrent change."""
-    CLAIM_CONFLICTS.here.inc()
-
-
-# Tasks ------------------------------------------------------------------------------------------
-
-
-def alternate_tried(reason: str) -> None:
-    """Count an alternate; ``reason`` is build_failed or claim_refused."""
-    _counter(ALTERNATES_TRIED, reason).inc()
-
-
-def record_orphaned_tasks(table: str, count: int) -> None:
-    """Record how many tasks of a table had no lease holder, including those resumed at once."""
-    IN_RECOVERY.here.labels(table).set(count)
-
-
-def tasks_resumed(table: str, count: int = 1) -> None:
-    """Count tasks resumed here because their worker is gone."""
-    _counter(TAKEN_UP, table).inc(count)
-
-
-def lease_lost() -> None:
-    """Count a task that another process has taken over."""
-    LEASES_LOST.here.inc()
+@functools.cache
+def _seconds_of_stage(stage: str) -> prometheus_client.Histogram:
+    return DECISION_SECONDS.here.labels(stage)
 
 
 def allocations_looked_at(counts: Mapping[str, int]) -> None:
     """Count the results of self-healing, by verdict."""
     for verdict, count in counts.items():
-        _counter(ALLOCATIONS_LOOKED_AT, verdict).inc(count)
+        ALLOCATIONS_LOOKED_AT.add(verdict, count=count)
 
 
 def consumers_audited(**counts: int) -> None:
     """Record the results of an audit of consumers, by verdict."""
     for verdict, count in counts.items():
-        AUDITED.here.labels(verdict).set(count)
+        AUDITED.set(count, verdict)
 
 
 def servers_audited(**counts: int) -> None:
     """Record how many servers lacked allocations at an audit, by verdict."""
     for verdict, count in counts.items():
-        LACKING.here.labels(verdict).set(count)
-
-
-def reconciled(what: str) -> None:
-    """Count a difference that an agent found and repairs."""
-    _counter(RECONCILED, what).inc()
+        LACKING.set(count, verdict)
 
 
 def watch_leases(table: str, kept: Any) -> None:
@@ -253,47 +243,6 @@ def watch_pool(pool: str, waiting: Any) -> None:
     _show_size(POOL_WAITING.here.labels(pool), waiting, lambda queue: queue.qsize())
 
 
-# Signatures -------------------------------------------------------------------------------------
-
-
-def message_refused(topic: str, reason: str) -> None:
-    """Count a message or an answer that was dropped."""
-    _counter(RPC_REFUSED, topic, reason).inc()
-
-
-def unsigned_message(topic: str) -> None:
-    """Count an unsigned message that was accepted."""
-    _counter(RPC_UNSIGNED, topic).inc()
-
-
-# Notifications ----------------------------------------------------------------------------------
-
-
-def notifications_sent(way: str, count: int = 1) -> None:
-    """Count sent notifications."""
-    _counter(NOTIFICATIONS_SENT, way).inc(count)
-
-
-def notifications_dropped(reason: str, count: int = 1) -> None:
-    """Count lost notifications; ``reason`` is queue_full or not_sent."""
-    _counter(NOTIFICATIONS_DROPPED, reason).inc(count)
-
-
-def follower_came() -> None:
-    """Count a client that starts to follow events."""
-    FOLLOWERS.here.inc()
-
-
-def follower_went() -> None:
-    """Count a client that no longer follows events."""
-    FOLLOWERS.here.dec()
-
-
-def follower_dropped() -> None:
-    """Count a follower that read too slowly."""
-    FOLLOWERS_DROPPED.here.inc()
-
-
 def _show_size(gauge: prometheus_client.Gauge, holder: Any, size: Callable[[Any], int]) -> None:
     reference = weakref.ref(holder)
 
@@ -304,27 +253,18 @@ def _show_size(gauge: prometheus_client.Gauge, holder: Any, size: Callable[[Any]
     gauge.set_function(now)
 
 
-def zone_asked() -> None:
-    """Count a request to a child zone."""
-    ZONES_ASKED.here.inc()
+def serve(conf: cfg.ConfigOpts, worker: int) -> HttpServer | None:
+    """Expose the metrics on ``[metrics] port`` plus the worker's number; port 0 exposes none.
 
+    Raises ``ConfigurationError`` when the port is in use.
+    """
+    if not conf.metrics.port:
+        return None
+    from armillary.http.server import HttpServer
 
-def zone_pruned() -> None:
-    """Count a child zone that did not need to be asked."""
-    ZONES_PRUNED.here.inc()
-
-
-def zone_missing(outcome: str) -> None:
-    """Count a child zone without an answer."""
-    _counter(ZONES_MISSING, outcome).inc()
-
-
-@functools.cache
-def _counter(measure: Counter, *labels: str) -> prometheus_client.Counter:
-    """Return the counter for these labels, which have few values; cached."""
-    return measure.here.labels(*labels)
-
-
-@functools.cache
-def _seconds_of_stage(stage: str) -> prometheus_client.Histogram:
-    return DECISION_SECONDS.here.labels(stage)
+    host, port = str(conf.metrics.listen), conf.metrics.port + worker
+    server = HttpServer(
+        prometheus_client.make_wsgi_app(), host=host, port=port, threads=SCRAPES_MAX
+    )
+    server.start()
+    return server

@@ -30,9 +30,7 @@ class Channel(Protocol):
         """Send the notifications, or raise why it failed; may block."""
         ...
 
-    def close(self) -> None:
-        """Close connections."""
-        ...
+    def close(self) -> None: ...
 
 
 class Outbox:
@@ -63,7 +61,7 @@ class Outbox:
                     )
                     self._thread.start()
         if is_full:
-            service_metrics.notifications_dropped("queue_full")
+            service_metrics.NOTIFICATIONS_DROPPED.add("queue_full")
             self._overflow.failed(f"{self._size_max} are waiting to be sent, new ones are dropped")
 
     def stop(self, grace_seconds: float) -> None:
@@ -98,8 +96,8 @@ class Outbox:
         try:
             way.send(batch)
         except Exception as error:
-            service_metrics.notifications_dropped("not_sent", len(batch))
+            service_metrics.NOTIFICATIONS_DROPPED.add("not_sent", count=len(batch))
             self._outages[way.name].failed(error)
         else:
-            service_metrics.notifications_sent(way.name, len(batch))
+            service_metrics.NOTIFICATIONS_SENT.add(way.name, count=len(batch))
             self._outages[way.name].succeeded()

@@ -12,7 +12,7 @@ from typing import Self
 
 from oslo_config import cfg
 
-from armillary import concurrency, metrics
+from armillary import concurrency, service_metrics
 from armillary.conf import loader
 from armillary.service import report
 from armillary.service.managed import (
@@ -139,7 +139,7 @@ class _Starter:
 
     def run(self, events: _Events) -> None:
         try:
-            metrics.serve(self._conf, 0)
+            service_metrics.serve(self._conf, 0)
             self._group.start()
             if self._on_ready is not None:
                 self._on_ready()

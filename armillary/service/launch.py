@@ -6,7 +6,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from armillary import concurrency, metrics
+from armillary import concurrency, service_metrics
 from armillary.conf import loader
 from armillary.service import report
 from armillary.service.managed import Factory, ManagedService, Manager
@@ -72,7 +72,7 @@ def _in_worker(conf: cfg.ConfigOpts, binary: str, factory: Factory, index: int) 
 
     def make() -> Manager:
         report.watch_file(conf, binary)
-        metrics.serve(conf, index)
+        service_metrics.serve(conf, index)
         return factory()
 
     return make

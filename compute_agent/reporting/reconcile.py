@@ -164,7 +164,7 @@ class Reconciler:
 
     def _execute(self, action: reconcile_plan.Action) -> None:
         host, uuid = action.key
-        service_metrics.reconciled(type(action).__name__.lower())
+        service_metrics.RECONCILED.add(type(action).__name__.lower())
         match action:
             case reconcile_plan.Destroy():
                 self._destroy(action)

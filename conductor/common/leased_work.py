@@ -196,7 +196,7 @@ class PooledWork(LeasedWork, Generic[TaskT]):
 
     def _note_lost(self, lease: Lease) -> None:
         """Record that a lease was lost."""
-        service_metrics.lease_lost()
+        service_metrics.LEASES_LOST.add()
         LOG.warning("%s: taken over by another conductor", lease.key)
 
     def _submit(self, work: Callable[..., None], *args: Any) -> bool:
@@ -242,9 +242,9 @@ class Recovery:
 
     @staticmethod
     def _resume(work: LeasedWork, keys: Sequence[str]) -> int:
-        service_metrics.record_orphaned_tasks(work.leases.table, len(keys))
+        service_metrics.IN_RECOVERY.set(len(keys), work.leases.table)
         if not keys:
             return 0
         count = work.resume(keys)
-        service_metrics.tasks_resumed(work.leases.table, count)
+        service_metrics.TAKEN_UP.add(work.leases.table, count=count)
         return count

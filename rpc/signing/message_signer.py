@@ -125,7 +125,7 @@ class MessageSigner:
         if sealed is None:
             if self.is_required:
                 raise Refused("unsigned", "it is not signed")
-            service_metrics.unsigned_message(address.topic)
+            service_metrics.RPC_UNSIGNED.add(address.topic)
             return None
         identity, contents = self._checker.opened(sealed)
         log = self._log_of(address, contents)

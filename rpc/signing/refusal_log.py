@@ -12,5 +12,5 @@ LOG = logging.getLogger(__name__)
 
 def note(refused: Refused, topic: str, what: str) -> None:
     """Log and count a refusal; ``what`` describes the message in a word or two."""
-    service_metrics.message_refused(topic, refused.reason)
+    service_metrics.RPC_REFUSED.add(topic, refused.reason)
     LOG.warning("Refused %s on %s (%s): %s", what, topic, refused.reason, refused)

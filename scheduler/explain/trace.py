@@ -107,7 +107,7 @@ class TraceBuilder:
 
     def refused(self, instance_uuid: str, host: str, reason: str | None) -> None:
         """Record that the claim for the last selection was refused."""
-        service_metrics.claim_refused()
+        service_metrics.CLAIM_CONFLICTS.add()
         choice = self._choices.get(instance_uuid)
         if choice is not None and len(choice.conflicts) < _CONFLICTS_MAX:
             choice.conflicts.append((host, reason))

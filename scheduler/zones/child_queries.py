@@ -64,7 +64,7 @@ class ChildQueries:
     def _ask(
         self, name: str, context: RequestContext, query: ZoneQuery, timeout_seconds: float
     ) -> Future[ZoneAnswer]:
-        service_metrics.zone_asked()
+        service_metrics.ZONES_ASKED.add()
         try:
             return self._links.ask(name, context, query, timeout_seconds)
         except (exception.ArmillaryError, WorkerPoolFull) as error:
@@ -113,7 +113,7 @@ class ChildQueries:
     def _missing(
         self, name: str, outcome: str, seconds: float, reason: str, outage: OutageLog
     ) -> ChildResult:
-        service_metrics.zone_missing(outcome)
+        service_metrics.ZONES_MISSING.add(outcome)
         outage.failed(reason)
         zone = ZoneEntry([name], outcome, seconds=seconds, reason=reason)
         return ChildResult(Offers.none(), [zone])

@@ -108,7 +108,7 @@ class ZoneSearch:
                     plan.to_ask.append(child.name)
                     continue
                 outcome = "pruned"
-                service_metrics.zone_pruned()
+                service_metrics.ZONES_PRUNED.add()
             plan.left_out.append(ZoneEntry([child.name], outcome or "offline", reason=reason))
         return plan
 

@@ -180,6 +180,15 @@ def test_what_records_a_metric_has_a_caller(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "name",
+    [name for name, value in vars(service_metrics).items() if value in service_metrics.ALL],
+)
+def test_a_metric_is_recorded_where_it_is_declared_or_elsewhere(name: str) -> None:
+    """Also one that no story moves."""
+    assert len(re.findall(rf"\b{name}\b", "\n".join(sources().values()))) > 1
+
+
 def documented_events() -> set[str]:
     """Return the events of the manual's table, each written out."""
     found = set()

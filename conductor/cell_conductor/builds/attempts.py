@@ -130,7 +130,7 @@ class Attempt:
             self._unplace(Stage.EXHAUSTED)
             return
         reason = "claim_refused" if attempt == build.attempt else "build_failed"
-        service_metrics.alternate_tried(reason)
+        service_metrics.ALTERNATES_TRIED.add(reason)
         build.position += 1
         chosen = selection(build)
         former = instance.host

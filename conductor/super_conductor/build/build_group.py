@@ -232,7 +232,7 @@ class BuildGroup:
     @staticmethod
     def _note_lost(ids: Iterable[str]) -> None:
         for id_ in ids:
-            service_metrics.lease_lost()
+            service_metrics.LEASES_LOST.add()
             LOG.warning("%s: taken over by another conductor", id_)
 
     @property

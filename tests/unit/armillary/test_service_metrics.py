@@ -5,18 +5,27 @@ from __future__ import annotations
 import gc
 import queue
 import re
+import socket
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
+import prometheus_client
 import pytest
+from oslo_config import cfg
 
 from armillary import service_metrics
-from armillary.metrics import process_metrics
+from armillary.conf import metrics as metrics_options
+from tests.fixtures.configuration import parsed_conf
+from tests.fixtures.slow_clients import SlowClients, many_files
+
+__all__ = ["many_files"]
 
 MANUAL = Path(__file__).parents[3] / "docs" / "operating" / "monitoring.md"
 
 
 def value(name: str, **labels: str) -> float | None:
-    return process_metrics().registry.get_sample_value(f"armillary_{name}", labels)
+    return prometheus_client.REGISTRY.get_sample_value(f"armillary_{name}", labels)
 
 
 def shown_name(measure: object) -> str:
@@ -54,9 +63,9 @@ def test_a_decision_is_counted_with_its_stages() -> None:
 def test_works_in_recovery_are_those_of_the_last_look() -> None:
     """What was taken up goes on counting."""
     for found in (3, 0):
-        service_metrics.record_orphaned_tasks("a_table", found)
+        service_metrics.IN_RECOVERY.set(found, "a_table")
         if found:
-            service_metrics.tasks_resumed("a_table", found)
+            service_metrics.TAKEN_UP.add("a_table", count=found)
     assert value("works_in_recovery", table="a_table") == 0
     assert value("works_taken_up_total", table="a_table") == 3
 
@@ -70,3 +79,40 @@ def test_a_queue_is_shown_as_long_as_it_lives() -> None:
     del waiting
     gc.collect()
     assert value("pool_waiting", pool="a pool") == 0
+
+
+@pytest.fixture
+def conf() -> cfg.ConfigOpts:
+    return parsed_conf(metrics_options)
+
+
+def test_nothing_is_shown_unless_asked(conf: cfg.ConfigOpts) -> None:
+    """Port 0, the default, opens none."""
+    assert service_metrics.serve(conf, 0) is None
+
+
+@pytest.fixture
+def metrics_port(conf: cfg.ConfigOpts) -> Iterator[int]:
+    """Return the port of worker 1, which follows that of worker 0."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    conf.set_override("port", port - 1, group="metrics")
+    server = service_metrics.serve(conf, 1)
+    assert server is not None
+    yield port
+    server.stop()
+    server.wait()
+
+
+def test_each_worker_has_a_port(metrics_port: int) -> None:
+    """It shows what the process counts."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics", timeout=20) as answer:
+        assert b"process_cpu_seconds_total" in answer.read()
+
+
+@pytest.mark.usefixtures("many_files")
+def test_metrics_are_shown_beside_500_slow_clients(metrics_port: int) -> None:
+    """A client that reaches the port cannot blind the monitoring."""
+    with SlowClients(("127.0.0.1", metrics_port), b"GET /metrics HTTP/1.1\r\n", b"X"):
+        test_each_worker_has_a_port(metrics_port)

@@ -6,9 +6,9 @@ import threading
 import uuid
 from collections.abc import Sequence
 
+import prometheus_client
 import pytest
 
-from armillary.metrics import process_metrics
 from armillary.notifications import outbox as outbox_module
 from armillary.notifications.notification import Notification
 from armillary.notifications.outbox import Outbox
@@ -51,7 +51,7 @@ def an_event(name: str) -> Notification:
 
 def dropped(reason: str) -> float:
     name = "armillary_notifications_dropped_total"
-    return process_metrics().registry.get_sample_value(name, {"reason": reason}) or 0.0
+    return prometheus_client.REGISTRY.get_sample_value(name, {"reason": reason}) or 0.0
 
 
 def test_all_is_sent_in_order_on_each_way() -> None:
