@@ -292,6 +292,7 @@ def _some(thing: Any, names: Sequence[str]) -> dict[str, Any] | None:
     """Return selected values of an object, or of the wire form in which a table stores it."""
     if thing is None:
         return None
+    thing = getattr(thing, "primitive", thing)  # a column with a versioned object
     if isinstance(thing, Mapping):
         data = next((value for key, value in thing.items() if key.endswith(".data")), thing)
         return {name: data.get(name) for name in names if name in data}

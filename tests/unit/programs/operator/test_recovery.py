@@ -14,6 +14,7 @@ import pytest
 from armillary.context import admin_context
 from armillary.db import Database
 from conductor.common.cell_db import models as cell
+from conductor.common.cell_db.stored_object import StoredObject
 from conductor.super_conductor.db import models as api
 from objects.fence import Fence
 from programs import status
@@ -164,7 +165,7 @@ def _fill(databases: dict[str, Database]) -> None:
     add(databases["api"], a_reservation(), a_move(), a_cleanup())
     build = cell.InstanceBuild(
         instance_uuid=UUID, stage="claim", attempt=1, position=0, fence=0, selections=[],
-        request_spec={}, tries=0, created_at=ago(5), lease_owner="h",
+        request_spec=StoredObject({}), tries=0, created_at=ago(5), lease_owner="h",
         lease_expires_at=time.time() + 30,
     )  # fmt: skip
     rows = [an_operation(), an_operation(created_at=ago(90))]

@@ -59,6 +59,15 @@ def test_a_build_is_told_from_its_beginning_to_its_end(cell: Cell, box: Box) -> 
     ]
 
 
+def test_a_row_is_told_with_the_flavor_of_its_request(cell: Cell, box: Box) -> None:
+    """The first is told of the requested instance, the others of what is stored."""
+    cell.hand_over(a_build_request("a"))
+    cell.settle()
+    first, *others = (told.line()["flavor"] for told in box.told)
+    assert first["vcpus"] >= 1
+    assert others == [first, first]
+
+
 def test_each_failed_attempt_is_told(cell: Cell, box: Box) -> None:
     """And goes on to the next host."""
     cell.failing["a"] = True
