@@ -13,8 +13,10 @@ from objects.destinations import Destinations
 from objects.extra_specs import extra_spec_operators
 from objects.request_spec import RequestSpec
 from scheduler.drivers.filter_scheduler import FilterScheduler
+from scheduler.filters.affinity.server_group_anti_affinity_filter import (
+    ServerGroupAntiAffinityFilter,
+)
 from scheduler.filters.isolated_hosts_filter import IsolatedHostsFilter
-from scheduler.filters.server_group_anti_affinity_filter import ServerGroupAntiAffinityFilter
 from tests.builders import a_uuid, an_aggregate, an_image
 from tests.fleets import (
     ArrayPlacement,

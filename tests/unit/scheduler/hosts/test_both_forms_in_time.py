@@ -13,10 +13,10 @@ import pytest
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.filters import BaseHostFilter
+from scheduler.filters.affinity.type_affinity_filter import TypeAffinityFilter
 from scheduler.filters.metrics_filter import MetricsFilter
 from scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from scheduler.filters.pci_passthrough_filter import PciPassthroughFilter
-from scheduler.filters.type_affinity_filter import TypeAffinityFilter
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
 from scheduler.weights import BaseHostWeigher

@@ -12,7 +12,7 @@ from stevedore import _cache
 from armillary import exception
 from scheduler import filters, weights
 from scheduler.filters import BaseHostFilter
-from scheduler.filters.num_instances_filter import NumInstancesFilter
+from scheduler.filters.amounts.num_instances_filter import NumInstancesFilter
 from scheduler.plugins import loading
 from tests.fleets import scheduling_conf
 
@@ -47,7 +47,7 @@ def loaded(*names: str) -> list[BaseHostFilter]:
 
 def test_a_name_is_an_entry_point_or_a_class_path() -> None:
     """All three ways lead to the same class, in the order of the names."""
-    path = "scheduler.filters.num_instances_filter"
+    path = "scheduler.filters.amounts.num_instances_filter"
     found = loaded(f"{path}.NumInstancesFilter", "ComputeFilter", f"{path}:NumInstancesFilter")
     assert [type(each).__name__ for each in found] == [
         "NumInstancesFilter",

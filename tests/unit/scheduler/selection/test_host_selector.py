@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from objects.request_spec import RequestSpec
 from scheduler.filters import BaseHostFilter
-from scheduler.filters.num_instances_filter import NumInstancesFilter
-from scheduler.filters.server_group_affinity_filter import ServerGroupAffinityFilter
-from scheduler.filters.server_group_anti_affinity_filter import ServerGroupAntiAffinityFilter
+from scheduler.filters.affinity.server_group_affinity_filter import ServerGroupAffinityFilter
+from scheduler.filters.affinity.server_group_anti_affinity_filter import (
+    ServerGroupAntiAffinityFilter,
+)
+from scheduler.filters.amounts.num_instances_filter import NumInstancesFilter
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.usage import Inventories, Usage

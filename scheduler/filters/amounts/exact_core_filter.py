@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.filters.resource_amounts import CORES, Exactly
+from scheduler.filters.amounts.resource_amounts import CORES, Exactly
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.filters.resource_amounts import CoresWithinRatio, WithinAggregateRatio
+from scheduler.filters.amounts.resource_amounts import CoresWithinRatio, WithinAggregateRatio
 
 
 class AggregateCoreFilter(CoresWithinRatio, WithinAggregateRatio):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.filters.aggregate_image_properties_isolation import (
+from scheduler.filters.aggregates.aggregate_image_properties_isolation import (
     AggregateImagePropertiesIsolation,
 )
 from tests.builders import an_aggregate, an_image

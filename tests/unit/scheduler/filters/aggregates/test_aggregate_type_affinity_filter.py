@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.filters.aggregate_type_affinity_filter import AggregateTypeAffinityFilter
+from scheduler.filters.aggregates.aggregate_type_affinity_filter import AggregateTypeAffinityFilter
 from tests.builders import a_flavor, an_aggregate
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_facts
 

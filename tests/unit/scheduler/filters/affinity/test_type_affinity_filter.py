@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.filters.type_affinity_filter import TypeAffinityFilter
+from scheduler.filters.affinity.type_affinity_filter import TypeAffinityFilter
 from scheduler.hosts.host_ledger import HostLedger
 from tests.builders import a_flavor
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.filters.num_instances_filter import NumInstancesFilter
+from scheduler.filters.amounts.num_instances_filter import NumInstancesFilter
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf
 
 

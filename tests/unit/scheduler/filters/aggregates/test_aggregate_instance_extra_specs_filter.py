@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.filters.aggregate_instance_extra_specs_filter import (
+from scheduler.filters.aggregates.aggregate_instance_extra_specs_filter import (
     AggregateInstanceExtraSpecsFilter,
 )
 from tests.builders import an_aggregate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.filters.limits import BelowLimit
+from scheduler.filters.amounts.limits import BelowLimit
 
 
 class IoOpsFilter(BelowLimit):

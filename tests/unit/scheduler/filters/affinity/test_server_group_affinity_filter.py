@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from objects.instances.instance_group import InstanceGroup
-from scheduler.filters.server_group_affinity_filter import ServerGroupAffinityFilter
+from scheduler.filters.affinity.server_group_affinity_filter import ServerGroupAffinityFilter
 from tests.fleets import a_group, a_host, a_request_spec, a_table, scheduling_conf
 
 

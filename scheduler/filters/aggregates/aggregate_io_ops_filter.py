@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.filters.limits import BelowAggregateLimit
+from scheduler.filters.amounts.limits import BelowAggregateLimit
 
 
 class AggregateIoOpsFilter(BelowAggregateLimit):

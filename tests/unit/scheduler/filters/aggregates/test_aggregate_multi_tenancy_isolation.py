@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.filters.aggregate_multi_tenancy_isolation import AggregateMultiTenancyIsolation
+from scheduler.filters.aggregates.aggregate_multi_tenancy_isolation import (
+    AggregateMultiTenancyIsolation,
+)
 from tests.builders import an_aggregate
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_facts
 

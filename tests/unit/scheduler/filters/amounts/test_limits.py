@@ -6,10 +6,10 @@ import logging
 
 import pytest
 
-from scheduler.filters.aggregate_io_ops_filter import AggregateIoOpsFilter
-from scheduler.filters.aggregate_num_instances_filter import AggregateNumInstancesFilter
-from scheduler.filters.io_ops_filter import IoOpsFilter
-from scheduler.filters.limits import BelowLimit
+from scheduler.filters.aggregates.aggregate_io_ops_filter import AggregateIoOpsFilter
+from scheduler.filters.aggregates.aggregate_num_instances_filter import AggregateNumInstancesFilter
+from scheduler.filters.amounts.io_ops_filter import IoOpsFilter
+from scheduler.filters.amounts.limits import BelowLimit
 from tests.builders import an_aggregate
 from tests.fleets import Host, a_host, a_request_spec, a_table, scheduling_conf, some_facts
 

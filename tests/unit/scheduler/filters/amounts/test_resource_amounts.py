@@ -9,16 +9,16 @@ import pytest
 
 from objects.request_spec import RequestSpec
 from scheduler.filters import BaseHostFilter
-from scheduler.filters.aggregate_core_filter import AggregateCoreFilter
-from scheduler.filters.aggregate_disk_filter import AggregateDiskFilter
-from scheduler.filters.aggregate_ram_filter import AggregateRamFilter
-from scheduler.filters.core_filter import CoreFilter
-from scheduler.filters.disk_filter import DiskFilter
-from scheduler.filters.exact_core_filter import ExactCoreFilter
-from scheduler.filters.exact_disk_filter import ExactDiskFilter
-from scheduler.filters.exact_ram_filter import ExactRamFilter
-from scheduler.filters.ram_filter import RamFilter
-from scheduler.filters.resource_amounts import CoresWithinRatio
+from scheduler.filters.aggregates.aggregate_core_filter import AggregateCoreFilter
+from scheduler.filters.aggregates.aggregate_disk_filter import AggregateDiskFilter
+from scheduler.filters.aggregates.aggregate_ram_filter import AggregateRamFilter
+from scheduler.filters.amounts.core_filter import CoreFilter
+from scheduler.filters.amounts.disk_filter import DiskFilter
+from scheduler.filters.amounts.exact_core_filter import ExactCoreFilter
+from scheduler.filters.amounts.exact_disk_filter import ExactDiskFilter
+from scheduler.filters.amounts.exact_ram_filter import ExactRamFilter
+from scheduler.filters.amounts.ram_filter import RamFilter
+from scheduler.filters.amounts.resource_amounts import CoresWithinRatio
 from scheduler.hosts.host_state import HostState
 from tests.builders import a_flavor, an_aggregate
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_facts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.filters.simple_cidr_affinity_filter import SimpleCIDRAffinityFilter
+from scheduler.filters.affinity.simple_cidr_affinity_filter import SimpleCIDRAffinityFilter
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf
 
 NEAR = "build_near_host_ip"

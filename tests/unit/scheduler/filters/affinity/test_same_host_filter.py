@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.filters.different_host_filter import DifferentHostFilter
-from scheduler.filters.same_host_filter import SameHostFilter
+from scheduler.filters.affinity.different_host_filter import DifferentHostFilter
+from scheduler.filters.affinity.same_host_filter import SameHostFilter
 from tests.builders import a_uuid
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf
 

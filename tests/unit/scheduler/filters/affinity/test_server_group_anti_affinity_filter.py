@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.filters.server_group_anti_affinity_filter import ServerGroupAntiAffinityFilter
+from scheduler.filters.affinity.server_group_anti_affinity_filter import (
+    ServerGroupAntiAffinityFilter,
+)
 from tests.builders import a_uuid
 from tests.fleets import a_group, a_host, a_request_spec, a_table, scheduling_conf
 

@@ -1,0 +1,1 @@
+"""Filters that compare hosts with those of other instances."""

@@ -1,0 +1,1 @@
+"""Filters that follow the metadata of host aggregates."""

@@ -1,0 +1,1 @@
+"""Filters that compare amounts: vCPUs, memory, disk, instances, builds in progress."""
