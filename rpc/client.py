@@ -90,12 +90,8 @@ class RpcClient:
             version=version, server=server, timeout=timeout, transport_options=_TO_A_QUEUE
         )
         answer = self._sent(name, timeout, lambda: prepared.call(context, name, **arguments))
-        return answer if method.answer_codec is None else self._decoded(method, answer)
-
-    def _decoded(self, method: Method, answer: Any) -> Any:
-        assert method.answer_codec is not None
         try:
-            return method.answer_codec.decode(answer)
+            return method.decode_answer(answer)
         except exception.Invalid as error:
             raise exception.RpcFailed(
                 method=method.name, topic=self._topic, reason=f"wrong answer: {error}"

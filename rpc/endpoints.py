@@ -81,12 +81,10 @@ def _handler(interface: type[Interface], method: Method, endpoints: Iterable[Any
 
 
 def _converting(method: Method, handler: Handler) -> Handler:
-    codec = method.answer_codec
-    if codec is None and not method.argument_codecs:
+    if method.answer_codec is None and not method.argument_codecs:
         return handler
 
     def convert(context: RequestContext, **arguments: Any) -> Any:
-        answer = handler(context, **method.decode(arguments))
-        return answer if codec is None else codec.encode(answer)
+        return method.encode_answer(handler(context, **method.decode(arguments)))
 
     return convert

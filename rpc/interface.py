@@ -111,6 +111,14 @@ class Method:
         decoded = {name: codecs[name].decode(arguments[name]) for name in codecs.keys() & arguments}
         return {**arguments, **decoded}
 
+    def encode_answer(self, answer: Any) -> Any:
+        """Return an answer with dataclasses in wire form."""
+        return answer if self.answer_codec is None else self.answer_codec.encode(answer)
+
+    def decode_answer(self, answer: Any) -> Any:
+        """Return an answer with dataclasses made again. Raises Invalid."""
+        return answer if self.answer_codec is None else self.answer_codec.decode(answer)
+
 
 class Sender(Protocol):
     """Delivers what the methods of an interface were called with."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from api.call import Call
 from armillary.http.call import Answer
+from objects.hosts.host_answers import AvailabilityZone, HostAvailability
 
 COMPUTE_BINARY = "armillary-compute"
 
@@ -27,15 +28,15 @@ def _answer(call: Call, *, shows_hosts: bool) -> Answer:
     )
 
 
-def _show(zone: dict[str, Any], *, shows_hosts: bool) -> dict[str, Any]:
-    hosts = {host: _host(state) for host, state in zone["hosts"].items()}
+def _show(zone: AvailabilityZone, *, shows_hosts: bool) -> dict[str, Any]:
+    hosts = {host: _host(state) for host, state in zone.hosts.items()}
     return {
-        "zoneName": zone["name"],
-        "zoneState": {"available": zone["available"]},
+        "zoneName": zone.name,
+        "zoneState": {"available": zone.available},
         "hosts": hosts if shows_hosts else None,
     }
 
 
-def _host(state: dict[str, bool]) -> dict[str, Any]:
-    service = {"available": state["up"], "active": not state["disabled"], "updated_at": None}
+def _host(state: HostAvailability) -> dict[str, Any]:
+    service = {"available": state.up, "active": not state.disabled, "updated_at": None}
     return {COMPUTE_BINARY: service}

@@ -17,13 +17,13 @@ def check(call: Call) -> Answer:
 def show(call: Call) -> Answer:
     """Show which services and cells are up; fails if the super conductor is down."""
     listed = call.conductor.list_services(call.context)
-    services: list[Service] = listed["services"]
+    services = listed.services
     down = [service for service in services if not service.up]
     return Answer(
         {
             "health": {
-                "healthy": not down and not listed["down_cells"],
-                "down_cells": listed["down_cells"],
+                "healthy": not down and not listed.down_cells,
+                "down_cells": listed.down_cells,
                 "services": {
                     "total": len(services),
                     "up": len(services) - len(down),

@@ -12,6 +12,7 @@ from api.links import page
 from armillary.http.call import Answer
 from objects.hosts import host_attributes
 from objects.hosts.compute_node import ComputeNode
+from objects.hosts.host_answers import ComputeNodePage, ProviderUsages
 from objects.hosts.service import Service
 
 MB_PER_GB = 1024
@@ -21,7 +22,7 @@ def index(call: Call) -> Answer:
     """List hypervisors by name and state."""
     listed = call.conductor.list_compute_nodes(call.context)
     nodes, extras = _page(call, listed)
-    brief = [_brief(node, listed["services"].get(node.host)) for node in nodes]
+    brief = [_brief(node, listed.services.get(node.host)) for node in nodes]
     return Answer({"hypervisors": brief, **extras})
 
 
@@ -30,7 +31,7 @@ def detail(call: Call) -> Answer:
     listed = call.conductor.list_compute_nodes(call.context)
     nodes, extras = _page(call, listed)
     shown = [
-        _show(node, listed["services"].get(node.host), listed["usages"].get(node.uuid, {}))
+        _show(node, listed.services.get(node.host), listed.usages.get(node.uuid, {}))
         for node in nodes
     ]
     return Answer({"hypervisors": shown, **extras})
@@ -39,20 +40,20 @@ def detail(call: Call) -> Answer:
 def show(call: Call) -> Answer:
     """Show a hypervisor, given by UUID or name, with its servers."""
     found = call.conductor.get_compute_node(call.context, call.path["hypervisor_id"])
-    servers = [{"uuid": server.uuid, "name": server.name} for server in found["instances"]]
-    shown = _show(found["node"], found["service"], found["usages"])
+    servers = [{"uuid": server.uuid, "name": server.name} for server in found.instances]
+    shown = _show(found.node, found.service, found.usages)
     return Answer({"hypervisor": {**shown, "running_vms": len(servers), "servers": servers}})
 
 
-def _page(call: Call, listed: Mapping[str, Any]) -> tuple[list[ComputeNode], dict[str, Any]]:
+def _page(call: Call, listed: ComputeNodePage) -> tuple[list[ComputeNode], dict[str, Any]]:
     pattern = call.query.get("hypervisor_hostname_pattern", "")
-    nodes = [node for node in listed["nodes"] if pattern in node.node]
+    nodes = [node for node in listed.nodes if pattern in node.node]
     cut, marker = page(nodes, lambda node: node.uuid, call.page_size, call.query.get("marker"))
     extras: dict[str, Any] = {}
     if marker is not None:
         extras["hypervisors_links"] = call.links.next_page(marker)
-    if listed["down_cells"]:
-        extras["armillary:down_cells"] = listed["down_cells"]
+    if listed.down_cells:
+        extras["armillary:down_cells"] = listed.down_cells
     return cut, extras
 
 
@@ -65,9 +66,7 @@ def _brief(node: ComputeNode, service: Service | None) -> dict[str, Any]:
     }
 
 
-def _show(
-    node: ComputeNode, service: Service | None, usages: Mapping[str, Mapping[str, float]]
-) -> dict[str, Any]:
+def _show(node: ComputeNode, service: Service | None, usages: ProviderUsages) -> dict[str, Any]:
     attributes = _attributes(node)
     return {
         **_brief(node, service),
@@ -105,9 +104,7 @@ def _service(node: ComputeNode, service: Service | None) -> dict[str, Any]:
     }
 
 
-def _amounts(
-    attributes: Mapping[str, Any], usages: Mapping[str, Mapping[str, float]]
-) -> dict[str, int]:
+def _amounts(attributes: Mapping[str, Any], usages: ProviderUsages) -> dict[str, int]:
     """Return the sizes from placement, which includes claims in flight, else as reported."""
     vcpus, vcpus_used, _ = _amount(
         usages.get("VCPU"), attributes["vcpus_total"], attributes["vcpus_used"]

@@ -41,9 +41,9 @@ def show(call: Call) -> Answer:
         },
         limit=1,
     )
-    if not found["migrations"]:
+    if not found.migrations:
         raise exception.MigrationNotFound(migration=call.path["migration_id"])
-    return Answer({"migration": _show(found["migrations"][0])})
+    return Answer({"migration": _show(found.migrations[0])})
 
 
 def abort(call: Call) -> Answer:
@@ -54,9 +54,9 @@ def abort(call: Call) -> Answer:
 
 def _list(call: Call, filters: dict[str, Any]) -> Answer:
     found = call.conductor.list_migrations(call.context, filters=filters, limit=call.page_size)
-    body: dict[str, Any] = {"migrations": [_show(move) for move in found["migrations"]]}
-    if found["down_cells"]:
-        body["armillary:down_cells"] = found["down_cells"]
+    body: dict[str, Any] = {"migrations": [_show(move) for move in found.migrations]}
+    if found.down_cells:
+        body["armillary:down_cells"] = found.down_cells
     return Answer(body)
 
 

@@ -17,6 +17,7 @@ from armillary.http.validation import invalid
 from objects.extra_specs import host_query
 from objects.flavor import Flavor
 from objects.instance import Instance
+from objects.instances.server_answers import CreatedServers, ServerPage
 
 COLLECTION = "servers"
 DISK_CONFIG = "MANUAL"
@@ -68,14 +69,14 @@ def load(call: Call) -> Instance:
 def index(call: Call) -> Answer:
     """List servers by id and name."""
     listed = _list(call, policies.INDEX_ALL_PROJECTS)
-    return _list_answer(call, listed, [_brief(call, server) for server in listed["instances"]])
+    return _list_answer(call, listed, [_brief(call, server) for server in listed.instances])
 
 
 def detail(call: Call) -> Answer:
     """List servers with details."""
     listed = _list(call, policies.DETAIL_ALL_PROJECTS)
     shows_hosts = call.allows(policies.EXTENDED_ATTRIBUTES)
-    servers = [_show(call, server, shows_hosts=shows_hosts) for server in listed["instances"]]
+    servers = [_show(call, server, shows_hosts=shows_hosts) for server in listed.instances]
     return _list_answer(call, listed, servers)
 
 
@@ -118,7 +119,7 @@ def host_id(project_id: str, host: str | None) -> str:
 # Listing ------------------------------------------------------------------------------------------
 
 
-def _list(call: Call, all_projects_rule: str) -> dict[str, Any]:
+def _list(call: Call, all_projects_rule: str) -> ServerPage:
     return call.conductor.list_servers(
         call.context,
         filters=_filters(call, all_projects_rule),
@@ -141,14 +142,14 @@ def _filters(call: Call, all_projects_rule: str) -> dict[str, Any]:
     return filters
 
 
-def _list_answer(call: Call, listed: dict[str, Any], servers: list[dict[str, Any]]) -> Answer:
+def _list_answer(call: Call, listed: ServerPage, servers: list[dict[str, Any]]) -> Answer:
     body: dict[str, Any] = {"servers": servers}
     if len(servers) == call.page_size:
-        body["servers_links"] = call.links.next_page(listed["instances"][-1].uuid)
-    if listed["down_cells"]:
+        body["servers_links"] = call.links.next_page(listed.instances[-1].uuid)
+    if listed.down_cells:
         body["armillary:partial"] = True
         if call.context.is_admin:
-            body["armillary:down_cells"] = listed["down_cells"]
+            body["armillary:down_cells"] = listed.down_cells
     return Answer(body)
 
 
@@ -271,10 +272,10 @@ def _at(body: Mapping[str, Any], field: str) -> Any:
     return body.get(parent, {}).get(name)
 
 
-def _created(call: Call, accepted: dict[str, Any], *, only_reservation: bool) -> Answer:
-    servers: list[Instance] = accepted["instances"]
+def _created(call: Call, accepted: CreatedServers, *, only_reservation: bool) -> Answer:
+    servers: list[Instance] = accepted.instances
     body: dict[str, Any] = {
-        "reservation_id": accepted["reservation_id"],
+        "reservation_id": accepted.reservation_id,
         "armillary:servers": [server.uuid for server in servers],
     }
     if only_reservation:

@@ -9,6 +9,7 @@ from api.call import Call
 from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.validation import invalid
+from objects.hosts.host_answers import ServiceChanges
 from objects.hosts.service import Service
 
 
@@ -17,40 +18,40 @@ def index(call: Call) -> Answer:
     listed = call.conductor.list_services(call.context)
     services = [
         _show(service)
-        for service in listed["services"]
+        for service in listed.services
         if call.query.get("host") in (None, service.host)
         and call.query.get("binary") in (None, service.binary)
     ]
     body: dict[str, Any] = {"services": services}
-    if listed["down_cells"]:
-        body["armillary:down_cells"] = listed["down_cells"]
+    if listed.down_cells:
+        body["armillary:down_cells"] = listed.down_cells
     return Answer(body)
 
 
 def update(call: Call) -> Answer:
     """Enable, disable or force down a service, given by UUID."""
-    return _update(call, call.path["service_id"], _values(call))
+    return _update(call, call.path["service_id"], _changes(call))
 
 
 def enable(call: Call) -> Answer:
     """Enable the service of a host."""
-    return _update(call, _uuid(call), {"disabled": False, "disabled_reason": None})
+    return _update(call, _uuid(call), ServiceChanges(disabled=False))
 
 
 def disable(call: Call) -> Answer:
     """Disable the service of a host: no new servers are placed there, existing ones stay."""
-    return _update(call, _uuid(call), {"disabled": True, "disabled_reason": None})
+    return _update(call, _uuid(call), ServiceChanges(disabled=True))
 
 
 def disable_with_reason(call: Call) -> Answer:
     """Disable the service of a host, with a reason."""
-    reason = call.body["disabled_reason"]
-    return _update(call, _uuid(call), {"disabled": True, "disabled_reason": reason})
+    changes = ServiceChanges(disabled=True, disabled_reason=call.body["disabled_reason"])
+    return _update(call, _uuid(call), changes)
 
 
 def force_down(call: Call) -> Answer:
     """Force down the service of a host, or end that."""
-    return _update(call, _uuid(call), {"forced_down": call.body["forced_down"]})
+    return _update(call, _uuid(call), ServiceChanges(forced_down=call.body["forced_down"]))
 
 
 def delete(call: Call) -> Answer:
@@ -59,30 +60,28 @@ def delete(call: Call) -> Answer:
     return Answer()
 
 
-def _values(call: Call) -> dict[str, Any]:
+def _changes(call: Call) -> ServiceChanges:
     body = call.body
-    values: dict[str, Any] = {}
     if "disabled_reason" in body and body.get("status") != "disabled":
         raise invalid(
             "disabled_reason", body["disabled_reason"], "It is allowed with status 'disabled' only"
         )
-    if "status" in body:
-        values["disabled"] = body["status"] == "disabled"
-        values["disabled_reason"] = body.get("disabled_reason")
-    if "forced_down" in body:
-        values["forced_down"] = body["forced_down"]
-    return values
+    return ServiceChanges(
+        disabled=body["status"] == "disabled" if "status" in body else None,
+        disabled_reason=body.get("disabled_reason"),
+        forced_down=body.get("forced_down"),
+    )
 
 
-def _update(call: Call, service_id: str, values: dict[str, Any]) -> Answer:
-    service = call.conductor.update_service(call.context, service_id, values)
+def _update(call: Call, service_id: str, changes: ServiceChanges) -> Answer:
+    service = call.conductor.update_service(call.context, service_id, changes)
     return Answer({"service": _show(service)})
 
 
 def _uuid(call: Call) -> str:
     """Return the UUID of the service that a body identifies by host and binary."""
     host, binary = call.body["host"], call.body["binary"]
-    for service in call.conductor.list_services(call.context)["services"]:
+    for service in call.conductor.list_services(call.context).services:
         if (service.host, service.binary) == (host, binary):
             return str(service.uuid)
     raise exception.ServiceNotFound(service=f"{binary} on host {host}")

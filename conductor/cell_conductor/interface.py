@@ -7,6 +7,7 @@ from typing import Any
 
 from armillary.context import RequestContext
 from objects.hosts.compute_node import ComputeNode
+from objects.hosts.host_answers import ServiceChanges
 from objects.hosts.host_states import HostStateBatch
 from objects.hosts.service import Service
 from objects.instance import Instance
@@ -15,6 +16,7 @@ from objects.instances.build_request import BuildRequest
 from objects.instances.instance_action import InstanceAction
 from objects.instances.instance_command import InstanceCommand
 from objects.instances.migration import Migration
+from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_record import ServerRecord
 from rpc.authority import AGENT, AGENT_ITSELF, API, CONDUCTOR, OPERATOR, SCHEDULER
 from rpc.interface import Interface, call, cast
@@ -56,13 +58,12 @@ class CellConductorAPI(Interface):
         *,
         filters: dict[str, Any],
         limit: int,
-        marker: dict[str, str] | None = None,
+        marker: InstanceMarker | None = None,
         timeout_seconds: float | None = None,
     ) -> list[Instance]:
         """Return living instances, newest first.
 
-        ``filters`` as in list_servers plus project_id; ``marker`` is {"created_at", "uuid"} of the
-        last instance of the previous page.
+        ``filters`` as in list_servers plus project_id.
         """
 
     @call(CONDUCTOR)
@@ -235,11 +236,11 @@ class CellConductorAPI(Interface):
 
     @call(CONDUCTOR)
     def update_service(
-        self, context: RequestContext, service_uuid: str, values: dict[str, Any]
+        self, context: RequestContext, service_uuid: str, changes: ServiceChanges
     ) -> Service:
         """Change a service; disabling also sets COMPUTE_STATUS_DISABLED in placement.
 
-        Raises ServiceNotFound.
+        Raises ServiceNotFound; Invalid for a service without hosts.
         """
 
     @call(CONDUCTOR)

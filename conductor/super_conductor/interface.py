@@ -8,6 +8,13 @@ from typing import Any
 from armillary.context import RequestContext
 from objects.aggregate import Aggregate
 from objects.flavor import Flavor
+from objects.hosts.host_answers import (
+    AvailabilityZone,
+    ComputeNodeDetails,
+    ComputeNodePage,
+    ServiceChanges,
+    ServicePage,
+)
 from objects.hosts.service import Service
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
@@ -15,7 +22,15 @@ from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction
 from objects.instances.instance_command import InstanceCommand
 from objects.instances.instance_group import InstanceGroup
+from objects.instances.server_answers import (
+    CellServerMarker,
+    CellServerPage,
+    CreatedServers,
+    MigrationPage,
+    ServerPage,
+)
 from objects.instances.server_record import ServerRecord
+from objects.repair_answers import AggregateSyncResult, OrphanSearch
 from rpc.authority import API, CELL, CELL_ITSELF, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER
 from rpc.interface import Interface, call
 
@@ -34,14 +49,14 @@ class SuperConductorAPI(Interface):
     # Servers
 
     @call(API, is_repeatable=False)
-    def create_servers(self, context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
+    def create_servers(self, context: RequestContext, request: dict[str, Any]) -> CreatedServers:
         """Accept a request durably: once it is answered, it is never lost.
 
         ``request``: name, flavor (ID or name), image (ID or name, may be null), min_count,
         max_count, availability_zone ("zone", "zone:host" or "zone:host:node"; the latter two for
         administrators), metadata, hints (name -> list of texts; "group" is a server group's UUID),
-        host, node (requested destination). Returns {"reservation_id": text, "instances":
-        [Instance]}; max_count is lowered to what the quota allows if that is at least min_count.
+        host, node (requested destination). max_count is lowered to what the quota allows if that
+        is at least min_count.
         Raises FlavorNotFound, ImageNotFound, AvailabilityZoneNotFound, ServerGroupNotFound,
         HostNotFound, QuotaExceeded, Invalid.
         """
@@ -61,8 +76,8 @@ class SuperConductorAPI(Interface):
         filters: dict[str, Any],
         limit: int,
         marker: str | None = None,
-    ) -> dict[str, Any]:
-        """Return {"instances": [Instance], "down_cells": [names]}, newest first (created_at, uuid).
+    ) -> ServerPage:
+        """Return a page of servers, newest first (created_at, uuid).
 
         ``filters``: name (substring), status (ACTIVE, BUILD, ERROR, SHUTOFF), host, reservation_id,
         all_projects (admin). ``marker``: UUID of the last server of the previous page. A cell that
@@ -116,8 +131,8 @@ class SuperConductorAPI(Interface):
     @call(API)
     def list_migrations(
         self, context: RequestContext, *, filters: Mapping[str, Any], limit: int
-    ) -> dict[str, Any]:
-        """Return {"migrations": [Migration], "down_cells": [names]}, newest first.
+    ) -> MigrationPage:
+        """Return a page of migrations, newest first.
 
         ``filters``: uuid, instance_uuid, status, migration_type, source_host, dest_host, host.
         Raises Invalid for an unknown filter.
@@ -263,8 +278,8 @@ class SuperConductorAPI(Interface):
         """Remove a host from an aggregate. Raises AggregateNotFound, AggregateHostNotFound."""
 
     @call(API)
-    def list_availability_zones(self, context: RequestContext) -> list[dict[str, Any]]:
-        """Return [{"name", "available": bool, "hosts": {host: {"up": bool, "disabled": bool}}}]."""
+    def list_availability_zones(self, context: RequestContext) -> list[AvailabilityZone]:
+        """Return all availability zones, sorted by name."""
 
     @call(API, is_repeatable=False)
     def create_server_group(
@@ -289,17 +304,14 @@ class SuperConductorAPI(Interface):
     # Hosts
 
     @call(API)
-    def list_services(self, context: RequestContext) -> dict[str, Any]:
-        """Return {"services": [Service], "down_cells": [names]}, sorted by host and binary.
-
-        Includes the services of all cells and those on the top broker, whose cell is cell0.
-        """
+    def list_services(self, context: RequestContext) -> ServicePage:
+        """Return the services of all cells and those on the top broker, whose cell is cell0."""
 
     @call(API)
     def update_service(
-        self, context: RequestContext, service_uuid: str, values: dict[str, Any]
+        self, context: RequestContext, service_uuid: str, changes: ServiceChanges
     ) -> Service:
-        """Change disabled, disabled_reason, forced_down. Raises ServiceNotFound."""
+        """Change a compute service. Raises ServiceNotFound, Invalid for other services."""
 
     @call(API)
     def delete_service(self, context: RequestContext, service_uuid: str) -> None:
@@ -323,19 +335,12 @@ class SuperConductorAPI(Interface):
         """
 
     @call(API, OPERATOR)
-    def list_compute_nodes(self, context: RequestContext) -> dict[str, Any]:
-        """Return all hypervisors with their usage, sorted by host and node.
-
-        {"nodes": [ComputeNode], "services": {host: Service}, "usages": {node uuid: as
-        PlacementAPI.get_provider_usages}, "down_cells": [names]}
-        """
+    def list_compute_nodes(self, context: RequestContext) -> ComputeNodePage:
+        """Return all hypervisors with their usage."""
 
     @call(API)
-    def get_compute_node(self, context: RequestContext, node: str) -> dict[str, Any]:
-        """Return one compute node by UUID or node name.
-
-        {"node", "service", "usages", "instances": [Instance]}. Raises ComputeNodeNotFound.
-        """
+    def get_compute_node(self, context: RequestContext, node: str) -> ComputeNodeDetails:
+        """Return one compute node by UUID or node name. Raises ComputeNodeNotFound."""
 
     # Zones
 
@@ -382,20 +387,17 @@ class SuperConductorAPI(Interface):
     @call(OPERATOR)
     def find_orphans(
         self, context: RequestContext, consumers: Mapping[str, Sequence[str]]
-    ) -> dict[str, Any]:
+    ) -> OrphanSearch:
         """Return which of at most 1,000 consumers of the server type are orphans.
 
-        ``consumers``: UUID -> UUIDs of the providers that it has allocations on. Returns
-        {"orphans": UUIDs that no build request and no cell knows, "foreign": such consumers without
-        allocations on a host of ours, which are not among the orphans, "unsure": consumers that may
-        be in a cell that did not answer, "down_cells": names}. A server that is being deleted
-        exists until that is done.
+        ``consumers``: UUID -> UUIDs of the providers that it has allocations on. A server that is
+        being deleted exists until that is done. Raises Invalid.
         """
 
     @call(OPERATOR)
     def find_orphan_migrations(
         self, context: RequestContext, consumers: Mapping[str, Sequence[str]]
-    ) -> dict[str, Any]:
+    ) -> OrphanSearch:
         """Return which of these consumers belong to no migration that is still running.
 
         As ``find_orphans``, for consumers of the type MIGRATION.
@@ -403,25 +405,21 @@ class SuperConductorAPI(Interface):
 
     @call(OPERATOR)
     def list_cell_servers(
-        self, context: RequestContext, *, limit: int, marker: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+        self, context: RequestContext, *, limit: int, marker: CellServerMarker | None = None
+    ) -> CellServerPage:
         """Return a page of living servers as their cell has them.
 
-        {"instances", "marker": of the next page, null after the last, "down_cells"}. A page has
-        servers of one cell. Each has the UUID of its consumer in placement. Servers in other zones,
-        and those being built or deleted, are left out. Raises Invalid for a limit above 1000.
+        Each has the UUID of its consumer in placement. Servers in other zones, and those being
+        built or deleted, are left out. Raises Invalid for a limit above 1000.
         """
 
     @call(OPERATOR)
     def sync_aggregate(
         self, context: RequestContext, aggregate: str, *, dry_run: bool
-    ) -> dict[str, Any]:
+    ) -> AggregateSyncResult:
         """Set placement's aggregate to exactly the compute nodes of an aggregate's hosts.
 
-        Returns {"name", "added", "removed": UUIDs of providers; "unmapped_hosts",
-        "hosts_without_nodes": names; "unknown_providers": nodes unknown to placement; "error": null
-        or a sentence, "failed": "read" or "write" with an error}. A dry run changes nothing. Raises
-        AggregateNotFound.
+        A dry run changes nothing. Raises AggregateNotFound.
         """
 
     @call(SCHEDULER)

@@ -14,10 +14,8 @@ from conductor.super_conductor.endpoints.cell_changes import CellChangesEndpoint
 from conductor.super_conductor.endpoints.cluster_metadata import ClusterMetadataEndpoint
 from conductor.super_conductor.endpoints.dry_runs import DryRunsEndpoint
 from conductor.super_conductor.endpoints.flavors import FlavorsEndpoint
-from conductor.super_conductor.endpoints.hosts import HostsEndpoint
 from conductor.super_conductor.endpoints.images import ImagesEndpoint
 from conductor.super_conductor.endpoints.quotas import QuotasEndpoint
-from conductor.super_conductor.endpoints.repair import RepairEndpoint
 from conductor.super_conductor.endpoints.server_groups import ServerGroupsEndpoint
 from conductor.super_conductor.endpoints.server_operations import ServerOperationsEndpoint
 from conductor.super_conductor.endpoints.servers import ServersEndpoint
@@ -76,13 +74,13 @@ def make_endpoints(
         ImagesEndpoint(database, now),
         AggregatesEndpoint(database, metadata, now, notifier),
         ServerGroupsEndpoint(Groups(conf, database, now), notifier),
-        HostsEndpoint(Hosts(conf, database, cells, placement, metadata, own_records=records)),
+        Hosts(conf, database, cells, placement, metadata, own_records=records),
         ServiceRecordsEndpoint(records),
         QuotasEndpoint(conf, database),
         AllocationsEndpoint(placement),
-        RepairEndpoint(
-            housekeeping.orphans, housekeeping.cell_servers, AggregateSync(database, placement)
-        ),
+        housekeeping.orphans,
+        housekeeping.cell_servers,
+        AggregateSync(database, placement),
         ClusterMetadataEndpoint(metadata),
     ]  # fmt: skip
 

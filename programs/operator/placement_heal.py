@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from typing import Any
 
 from armillary import exception
 from conductor.super_conductor.repair.heal_allocations import (
@@ -14,6 +13,7 @@ from conductor.super_conductor.repair.heal_allocations import (
     HealSources,
 )
 from objects.instance import Instance
+from objects.instances.server_answers import CellServerPage
 from objects.request_spec import RequestSpec
 from programs.operator.placement_commands import (
     EXIT_INCOMPLETE,
@@ -101,10 +101,10 @@ def _sources(peers: Peers, instance: str | None) -> HealSources:
     For a named server they raise InstanceNotFound and CellUnavailable.
     """
 
-    def pages() -> Iterator[dict[str, Any]]:
+    def pages() -> Iterator[CellServerPage]:
         if instance is not None:
             server = peers.conductor.get_server(peers.context, instance)
-            yield {"instances": [server], "down_cells": []}
+            yield CellServerPage([server], [])
         else:
             yield from _pages(peers)
 
@@ -115,12 +115,12 @@ def _sources(peers: Peers, instance: str | None) -> HealSources:
     )
 
 
-def _pages(peers: Peers) -> Iterator[dict[str, Any]]:
+def _pages(peers: Peers) -> Iterator[CellServerPage]:
     marker = None
     while True:
         page = peers.conductor.list_cell_servers(peers.context, limit=PAGE_SIZE, marker=marker)
         yield page
-        marker = page["marker"]
+        marker = page.marker
         if marker is None:
             return
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from armillary import exception
 from objects.aggregate import Aggregate
+from objects.repair_answers import AggregateSyncResult
 from programs.operator.placement_commands import PlacementCommand
 from programs.operator.service_clients import Peers
 from programs.progress import Show, counted
@@ -66,27 +66,27 @@ class PlacementSyncAggregates(PlacementCommand):
             self._note(answer)
             show(self._result.looked_at, {"changed": self._result.changed})
 
-    def _note(self, answer: Mapping[str, Any]) -> None:
-        result, name = self._result, answer["name"]
+    def _note(self, answer: AggregateSyncResult) -> None:
+        result, name = self._result, answer.name
         result.looked_at += 1
-        result.unmapped_hosts += len(answer["unmapped_hosts"])
-        result.hosts_without_nodes += len(answer["hosts_without_nodes"])
-        result.unknown_providers += len(answer["unknown_providers"])
-        for host in answer["unmapped_hosts"]:
+        result.unmapped_hosts += len(answer.unmapped_hosts)
+        result.hosts_without_nodes += len(answer.hosts_without_nodes)
+        result.unknown_providers += len(answer.unknown_providers)
+        for host in answer.unmapped_hosts:
             self.say(f"{name}: host {host} is mapped to no cell")
-        for host in answer["hosts_without_nodes"]:
+        for host in answer.hosts_without_nodes:
             self.say(f"{name}: host {host} has no compute nodes")
-        for provider in answer["unknown_providers"]:
+        for provider in answer.unknown_providers:
             self.say(f"{name}: placement has no resource provider {provider}")
-        if answer["error"] is not None:
-            result.unread += answer["failed"] == "read"
-            result.unwritten += answer["failed"] == "write"
-            self.say(f"{name}: placement cannot be {_VERBS[answer['failed']]}: {answer['error']}")
+        if answer.error is not None:
+            result.unread += answer.failed == "read"
+            result.unwritten += answer.failed == "write"
+            self.say(f"{name}: placement cannot be {_VERBS[str(answer.failed)]}: {answer.error}")
             return
-        self._result.changed += bool(answer["added"] or answer["removed"])
-        for provider in answer["added"]:
+        self._result.changed += bool(answer.added or answer.removed)
+        for provider in answer.added:
             self.say(f"{name}: {provider} {self._would}added")
-        for provider in answer["removed"]:
+        for provider in answer.removed:
             self.say(f"{name}: {provider} {self._would}removed")
 
 

@@ -133,7 +133,7 @@ def left(inside: SuperConductorAPI, uuid: str) -> bool:
     """Whether a server is still listed without HTTP."""
     filters = {"all_projects": True}
     found = inside.list_servers(admin_context(), filters=filters, limit=10, marker=None)
-    return uuid in [one.uuid for one in found["instances"]]
+    return uuid in [one.uuid for one in found.instances]
 
 
 def test_the_interface_behind_the_api_does_what_the_api_does(
@@ -143,7 +143,7 @@ def test_the_interface_behind_the_api_does_what_the_api_does(
     bus = Bus(messaging_conf(), api.top_url, lock_directory=tmp_path)
     inside, context = SuperConductorAPI(bus), admin_context()
     asked = {"server": {"name": "inside", "flavorRef": sizes["small"], "networks": "none"}}
-    (made,) = inside.create_servers(context, request_of(asked))["instances"]
+    (made,) = inside.create_servers(context, request_of(asked)).instances
     shown = api.wait_for_status(made.uuid, "ACTIVE", "ERROR")
     found = inside.get_server(context, made.uuid)
     assert (found.vm_state, found.host) == ("active", shown["OS-EXT-SRV-ATTR:host"])

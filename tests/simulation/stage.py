@@ -47,7 +47,7 @@ def _create(world: World) -> dict[str, str]:
         count = len(operations)
         request = {"name": flavor, "flavor": flavor, "image": "loop",
                    "min_count": count, "max_count": count}  # fmt: skip
-        made = world.api().create_servers(a_user(), request)["instances"]
+        made = world.api().create_servers(a_user(), request).instances
         wanted.update(zip((server.uuid for server in made), operations, strict=True))
     return wanted
 

@@ -97,7 +97,7 @@ class Story:
             "min_count": count, "max_count": count,
         }  # fmt: skip
         answer = self._world.api().create_servers(a_user(), request)
-        for server in answer["instances"]:
+        for server in answer.instances:
             self.accepted.add(server.uuid)
             HUB.watch("user", f"has {server.uuid}")
 

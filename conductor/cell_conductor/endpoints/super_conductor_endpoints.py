@@ -20,6 +20,7 @@ from conductor.cell_conductor.operations.rows import as_stored
 from conductor.common.cell_db import actions, compute_nodes, faults, instances, migrations, services
 from conductor.common.service_records import ServiceRecords
 from objects.hosts.compute_node import ComputeNode
+from objects.hosts.host_answers import ServiceChanges
 from objects.hosts.service import Service
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
@@ -27,6 +28,7 @@ from objects.instances.build_request import BuildRequest
 from objects.instances.instance_action import InstanceAction
 from objects.instances.instance_command import InstanceCommand
 from objects.instances.migration import Migration
+from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_record import ServerRecord
 
 
@@ -58,7 +60,7 @@ class SuperConductorEndpoints(BackgroundTasks):
         context: RequestContext,
         filters: dict[str, Any],
         limit: int,
-        marker: dict[str, str] | None = None,
+        marker: InstanceMarker | None = None,
     ) -> list[Instance]:
         with self._database.reader() as session:
             return instances.list_page(
@@ -100,9 +102,9 @@ class SuperConductorEndpoints(BackgroundTasks):
         return self._records.oldest_cached()
 
     def update_service(
-        self, context: RequestContext, service_uuid: str, values: dict[str, Any]
+        self, context: RequestContext, service_uuid: str, changes: ServiceChanges
     ) -> Service:
-        return self._services.update(context, service_uuid, values)
+        return self._services.update(context, service_uuid, changes)
 
     def delete_service(self, context: RequestContext, service_uuid: str) -> str:
         return self._services.delete(context, service_uuid)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
 
 from oslo_config import cfg
 from oslo_db import exception as db_exception
@@ -27,6 +26,7 @@ from conductor.common.cell_db import (
 )
 from conductor.common.clock import Clock, moment
 from conductor.common.service_records import check_version
+from objects.hosts.host_answers import ServiceChanges
 from objects.hosts.service import Service
 
 LOG = logging.getLogger(__name__)
@@ -34,12 +34,6 @@ LOG = logging.getLogger(__name__)
 HOSTS_MAX = 10_000
 NAME_LENGTH_MAX = 255
 WATCH_BATCH_SIZE = 500
-
-_CHANGEABLE: dict[str, tuple[type, ...]] = {
-    "disabled": (bool,),
-    "disabled_reason": (str, type(None)),
-    "forced_down": (bool,),
-}
 
 
 class HostServices:
@@ -184,19 +178,18 @@ class HostServices:
             )  # fmt: skip
 
     def update(
-        self, context: RequestContext, service_uuid: str, values: Mapping[str, Any]
+        self, context: RequestContext, service_uuid: str, changes: ServiceChanges
     ) -> Service:
-        """Change disabled, disabled_reason, forced_down; placement gets the first.
+        """Change a service; placement is told whether it is disabled.
 
-        Raises ServiceNotFound; Invalid, also for a service without hosts. If placement is
-        unreachable, it is updated later.
+        Raises ServiceNotFound; Invalid for a service without hosts. If placement is unreachable, it
+        is updated later.
         """
-        _check_values(values)
-        service, changes = self._database.run_in_writer(
-            lambda session: self._update(context, session, service_uuid, values)
+        service, nodes = self._database.run_in_writer(
+            lambda session: self._update(context, session, service_uuid, changes)
         )
-        if changes:
-            self._providers.set_disabled(context, changes, disabled=service.disabled)
+        if nodes:
+            self._providers.set_disabled(context, nodes, disabled=service.disabled)
         return service
 
     def _update(
@@ -204,7 +197,7 @@ class HostServices:
         context: RequestContext,
         session: Session,
         service_uuid: str,
-        values: Mapping[str, Any],
+        changes: ServiceChanges,
     ) -> tuple[Service, list[StatusChange]]:
         now, down_time = moment(self._now()), self._conf.service_down_time
         row = services.get(session, service_uuid)
@@ -214,26 +207,27 @@ class HostServices:
                 "forced down"
             )
         was_disabled, was_forced_down = row.disabled, row.forced_down
-        for name, value in values.items():
-            setattr(row, name, value)
-        if not row.disabled:
-            row.disabled_reason = None
+        if changes.disabled is not None:
+            row.disabled = changes.disabled
+            row.disabled_reason = changes.disabled_reason if changes.disabled else None
+        if changes.forced_down is not None:
+            row.forced_down = changes.forced_down
         row.is_up = services.is_up(row, now=now, down_time_seconds=down_time)
         if (row.disabled, row.forced_down) != (was_disabled, was_forced_down):
             host_seq.touch_hosts(session, [row.host])
-        changes: list[StatusChange] = []
+        nodes: list[StatusChange] = []
         if row.disabled != was_disabled:
-            changes = [
+            nodes = [
                 status_change(node, disabled=row.disabled)
                 for node in compute_nodes.list_on_hosts(session, [row.host])
             ]
-            digests = [{"uuid": c.uuid, "provider_digest": c.digest} for c in changes]
+            digests = [{"uuid": c.uuid, "provider_digest": c.digest} for c in nodes]
             compute_nodes.update(session, digests)
         made = services.to_object(
             row, now=now, down_time_seconds=down_time, cell_uuid=self._conf.cell.uuid
         )
         note(session, lambda notifier: notifier.service(context, "update", made))
-        return made, changes
+        return made, nodes
 
     def delete(self, context: RequestContext, service_uuid: str) -> str:
         """Remove a service's record, nodes and providers; return the host. Idempotent.
@@ -297,16 +291,4 @@ def _check_names(agent: str, hosts: Sequence[str]) -> None:
             raise exception.Invalid(
                 reason=f"{str(name)[:80]!r} is not a valid name of an agent or host: "
                 f"a name has 1 to {NAME_LENGTH_MAX} characters in one line"
-            )
-
-
-def _check_values(values: Mapping[str, Any]) -> None:
-    for name, value in values.items():
-        if name not in _CHANGEABLE:
-            raise exception.Invalid(
-                reason=f"cannot change {name} of a service; changeable: {', '.join(_CHANGEABLE)}"
-            )
-        if not isinstance(value, _CHANGEABLE[name]):
-            raise exception.Invalid(
-                reason=f"{value!r} is not a valid value for {name} of a service"
             )

@@ -20,6 +20,7 @@ from conductor.common.cell_db import actions, faults, migrations, models, notify
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
+from objects.instances.server_answers import InstanceMarker
 
 STATUS_TO_VM_STATE = {
     "BUILD": "building",
@@ -129,15 +130,14 @@ def list_page(
     *,
     filters: dict[str, Any],
     limit: int,
-    marker: dict[str, str] | None = None,
+    marker: InstanceMarker | None = None,
     cell_uuid: str | None,
 ) -> list[Instance]:
     """Return instances that are not deleted, newest first (created_at, then UUID, descending).
 
     ``filters``: project_id, reservation_id, host (equal), name (substring, case-insensitive),
-    status (ACTIVE, BUILD, ERROR, SHUTOFF); null values and all_projects are ignored. ``marker``:
-    {"created_at", "uuid"} of the last instance of the previous page. Raises Invalid for an unknown
-    filter or a bad marker; an unknown status matches nothing.
+    status (ACTIVE, BUILD, ERROR, SHUTOFF); null values and all_projects are ignored. An unknown
+    status matches nothing. Raises Invalid for an unknown filter.
     """
     query = sa.select(models.Instance).where(_IS_ALIVE, *_conditions(filters))
     if marker is not None:
@@ -308,16 +308,12 @@ def _conditions(filters: dict[str, Any]) -> list[sa.ColumnElement[bool]]:
     return conditions
 
 
-def _comes_after(marker: dict[str, str]) -> sa.ColumnElement[bool]:
-    try:
-        created_at = datetime.fromisoformat(marker["created_at"])
-        uuid = marker["uuid"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise exception.Invalid(reason="marker needs created_at (ISO 8601) and uuid") from error
+def _comes_after(marker: InstanceMarker) -> sa.ColumnElement[bool]:
+    created_at = marker.created_at
     if created_at.tzinfo is None:
         created_at = created_at.replace(tzinfo=UTC)
     created_at = created_at.replace(microsecond=0)
     return sa.or_(
         models.Instance.created_at < created_at,
-        sa.and_(models.Instance.created_at == created_at, models.Instance.uuid < uuid),
+        sa.and_(models.Instance.created_at == created_at, models.Instance.uuid < marker.uuid),
     )

@@ -14,6 +14,7 @@ from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction
+from objects.instances.server_answers import InstanceMarker
 
 _BATCH_SIZE = 200
 
@@ -38,7 +39,7 @@ class Cell0:
             return instances.get(session, instance_uuid, cell_uuid=CELL0_UUID)
 
     def list_instances(
-        self, *, filters: dict[str, Any], limit: int, marker: dict[str, str] | None
+        self, *, filters: dict[str, Any], limit: int, marker: InstanceMarker | None
     ) -> list[Instance]:
         """Return a page of instances, newest first."""
         with self._database.reader() as session:

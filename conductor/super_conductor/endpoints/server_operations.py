@@ -9,6 +9,7 @@ from armillary.context import RequestContext
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.zones.remote_servers import RemoteServers
+from objects.instances.server_answers import MigrationPage
 
 
 class ServerOperationsEndpoint:
@@ -47,7 +48,7 @@ class ServerOperationsEndpoint:
 
     def list_migrations(
         self, context: RequestContext, filters: dict[str, Any], limit: int
-    ) -> dict[str, Any]:
+    ) -> MigrationPage:
         asked: dict[str, Any] = {"filters": filters, "limit": limit}
         here = partial(self._operations.list_migrations, context, **asked)
         return self._remote_servers.list_migrations(context, here=here, **asked)

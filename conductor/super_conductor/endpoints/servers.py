@@ -14,6 +14,7 @@ from conductor.super_conductor.servers.server_views import Servers
 from conductor.super_conductor.zones.remote_servers import RemoteServers
 from objects.instance import Instance
 from objects.instances.instance_action import InstanceAction
+from objects.instances.server_answers import CreatedServers, ServerPage
 
 
 class ServersEndpoint:
@@ -35,10 +36,10 @@ class ServersEndpoint:
         self._operations = operations
         self._remote_servers = remote_servers
 
-    def create_servers(self, context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
+    def create_servers(self, context: RequestContext, request: dict[str, Any]) -> CreatedServers:
         accepted = self._acceptance.accept(context, request)
         self._builds.begin(accepted.lease)
-        return {"reservation_id": accepted.lease.key, "instances": accepted.instances}
+        return CreatedServers(accepted.lease.key, accepted.instances)
 
     def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
         here = partial(self._servers.get_server, context, instance_uuid)
@@ -50,7 +51,7 @@ class ServersEndpoint:
         filters: dict[str, Any],
         limit: int,
         marker: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> ServerPage:
         return self._servers.list_servers(context, filters=filters, limit=limit, marker=marker)
 
     def delete_server(self, context: RequestContext, instance_uuid: str) -> None:

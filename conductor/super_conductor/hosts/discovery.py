@@ -19,6 +19,7 @@ from conductor.super_conductor.db.request_specs import NewSpec
 from conductor.super_conductor.hosts.cells import Answers, Cells
 from objects.cell_mapping import CellMapping
 from objects.instance import Instance
+from objects.instances.server_answers import InstanceMarker
 from objects.request_spec import RequestSpec
 
 LOG = logging.getLogger(__name__)
@@ -63,13 +64,13 @@ def map_instances(database: Database, cells: Cells, cell_uuid: str) -> int:
     Raises CellNotFound, CellUnavailable.
     """
     context = admin_context()
-    marker: dict[str, str] | None = None
+    marker: InstanceMarker | None = None
     count = 0
     while page := cells.call(cell_uuid, _page_after(context, marker)):
         count += _map_page(database, cell_uuid, page)
         last = page[-1]
         assert last.created_at is not None
-        marker = {"created_at": last.created_at.isoformat(), "uuid": last.uuid}
+        marker = InstanceMarker(last.created_at, last.uuid)
     return count
 
 
@@ -108,7 +109,7 @@ def _compare(
     return [host for host in new if host in ours], [host for host in changed if host in ours]
 
 
-def _page_after(context: RequestContext, marker: dict[str, str] | None) -> Any:
+def _page_after(context: RequestContext, marker: InstanceMarker | None) -> Any:
     return lambda cell: cell.list_instances(context, filters={}, limit=_PAGE_SIZE, marker=marker)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from oslo_config import cfg
 from sqlalchemy.orm import Session
@@ -20,11 +19,18 @@ from conductor.super_conductor.zones import uuid_translation
 from objects.aggregate import Aggregate
 from objects.cell_mapping import CELL0_UUID
 from objects.hosts.compute_node import ComputeNode
+from objects.hosts.host_answers import (
+    AvailabilityZone,
+    ComputeNodeDetails,
+    ComputeNodePage,
+    HostAvailability,
+    ServiceChanges,
+    ServicePage,
+)
 from objects.hosts.service import Service
 from objects.instance import Instance
 from placement.interface import PlacementAPI
 
-_CHANGEABLE = {"disabled", "disabled_reason", "forced_down"}
 _INSTANCES_MAX = 1000
 
 
@@ -38,7 +44,10 @@ class _AllHosts:
 
 
 class Hosts:
-    """Answers requests about hosts by querying all cells; sends changes to the host's cell."""
+    """Endpoint for hosts, see ``SuperConductorAPI``: queries all cells, changes the host's cell.
+
+    Raises CellUnavailable, too, if what is not found may be in a cell that did not answer.
+    """
 
     def __init__(
         self,
@@ -57,33 +66,25 @@ class Hosts:
         self._metadata = facts
         self._own_records = own_records
 
-    def list_services(self, context: RequestContext) -> dict[str, Any]:
-        """Return what ``SuperConductorAPI.list_services`` promises."""
+    def list_services(self, context: RequestContext) -> ServicePage:
         all_hosts = self._read_hosts(context, with_nodes=False)
         services = sorted([*all_hosts.services, *self._own_records.list_all()], key=_place)
-        return {"services": services, "down_cells": all_hosts.down_cells}
+        return ServicePage(services, all_hosts.down_cells)
 
     def update_service(
-        self, context: RequestContext, service_uuid: str, values: dict[str, Any]
+        self, context: RequestContext, service_uuid: str, changes: ServiceChanges
     ) -> Service:
-        """Change a service. Raises ServiceNotFound, Invalid, CellUnavailable."""
-        if unknown := sorted(values.keys() - _CHANGEABLE):
-            raise exception.Invalid(
-                reason=f"cannot change {', '.join(unknown)} of a service; "
-                f"changeable: {', '.join(sorted(_CHANGEABLE))}"
-            )
         cell_uuid = str(self._find_service(context, service_uuid).cell_uuid)
         if cell_uuid == CELL0_UUID:
             raise exception.Invalid(
                 reason=f"service {service_uuid} has no host that could be disabled or forced down"
             )
         changed = self._cells.call(
-            cell_uuid, lambda cell: cell.update_service(context, service_uuid, values)
+            cell_uuid, lambda cell: cell.update_service(context, service_uuid, changes)
         )
         return self._placed(changed, cell_uuid, self._zones())
 
     def delete_service(self, context: RequestContext, service_uuid: str) -> None:
-        """Delete a service. Raises ServiceNotFound, InUse, CellUnavailable."""
         service = self._find_service(context, service_uuid)
         cell_uuid = str(service.cell_uuid)
         if cell_uuid == CELL0_UUID:
@@ -95,53 +96,43 @@ class Hosts:
         changed = self._database.run_in_writer(lambda session: _forget_host(session, host))
         self._metadata.aggregates_changed(changed)
 
-    def list_compute_nodes(self, context: RequestContext) -> dict[str, Any]:
-        """Return what ``SuperConductorAPI.list_compute_nodes`` promises."""
+    def list_compute_nodes(self, context: RequestContext) -> ComputeNodePage:
         all_hosts = self._read_hosts(context, with_nodes=True)
         usages = self._placement.get_provider_usages(
             context, [node.uuid for node in all_hosts.nodes]
         )
-        return {
-            "nodes": all_hosts.nodes,
-            "services": _compute_services(all_hosts),
-            "usages": usages,
-            "down_cells": all_hosts.down_cells,
-        }
+        return ComputeNodePage(
+            nodes=all_hosts.nodes,
+            services=_compute_services(all_hosts),
+            usages=usages,
+            down_cells=all_hosts.down_cells,
+        )
 
-    def get_compute_node(self, context: RequestContext, node: str) -> dict[str, Any]:
-        """Return a node by UUID or name. Raises ComputeNodeNotFound, CellUnavailable."""
+    def get_compute_node(self, context: RequestContext, node: str) -> ComputeNodeDetails:
         all_hosts = self._read_hosts(context, with_nodes=True)
         found = next((one for one in all_hosts.nodes if node in (one.uuid, one.node)), None)
         if found is None:
             _raise_if_cells_down(all_hosts)
             raise exception.ComputeNodeNotFound(node=node)
         usages = self._placement.get_provider_usages(context, [found.uuid])
-        return {
-            "node": found,
-            "service": _compute_services(all_hosts).get(found.host),
-            "usages": usages.get(found.uuid, {}),
-            "instances": self._instances_on(context, found),
-        }
+        return ComputeNodeDetails(
+            node=found,
+            service=_compute_services(all_hosts).get(found.host),
+            usages=usages.get(found.uuid, {}),
+            instances=self._instances_on(context, found),
+        )
 
-    def list_availability_zones(self, context: RequestContext) -> list[dict[str, Any]]:
-        """Return what ``SuperConductorAPI.list_availability_zones`` promises, ordered by name."""
-        zones: dict[str, dict[str, dict[str, bool]]] = {}
+    def list_availability_zones(self, context: RequestContext) -> list[AvailabilityZone]:
+        zones: dict[str, dict[str, HostAvailability]] = {}
         for service in self._read_hosts(context, with_nodes=False).services:
             if service.binary == COMPUTE and service.availability_zone is not None:
                 hosts = zones.setdefault(service.availability_zone, {})
-                hosts[service.host] = {"up": service.up, "disabled": service.disabled}
+                hosts[service.host] = HostAvailability(service.up, service.disabled)
         with self._database.reader() as session:
             named = aggregates.zone_names(session)
         for name in (*named, self._conf.default_availability_zone):
             zones.setdefault(name, {})
-        return [
-            {
-                "name": name,
-                "available": any(one["up"] and not one["disabled"] for one in hosts.values()),
-                "hosts": hosts,
-            }
-            for name, hosts in sorted(zones.items())
-        ]
+        return [AvailabilityZone(name, hosts) for name, hosts in sorted(zones.items())]
 
     def _read_hosts(self, context: RequestContext, *, with_nodes: bool) -> _AllHosts:
         answers = self._cells.ask_all(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.db import aggregates, host_mappings
 from objects.aggregate import Aggregate
+from objects.repair_answers import AggregateSyncResult
 from placement.interface import PlacementAPI
 
 _ROUNDS_MAX = 3
@@ -28,39 +28,39 @@ class _Wanted:
 
 
 class AggregateSync:
-    """Does on demand what ``MetadataPublisher`` does periodically, and returns the differences."""
+    """Endpoint: does on demand what ``MetadataPublisher`` does periodically."""
 
     def __init__(self, database: Database, placement: PlacementAPI) -> None:
         self._database = database
         self._placement = placement
 
-    def sync(self, context: RequestContext, aggregate: str, *, dry_run: bool) -> dict[str, Any]:
-        """Return what ``SuperConductorAPI.sync_aggregate`` promises. Raises AggregateNotFound."""
+    def sync_aggregate(
+        self, context: RequestContext, aggregate: str, *, dry_run: bool
+    ) -> AggregateSyncResult:
+        """See ``SuperConductorAPI``."""
         wanted = self._read(aggregate)
-        answer: dict[str, Any] = {
-            "name": wanted.aggregate.name,
-            "added": [],
-            "removed": [],
-            "unmapped_hosts": [host for host, nodes in wanted.nodes_of.items() if nodes is None],
-            "hosts_without_nodes": [host for host, nodes in wanted.nodes_of.items() if nodes == []],
-            "unknown_providers": [],
-            "error": None,
-            "failed": None,
-        }
+        result = AggregateSyncResult(
+            name=wanted.aggregate.name,
+            unmapped_hosts=[host for host, nodes in wanted.nodes_of.items() if nodes is None],
+            hosts_without_nodes=[host for host, nodes in wanted.nodes_of.items() if nodes == []],
+        )
         step = "read"
         try:
             uuid = wanted.aggregate.uuid
             found = self._placement.get_aggregate_members(context, uuid, wanted.nodes)
             members, known = set(found["members"]), set(wanted.nodes) - set(found["unknown"])
-            answer["unknown_providers"] = sorted(found["unknown"])
-            answer["added"] = sorted(known - members)
-            answer["removed"] = sorted(members - known)
+            result = dataclasses.replace(
+                result,
+                added=tuple(sorted(known - members)),
+                removed=tuple(sorted(members - known)),
+                unknown_providers=tuple(sorted(found["unknown"])),
+            )
             if members != known and not dry_run:
                 step = "write"
                 self._write(context, wanted)
         except exception.ArmillaryError as error:
-            answer |= {"error": error.message, "failed": step}
-        return answer
+            return dataclasses.replace(result, error=error.message, failed=step)
+        return result
 
     def _write(self, context: RequestContext, wanted: _Wanted) -> None:
         """Write the members to placement, and again if the aggregate changed meanwhile."""

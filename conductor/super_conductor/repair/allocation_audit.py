@@ -13,6 +13,7 @@ from typing import Any
 
 from armillary.context import RequestContext
 from objects.fence import FENCE_FINAL
+from objects.repair_answers import OrphanSearch
 from placement.interface import PlacementAPI
 
 PAGE_SIZE = 500
@@ -21,7 +22,7 @@ MOVE = "MIGRATION"
 """Consumer types of servers and their migrations; consumers of other types belong to other
 services."""
 
-Find = Callable[[RequestContext, Mapping[str, list[str]]], dict[str, Any]]
+Find = Callable[[RequestContext, Mapping[str, list[str]]], OrphanSearch]
 """Given consumers and their providers, returns what ``SuperConductorAPI.find_orphans`` does."""
 Show = Callable[[int, Mapping[str, int]], None]
 
@@ -152,14 +153,14 @@ class Audit:
         if not candidates:
             return
         found = find(self._context, {one.uuid: one.providers for one in candidates})
-        self._result.down_cells.update(found["down_cells"])
-        self._result.unsure += len(found["unsure"])
-        orphans = set(found["orphans"])
+        self._result.down_cells.update(found.down_cells)
+        self._result.unsure += len(found.unsure)
+        orphans = set(found.orphans)
         if self._options.provider is not None:  # the operator says that it is ours
-            orphans.update(found["foreign"])
+            orphans.update(found.foreign)
         else:
-            self._result.foreign += len(found["foreign"])
-        foreign, unsure = set(found["foreign"]) - orphans, set(found["unsure"])
+            self._result.foreign += len(found.foreign)
+        foreign, unsure = set(found.foreign) - orphans, set(found.unsure)
         for consumer in candidates:
             if consumer.uuid in foreign:
                 self._tell(f"{consumer}: not ours, it holds nothing of our hosts")

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from armillary.context import RequestContext
 from objects.allocation import AllocationClaim, ClaimStatus
 from objects.fence import Fence
 from objects.hosts.compute_node import ComputeNode
+from objects.hosts.host_answers import ComputeNodePage
 from objects.instance import Instance
+from objects.instances.server_answers import CellServerPage
 from objects.packed.claim_batch import AnyResult
 from placement.interface import PlacementAPI
 
@@ -36,15 +37,13 @@ class HealOptions:
 class HealSources:
     """Sources of servers and hosts.
 
-    ``nodes`` answers ``nodes`` (ComputeNode) and ``down_cells``. ``pages`` yields pages of servers:
-    ``instances`` and ``down_cells``. ``expected_allocations`` returns for each server the
-    alternative
-    amounts that it may hold. The first one is used to heal a server without allocations. A server
-    whose flavor and image can no longer be requested has none.
+    ``expected_allocations`` returns for each server the alternative amounts that it may hold. The
+    first one is used to heal a server without allocations. A server whose flavor and image can no
+    longer be requested has none.
     """
 
-    nodes: Callable[[], Mapping[str, Any]]
-    pages: Callable[[], Iterable[Mapping[str, Any]]]
+    nodes: Callable[[], ComputeNodePage]
+    pages: Callable[[], Iterable[CellServerPage]]
     expected_allocations: Callable[[Sequence[Instance]], Sequence[Sequence[Amounts]]]
 
 
@@ -107,11 +106,11 @@ class Heal:
     def run(self) -> HealResult:
         """Heal the servers. Raises what the sources raise."""
         found = self._sources.nodes()
-        self._result.down_cells.update(found["down_cells"])
-        self._hosts = _Hosts.of(found["nodes"])
+        self._result.down_cells.update(found.down_cells)
+        self._hosts = _Hosts.of(found.nodes)
         for page in self._sources.pages():
-            self._result.down_cells.update(page["down_cells"])
-            instances = page["instances"]
+            self._result.down_cells.update(page.down_cells)
+            instances = page.instances
             self._result.looked_at += len(instances)
             shortfalls = self._shortfalls([one for one in instances if self._is_settled(one)])
             self._heal(self._within_count(shortfalls))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from armillary import exception
 from armillary.context import RequestContext
@@ -21,6 +20,7 @@ from conductor.super_conductor.db import (
 from conductor.super_conductor.hosts.cells import Cells
 from objects.cell_mapping import CELL0_UUID
 from objects.instances.instance_mapping import InstanceMapping
+from objects.repair_answers import OrphanSearch
 
 CONSUMERS_MAX = 1000
 
@@ -35,17 +35,19 @@ class _Search:
 
 
 class Orphans:
-    """Looks for servers wherever they may be; in doubt, a server is assumed to exist."""
+    """Endpoint, see ``SuperConductorAPI``: looks for servers wherever they may be.
+
+    In doubt, a server is assumed to exist.
+    """
 
     def __init__(self, database: Database, cells: Cells, cell0: Cell0) -> None:
         self._database = database
         self._cells = cells
         self._cell0 = cell0
 
-    def find(
+    def find_orphans(
         self, context: RequestContext, consumers: Mapping[str, Sequence[str]]
-    ) -> dict[str, Any]:
-        """Return what ``SuperConductorAPI.find_orphans`` promises. Raises Invalid."""
+    ) -> OrphanSearch:
         _check_count(consumers)
         # Build requests are read first: a server that moves to a cell is seen twice rather than
         # never.
@@ -57,10 +59,9 @@ class Orphans:
         unsure = {uuid for uuid in search.missing if _may_be_in(mappings.get(uuid), search)}
         return self._answer(consumers, search, unsure)
 
-    def find_migrations(
+    def find_orphan_migrations(
         self, context: RequestContext, consumers: Mapping[str, Sequence[str]]
-    ) -> dict[str, Any]:
-        """Return what ``SuperConductorAPI.find_orphan_migrations`` promises. Raises Invalid."""
+    ) -> OrphanSearch:
         _check_count(consumers)
         with self._database.reader() as session:  # read first, as above
             unseen = set(consumers) - moves.known(session, consumers)
@@ -69,15 +70,10 @@ class Orphans:
 
     def _answer(
         self, consumers: Mapping[str, Sequence[str]], search: _Search, unsure: set[str]
-    ) -> dict[str, Any]:
+    ) -> OrphanSearch:
         gone = search.missing - unsure
         ours = self._ours(gone, consumers)
-        return {
-            "orphans": sorted(ours),
-            "foreign": sorted(gone - ours),
-            "unsure": sorted(unsure),
-            "down_cells": search.down_names,
-        }
+        return OrphanSearch(sorted(ours), sorted(gone - ours), sorted(unsure), search.down_names)
 
     def _search_migrations(self, context: RequestContext, uuids: Collection[str]) -> _Search:
         """Query all cells for running migrations: a server may have gone to another cell."""

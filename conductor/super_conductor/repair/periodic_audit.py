@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
 
 from armillary import exception, service_metrics
 from armillary.context import RequestContext, admin_context
@@ -34,6 +33,7 @@ from conductor.super_conductor.repair.heal_allocations import (
 )
 from conductor.super_conductor.repair.orphaned_allocations import Orphans
 from conductor.super_conductor.servers.cell_server_pages import CellServers
+from objects.hosts.host_answers import ComputeNodePage
 from objects.instance import Instance
 from objects.request_spec import RequestSpec
 from placement.interface import PlacementAPI
@@ -74,10 +74,10 @@ class MissingAllocations:
         )
         return Heal(context, self._placement, sources, HealOptions(), say=say, tell=tell).run()
 
-    def _nodes(self, context: RequestContext) -> Mapping[str, Any]:
+    def _nodes(self, context: RequestContext) -> ComputeNodePage:
         answers = self._cells.ask_all(lambda cell: cell.list_compute_nodes(context))
         nodes = [node for found in answers.by_cell.values() for node in found]
-        return {"nodes": nodes, "down_cells": answers.down_cells}
+        return ComputeNodePage(nodes, {}, {}, answers.down_cells)
 
     def _expected_allocations(
         self, context: RequestContext, instances: Sequence[Instance]
@@ -150,7 +150,7 @@ class PeriodicAudit:
         audit = Audit(
             admin_context(),
             self._placement,
-            {SERVER: self._orphans.find, MOVE: self._orphans.find_migrations},
+            {SERVER: self._orphans.find_orphans, MOVE: self._orphans.find_orphan_migrations},
             AuditOptions(delete=False, provider=None, min_age=MIN_AGE),
             now=lambda: moment(self._now()),
             say=self._say_orphan,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from armillary import exception
 from armillary.context import RequestContext
@@ -12,12 +11,13 @@ from conductor.super_conductor.db import instance_mappings
 from conductor.super_conductor.hosts.cells import Cells
 from objects.cell_mapping import CellMapping
 from objects.instance import Instance
+from objects.instances.server_answers import CellServerMarker, CellServerPage, InstanceMarker
 
 PAGE_SIZE_MAX = 1000
 
 
 class CellServers:
-    """Lists living servers in the cells that they are mapped to, by their UUIDs there.
+    """Endpoint: lists living servers in the cells that they are mapped to, by their UUIDs there.
 
     A server built here for another zone, or for a cross-zone build of this zone, has its local
     UUID, which is also its consumer's. Servers in other zones are left out.
@@ -27,37 +27,36 @@ class CellServers:
         self._database = database
         self._cells = cells
 
-    def page(
-        self, context: RequestContext, *, limit: int, marker: Mapping[str, Any] | None
-    ) -> dict[str, Any]:
-        """Return what ``SuperConductorAPI.list_cell_servers`` promises. Raises Invalid."""
+    def list_cell_servers(
+        self, context: RequestContext, *, limit: int, marker: CellServerMarker | None = None
+    ) -> CellServerPage:
+        """See ``SuperConductorAPI``."""
         if not 1 <= limit <= PAGE_SIZE_MAX:
             raise exception.Invalid(reason=f"limit is {limit}, it must be 1 to {PAGE_SIZE_MAX}")
         cells = sorted(self._cells.list_cells(), key=lambda cell: cell.uuid)
-        left = [cell for cell in cells if marker is None or cell.uuid >= marker["cell_uuid"]]
+        left = [cell for cell in cells if marker is None or cell.uuid >= marker.cell_uuid]
         if not left:
-            return {"instances": [], "marker": None, "down_cells": []}
+            return CellServerPage([], [])
         cell, *others = left
-        after = marker if marker is not None and marker["cell_uuid"] == cell.uuid else None
+        is_same_cell = marker is not None and marker.cell_uuid == cell.uuid
+        after = marker.after if marker is not None and is_same_cell else None
         answers = self._cells.ask_all(
-            lambda one: one.list_instances(
-                context, filters={}, limit=limit, marker=None if after is None else after["after"]
-            ),
+            lambda one: one.list_instances(context, filters={}, limit=limit, marker=after),
             among=[cell],
         )
         found = answers.by_cell.get(cell.uuid, [])
-        return {
-            "instances": self._mapped_here(cell, found),
-            "marker": _next(cell, found, limit, others),
-            "down_cells": list(answers.down_cells),
-        }
+        return CellServerPage(
+            instances=self._mapped_here(cell, found),
+            down_cells=list(answers.down_cells),
+            marker=_next(cell, found, limit, others),
+        )
 
-    def pages(self, context: RequestContext, *, limit: int) -> Iterator[dict[str, Any]]:
+    def pages(self, context: RequestContext, *, limit: int) -> Iterator[CellServerPage]:
         """Yield all pages."""
-        page = self.page(context, limit=limit, marker=None)
+        page = self.list_cell_servers(context, limit=limit)
         yield page
-        while page["marker"] is not None:
-            page = self.page(context, limit=limit, marker=page["marker"])
+        while page.marker is not None:
+            page = self.list_cell_servers(context, limit=limit, marker=page.marker)
             yield page
 
     def _mapped_here(self, cell: CellMapping, instances: Sequence[Instance]) -> list[Instance]:
@@ -74,10 +73,9 @@ class CellServers:
 
 def _next(
     cell: CellMapping, found: Sequence[Instance], limit: int, others: Sequence[CellMapping]
-) -> dict[str, Any] | None:
+) -> CellServerMarker | None:
     if len(found) < limit:
-        return {"cell_uuid": others[0].uuid, "after": None} if others else None
+        return CellServerMarker(others[0].uuid) if others else None
     last = found[-1]
     assert last.created_at is not None, "read from a database"
-    after = {"created_at": last.created_at.isoformat(), "uuid": last.uuid}
-    return {"cell_uuid": cell.uuid, "after": after}
+    return CellServerMarker(cell.uuid, InstanceMarker(last.created_at, last.uuid))

@@ -36,6 +36,7 @@ from objects.image_meta import ImageMeta
 from objects.instance import ADMIN, Instance
 from objects.instances.instance_mapping import InstanceMapping
 from objects.instances.migration import Migration, MigrationType
+from objects.instances.server_answers import MigrationPage
 
 AT_ONCE = frozenset(
     {
@@ -199,7 +200,7 @@ class ServerOperations:
 
     def list_migrations(
         self, context: RequestContext, *, filters: Mapping[str, Any], limit: int
-    ) -> dict[str, Any]:
+    ) -> MigrationPage:
         """Return the newest migrations of all cells; see ``SuperConductorAPI``."""
         if filters.get("instance_uuid"):
             self._servers.get_server(context, filters["instance_uuid"])
@@ -212,7 +213,7 @@ class ServerOperations:
                 by_uuid[move.uuid] = move  # for a move between cells, both have a record
         found = list(by_uuid.values())
         found.sort(key=lambda move: (move.created_at, move.uuid), reverse=True)
-        return {"migrations": found[:limit], "down_cells": answers.down_cells}
+        return MigrationPage(found[:limit], answers.down_cells)
 
     def abort_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str

@@ -32,6 +32,7 @@ from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction, InstanceActionEvent
 from objects.instances.instance_mapping import InstanceMapping
+from objects.instances.server_answers import InstanceMarker, ServerPage
 
 T = TypeVar("T")
 
@@ -96,8 +97,8 @@ class Servers:
         filters: dict[str, Any],
         limit: int,
         marker: str | None,
-    ) -> dict[str, Any]:
-        """Return {"instances": one page, newest first, "down_cells": names}. Raises Invalid."""
+    ) -> ServerPage:
+        """See ``SuperConductorAPI``. Raises Invalid."""
         page = _Page(
             filters=_scoped(context, filters), limit=limit, after=self._place_of(context, marker)
         )
@@ -109,22 +110,17 @@ class Servers:
         *,
         filters: Mapping[str, Any],
         limit: int,
-        marker: Mapping[str, str] | None,
-    ) -> dict[str, Any]:
-        """Return a page of the instances built here for other zones, for the zone of their users.
-
-        ``marker`` has ``created_at`` (ISO 8601) and ``uuid`` of the previous page's last instance.
-        """
+        marker: InstanceMarker | None,
+    ) -> ServerPage:
+        """Return a page of the instances built here for other zones, for their users' zone."""
         wanted = dict(filters)
         if not context.is_admin:
             wanted["project_id"] = context.project_id
-        after = None
-        if marker is not None:
-            after = datetime.fromisoformat(marker["created_at"]), marker["uuid"]
+        after = None if marker is None else (marker.created_at, marker.uuid)
         page = _Page(filters=wanted, limit=limit, after=after)
         return self._list(context, page, asks_zones=False)
 
-    def _list(self, context: RequestContext, page: _Page, *, asks_zones: bool) -> dict[str, Any]:
+    def _list(self, context: RequestContext, page: _Page, *, asks_zones: bool) -> ServerPage:
         limit = page.limit
         found: list[Instance] = []
         down_cells: set[str] = set()
@@ -136,7 +132,7 @@ class Servers:
             if len(copies) < page.limit or len(found) >= limit:
                 break
             page = dataclasses.replace(page, after=_place(copies[-1].instance))
-        return {"instances": found, "down_cells": sorted(down_cells)}
+        return ServerPage(found, sorted(down_cells))
 
     def list_actions(self, context: RequestContext, instance_uuid: str) -> list[InstanceAction]:
         """Return a server's actions, newest first. Raises InstanceNotFound, CellUnavailable."""
@@ -320,11 +316,8 @@ class _Page:
     after: tuple[datetime, str] | None
 
     @property
-    def marker(self) -> dict[str, str] | None:
-        if self.after is None:
-            return None
-        created_at, uuid = self.after
-        return {"created_at": created_at.isoformat(), "uuid": uuid}
+    def marker(self) -> InstanceMarker | None:
+        return None if self.after is None else InstanceMarker(*self.after)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -12,10 +13,12 @@ from conductor.super_conductor.build import decision_traces
 from conductor.super_conductor.db import instance_mappings
 from conductor.super_conductor.servers import decisions
 from conductor.super_conductor.zones import paths, uuid_translation
+from conductor.super_conductor.zones.forwarded import LIST_SERVERS, decode_answer, encode_arguments
 from conductor.super_conductor.zones.routes import Routes
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
 from objects.instances.instance_mapping import InstanceMapping
+from objects.instances.server_answers import InstanceMarker, MigrationPage
 
 T = TypeVar("T")
 
@@ -51,13 +54,14 @@ class RemoteServers:
         if mapping is None:
             return here()
         path = paths.from_text(str(mapping.zone_path))
-        given = {"instance_uuid": instance_uuid, **arguments}
+        given = {"instance_uuid": instance_uuid, **encode_arguments(method, arguments)}
         try:
-            answer: T = self._zones.forward(context, path, method, given).wait()
+            wire = self._zones.forward(context, path, method, given).wait()
         except _NO_ANSWER:
             if mapping.cell_uuid != CELL0_UUID:
                 raise
             return here()
+        answer: T = decode_answer(method, wire)
         return answer
 
     def get_server(
@@ -109,8 +113,8 @@ class RemoteServers:
         *,
         filters: Mapping[str, Any],
         limit: int,
-        here: Callable[[], dict[str, Any]],
-    ) -> dict[str, Any]:
+        here: Callable[[], MigrationPage],
+    ) -> MigrationPage:
         """Return migrations as the server's zone lists them.
 
         Without ``instance_uuid`` in ``filters``, returns those that ``here()`` lists.
@@ -127,15 +131,13 @@ class RemoteServers:
         mapping = self._find(context, instance_uuid)
         if mapping is None or mapping.cell_uuid is not None or not mapping.zone_path:
             return found
-        down = [f"{name} of zone {mapping.zone_path}" for name in found["down_cells"]]
-        return {**found, "down_cells": down}
+        down = [f"{name} of zone {mapping.zone_path}" for name in found.down_cells]
+        return dataclasses.replace(found, down_cells=down)
 
-    def _with_own_names(self, page: dict[str, Any]) -> dict[str, Any]:
+    def _with_own_names(self, page: MigrationPage) -> MigrationPage:
         with self._database.reader() as session:
-            own = uuid_translation.of_own(
-                session, {move.instance_uuid for move in page["migrations"]}
-            )
-        return own.in_answer(page)
+            own = uuid_translation.of_own(session, {move.instance_uuid for move in page.migrations})
+        return dataclasses.replace(page, migrations=own.in_answer(page.migrations))
 
     def list_pages(
         self,
@@ -143,15 +145,17 @@ class RemoteServers:
         *,
         filters: Mapping[str, Any],
         limit: int,
-        marker: Mapping[str, str] | None,
+        marker: InstanceMarker | None,
     ) -> tuple[dict[str, list[Instance]], list[str]]:
         """Return path -> a page of the servers there, and the zones that did not answer."""
         with self._database.reader() as session:
             where = instance_mappings.zone_paths(session, filters.get("project_id"))
-        given = {"filters": dict(filters), "limit": limit, "marker": marker}
+        given = encode_arguments(
+            LIST_SERVERS, {"filters": dict(filters), "limit": limit, "marker": marker}
+        )
         asked = {
             text: self._zones.forward(
-                context, paths.from_text(text), "list_servers", given, is_one_of_many=True
+                context, paths.from_text(text), LIST_SERVERS, given, is_one_of_many=True
             )
             for text in sorted(where)
             if text
@@ -160,12 +164,12 @@ class RemoteServers:
         down: list[str] = []
         for text, waiting in asked.items():
             try:
-                page = waiting.wait()
+                page = decode_answer(LIST_SERVERS, waiting.wait())
             except exception.ArmillaryError:
                 down.append(f"zone {text}")
             else:
-                found[text] = page["instances"]
-                down += [f"{name} of zone {text}" for name in page["down_cells"]]
+                found[text] = page.instances
+                down += [f"{name} of zone {text}" for name in page.down_cells]
         return found, down
 
     def _find(self, context: RequestContext, instance_uuid: str) -> InstanceMapping | None:

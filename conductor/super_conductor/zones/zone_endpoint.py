@@ -13,8 +13,10 @@ from conductor.super_conductor.db import zone_attempts
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import Servers
 from conductor.super_conductor.zones.delegated_builds import DelegatedBuilds
+from conductor.super_conductor.zones.forwarded import LIST_SERVERS, decode_arguments, encode_answer
 from conductor.super_conductor.zones.routes import Attempts
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
+from objects.instances.server_answers import InstanceMarker, MigrationPage
 from objects.zones.zone_query import ZoneOrder
 
 Served = Callable[..., Any]
@@ -63,15 +65,15 @@ class LocalZone:
         Raises Invalid for a method that zones do not offer, InstanceNotFound when this zone has no
         such instance, and what the method raises. Answers and errors name the origin's UUID, too.
         """
-        if method == "list_servers":
-            return self._list(context, **arguments)
+        if method == LIST_SERVERS:
+            return self._list(context, **decode_arguments(method, arguments))
         served = self._of_one.get(method)
         if served is None:
-            known = ", ".join(["list_servers", *sorted(self._of_one)])
+            known = ", ".join([LIST_SERVERS, *sorted(self._of_one)])
             raise exception.Invalid(
                 reason=f"unknown method {method!r:.80} for another zone; known methods: {known}"
             )
-        given = dict(arguments)
+        given = decode_arguments(method, arguments)
         name = str(given.pop("instance_uuid", ""))
         with self._database.reader() as session:
             guest = zone_attempts.find_living(session, name)
@@ -80,7 +82,7 @@ class LocalZone:
         names = UuidTranslation([guest])
         with names.in_errors():
             answer = served(context, guest.local_uuid, **given)
-        return names.in_answer(answer)
+        return names.in_answer(encode_answer(method, answer))
 
     def _list_migrations(
         self,
@@ -88,7 +90,7 @@ class LocalZone:
         instance_uuid: str,
         filters: Mapping[str, Any],
         limit: int,
-    ) -> dict[str, Any]:
+    ) -> MigrationPage:
         of_guest = {**filters, "instance_uuid": instance_uuid}
         return self._operations.list_migrations(context, filters=of_guest, limit=limit)
 
@@ -97,10 +99,10 @@ class LocalZone:
         context: RequestContext,
         filters: Mapping[str, Any],
         limit: int,
-        marker: Mapping[str, str] | None,
+        marker: InstanceMarker | None,
     ) -> dict[str, Any]:
         page = self._servers.list_page(context, filters=filters, limit=limit, marker=marker)
-        uuids = [one.uuid for one in page["instances"]]
+        uuids = [one.uuid for one in page.instances]
         with self._database.reader() as session:
             guests = zone_attempts.by_local_uuid(session, uuids, renamed_only=True)
-        return UuidTranslation(guests.values()).in_answer(page)
+        return UuidTranslation(guests.values()).in_answer(encode_answer(LIST_SERVERS, page))

@@ -15,6 +15,7 @@ from api.app import make_app
 from api.routes import ROUTES
 from armillary.conf import api as api_conf
 from conductor.super_conductor.interface import SuperConductorAPI
+from objects.hosts.host_answers import AvailabilityZone
 from tests import builders
 from tests.builders import a_migration
 from tests.fixtures.configuration import parsed_conf
@@ -126,7 +127,7 @@ def an_api() -> Api:
     conductor.services = [builders.a_service("host1", uuid=NAMES["service_id"])]
     conductor.nodes = [builders.a_compute_node("host1", node="node1")]
     conductor.aggregates = [builders.an_aggregate()]
-    conductor.zones = [{"name": "north", "available": True, "hosts": {}}]
+    conductor.zones = [AvailabilityZone("north", {})]
     api, stand_in = _lasting_api()
     stand_in.behind = SuperConductorClient(conductor)
     return api

@@ -18,6 +18,7 @@ from armillary.context import RequestContext
 from armillary.http.server import HttpServer
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance import Instance
+from objects.instances.server_answers import CreatedServers, ServerPage
 from programs.commands.app import TOKEN_VARIABLE, URL_VARIABLE, ClientApp
 from programs.http_client import ApiClient
 from tests import builders
@@ -40,12 +41,12 @@ class BuildingSuperConductor(SuperConductor):
         """Whether nothing that was accepted is ever done."""
         self.totals: dict[str, Any] = {}
 
-    def create_servers(self, context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
+    def create_servers(self, context: RequestContext, request: dict[str, Any]) -> CreatedServers:
         accepted = super().create_servers(context, request)
-        for index, server in enumerate(accepted["instances"]):
+        for index, server in enumerate(accepted.instances):
             server.launch_index = index
             server.name = f"{request['name']}-{index + 1}" if index else request["name"]
-            server.reservation_id = accepted["reservation_id"]
+            server.reservation_id = accepted.reservation_id
         return accepted
 
     def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
@@ -53,10 +54,10 @@ class BuildingSuperConductor(SuperConductor):
 
     def list_servers(
         self, context: RequestContext, filters: dict[str, Any], limit: int, marker: str | None
-    ) -> dict[str, Any]:
+    ) -> ServerPage:
         listed = super().list_servers(context, filters, limit, marker)
-        seen = [self._looked_at(server) for server in listed["instances"]]
-        return {**listed, "instances": seen}
+        seen = [self._looked_at(server) for server in listed.instances]
+        return ServerPage(seen, listed.down_cells)
 
     def delete_server(self, context: RequestContext, instance_uuid: str) -> None:
         self.get_server(context, instance_uuid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from objects.hosts.host_answers import AvailabilityZone, HostAvailability
 from tests.fixtures.http_api import MEMBER, Api
 from tests.fixtures.super_conductor import SuperConductor
 
@@ -12,8 +13,11 @@ PATH = "/v2.1/os-availability-zone"
 
 @pytest.fixture(autouse=True)
 def zones(conductor: SuperConductor) -> None:
-    hosts = {"host1": {"up": True, "disabled": True}}
-    conductor.zones = [{"name": "north", "available": True, "hosts": hosts}]
+    hosts = {
+        "host1": HostAvailability(up=True, disabled=True),
+        "host2": HostAvailability(up=True, disabled=False),
+    }
+    conductor.zones = [AvailabilityZone("north", hosts)]
 
 
 def test_users_see_names_and_states(api: Api) -> None:
@@ -27,4 +31,7 @@ def test_administrators_see_hosts(api: Api) -> None:
     """And whether each is up and in use."""
     (zone,) = api.get(f"{PATH}/detail").json["availabilityZoneInfo"]
     service = {"available": True, "active": False, "updated_at": None}
-    assert zone["hosts"] == {"host1": {"armillary-compute": service}}
+    assert zone["hosts"] == {
+        "host1": {"armillary-compute": service},
+        "host2": {"armillary-compute": {**service, "active": True}},
+    }

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
+from objects.hosts.host_answers import AvailabilityZone
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api, message
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
@@ -20,7 +21,7 @@ PATH = "/v2.1/servers"
 def stock(conductor: SuperConductor) -> None:
     conductor.flavors = [builders.a_flavor("small")]
     conductor.images = [builders.an_image("loop")]
-    conductor.zones = [{"name": "north", "available": True, "hosts": {}}]
+    conductor.zones = [AvailabilityZone("north", {})]
     conductor.services = [builders.a_service("host1")]
     conductor.groups = [builders.an_instance_group()]
 

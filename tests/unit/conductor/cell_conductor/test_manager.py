@@ -17,6 +17,7 @@ from armillary.db import Database
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.interface import CellConductorAPI, HostStatesAPI
 from conductor.cell_conductor.manager import CellConductorManager
+from objects.hosts.host_answers import ServiceChanges
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.request_spec import RequestSpec
@@ -206,7 +207,7 @@ def test_errors_arrive_as_what_they_are(running: Running) -> None:
     with pytest.raises(exception.InstanceNotFound):
         running.api.get_instance(admin_context(), builders.a_uuid())
     with pytest.raises(exception.ServiceNotFound):
-        running.api.update_service(admin_context(), "no-such", {"disabled": True})
+        running.api.update_service(admin_context(), "no-such", ServiceChanges(disabled=True))
     with pytest.raises(exception.Conflict, match="agent-2"):
         running.api.report_services(admin_context(), "agent-2", ["a"], {}, service_version=1)
 
@@ -217,7 +218,7 @@ def test_a_service_is_changed_and_removed_over_rpc(running: Running) -> None:
     running.api.report_services(context, "other", ["b"], {}, service_version=1)
     running.api.report_compute_nodes(context, "other", [a_node("b")])
     uuid = next(s.uuid for s in running.api.list_services(context) if s.host == "b")
-    assert running.api.update_service(context, uuid, {"disabled": True}).disabled
+    assert running.api.update_service(context, uuid, ServiceChanges(disabled=True)).disabled
     assert running.api.delete_service(context, uuid) == "b"
     assert node_uuid("b") not in running.placement.providers
 

@@ -12,6 +12,7 @@ from armillary.service_history import COMPUTE, CONDUCTOR, CURRENT_VERSION, SCHED
 from conductor.common.cell_db import services
 from conductor.common.clock import moment
 from conductor.common.service_records import IN_CELL, ServiceRecords
+from objects.hosts.host_answers import ServiceChanges
 from tests.fixtures.cell import CELL_UUID, Cell
 from tests.fixtures.control_plane import ControlPlane
 
@@ -110,7 +111,7 @@ def test_a_record_of_a_conductor_is_neither_disabled_nor_a_host(cell: Cell) -> N
         services.record_heartbeat(session, "a", CONDUCTOR, version=3, now=moment(cell.clock()))
     (record,) = (one for one in cell.services.list_all() if one.binary == CONDUCTOR)
     with pytest.raises(exception.Invalid, match="has no host"):
-        cell.services.update(None, record.uuid, {"disabled": True})  # type: ignore[arg-type]
+        cell.services.update(None, record.uuid, ServiceChanges(disabled=True))  # type: ignore[arg-type]
     cell.services.delete(None, record.uuid)  # type: ignore[arg-type]
     assert [one.binary for one in cell.services.list_all()] == [COMPUTE]
     assert cell.placement.providers

@@ -33,7 +33,7 @@ def flavor(running: RunningConductor) -> None:
 def create(running: RunningConductor) -> str:
     request = {"name": "web", "flavor": "small", "min_count": 1, "max_count": 1}
     answer = running.api.create_servers(a_user(), request)
-    uuid: str = answer["instances"][0].uuid
+    uuid: str = answer.instances[0].uuid
     return uuid
 
 
@@ -43,7 +43,7 @@ def test_a_server_goes_from_request_to_cell_and_away(running: RunningConductor) 
     wait_for(
         lambda: running.api.get_server(a_user(), uuid).vm_state == "active", "it is active", 20
     )
-    assert running.api.list_servers(a_user(), filters={}, limit=10)["instances"][0].uuid == uuid
+    assert running.api.list_servers(a_user(), filters={}, limit=10).instances[0].uuid == uuid
     assert running.api.explain_server(a_user(), uuid)["trace"]["hosts_total"] == 1
     running.api.delete_server(a_user(), uuid)
     with pytest.raises(exception.InstanceNotFound):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from objects.hosts.host_answers import AvailabilityZone, HostAvailability
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
@@ -77,13 +78,13 @@ def test_aggregates_are_deleted(armillary: Armillary, conductor: BuildingSuperCo
 def zones(conductor: BuildingSuperConductor) -> None:
     """Have one zone with hosts in use and out of use, and one without."""
     hosts = {
-        "host1": {"up": True, "disabled": False},
-        "host2": {"up": True, "disabled": True},
-        "host3": {"up": False, "disabled": False},
+        "host1": HostAvailability(up=True, disabled=False),
+        "host2": HostAvailability(up=True, disabled=True),
+        "host3": HostAvailability(up=False, disabled=False),
     }
     conductor.zones = [
-        {"name": "east", "available": True, "hosts": hosts},
-        {"name": "west", "available": False, "hosts": {}},
+        AvailabilityZone("east", hosts),
+        AvailabilityZone("west", {}),
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from objects.hosts.host_answers import AvailabilityZone
 from programs.commands.schedule import text_of
 from tests import builders
 from tests.unit.programs.commands.test_explain import a_busy_trace, a_trace
@@ -71,7 +72,7 @@ def test_all_that_a_build_can_ask_is_asked(
     armillary: Armillary, conductor: BuildingSuperConductor
 ) -> None:
     """Names are looked up."""
-    conductor.zones = [{"name": "west"}]
+    conductor.zones = [AvailabilityZone("west", {})]
     group = builders.an_instance_group("together", project_id="admin")
     conductor.groups = [group]
     ended = armillary(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from objects.hosts.host_answers import AvailabilityZone
 from objects.instance import Instance
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
@@ -31,7 +32,7 @@ def test_a_create_asks_for_all_that_was_given(
     group = builders.an_instance_group("apart", project_id="admin")
     conductor.images.append(image)
     conductor.groups.append(group)
-    conductor.zones.append({"name": "east", "available": True, "hosts": {}})
+    conductor.zones.append(AvailabilityZone("east", {}))
     ended = armillary(
         "server", "create", "web", "--flavor", "small", "--image", "loop",
         "--availability-zone", "east", "--host", "host1", "--min", "2", "--max", "3",

@@ -8,6 +8,7 @@ import pytest
 
 from armillary import exception
 from objects.instance import Instance
+from objects.instances.server_answers import ServerPage
 from programs.commands.wait import Pace, WaitTimeout, wait_until_built, wait_until_gone
 from programs.http_client import ApiClient
 from tests import builders
@@ -77,7 +78,7 @@ def test_one_that_a_list_leaves_out_is_not_taken_for_gone(
 ) -> None:
     """A cell that does not answer leaves all of its servers out."""
     servers = [a_server().uuid for _ in range(7)]
-    conductor.list_servers = lambda *_, **__: {"instances": [], "down_cells": ["c"]}  # type: ignore[method-assign]
+    conductor.list_servers = lambda *_, **__: ServerPage([], ["c"])  # type: ignore[method-assign]
     conductor.is_deaf = True
     with pytest.raises(WaitTimeout, match=r"Timeout after 1 s: 7 of 7 not gone yet"):
         wait_until_gone(api, servers, Time().pace(1.0), ignore)

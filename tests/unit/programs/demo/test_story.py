@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from armillary.context import RequestContext
+from objects.instances.server_answers import CreatedServers
 from programs.demo import fleet, workloads
 from programs.demo.control_plane import ControlPlane, DemoFailed
 from programs.demo.screen import Screen
@@ -35,14 +36,15 @@ class RunningSuperConductor(BuildingSuperConductor):
         self.host = "small-01"
         self.attempt = 2
 
-    def create_servers(self, context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
+    def create_servers(self, context: RequestContext, request: dict[str, Any]) -> CreatedServers:
         accepted = super().create_servers(context, request)
-        for server in accepted["instances"]:
+        for server in accepted.instances:
             server.name = f"{request['name']}-{server.launch_index + 1}"
             server.vm_state, server.host, server.attempt = "active", self.host, self.attempt
             if server.flavor.name == fleet.COLOSSAL.name:
                 fault = builders.a_fault(server.uuid, message="No valid host was found.")
                 server.name, server.vm_state, server.fault = request["name"], "error", fault
+            assert server.image is not None
             command = server.image.properties.get("process_command")
             if command and self.does_not_start:
                 self.does_not_start -= 1

@@ -21,6 +21,7 @@ from objects.cell_mapping import CellMapping
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.service import Service
 from objects.instance import Instance
+from objects.instances.server_answers import InstanceMarker
 from programs import manage, status
 from programs.bus_factory import bus_maker
 from programs.operator.application import OperatorApp
@@ -129,7 +130,7 @@ class CellConductor:
 
     def list_instances(
         self, context: RequestContext, filters: dict[str, Any], limit: int,
-        marker: dict[str, str] | None,
+        marker: InstanceMarker | None,
     ) -> list[Instance]:  # fmt: skip
         return [] if marker else self.instances
 

@@ -13,6 +13,7 @@ from armillary.context import admin_context
 from armillary.db import Database
 from conductor.common.cell_db import actions, faults, instances, models
 from objects.instance import Instance
+from objects.instances.server_answers import InstanceMarker
 from tests.builders import A_TIME, a_fault, a_uuid, an_image, an_instance
 from tests.fixtures.cell import counted_statements
 
@@ -37,7 +38,7 @@ def get(database: Database, uuid: str) -> Instance:
 
 
 def page(
-    database: Database, limit: int = 100, marker: dict[str, str] | None = None, **filters: Any
+    database: Database, limit: int = 100, marker: InstanceMarker | None = None, **filters: Any
 ) -> list[str]:
     with database.reader() as session:
         found = instances.list_page(
@@ -145,7 +146,8 @@ def test_pages_are_newest_first_and_join_up(database: Database) -> None:
     while names := page(database, limit=4, marker=marker):
         paged += names
         last = next(instance for instance in made if instance.name == names[-1])
-        marker = {"created_at": last.to_plain()["created_at"], "uuid": last.uuid}
+        assert last.created_at is not None
+        marker = InstanceMarker(last.created_at, last.uuid)
     assert paged == whole
     newest_first = sorted(made, key=lambda i: (i.created_at, i.uuid), reverse=True)
     assert whole == [instance.name for instance in newest_first]
@@ -179,19 +181,10 @@ def test_filters_choose_what_is_listed(
     assert sorted(page(database, **filters)) == names
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"flavour": "x"},
-        {"marker": {"uuid": "u"}},
-        {"marker": {"created_at": "yesterday", "uuid": "u"}},
-    ],
-    ids=["unknown-filter", "no-time", "bad-time"],
-)
-def test_bad_filters_and_markers_are_refused(database: Database, arguments: dict[str, Any]) -> None:
+def test_unknown_filters_are_refused(database: Database) -> None:
     """Rather than ignored."""
     with pytest.raises(exception.Invalid):
-        page(database, **arguments)
+        page(database, flavour="x")
 
 
 def test_only_an_instance_in_error_shows_its_fault(database: Database) -> None:

@@ -128,7 +128,7 @@ def test_a_move_is_listed_once(two_cells: TwoCells) -> None:
     two_cells.find("x")
     two_cells.do("resize")
     listed = two_cells.operations.list_migrations(an_admin(), filters={}, limit=10)
-    assert [(one.source_host, one.dest_host) for one in listed["migrations"]] == [("a", "x")]
+    assert [(one.source_host, one.dest_host) for one in listed.migrations] == [("a", "x")]
 
 
 def test_who_holds_what_at_each_stage(two_cells: TwoCells) -> None:

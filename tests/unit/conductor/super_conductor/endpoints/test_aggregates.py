@@ -21,7 +21,7 @@ def test_an_aggregate_comes_changes_and_goes(running: RunningConductor) -> None:
     assert placement.aggregates == {made.uuid: [running.cell.nodes[0].uuid]}
     changed = api.update_aggregate(admin, made.uuid, {"metadata": {"availability_zone": "east"}})
     assert changed.availability_zone == "east"
-    assert [zone["name"] for zone in api.list_availability_zones(admin)] == ["east", "nova"]
+    assert [zone.name for zone in api.list_availability_zones(admin)] == ["east", "nova"]
     assert api.get_aggregate(admin, made.uuid).hosts == ["host1"]
     api.remove_aggregate_host(admin, made.uuid, "host1")
     assert placement.aggregates == {made.uuid: []}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from armillary import exception
+from objects.repair_answers import OrphanSearch
 from tests import builders
 from tests.fixtures.control_plane import RunningConductor, an_admin
 
@@ -14,7 +15,7 @@ def test_consumers_are_told_apart(running: RunningConductor) -> None:
     server, stranger = builders.an_instance(), builders.a_uuid()
     running.cell.instances[server.uuid] = server
     answer = running.api.find_orphans(an_admin(), {server.uuid: ["n1"], stranger: ("n1",)})
-    assert answer == {"orphans": [], "foreign": [stranger], "unsure": [], "down_cells": []}
+    assert answer == OrphanSearch(orphans=[], foreign=[stranger], unsure=[], down_cells=[])
 
 
 def test_an_aggregate_that_is_not_there_is_an_error(running: RunningConductor) -> None:

@@ -15,7 +15,7 @@ def server(running: RunningConductor) -> str:
     """Return the UUID of an active server."""
     running.api.create_flavor(an_admin(), builders.a_flavor())
     answer = running.api.create_servers(a_user(), {"name": "web", "flavor": "small"})
-    uuid: str = answer["instances"][0].uuid
+    uuid: str = answer.instances[0].uuid
     wait_for(lambda: running.api.get_server(a_user(), uuid).host, "it is in its cell", 20)
     return uuid
 
@@ -24,14 +24,14 @@ def test_a_request_is_answered_with_its_reservation(running: RunningConductor, s
     """And with the servers that there will be."""
     request = {"name": "many", "flavor": "small", "min_count": 2, "max_count": 2}
     answer = running.api.create_servers(a_user(), request)
-    assert {one.reservation_id for one in answer["instances"]} == {answer["reservation_id"]}
-    assert len(answer["instances"]) == 2
+    assert {one.reservation_id for one in answer.instances} == {answer.reservation_id}
+    assert len(answer.instances) == 2
 
 
 def test_servers_are_listed_and_shown(running: RunningConductor, server: str) -> None:
     """By the same UUID."""
     page = running.api.list_servers(a_user(), filters={"status": "ACTIVE"}, limit=10)
-    assert server in [one.uuid for one in page["instances"]]
+    assert server in [one.uuid for one in page.instances]
     assert running.api.get_server(a_user(), server).uuid == server
 
 

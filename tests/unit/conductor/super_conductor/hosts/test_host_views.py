@@ -9,6 +9,7 @@ from armillary import exception
 from conductor.super_conductor.db import aggregates, host_mappings
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.host_views import Hosts
+from objects.hosts.host_answers import AvailabilityZone, HostAvailability, ServiceChanges
 from objects.hosts.service import Service
 from tests import builders
 from tests.fixtures.control_plane import NOW, ControlPlane, an_admin
@@ -49,7 +50,7 @@ def test_services_of_all_cells_are_listed_with_cell_and_zone(
 ) -> None:
     """Ordered by host."""
     put_into_zone(plane, "east", "cell1-host2")
-    found = hosts.list_services(an_admin())["services"]
+    found = hosts.list_services(an_admin()).services
     assert [(one.host, one.availability_zone) for one in found] == [
         ("cell1-host1", "nova"), ("cell1-host2", "east"), ("cell2-host1", "nova"),
     ]  # fmt: skip
@@ -60,32 +61,24 @@ def test_a_silent_cell_is_named(plane: ControlPlane, cell: CellConductor, hosts:
     """The services of the others are listed."""
     plane.bus_of(cell).fail("list_services", TIMEOUT)
     found = hosts.list_services(an_admin())
-    assert ([one.host for one in found["services"]], found["down_cells"]) == (
-        ["cell2-host1"],
-        ["cell1"],
-    )
+    assert [one.host for one in found.services] == ["cell2-host1"]
+    assert found.down_cells == ["cell1"]
 
 
 def test_a_service_is_changed_in_its_cell(
     plane: ControlPlane, cell: CellConductor, hosts: Hosts
 ) -> None:
     """Whichever that is."""
-    values = {"disabled": True, "disabled_reason": "dust"}
-    changed = hosts.update_service(an_admin(), cell.services[1].uuid, values)
+    changes = ServiceChanges(disabled=True, disabled_reason="dust")
+    changed = hosts.update_service(an_admin(), cell.services[1].uuid, changes)
     assert (changed.host, changed.disabled, changed.cell_uuid) == ("cell1-host2", True, cell.uuid)
     assert cell.services[1].disabled_reason == "dust"
-
-
-def test_other_fields_of_a_service_cannot_be_changed(cell: CellConductor, hosts: Hosts) -> None:
-    """Its host names it."""
-    with pytest.raises(exception.Invalid, match="host"):
-        hosts.update_service(an_admin(), cell.services[0].uuid, {"host": "x"})
 
 
 def test_an_unknown_service_is_not_found(cell: CellConductor, hosts: Hosts) -> None:
     """All cells were asked."""
     with pytest.raises(exception.ServiceNotFound):
-        hosts.update_service(an_admin(), builders.a_uuid(), {"disabled": True})
+        hosts.update_service(an_admin(), builders.a_uuid(), ServiceChanges(disabled=True))
 
 
 def test_a_service_that_may_be_in_a_silent_cell_is_not_called_unknown(
@@ -94,7 +87,7 @@ def test_a_service_that_may_be_in_a_silent_cell_is_not_called_unknown(
     """It is unavailable."""
     plane.bus_of(cell).fail("list_services", TIMEOUT)
     with pytest.raises(exception.CellUnavailable, match="cell1"):
-        hosts.update_service(an_admin(), builders.a_uuid(), {"disabled": True})
+        hosts.update_service(an_admin(), builders.a_uuid(), ServiceChanges(disabled=True))
 
 
 def test_a_deleted_service_takes_its_host_along(
@@ -114,10 +107,10 @@ def test_nodes_of_all_cells_are_listed_with_services_and_usages(
 ) -> None:
     """As placement has them."""
     found = hosts.list_compute_nodes(an_admin())
-    assert [node.host for node in found["nodes"]] == ["cell1-host1", "cell1-host2", "cell2-host1"]
-    assert set(found["services"]) == {"cell1-host1", "cell1-host2", "cell2-host1"}
-    assert found["usages"][cell.nodes[0].uuid]["VCPU"]["used"] == 1
-    assert found["down_cells"] == []
+    assert [node.host for node in found.nodes] == ["cell1-host1", "cell1-host2", "cell2-host1"]
+    assert set(found.services) == {"cell1-host1", "cell1-host2", "cell2-host1"}
+    assert found.usages[cell.nodes[0].uuid]["VCPU"]["used"] == 1
+    assert found.down_cells == []
 
 
 @pytest.mark.parametrize("by", ["uuid", "node"])
@@ -127,10 +120,11 @@ def test_a_node_is_shown_with_its_instances(
     """By UUID or by name."""
     uuids = plane.build(2)
     found = hosts.get_compute_node(an_admin(), getattr(cell.nodes[0], by))
-    assert found["node"].host == "cell1-host1"
-    assert found["service"].host == "cell1-host1"
-    assert found["usages"] == {"VCPU": {"total": 8, "used": 1}}
-    assert [one.uuid for one in found["instances"]] == uuids[:1]
+    assert found.node.host == "cell1-host1"
+    assert found.service is not None
+    assert found.service.host == "cell1-host1"
+    assert found.usages == {"VCPU": {"total": 8, "used": 1}}
+    assert [one.uuid for one in found.instances] == uuids[:1]
 
 
 def test_an_unknown_node_is_not_found(cell: CellConductor, hosts: Hosts) -> None:
@@ -153,10 +147,30 @@ def test_zones_have_hosts_and_say_whether_they_are_up(
         Service.from_values(uuid=builders.a_uuid(), host="c", binary="armillary-conductor")
     )
     assert hosts.list_availability_zones(an_admin()) == [
-        {"name": "east", "available": False,
-         "hosts": {"cell1-host1": {"up": False, "disabled": False}}},
-        {"name": "empty", "available": False, "hosts": {}},
-        {"name": "nova", "available": True,
-         "hosts": {"cell1-host2": {"up": True, "disabled": False},
-                   "cell2-host1": {"up": True, "disabled": False}}},
-    ]  # fmt: skip
+        AvailabilityZone("east", {"cell1-host1": HostAvailability(up=False, disabled=False)}),
+        AvailabilityZone("empty", {}),
+        AvailabilityZone(
+            "nova",
+            {
+                "cell1-host2": HostAvailability(up=True, disabled=False),
+                "cell2-host1": HostAvailability(up=True, disabled=False),
+            },
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("states", "is_available"),
+    [([], False), ([(False, False)], False), ([(True, True)], False),
+     ([(True, True), (True, False)], True)],
+    ids=["no-hosts", "down", "disabled", "one-of-two"],
+)  # fmt: skip
+def test_a_zone_is_available_with_a_host_that_is_up_and_enabled(
+    states: list[tuple[bool, bool]], is_available: bool
+) -> None:
+    """One is enough."""
+    hosts = {
+        str(number): HostAvailability(up=up, disabled=disabled)
+        for number, (up, disabled) in enumerate(states)
+    }
+    assert AvailabilityZone("east", hosts).available is is_available

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -24,9 +25,13 @@ HOST1, HOST2 = "cell1-host1", "cell1-host2"
 def sync(cloud: Cloud, aggregate: Aggregate, *, dry_run: bool = False) -> dict[str, Any]:
     """Return what was different."""
     made = AggregateSync(cloud.plane.database, cloud.plane.peers.placement)
-    found = made.sync(admin_context(), aggregate.uuid, dry_run=dry_run)
-    assert found.pop("name") == aggregate.name
-    return {word: value for word, value in found.items() if value}
+    found = made.sync_aggregate(admin_context(), aggregate.uuid, dry_run=dry_run)
+    assert found.name == aggregate.name
+    return {
+        word: list(value) if isinstance(value, tuple) else value
+        for word, value in dataclasses.asdict(found).items()
+        if value and word != "name"
+    }
 
 
 def members(cloud: Cloud, aggregate: Aggregate) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from armillary import exception
@@ -30,8 +32,8 @@ class Finder:
 
     def __call__(self, *uuids: str, provider: str | None = None) -> dict[str, list[str]]:
         providers = [provider or self._cloud.nodes[0]]
-        found = self._orphans.find(admin_context(), dict.fromkeys(uuids, providers))
-        return {word: value for word, value in found.items() if value}
+        found = self._orphans.find_orphans(admin_context(), dict.fromkeys(uuids, providers))
+        return {word: value for word, value in dataclasses.asdict(found).items() if value}
 
 
 @pytest.fixture
@@ -126,8 +128,10 @@ class MoveFinder(Finder):
 
     def __call__(self, *uuids: str, provider: str | None = None) -> dict[str, list[str]]:
         providers = [provider or self._cloud.nodes[0]]
-        found = self._orphans.find_migrations(admin_context(), dict.fromkeys(uuids, providers))
-        return {word: value for word, value in found.items() if value}
+        found = self._orphans.find_orphan_migrations(
+            admin_context(), dict.fromkeys(uuids, providers)
+        )
+        return {word: value for word, value in dataclasses.asdict(found).items() if value}
 
 
 @pytest.fixture

@@ -464,11 +464,11 @@ def test_migrations_of_all_cells_are_listed_newest_first(
     other = plane.add_cell("cell2")
     other.migrations = [a_migration(builders.a_uuid(), created_at=later)]
     listed = plane.operations.list_migrations(an_admin(), filters={}, limit=2)
-    assert [one.uuid for one in listed["migrations"]] == [
+    assert [one.uuid for one in listed.migrations] == [
         other.migrations[0].uuid, cell.migrations[0].uuid,
     ]  # fmt: skip
     listed = plane.operations.list_migrations(an_admin(), filters={}, limit=1)
-    assert len(listed["migrations"]) == 1
+    assert len(listed.migrations) == 1
 
 
 def test_a_cell_that_does_not_answer_is_named(plane: ControlPlane, cell: CellConductor) -> None:
@@ -477,7 +477,7 @@ def test_a_cell_that_does_not_answer_is_named(plane: ControlPlane, cell: CellCon
     other.migrations = [a_migration(builders.a_uuid())]
     cell.error = RuntimeError("no")
     listed = plane.operations.list_migrations(an_admin(), filters={}, limit=9)
-    assert (len(listed["migrations"]), listed["down_cells"]) == (1, ["cell1"])
+    assert (len(listed.migrations), listed.down_cells) == (1, ["cell1"])
 
 
 def test_a_migration_is_aborted_by_its_cell(

@@ -18,7 +18,7 @@ TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 
 def listed(plane: ControlPlane, limit: int = 100, **filters: object) -> list[str]:
     page = plane.servers.list_servers(a_user(), filters=filters, limit=limit, marker=None)
-    return [one.uuid for one in page["instances"]]
+    return [one.uuid for one in page.instances]
 
 
 # One
@@ -90,7 +90,7 @@ def test_pages_hold_each_server_once(plane: ControlPlane) -> None:
     seen: list[str] = []
     marker: str | None = None
     while True:
-        page = plane.servers.list_servers(a_user(), filters={}, limit=3, marker=marker)["instances"]
+        page = plane.servers.list_servers(a_user(), filters={}, limit=3, marker=marker).instances
         if not page:
             break
         seen += [one.uuid for one in page]
@@ -139,8 +139,8 @@ def test_a_silent_cell_is_left_out_and_named(plane: ControlPlane) -> None:
     uuids = plane.build(4)
     plane.bus_of(other).fail("list_instances", TIMEOUT)
     page = plane.servers.list_servers(a_user(), filters={}, limit=10, marker=None)
-    assert page["down_cells"] == ["cell2"]
-    assert {one.uuid for one in page["instances"]} == set(uuids) - set(other.instances)
+    assert page.down_cells == ["cell2"]
+    assert {one.uuid for one in page.instances} == set(uuids) - set(other.instances)
 
 
 def test_a_cell_that_answers_with_an_error_is_left_out_and_named(plane: ControlPlane) -> None:
@@ -148,7 +148,7 @@ def test_a_cell_that_answers_with_an_error_is_left_out_and_named(plane: ControlP
     other = plane.add_cell("cell2")
     other.error = RuntimeError("the database is away")
     page = plane.servers.list_servers(a_user(), filters={}, limit=10, marker=None)
-    assert page["down_cells"] == ["cell2"]
+    assert page.down_cells == ["cell2"]
 
 
 def test_a_list_is_of_the_own_project(plane: ControlPlane) -> None:
@@ -159,7 +159,7 @@ def test_a_list_is_of_the_own_project(plane: ControlPlane) -> None:
     page = plane.servers.list_servers(
         an_admin(), filters={"all_projects": True}, limit=10, marker=None
     )
-    assert {one.uuid for one in page["instances"]} == {*mine, *theirs}
+    assert {one.uuid for one in page.instances} == {*mine, *theirs}
 
 
 def test_only_an_administrator_lists_all_projects(plane: ControlPlane) -> None:

@@ -12,6 +12,7 @@ from conductor.super_conductor.db import quotas
 from objects.cell_mapping import CELL0_UUID
 from objects.flavor import Flavor
 from objects.instances.migration import Migration
+from objects.instances.server_answers import MigrationPage
 from tests.builders import a_migration, a_uuid
 from tests.fixtures.control_plane import PROJECT, a_user, an_admin
 from tests.fixtures.direct_bus import moments
@@ -36,7 +37,7 @@ def delete(root: Zone, uuid: str) -> None:
 def listed(root: Zone, **arguments: Any) -> list[str]:
     given: dict[str, Any] = {"filters": {}, "limit": 100, **arguments}
     answer = root.servers_endpoint.list_servers(a_user(), **given)
-    return [one.uuid for one in answer["instances"]]
+    return [one.uuid for one in answer.instances]
 
 
 def test_an_operation_is_done_where_the_server_is(root: Zone, uuid: str) -> None:
@@ -79,7 +80,7 @@ def moved(root: Zone, uuid: str) -> Migration:
     return cell.migrations[0]
 
 
-def migrations(root: Zone, server: str, **filters: str) -> dict[str, Any]:
+def migrations(root: Zone, server: str, **filters: str) -> MigrationPage:
     asked_for = {"instance_uuid": server, **filters}
     return root.operations_endpoint.list_migrations(an_admin(), asked_for, 10)
 
@@ -88,13 +89,13 @@ def test_its_migrations_are_those_that_its_zone_shows(root: Zone, uuid: str) -> 
     """All of them, or one; those of the zone's other servers are unknown here."""
     move = moved(root, uuid)
     there = migrations(child(root, "eu-1"), uuid)
-    assert [one.uuid for one in there["migrations"]] == [move.uuid]
+    assert [one.uuid for one in there.migrations] == [move.uuid]
     for found in (migrations(root, uuid), migrations(root, uuid, uuid=move.uuid)):
-        assert found["down_cells"] == []
-        assert [one.obj_to_primitive() for one in found["migrations"]] == [
-            one.obj_to_primitive() for one in there["migrations"]
+        assert found.down_cells == []
+        assert [one.obj_to_primitive() for one in found.migrations] == [
+            one.obj_to_primitive() for one in there.migrations
         ]
-    assert migrations(root, uuid, uuid=a_uuid())["migrations"] == []
+    assert migrations(root, uuid, uuid=a_uuid()).migrations == []
 
 
 def test_its_migration_is_ended_where_it_is(root: Zone, uuid: str) -> None:
@@ -116,7 +117,7 @@ def test_migrations_go_by_the_name_that_a_server_has_here(root: Zone) -> None:
     (local_uuid,) = (one.uuid for one in cell.instances.values() if one.vm_state == "active")
     assert local_uuid != uuid
     cell.migrations = [a_migration(local_uuid)]
-    (found,) = migrations(root, uuid)["migrations"]
+    (found,) = migrations(root, uuid).migrations
     assert found.instance_uuid == uuid
     root.operations_endpoint.abort_migration(an_admin(), uuid, found.uuid)
     assert cell.begun == [(local_uuid, "abort", {"migration_uuid": found.uuid})]
@@ -127,7 +128,7 @@ def test_a_cell_there_that_is_silent_is_named_with_its_zone(root: Zone, uuid: st
     moved(root, uuid)
     child(root, "eu-1").cell().error = TimeoutError("no answer")
     found = migrations(root, uuid)
-    assert (found["migrations"], found["down_cells"]) == ([], ["cell1 of zone eu/eu-1"])
+    assert (found.migrations, found.down_cells) == ([], ["cell1 of zone eu/eu-1"])
 
 
 def test_others_do_not_see_it(root: Zone, uuid: str) -> None:
@@ -169,8 +170,8 @@ def test_a_zone_that_does_not_answer_is_named(root: Zone, uuid: str) -> None:
     root.walk()
     root.bus_to(child(root, "eu")).is_down = True
     answer = root.servers_endpoint.list_servers(a_user(), {}, 10)
-    assert [one.uuid for one in answer["instances"]] == [other]
-    assert answer["down_cells"] == ["zone eu/eu-1"]
+    assert [one.uuid for one in answer.instances] == [other]
+    assert answer.down_cells == ["zone eu/eu-1"]
 
 
 def test_a_zone_shows_its_own_servers_to_no_zone_above(root: Zone, uuid: str) -> None:

@@ -15,6 +15,7 @@ from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction
+from rpc.dataclass_codec import codec_of
 from rpc.serializer import ObjectSerializer
 from tests.builders import A_TIME, a_migration, a_uuid
 from tests.fixtures.control_plane import a_user, an_admin
@@ -77,6 +78,8 @@ def renamed(root: Zone, request: pytest.FixtureRequest) -> Renamed:
 
 
 def text_of(answer: Any) -> str:
+    if (codec := codec_of(type(answer))) is not None:
+        answer = codec.encode(answer)
     return json.dumps(ObjectSerializer().serialize_entity(None, answer))
 
 
@@ -166,7 +169,7 @@ def test_its_own_zones_lists_name_it(renamed: Renamed) -> None:
     node = next(node for node in cell.nodes if node.host == "cell1-host2")
     for answer in (
         zone.operations_endpoint.list_migrations(an_admin(), {}, 10),
-        hosts.get_compute_node(an_admin(), node.uuid)["instances"],
+        hosts.get_compute_node(an_admin(), node.uuid).instances,
     ):
         assert_speaks_of(answer, renamed)
 
@@ -176,7 +179,7 @@ def test_the_zone_of_a_guest_names_it_as_it_knows_it(renamed: Renamed) -> None:
     """To its own administrators: the other name is its origin's."""
     renamed.cell.migrations = [a_migration(renamed.local_uuid)]
     there = child(renamed.root, "us").operations_endpoint
-    (found,) = there.list_migrations(an_admin(), {}, 10)["migrations"]
+    (found,) = there.list_migrations(an_admin(), {}, 10).migrations
     assert found.instance_uuid == renamed.local_uuid
 
 

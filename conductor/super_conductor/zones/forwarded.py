@@ -1,0 +1,65 @@
+"""Requests that are forwarded to another zone: their arguments and answers in wire form.
+
+A forwarded request is named after the method of ``SuperConductorAPI`` that a user called, and takes
+its arguments and answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from armillary import exception
+from armillary.context import RequestContext
+from conductor.super_conductor.interface import SuperConductorAPI
+from objects.instances.server_answers import InstanceMarker, ServerPage
+from rpc.interface import Interface, Method, call
+
+LIST_SERVERS = "list_servers"
+
+
+class _Forwarded(Interface):
+    """Requests that differ from the method of the same name."""
+
+    @call()
+    def list_servers(
+        self,
+        context: RequestContext,
+        filters: dict[str, Any],
+        limit: int,
+        marker: InstanceMarker | None,
+    ) -> ServerPage:
+        """Return a page of the instances built for the caller's users."""
+
+    @call()
+    def soft_delete(self, context: RequestContext, instance_uuid: str) -> bool:
+        """Soft-delete a server; return whether its zone supports that."""
+
+
+def encode_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a request in wire form."""
+    return _declared(name).encode(dict(arguments))
+
+
+def decode_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a request from their wire form. Raises Invalid."""
+    return _declared(name).decode(dict(arguments))
+
+
+def encode_answer(name: str, answer: Any) -> Any:
+    """Return an answer in wire form."""
+    return _declared(name).encode_answer(answer)
+
+
+def decode_answer(name: str, answer: Any) -> Any:
+    """Return an answer from its wire form. Raises RpcFailed for a wrong one."""
+    try:
+        return _declared(name).decode_answer(answer)
+    except exception.Invalid as error:
+        raise exception.RpcFailed(
+            method=name, topic="zone", reason=f"wrong answer: {error}"
+        ) from error
+
+
+def _declared(name: str) -> Method:
+    return _Forwarded.METHODS.get(name) or SuperConductorAPI.METHODS[name]

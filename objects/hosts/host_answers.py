@@ -1,0 +1,76 @@
+"""Answers to queries about services, compute nodes and availability zones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from objects.hosts.compute_node import ComputeNode
+from objects.hosts.service import Service
+from objects.instance import Instance
+
+ProviderUsages = dict[str, dict[str, float]]
+"""Resource class -> total, reserved, allocation_ratio, used, capacity."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePage:
+    """Services, sorted by host and binary, and names of the cells that did not answer."""
+
+    services: list[Service]
+    down_cells: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceChanges:
+    """Changes of a service; None leaves a field as it is.
+
+    ``disabled_reason`` is set together with ``disabled``.
+    """
+
+    disabled: bool | None = None
+    disabled_reason: str | None = None
+    forced_down: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeNodePage:
+    """Compute nodes, sorted by host and node.
+
+    ``services`` are by host, ``usages`` by node UUID; ``down_cells`` names the cells that did not
+    answer.
+    """
+
+    nodes: list[ComputeNode]
+    services: dict[str, Service]
+    usages: dict[str, ProviderUsages]
+    down_cells: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeNodeDetails:
+    """One compute node with its instances."""
+
+    node: ComputeNode
+    service: Service | None
+    usages: ProviderUsages
+    instances: list[Instance]
+
+
+@dataclass(frozen=True, slots=True)
+class HostAvailability:
+    """Whether a host's service is up and disabled."""
+
+    up: bool
+    disabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AvailabilityZone:
+    """An availability zone and its hosts; available if one of them is up and enabled."""
+
+    name: str
+    hosts: dict[str, HostAvailability]
+
+    @property
+    def available(self) -> bool:
+        return any(host.up and not host.disabled for host in self.hosts.values())
