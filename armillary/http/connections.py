@@ -105,8 +105,8 @@ class Incoming(io.RawIOBase):
                 piece = self._socket.recv(_PIECE_BYTES)
             except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 return False
-            if not piece:
-                return None
+            if not piece:  # a body that was cut off is for the application to refuse
+                return True if self._size is not None else None
             self._data += piece
         return True
 

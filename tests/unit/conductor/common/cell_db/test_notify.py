@@ -63,7 +63,7 @@ def test_a_row_is_told_with_the_flavor_of_its_request(cell: Cell, box: Box) -> N
     """The first is told of the requested instance, the others of what is stored."""
     cell.hand_over(a_build_request("a"))
     cell.settle()
-    first, *others = (told.line()["flavor"] for told in box.told)
+    first, *others = (told.facts["flavor"] for told in box.told)
     assert first["vcpus"] >= 1
     assert others == [first, first]
 
