@@ -204,10 +204,12 @@ def stores_of(api: ZoneDeployment, name: str) -> set[str]:
     listed = sa.text("SELECT client_port, datname FROM pg_stat_activity WHERE client_port > 0")
     with administrator(POSTGRESQL.url).connect() as connection:
         by_port = dict(map(tuple, connection.execute(listed)))
+    server_port = make_url(POSTGRESQL.url).port or 5432
     ports = {
         one.laddr.port
         for process in processes_of(api, name)
         for one in process.net_connections("tcp")
+        if one.raddr and one.raddr.port == server_port  # a port may serve another address, too
     }
     return {
         kinds.get(database, str(database)) for port, database in by_port.items() if port in ports
