@@ -58,10 +58,23 @@ class Checks:
             for row in self.rows(cell, "migrations")
             if row["status"] == "finished"  # for its user: for as long as that takes
         }
+        yield from self._resizes_to_note()
         for agent in AGENTS:
             for uuid in self._world.undecided(agent):
                 if uuid not in waiting:
                     yield f"{agent} looks again at {uuid}"
+
+    def _resizes_to_note(self) -> Iterator[str]:
+        """A confirmed or reverted resize counts double until its cell is asked, with a backoff."""
+        rows = self.rows("api", "instance_mappings")
+        resizing = {row["instance_uuid"] for row in rows if row["is_resizing"]}
+        if not resizing:
+            return
+        for cell in CELLS:
+            for row in self.rows(cell, "instances"):
+                is_living = row["deleted_at"] is None
+                if row["uuid"] in resizing and is_living and row["vm_state"] != "resized":
+                    yield f"the quota of {row['uuid']} counts its resize"
 
     def check(self, accepted: set[str]) -> None:
         mapped = {row["instance_uuid"] for row in self.rows("api", "instance_mappings")}
