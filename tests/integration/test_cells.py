@@ -79,6 +79,13 @@ def wait_until_built_in(deployment: Deployment, flavor: str, cells: set[str]) ->
     )
 
 
+def preferred_cells(deployment: Deployment, flavor: str) -> set[str]:
+    """Return the cells where a dry run would place one server."""
+    asked = {"server": {"flavorRef": flavor}}
+    found = deployment.post("/armillary/dry-run", asked)["dry_run"]
+    return {one["host"].partition("-")[0] for one in found["hosts"]}
+
+
 def disable(deployment: Deployment, cell: str, *, is_disabled: bool = True) -> None:
     """Disable or enable a cell, as an operator does."""
     word = "--disable" if is_disabled else "--enable"
@@ -103,9 +110,13 @@ def test_a_dead_cell_is_named_and_lists_stay_quick(deployment: Deployment, small
     """New servers go elsewhere; when it is back its servers are seen again."""
     disable(deployment, "cell1")
     wait_until_built_in(deployment, small, {"cell2"})
-    (uuid,) = deployment.create_servers(small, 1)
-    assert_all_active(deployment, [uuid])
+    uuid, other = deployment.create_servers(small, 2)  # one on each host: others are emptier
+    assert_all_active(deployment, [uuid, other])
     disable(deployment, "cell1", is_disabled=False)
+    wait_for(
+        lambda: preferred_cells(deployment, small) == {"cell1"},
+        "a scheduler prefers the cell without servers", PATIENCE_SECONDS,
+    )  # fmt: skip
     deployment.kill("cell2-conductor")
     try:
         first = deployment.get("/servers/detail")
